@@ -1,0 +1,84 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`. `make help` lists the others.
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
+PAGE_SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null)
+
+.PHONY: help demo up test check unit integration e2e browser gpu page client format bench clean
+
+help:  ## list the commands
+	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: .venv/.demo backend/page/index.html  ## train on real data and show it live; ARGS=--exit ends by itself, ARGS=--json prints one line
+	@$(BIN)/gradstream demo $(ARGS)
+
+up: .venv/.demo backend/page/index.html  ## the platform on this machine, without a job
+	@$(BIN)/gradstream up $(ARGS)
+
+test: .venv/.dev check unit integration e2e browser  ## everything: lint, types, contracts, front end, unit, integration, end to end, browser
+
+check: .venv/.dev frontend/node_modules/.installed  ## lint, types, import contracts; the page's lint, types and tests
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	scripts/npm run lint
+	scripts/npm run typecheck
+	scripts/npm test
+	$(BIN)/python -m backend openapi | diff -q - frontend/openapi.json >/dev/null || { echo "frontend/openapi.json is stale: run 'make client'" >&2; exit 1; }
+	scripts/npm run client:check
+
+unit: .venv/.dev  ## tests without servers
+	$(BIN)/pytest tests/unit -q -n 2
+
+integration: .venv/.dev backend/page/index.html  ## tests against real Postgres, Redis and Celery
+	$(BIN)/pytest tests/integration tests/gpu -q -n 2
+
+e2e: .venv/.dev backend/page/index.html  ## whole jobs in real processes, and what goes wrong with them
+	$(BIN)/pytest tests/e2e tests/faults -q
+
+browser: .venv/.dev backend/page/index.html  ## the page in a real Chromium
+	scripts/chromium
+	$(BIN)/pytest tests/browser -q
+
+gpu: .venv/.dev  ## the laws on a GPU; skips without one, and says so
+	$(BIN)/pytest tests/gpu -q -rs
+
+bench: .venv/.dev  ## claims of speed, as ratios measured in one run
+	$(BIN)/python -m benchmarks.cli_start
+	$(BIN)/python -m benchmarks.simulator
+
+page: backend/page/index.html  ## build the web page
+
+client: .venv/.dev frontend/node_modules/.installed  ## generate the page's API client from the API
+	$(BIN)/python -m backend openapi > frontend/openapi.json
+	scripts/npm run client
+
+clean:  ## remove what was built here; `gradstream reset` removes the platform's data
+	rm -rf .venv frontend/node_modules backend/page build
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 4))' || { echo "Gradstream needs Python 3.11.4 or newer; name one with PYTHON=..." >&2; exit 1; }
+	@echo "Making a virtual environment in .venv" >&2
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; echo "This Python cannot make virtual environments; on Debian: apt install python3-venv" >&2; exit 1; }
+
+.venv/.demo: .venv/bin/python pyproject.toml constraints.txt
+	@echo "Installing Gradstream and what it needs (a few minutes the first time)" >&2
+	@$(PIP) -e '.[demo]'
+	@touch $@
+
+.venv/.dev: .venv/.demo
+	@echo "Installing the tools for development" >&2
+	@$(PIP) -e '.[dev]'
+	@touch $@
+
+frontend/node_modules/.installed: frontend/package-lock.json | .venv/bin/python
+	@echo "Installing the web page's packages" >&2
+	@scripts/npm ci --no-audit --no-fund --loglevel=error >&2
+	@touch $@
+
+backend/page/index.html: frontend/node_modules/.installed $(filter-out frontend/openapi.json,$(PAGE_SOURCES))
+	@echo "Building the web page" >&2
+	@scripts/npm run build >/dev/null
+	@touch $@

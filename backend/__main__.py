@@ -1,0 +1,45 @@
+"""python -m backend api | controller | migrate | create-user NAME | openapi"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from backend import commands
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m backend", description="Gradstream's control plane.")
+    commands_ = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    api = commands_.add_parser("api", help="serve REST, streams and the web page")
+    api.add_argument("--host", default="127.0.0.1")
+    api.add_argument("--port", type=int, default=8000)
+    api.set_defaults(run=lambda args: commands.api(args.host, args.port))
+
+    controller = commands_.add_parser("controller", help="place jobs, watch attempts, store metrics; any number may run")
+    controller.set_defaults(run=lambda _: commands.controller())
+
+    migrate = commands_.add_parser("migrate", help="bring the database to this version's tables")
+    migrate.add_argument("--create-user", metavar="NAME", help="then do what create-user does, without another start")
+    migrate.set_defaults(run=lambda args: _migrate(args.create_user))
+
+    create_user = commands_.add_parser("create-user", help="make a user, or find one, and print a new API token as JSON")
+    create_user.add_argument("name")
+    create_user.add_argument("--token-name", default="command line")
+    create_user.set_defaults(run=lambda args: commands.create_user(args.name, args.token_name))
+
+    openapi = commands_.add_parser("openapi", help="print the OpenAPI document; needs no database")
+    openapi.set_defaults(run=lambda _: commands.openapi())
+
+    args = parser.parse_args(argv)
+    return int(args.run(args))
+
+
+def _migrate(user: str | None) -> int:
+    code = commands.migrate()
+    return commands.create_user(user, "command line") if user and not code else code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""The API: REST and server-sent events below /api/v1, the built web page everywhere else."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import FrameType
+from typing import Any
+
+from fastapi import APIRouter, Depends, FastAPI
+
+import gradstream
+from backend import page, problems
+from backend.artifacts.endpoints import router as artifacts
+from backend.artifacts.process_endpoints import router as process
+from backend.bundles.endpoints import router as bundles
+from backend.catalogue.endpoints import router as catalogue
+from backend.jobs.endpoints import router as jobs
+from backend.logs.endpoints import router as logs
+from backend.metrics.endpoints import router as metrics
+from backend.nodes.agent_endpoints import router as agent
+from backend.nodes.endpoints import router as nodes
+from backend.nodes.presence import Presence
+from backend.platform import Platform
+from backend.schemas import Health
+from backend.stream.endpoints import router as streams
+from backend.stream.hub import Hub
+from backend.users.auth import current_caller
+from backend.users.endpoints import open_router as sign_in
+from backend.users.endpoints import router as users
+
+PREFIX = "/api/v1"
+
+DESCRIPTION = """Trains PyTorch models on parameter servers.
+
+Sign in with an API token (`Authorization: Bearer gst_...`) or with the cookie that `signIn` sets. Errors are
+`application/problem+json`. Lists that grow are paged by opaque cursors. `seq` numbers order everything that happens to a job."""
+
+health = APIRouter(tags=["health"])
+
+
+@health.get("/health", operation_id="getHealth")
+def get_health() -> Health:
+    """Whether this replica serves. Needs no sign-in, and asks no other server."""
+    return Health(version=gradstream.__version__)
+
+
+def routes() -> FastAPI:
+    """The app without anything to run on: enough for its OpenAPI document."""
+    app = FastAPI(
+        title="Gradstream", version=gradstream.__version__, description=DESCRIPTION, lifespan=_lifespan,
+        openapi_url=None, docs_url=None, redoc_url=None, separate_input_output_schemas=False,
+    )  # fmt: skip
+    for router in (health, sign_in):
+        app.include_router(router, prefix=PREFIX)
+    # streams before jobs: /jobs/stream is not the job named "stream"
+    for router in (streams, users, jobs, logs, metrics, artifacts, bundles, nodes, catalogue):
+        app.include_router(router, prefix=PREFIX, dependencies=[Depends(current_caller)], responses=problems.DESCRIBED)
+    for router in (agent, process):
+        app.include_router(router, prefix=PREFIX, responses=problems.DESCRIBED)
+    app.get(f"{PREFIX}/openapi.json", include_in_schema=False, dependencies=[Depends(current_caller)])(lambda: openapi(app))
+    problems.install(app)
+    return app
+
+
+def openapi(app: FastAPI) -> dict[str, Any]:
+    document = app.openapi()
+    problems.describe(document)
+    return document
+
+
+def create_app(platform: Platform) -> FastAPI:
+    app = routes()
+    app.state.platform = platform
+    app.state.hub = Hub(platform.wakeup)
+    page.install(app, platform.settings.page_dir)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    hub: Hub = app.state.hub
+    presence = Presence(app.state.platform.database)
+    hub.start()
+    presence.start()
+    _close_streams_on_signal(hub)
+    yield
+    presence.close()
+    hub.close()
+    hub.join()
+
+
+def _close_streams_on_signal(hub: Hub) -> None:
+    """uvicorn waits for open responses before it ends this lifespan, so endless streams must learn of the signal itself."""
+    loop = asyncio.get_running_loop()
+
+    def chain(number: int) -> None:
+        before = signal.getsignal(number)
+
+        def stop(received: int, frame: FrameType | None) -> None:
+            loop.call_soon_threadsafe(hub.close)
+            if callable(before):
+                before(received, frame)
+
+        signal.signal(number, stop)
+
+    try:
+        chain(signal.SIGTERM)
+        chain(signal.SIGINT)
+    except ValueError:
+        return  # not the main thread (a test's server): whoever runs it closes the hub

@@ -1,0 +1,1 @@
+"""Files of attempts: cuts, and what a job leaves to its user."""

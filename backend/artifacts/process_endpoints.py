@@ -1,0 +1,37 @@
+"""What job processes call, each with its own token: put files of its attempt, get those of the cut it resumes from."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header
+from fastapi.responses import FileResponse
+
+from backend.artifacts import service
+from backend.artifacts.auth import ProcessDep
+from backend.artifacts.schemas import StoredFile
+from backend.db import SessionDep
+from backend.platform import PlatformDep
+from backend.uploads import Upload, binary_body, body_of
+
+router = APIRouter(prefix="/process", tags=["process"])
+
+GIB = 1024**3
+
+
+@router.put(
+    "/files/{path:path}", operation_id="putFile",
+    openapi_extra=binary_body("application/octet-stream"),
+)  # fmt: skip
+def put_file(
+    path: str, process: ProcessDep, body: Annotated[Upload, Depends(body_of(64 * GIB))],
+    x_sha256: Annotated[str, Header(pattern=r"^[0-9a-f]{64}$")], session: SessionDep, platform: PlatformDep,
+) -> StoredFile:  # fmt: skip
+    """Store a file of the attempt; the file that completes a cut commits it. 409 once the attempt is no longer the live one."""
+    return service.put(session, platform, process, path, body, x_sha256)
+
+
+@router.get("/resume/{name}", operation_id="getResumeFile", response_class=FileResponse)
+def resume_file(name: str, process: ProcessDep, session: SessionDep, platform: PlatformDep) -> FileResponse:
+    """A file of the cut that the attempt resumes from."""
+    return FileResponse(service.resume_file(session, platform.files, process, name))

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from uuid import UUID
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from backend.artifacts.models import ArtifactRow, CutRow, FileRow
+from gradstream.center.entries import FINAL_CUT
+
+_NEWEST_FIRST = (CutRow.attempt.desc(), (CutRow.number == FINAL_CUT).desc(), CutRow.number.desc())
+"""The last cut of an attempt has number 0, the others count up."""
+
+
+def put_file(session: Session, row: FileRow) -> None:
+    session.merge(row)
+    session.flush()
+
+
+def file(session: Session, job_id: UUID, attempt: int, path: str) -> FileRow | None:
+    return session.get(FileRow, (job_id, attempt, path))
+
+
+def paths_below(session: Session, job_id: UUID, attempt: int, folder: str) -> set[str]:
+    """Names within one folder of an attempt."""
+    statement = select(FileRow.path).where(
+        FileRow.job_id == job_id, FileRow.attempt == attempt, FileRow.path.startswith(folder, autoescape=True)
+    )
+    return {path.removeprefix(folder) for path in session.scalars(statement)}
+
+
+def cut(session: Session, job_id: UUID, attempt: int, number: int) -> CutRow | None:
+    return session.get(CutRow, (job_id, attempt, number))
+
+
+def cuts(session: Session, job_id: UUID) -> list[CutRow]:
+    """All committed cuts of a job, the newest first."""
+    return list(session.scalars(select(CutRow).where(CutRow.job_id == job_id).order_by(*_NEWEST_FIRST)))
+
+
+def remove_cut(session: Session, row: CutRow) -> None:
+    folder = f"cuts/{row.number}/"
+    below = FileRow.path.startswith(folder, autoescape=True)
+    session.execute(delete(FileRow).where(FileRow.job_id == row.job_id, FileRow.attempt == row.attempt, below))
+    session.delete(row)
+
+
+def artifacts(session: Session, job_id: UUID) -> list[ArtifactRow]:
+    return list(session.scalars(select(ArtifactRow).where(ArtifactRow.job_id == job_id).order_by(ArtifactRow.name)))
+
+
+def artifact(session: Session, job_id: UUID, name: str) -> ArtifactRow | None:
+    return session.get(ArtifactRow, (job_id, name))
+
+
+def put_artifact(session: Session, *, job_id: UUID, name: str, kind: str, path: str, size: int, sha256: str) -> None:
+    values = {"kind": kind, "path": path, "size": size, "sha256": sha256, "created_at": func.clock_timestamp()}
+    row = insert(ArtifactRow).values(job_id=job_id, name=name, **values)
+    session.execute(row.on_conflict_do_update(index_elements=["job_id", "name"], set_=values))

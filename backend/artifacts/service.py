@@ -1,0 +1,161 @@
+"""Files of attempts, the cuts that they make, and what a job leaves to its user."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from backend.artifacts import repository
+from backend.artifacts.models import CutRow, FileRow
+from backend.artifacts.schemas import Artifact, Artifacts, Kind, StoredFile
+from backend.db import after_commit, storable
+from backend.files import FileStore
+from backend.jobs import feed, lifecycle
+from backend.jobs import repository as job_rows
+from backend.jobs import service as jobs
+from backend.jobs.models import JobRow, ProcessRow
+from backend.platform import Platform
+from backend.uploads import Upload
+from gradstream.center.entries import FINAL_CUT
+from gradstream.errors import Conflict, Invalid, NotFound, NotSignedIn
+from gradstream.process.order import Resume
+
+MODEL = "model.safetensors"
+RESULT = "result.json"
+_CUT_FILE = re.compile(r"cuts/(\d{1,9})/(manifest\.json|worker-\d{1,4}\.pt|shard-\d{1,4}\.pt)")
+_FILES = frozenset({MODEL, RESULT})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    name: str
+    sha256: str
+    job_name: str
+
+
+def put(session: Session, platform: Platform, process_id: UUID, path: str, upload: Upload, sha256: str) -> StoredFile:
+    """Store a file of the live attempt, and commit the cut that it completes.
+
+    Raises: Invalid: damaged on the way, or no name for a file here. Conflict: the attempt is over (fenced).
+    """
+    found = _CUT_FILE.fullmatch(path)
+    if not found and path not in _FILES:
+        raise Invalid(f"'{path}' is no file that a process may store.", path=path)
+    if upload.sha256 != sha256:
+        raise Invalid("The file was damaged on its way; send it again.", expected=sha256, received=upload.sha256)
+    job, process = _live(session, process_id)
+    platform.files.put(upload.path, platform.files.of_attempt(job.id, process.attempt, path))
+    row = FileRow(job_id=job.id, attempt=process.attempt, path=path, size=upload.size, sha256=sha256, process_id=process.id)
+    repository.put_file(session, row)
+    committed = _commit_cut(session, platform, job, process, int(found[1])) if found else None
+    if path == MODEL:
+        enter(session, job, process.attempt, MODEL, "model", size=upload.size, sha256=sha256)
+    return StoredFile(path=path, size=upload.size, sha256=sha256, committed_cut=committed)
+
+
+def _live(session: Session, process_id: UUID) -> tuple[JobRow, ProcessRow]:
+    """The process and its job, locked. Raises: Conflict unless the process belongs to the job's live attempt."""
+    process = job_rows.process(session, process_id)
+    if process is None:
+        raise NotSignedIn("This process is not known any more.")
+    job = jobs.lock(session, process.job_id)
+    attempt = job_rows.attempt(session, job.id, process.attempt)
+    if process.attempt != job.attempt or attempt is None or attempt.ended_at is not None:
+        raise Conflict(f"Attempt {process.attempt} of this job is over.", attempt=process.attempt, live=job.attempt)
+    return job, process
+
+
+def _commit_cut(session: Session, platform: Platform, job: JobRow, process: ProcessRow, number: int) -> int | None:
+    """The cut's number, if this file was the last that its manifest asks for. A cut without this row does not exist."""
+    attempt, folder = process.attempt, f"cuts/{number}/"
+    there = repository.paths_below(session, job.id, attempt, folder)
+    if "manifest.json" not in there or repository.cut(session, job.id, attempt, number):
+        return None
+    manifest = json.loads(platform.files.of_attempt(job.id, attempt, folder + "manifest.json").read_text())
+    wanted = {f"worker-{rank}.pt" for rank in manifest["members"]} | {f"shard-{k}.pt" for k in range(manifest["servers"])}
+    if not wanted <= there:
+        return None
+    session.add(CutRow(job_id=job.id, attempt=attempt, number=number, manifest=manifest))
+    session.flush()
+    lifecycle.current_attempt(session, job).cut = number
+    name = "the last cut" if number == FINAL_CUT else f"cut {number}"
+    data = {"attempt": attempt, "cut": number, "version": manifest.get("version"), "samples": manifest.get("samples")}
+    feed.record(session, job, "cut", f"{name} of attempt {attempt} is committed.", actor=process.label, data=data)
+    _forget_old_cuts(session, platform, job)
+    return number
+
+
+def _forget_old_cuts(session: Session, platform: Platform, job: JobRow) -> None:
+    """Keep the newest few, and the one that the live attempt resumes from: a respawned process may still ask for it."""
+    attempt = job_rows.attempt(session, job.id, job.attempt)
+    resumed = attempt and attempt.resumed_from
+    for row in repository.cuts(session, job.id)[platform.settings.cuts_kept :]:
+        if resumed != Resume(attempt=row.attempt, cut=row.number):
+            repository.remove_cut(session, row)
+            remove = partial(platform.files.remove_cut, job.id, row.attempt, row.number)
+            after_commit(session, ("cut", job.id, row.attempt, row.number), remove)
+
+
+def resume_file(session: Session, files: FileStore, process_id: UUID, name: str) -> Path:
+    """A rank that was done before the cut left its state with the attempt's last one, so that is looked at second.
+
+    Raises: NotFound.
+    """
+    process = job_rows.process(session, process_id)
+    if process is None:
+        raise NotSignedIn("This process is not known any more.")
+    attempt = job_rows.attempt(session, process.job_id, process.attempt)
+    if attempt is not None and (resumed := attempt.resumed_from):
+        for number in (resumed.cut, FINAL_CUT):
+            path = f"cuts/{number}/{name}"
+            if repository.file(session, process.job_id, resumed.attempt, path):
+                return files.of_attempt(process.job_id, resumed.attempt, path)
+    raise NotFound(f"The cut has no file {name}.", name=name)
+
+
+def newest_cut(session: Session, job_id: UUID) -> CutRow | None:
+    found = repository.cuts(session, job_id)
+    return found[0] if found else None
+
+
+def is_committed(session: Session, job_id: UUID, attempt: int, cut: int) -> bool:
+    return repository.cut(session, job_id, attempt, cut) is not None
+
+
+def has_model(session: Session, job_id: UUID, attempt: int) -> bool:
+    return repository.file(session, job_id, attempt, MODEL) is not None
+
+
+def result(session: Session, files: FileStore, job_id: UUID, attempt: int) -> dict[str, object]:
+    """What the evaluator said at the end; empty if it said nothing."""
+    if repository.file(session, job_id, attempt, RESULT) is None:
+        return {}
+    text = files.of_attempt(job_id, attempt, RESULT).read_text()
+    said: dict[str, object] = json.loads(text, parse_constant=lambda _: None)  # Postgres takes no NaN in JSON
+    scores = said.get("eval")
+    return said | {"eval": {storable(name): score for name, score in scores.items()} if isinstance(scores, dict) else {}}
+
+
+def enter(session: Session, job: JobRow, attempt: int, name: str, kind: Kind, *, size: int, sha256: str) -> None:
+    """Give the user a file that lies in the attempt's folder."""
+    repository.put_artifact(session, job_id=job.id, name=name, kind=kind, path=f"{attempt}/{name}", size=size, sha256=sha256)
+    feed.changed(session, job)
+
+
+def artifacts(session: Session, job_id: UUID) -> Artifacts:
+    jobs.find(session, job_id)
+    return Artifacts(items=[Artifact.model_validate(row) for row in repository.artifacts(session, job_id)])
+
+
+def find(session: Session, files: FileStore, job_id: UUID, name: str) -> tuple[Found, Path]:
+    job = jobs.find(session, job_id)
+    row = repository.artifact(session, job_id, name)
+    if row is None:
+        raise NotFound(f"The job has no file '{name}' (yet).", job=str(job_id), name=name)
+    return Found(row.name, row.sha256, job.name), files.of_job(job_id) / row.path

@@ -1,0 +1,1 @@
+"""User code, as it was uploaded."""

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from backend.bundles.schemas import BundledFile
+from backend.schemas import Schema
+from gradstream.gate import Mode
+
+
+class StrategyInfo(Schema):
+    name: str = Field(examples=["adag"])
+    summary: str = Field(examples=["Accumulated gradient normalization: the mean of a window of local steps."])
+    gates: list[Mode]
+    default_gate: str = Field(examples=["asp"])
+    descends: str = Field(description="The side that uses lr and optimizer: worker or server")
+    json_schema: dict[str, Any] = Field(alias="schema", description="JSON Schema of its hyper-parameters")
+
+
+class Example(Schema):
+    name: str = Field(examples=["digits"])
+    title: str
+    yaml: str = Field(description="The job file")
+    files: list[BundledFile]
+    bundle: str = Field(description="Hash of its code, stored and ready to submit")

@@ -1,0 +1,47 @@
+"""The file store: bundles, cuts and artifacts in one folder that all replicas see. Postgres says which of them count."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from uuid import UUID, uuid4
+
+
+class FileStore:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def bundle(self, hash: str) -> Path:
+        return self.root / "bundles" / f"{hash}.tar.gz"
+
+    def of_attempt(self, job: UUID, attempt: int, path: str) -> Path:
+        """`path` must have been checked: it is relative and has no `..`."""
+        return self.of_job(job) / str(attempt) / path
+
+    def of_job(self, job: UUID) -> Path:
+        return self.root / "jobs" / str(job)
+
+    def temporary(self) -> Path:
+        """A path for a file that is still being written, on the same file system as all others."""
+        folder = self.root / "incoming"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / uuid4().hex
+
+    def put(self, temporary: Path, target: Path) -> None:
+        """Make a written file appear at `target`, whole, also if the machine loses power right after."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        os.replace(temporary, target)
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def remove_job(self, job: UUID) -> None:
+        shutil.rmtree(self.of_job(job), ignore_errors=True)
+
+    def remove_cut(self, job: UUID, attempt: int, cut: int) -> None:
+        shutil.rmtree(self.of_attempt(job, attempt, f"cuts/{cut}"), ignore_errors=True)

@@ -1,0 +1,32 @@
+"""The numbers of a job's feed. See `models`: taken under the lock of the job's row, so committed in their order."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from backend.db import after_commit
+from backend.jobs.models import EventRow, JobRow
+from backend.wakeup import Wakeup
+
+
+def take(session: Session, job: JobRow, count: int = 1) -> int:
+    """The first of `count` new numbers. `job` must be locked by this transaction; its listeners wake after the commit."""
+    first = job.feed + 1
+    job.feed += count
+    wakeup: Wakeup | None = session.info.get("wakeup")
+    if wakeup is not None:
+        after_commit(session, ("job", job.id), partial(wakeup.send, job.id))
+    return first
+
+
+def changed(session: Session, job: JobRow) -> None:
+    """Note that what `schemas.Job` shows has changed."""
+    job.seq = take(session, job)
+
+
+def record(session: Session, job: JobRow, kind: str, message: str, *, actor: str, data: dict[str, Any] | None = None) -> None:
+    """Write an event into the job's history."""
+    session.add(EventRow(job_id=job.id, seq=take(session, job), kind=kind, actor=actor, message=message, data=data or {}))

@@ -1,0 +1,103 @@
+"""The steps of a job's life that more than one part of the control plane takes. All want the job locked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from backend.db import now
+from backend.jobs import feed, repository
+from backend.jobs.models import AttemptRow, JobRow, ProcessRow
+from backend.jobs.schemas import AttemptStatus, JobStatus, ProcessStatus
+from backend.jobs.states import switch
+from gradstream.process.exits import Exit, ExitReason
+
+NO_GRACE = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a job is to end."""
+
+    to: JobStatus
+    reason: str
+    message: str
+    grace: timedelta = NO_GRACE
+    """Time for its processes to finish by themselves; then they are killed."""
+    data: dict[str, Any] | None = None
+
+
+def begin_end(session: Session, job: JobRow, end: End, *, actor: str) -> None:
+    """Let a job's processes end; it takes its last state when all of them have."""
+    job.stop_to, job.stop_at = end.to, now(session) + end.grace
+    if current_attempt(session, job).status == AttemptStatus.PREPARING or not end.grace:
+        drop_untold(session, job)
+    switch(
+        session,
+        job,
+        JobStatus.STOPPING,
+        actor=actor,
+        reason=end.reason,
+        message=end.message,
+        data={"to": end.to, **(end.data or {})},
+    )
+
+
+def drop_untold(session: Session, job: JobRow) -> None:
+    """End the processes that no node has heard of. The others end when their nodes say so."""
+    for process in repository.live_processes(session, job_id=job.id):
+        if process.status == ProcessStatus.ASSIGNED:
+            stopped = Exit(reason=ExitReason.STOPPED, message="it was never started")
+            process_ended(session, job, process, stopped, ProcessStatus.EXITED, actor="controller")
+
+
+def current_attempt(session: Session, job: JobRow) -> AttemptRow:
+    found = repository.attempt(session, job.id, job.attempt)
+    assert found is not None, "a job that left the queue has an attempt"
+    return found
+
+
+def end_attempt(session: Session, job: JobRow, status: AttemptStatus, *, reason: str | None, message: str) -> None:
+    attempt = current_attempt(session, job)
+    attempt.status, attempt.reason, attempt.message, attempt.ended_at = status, reason, message, now(session)
+    drop_untold(session, job)
+    feed.record(
+        session,
+        job,
+        "attempt",
+        f"attempt {attempt.number} {status}: {message}",
+        actor="controller",
+        data={"number": attempt.number},
+    )
+
+
+def process_changed(session: Session, job: JobRow, process: ProcessRow, status: ProcessStatus, *, pid: int | None = None) -> None:
+    process.status, process.pid, process.seq = status, pid or process.pid, feed.take(session, job)
+    if status is ProcessStatus.RUNNING and process.started_at is None:
+        process.started_at = now(session)
+
+
+def process_ended(session: Session, job: JobRow, process: ProcessRow, exit: Exit, status: ProcessStatus, *, actor: str) -> None:
+    """Note how a process ended, once; its slot and GPU are free from now on."""
+    if process.ended_at is not None:
+        return
+    process.status, process.exit_code, process.reason, process.message = status, exit.code, exit.reason, exit.message or None
+    process.ended_at, process.seq = now(session), feed.take(session, job)
+    said = f": {exit.message}" if exit.message else ""
+    data = {
+        "process": str(process.id),
+        "label": process.label,
+        "reason": exit.reason,
+        "code": exit.code,
+        "incarnation": process.incarnation,
+    }
+    feed.record(session, job, "process", f"{process.label} {status}, {exit.reason}{said}", actor=actor, data=data)
+
+
+def process_lost(session: Session, job: JobRow, process: ProcessRow, message: str, *, actor: str) -> None:
+    process_ended(
+        session, job, process, Exit(reason=ExitReason.NODE_LOST, message=message, code=-1), ProcessStatus.LOST, actor=actor
+    )

@@ -1,0 +1,157 @@
+"""A job and its lives. Whatever changes in a job takes a number from `jobs.feed` under the job row's lock, so numbers
+are committed in their order, and a reader who has all up to n has missed nothing before n."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, String, UniqueConstraint, func, text
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from backend.db import Base
+from backend.users.models import UserRow
+from gradstream.process.order import Resume, Role, label
+
+
+class JobRow(Base):
+    __tablename__ = "jobs"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    name: Mapped[str]
+    user_id: Mapped[UUID] = mapped_column(ForeignKey("users.id"))
+    owner: Mapped[UserRow] = relationship(lazy="joined", innerjoin=True)
+    spec: Mapped[dict[str, Any]]
+    bundle: Mapped[str | None] = mapped_column(ForeignKey("bundles.hash"))
+    strategy: Mapped[str]
+    gate: Mapped[str]
+    priority: Mapped[int]
+
+    status: Mapped[str]
+    reason: Mapped[str | None]
+    message: Mapped[str | None]
+    position: Mapped[int | None]
+    stop_to: Mapped[str | None]
+    """While stopping: the end that it leads to."""
+    stop_at: Mapped[datetime | None]
+    """While stopping: when what still runs is killed."""
+
+    feed: Mapped[int] = mapped_column(BigInteger, default=0)
+    """The last number given to anything in this job's feed."""
+    seq: Mapped[int] = mapped_column(BigInteger, default=0)
+    """The number of the last change of what `schemas.Job` shows."""
+    attempt: Mapped[int] = mapped_column(default=0)
+    retries_used: Mapped[int] = mapped_column(default=0)
+    progress: Mapped[dict[str, Any]] = mapped_column(default=dict)
+
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    started_at: Mapped[datetime | None]
+    ended_at: Mapped[datetime | None]
+
+    __table_args__ = (
+        Index("ix_jobs_page", "created_at", "id"),
+        Index("ix_jobs_live", "status", postgresql_where=text("ended_at IS NULL")),
+    )
+
+    @property
+    def user(self) -> str:
+        return self.owner.name
+
+
+class AttemptRow(Base):
+    __tablename__ = "attempts"
+
+    job_id: Mapped[UUID] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    status: Mapped[str]
+    reason: Mapped[str | None]
+    message: Mapped[str | None]
+    started_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    ended_at: Mapped[datetime | None]
+    resumed_attempt: Mapped[int | None]
+    resumed_cut: Mapped[int | None]
+    running_at: Mapped[datetime | None]
+    stop_posted: Mapped[bool] = mapped_column(default=False)
+    """Its workers have been asked to leave."""
+    cut: Mapped[int | None]
+    """Number of its newest committed cut."""
+    cut_requested: Mapped[int] = mapped_column(default=0)
+    """Number of the last cut that was asked for."""
+    cut_requested_at: Mapped[datetime | None]
+    plane_open: Mapped[bool] = mapped_column(default=False)
+    """There may be something of it on the gradient plane's Redis."""
+
+    @property
+    def resumed_from(self) -> Resume | None:
+        """The cut that it began from; None: it began at the beginning."""
+        attempt, cut = self.resumed_attempt, self.resumed_cut
+        return None if attempt is None or cut is None else Resume(attempt=attempt, cut=cut)
+
+
+class ProcessRow(Base):
+    """A process that should run, runs or ran. Its place (slot, GPU) is taken until it has ended: by two unique indexes,
+    so that no two schedulers and no mistake of one can give a place twice."""
+
+    __tablename__ = "processes"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    job_id: Mapped[UUID] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"))
+    seq: Mapped[int] = mapped_column(BigInteger)
+    attempt: Mapped[int]
+    role: Mapped[Role] = mapped_column(String)
+    rank: Mapped[int]
+    incarnation: Mapped[int]
+    node_id: Mapped[UUID] = mapped_column(ForeignKey("nodes.id"))
+    node: Mapped[str]
+    """The node's name, which it keeps."""
+    slot: Mapped[int | None]
+    gpu: Mapped[int | None]
+    status: Mapped[str]
+    pid: Mapped[int | None]
+    exit_code: Mapped[int | None]
+    reason: Mapped[str | None]
+    message: Mapped[str | None]
+    assigned_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    started_at: Mapped[datetime | None]
+    ended_at: Mapped[datetime | None]
+    replaced: Mapped[bool] = mapped_column(default=False)
+    """Its rank lives on in a later incarnation; how this one ended is dealt with."""
+    log_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
+    """Bytes of its output that are stored."""
+
+    __table_args__ = (
+        UniqueConstraint("job_id", "attempt", "role", "rank", "incarnation"),
+        Index("uq_processes_slot", "node_id", "slot", unique=True, postgresql_where=text("ended_at IS NULL")),
+        Index("uq_processes_gpu", "node_id", "gpu", unique=True, postgresql_where=text("ended_at IS NULL")),
+        CheckConstraint("slot IS NOT NULL OR role <> 'worker'", name="worker_has_slot"),
+    )
+
+    @property
+    def label(self) -> str:
+        return label(self.role, self.rank)
+
+
+class EventRow(Base):
+    __tablename__ = "events"
+
+    job_id: Mapped[UUID] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    seq: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    time: Mapped[datetime] = mapped_column(server_default=func.clock_timestamp())
+    kind: Mapped[str]
+    actor: Mapped[str]
+    message: Mapped[str]
+    data: Mapped[dict[str, Any]] = mapped_column(default=dict)
+
+
+class IdempotencyKeyRow(Base):
+    __tablename__ = "idempotency_keys"
+
+    user_id: Mapped[UUID] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), primary_key=True)
+    key: Mapped[str] = mapped_column(primary_key=True)
+    request: Mapped[bytes]
+    """sha256 of the request, to tell a repeat from another request under the same key."""
+    job_id: Mapped[UUID] = mapped_column(
+        ForeignKey("jobs.id", ondelete="CASCADE", deferrable=True, initially="DEFERRED"), index=True
+    )
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())

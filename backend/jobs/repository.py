@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import delete, select, tuple_
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from backend.jobs.models import AttemptRow, EventRow, IdempotencyKeyRow, JobRow, ProcessRow
+
+
+def get(session: Session, job_id: UUID) -> JobRow | None:
+    return session.get(JobRow, job_id)
+
+
+def lock(session: Session, job_id: UUID, *, skip_locked: bool = False) -> JobRow | None:
+    """The job, locked against every other writer until this transaction ends; as it is now, not as it was read before."""
+    statement = select(JobRow).where(JobRow.id == job_id).execution_options(populate_existing=True)
+    return session.scalar(statement.with_for_update(key_share=True, of=JobRow, skip_locked=skip_locked))
+
+
+def page(
+    session: Session, *, status: Sequence[str] | None, strategy: str | None, q: str | None, limit: int,
+    before: tuple[datetime, UUID] | None,
+) -> list[JobRow]:  # fmt: skip
+    statement = select(JobRow).order_by(JobRow.created_at.desc(), JobRow.id.desc()).limit(limit)
+    if status:
+        statement = statement.where(JobRow.status.in_(status))
+    if strategy:
+        statement = statement.where(JobRow.strategy == strategy)
+    if q:
+        statement = statement.where(JobRow.name.icontains(q, autoescape=True))
+    if before:
+        statement = statement.where(tuple_(JobRow.created_at, JobRow.id) < before)
+    return list(session.scalars(statement))
+
+
+def live(session: Session) -> list[JobRow]:
+    """All jobs that have not ended, in the order in which they are served."""
+    order = (JobRow.priority.desc(), JobRow.created_at, JobRow.id)
+    return list(session.scalars(select(JobRow).where(JobRow.ended_at.is_(None)).order_by(*order)))
+
+
+def events(session: Session, job_id: UUID, after: int, upto: int | None = None) -> list[EventRow]:
+    statement = select(EventRow).where(EventRow.job_id == job_id, EventRow.seq > after).order_by(EventRow.seq)
+    return list(session.scalars(statement if upto is None else statement.where(EventRow.seq <= upto)))
+
+
+def attempt(session: Session, job_id: UUID, number: int) -> AttemptRow | None:
+    return session.get(AttemptRow, (job_id, number))
+
+
+def attempts(session: Session, job_id: UUID) -> list[AttemptRow]:
+    return list(session.scalars(select(AttemptRow).where(AttemptRow.job_id == job_id).order_by(AttemptRow.number)))
+
+
+def attempts_with_plane(session: Session) -> list[AttemptRow]:
+    """Ended attempts that may have left something on the gradient plane."""
+    return list(session.scalars(select(AttemptRow).where(AttemptRow.plane_open, AttemptRow.ended_at.is_not(None))))
+
+
+def processes(
+    session: Session, job_id: UUID, attempt: int | None = None, *, after: int = 0, upto: int | None = None
+) -> list[ProcessRow]:
+    statement = select(ProcessRow).where(ProcessRow.job_id == job_id, ProcessRow.seq > after)
+    if attempt is not None:
+        statement = statement.where(ProcessRow.attempt == attempt)
+    if upto is not None:
+        statement = statement.where(ProcessRow.seq <= upto)
+    order = (ProcessRow.attempt.desc(), ProcessRow.role, ProcessRow.rank, ProcessRow.incarnation)
+    return list(session.scalars(statement.order_by(*order)))
+
+
+def process(session: Session, process_id: UUID) -> ProcessRow | None:
+    return session.get(ProcessRow, process_id)
+
+
+def processes_by_id(session: Session, ids: Sequence[UUID], node_id: UUID) -> list[ProcessRow]:
+    statement = select(ProcessRow).where(ProcessRow.id.in_(ids), ProcessRow.node_id == node_id)
+    return list(session.scalars(statement.execution_options(populate_existing=True)))
+
+
+def live_processes(session: Session, *, node_id: UUID | None = None, job_id: UUID | None = None) -> list[ProcessRow]:
+    """Those that have not ended and so hold their places."""
+    statement = select(ProcessRow).where(ProcessRow.ended_at.is_(None)).execution_options(populate_existing=True)
+    if node_id is not None:
+        statement = statement.where(ProcessRow.node_id == node_id)
+    if job_id is not None:
+        statement = statement.where(ProcessRow.job_id == job_id)
+    return list(session.scalars(statement.order_by(ProcessRow.job_id, ProcessRow.role, ProcessRow.rank)))
+
+
+def claim_key(session: Session, user_id: UUID, key: str, request: bytes, job_id: UUID) -> IdempotencyKeyRow | None:
+    """Enter the key for a new job; or, if it is taken, what it was taken for. Waits for a request that is under way with it."""
+    values = {"user_id": user_id, "key": key, "request": request, "job_id": job_id}
+    entered = insert(IdempotencyKeyRow).values(values).on_conflict_do_nothing().returning(IdempotencyKeyRow.key)
+    if session.scalar(entered) is not None:
+        return None
+    return session.get(IdempotencyKeyRow, (user_id, key))
+
+
+def remove(session: Session, job: JobRow) -> None:
+    session.execute(delete(JobRow).where(JobRow.id == job.id))

@@ -1,0 +1,185 @@
+"""Jobs as the API shows them: the job itself, its attempts, processes and events."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import Field, ValidationError, field_validator
+
+from backend.schemas import Fault, Schema
+from gradstream import jobfile
+from gradstream.errors import InvalidJob, Problem
+from gradstream.process.order import Role
+from gradstream.spec import JobSpec
+
+
+class JobStatus(StrEnum):
+    """queued -> starting -> running -> stopping -> one of the four ends, which are never left."""
+
+    QUEUED = "queued"
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed_out"
+
+
+ENDED = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELLED, JobStatus.TIMED_OUT})
+
+
+class ProcessStatus(StrEnum):
+    ASSIGNED = "assigned"
+    STARTING = "starting"
+    RUNNING = "running"
+    EXITED = "exited"
+    LOST = "lost"
+
+
+class AttemptStatus(StrEnum):
+    """One life of the whole job. `preparing` until its gradient plane is there."""
+
+    PREPARING = "preparing"
+    STARTING = "starting"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    LOST = "lost"
+
+
+class Progress(Schema):
+    """How far training is, from the metrics."""
+
+    samples: int = Field(0, description="Samples whose updates the center has seen")
+    total_samples: int | None = Field(None, description="Samples the job will train if it is not stopped")
+    version: int = Field(0, description="Changes of the center so far")
+    samples_per_second: float | None = Field(None, description="All workers together, lately")
+    loss: float | None = Field(None, description="Mean of the workers' last mini-batch losses")
+    mean_staleness: float | None = Field(None, description="Mean over all pushes so far")
+    eval: dict[str, float | None] = Field(
+        default_factory=dict, description="Last evaluation", examples=[{"accuracy": 0.97, "loss": 0.11}]
+    )
+    first_step_at: datetime | None = Field(None, description="When the first update was applied")
+
+
+class Job(Schema):
+    id: UUID
+    name: str = Field(examples=["digits-adag"])
+    status: JobStatus
+    reason: str | None = Field(description="Why it waits or how it ended, for programs", examples=["no_capacity"])
+    message: str | None = Field(description="The same as a sentence", examples=["Waits for 2 free slots; 1 of 4 is free."])
+    position: int | None = Field(description="Place in the queue, from 1; null unless queued")
+    seq: int = Field(description="Counts up with each change of the job; for `since` of the long poll")
+    spec: JobSpec
+    bundle: str | None = Field(description="Hash of the bundle of user code")
+    strategy: str = Field(examples=["adag"])
+    gate: str = Field(examples=["asp"])
+    priority: int
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    attempt: int = Field(description="Number of the latest attempt; 0 before the first")
+    retries_used: int
+    user: str = Field(examples=["ada"])
+    progress: Progress
+
+
+class JobPage(Schema):
+    items: list[Job]
+    next_cursor: str | None
+
+
+class SubmitJob(Schema):
+    spec: JobSpec
+    bundle: str | None = Field(None, pattern=r"^[0-9a-f]{64}$", description="Hash that `uploadBundle` answered")
+
+    @field_validator("spec", mode="wrap")
+    @classmethod
+    def _explained(cls, given: object, _read: object) -> JobSpec:
+        """A job file's mistakes in the same words everywhere: not a ValueError, so it leaves pydantic as it is.
+
+        Read afresh, and not by `_read`: FastAPI lets that take any object's attributes for keys, a text's among them."""
+        try:
+            return JobSpec.model_validate(given)
+        except ValidationError as error:
+            problems = [Problem(f"/spec{p.pointer}", p.message) for p in jobfile.problems_of(error, given)]
+            raise InvalidJob(f"The job file has {len(problems)} mistake{'s' * (len(problems) > 1)}.", problems) from error
+
+
+class ValidateJob(Schema):
+    """One of the two: a spec, or the text of a job file."""
+
+    spec: dict[str, Any] | None = None
+    yaml: str | None = Field(None, max_length=1_000_000)
+
+
+class Validated(Schema):
+    valid: bool
+    errors: list[Fault] = Field(description="Pointers are into the job file, e.g. `/strategy/window`")
+    spec: JobSpec | None = Field(description="With all defaults filled in; null if not valid")
+
+
+class Event(Schema):
+    seq: int
+    time: datetime
+    kind: str = Field(description="status, attempt, process, cut, target, warning", examples=["status"])
+    actor: str = Field(description="`user:<name>`, `controller`, `node:<name>` or a process's label", examples=["controller"])
+    message: str = Field(examples=["running: all 5 processes run"])
+    data: dict[str, Any]
+
+
+class Events(Schema):
+    items: list[Event]
+
+
+class CutRef(Schema):
+    attempt: int
+    cut: int
+
+
+class Attempt(Schema):
+    number: int
+    status: AttemptStatus
+    reason: str | None
+    message: str | None
+    started_at: datetime
+    ended_at: datetime | None
+    resumed_from: CutRef | None
+    cut: int | None = Field(description="Its last committed cut")
+
+
+class Attempts(Schema):
+    items: list[Attempt]
+
+
+class Process(Schema):
+    id: UUID
+    seq: int
+    attempt: int
+    role: Role
+    rank: int = Field(description="Worker or shard number from 0; -1: the evaluator")
+    incarnation: int = Field(description="Respawns of this rank within the attempt")
+    node: str
+    gpu: int | None
+    status: ProcessStatus
+    exit_code: int | None
+    reason: str | None
+    message: str | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    label: str = Field(examples=["worker-0"])
+
+
+class Processes(Schema):
+    items: list[Process]
+
+
+IdempotencyKey = Annotated[
+    str | None,
+    Field(min_length=1, max_length=200, description="The same key and body give the same job again, also after a lost answer"),
+]

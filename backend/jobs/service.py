@@ -1,0 +1,120 @@
+"""What users ask of jobs. How a job lives is in `lifecycle` and, for its passes, in `scheduler`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from uuid import UUID
+
+import structlog
+from sqlalchemy.orm import Session
+
+from backend import paging
+from backend.away import REDIS
+from backend.db import after_commit
+from backend.jobs import lifecycle, repository
+from backend.jobs.models import JobRow, ProcessRow
+from backend.jobs.schemas import ENDED, Attempt, Attempts, Event, Events, Job, JobPage, JobStatus, Process, Processes
+from backend.jobs.states import switch
+from backend.metrics.progress import shown
+from backend.platform import Platform
+from backend.users.service import Caller
+from gradstream.errors import Conflict, NotFound
+from gradstream.process.order import plane_id
+from gradstream.spec import JobSpec
+from gradstream.wire import plane
+
+log = structlog.get_logger(__name__)
+
+
+def view(row: JobRow) -> Job:
+    """A job as the API shows it."""
+    plain = {name: getattr(row, name) for name in Job.model_fields if name not in ("spec", "progress")}
+    return Job(**plain, spec=JobSpec.model_validate(row.spec), progress=shown(row.progress))
+
+
+def find(session: Session, job_id: UUID) -> JobRow:
+    """Raises: NotFound."""
+    row = repository.get(session, job_id)
+    if row is None:
+        raise _no_job(job_id)
+    return row
+
+
+def lock(session: Session, job_id: UUID) -> JobRow:
+    """The job, for changing it: every other writer waits until this transaction ends. Raises: NotFound."""
+    row = repository.lock(session, job_id)
+    if row is None:
+        raise _no_job(job_id)
+    return row
+
+
+def _no_job(job_id: UUID) -> NotFound:
+    return NotFound(f"There is no job {job_id}; it may have been deleted.", job=str(job_id))
+
+
+def page(
+    session: Session, *, status: Sequence[JobStatus] | None, strategy: str | None, q: str | None, limit: int, cursor: str | None
+) -> JobPage:  # fmt: skip
+    before = paging.decode(cursor) if cursor else None
+    rows = repository.page(session, status=status, strategy=strategy, q=q, limit=limit + 1, before=before)
+    last = rows[limit - 1] if len(rows) > limit else None
+    return JobPage(items=[view(row) for row in rows[:limit]], next_cursor=last and paging.encode(last.created_at, last.id))
+
+
+def stop(session: Session, platform: Platform, caller: Caller, job_id: UUID) -> Job:
+    """A queued job ends at once; a running one is asked to finish; one that ended or is ending stays as it is."""
+    job = lock(session, job_id)
+    message = f"{caller.name} stopped it."
+    if job.status == JobStatus.QUEUED:
+        switch(session, job, JobStatus.CANCELLED, actor=caller.actor, reason="stopped_by_user", message=message)
+    elif job.status not in ENDED and job.status != JobStatus.STOPPING:
+        end = lifecycle.End(JobStatus.CANCELLED, "stopped_by_user", message, grace=platform.settings.stop_grace)
+        lifecycle.begin_end(session, job, end, actor=caller.actor)
+    return view(job)
+
+
+def delete(session: Session, platform: Platform, job_id: UUID) -> None:
+    """Rows first; files after the commit, as they cannot be rolled back."""
+    job = lock(session, job_id)
+    if job.status not in ENDED:
+        raise Conflict(f"The job is {job.status}. Stop it first, then delete it.", status=job.status)
+    for attempt in repository.attempts(session, job_id):
+        if attempt.plane_open:
+            after_commit(session, ("plane", attempt.number), partial(_remove_plane, platform, plane_id(job_id, attempt.number)))
+    repository.remove(session, job)
+    after_commit(session, ("files", job_id), partial(platform.files.remove_job, job_id))
+    after_commit(session, ("job", job_id), partial(platform.wakeup.send, job_id))
+
+
+def _remove_plane(platform: Platform, j: str) -> None:
+    """What the controller would have done in a moment, had the job not been deleted first."""
+    try:
+        plane.destroy(platform.plane, j)
+    except REDIS as error:
+        log.warning("a deleted job leaves keys on the gradient plane, as its Redis is away", plane=j, error=str(error))
+
+
+def events(session: Session, job_id: UUID, after: int) -> Events:
+    find(session, job_id)
+    return Events(items=[Event.model_validate(row) for row in repository.events(session, job_id, after)])
+
+
+def attempts(session: Session, job_id: UUID) -> Attempts:
+    find(session, job_id)
+    return Attempts(items=[Attempt.model_validate(row) for row in repository.attempts(session, job_id)])
+
+
+def processes(session: Session, job_id: UUID) -> Processes:
+    find(session, job_id)
+    return Processes(items=[Process.model_validate(row) for row in repository.processes(session, job_id)])
+
+
+def processes_of_node(session: Session, ids: Sequence[UUID], node_id: UUID) -> list[ProcessRow]:
+    """Those of the given processes that were placed on this node."""
+    return repository.processes_by_id(session, ids, node_id)
+
+
+def live_processes(session: Session, *, node_id: UUID | None = None, job_id: UUID | None = None) -> list[ProcessRow]:
+    """Those that have not ended and so hold their places."""
+    return repository.live_processes(session, node_id=node_id, job_id=job_id)

@@ -1,0 +1,77 @@
+"""From a job file to a row in the queue."""
+
+from __future__ import annotations
+
+import hashlib
+from uuid import uuid4
+
+from pydantic import ValidationError
+from sqlalchemy.orm import Session
+
+from backend.bundles import service as bundles
+from backend.jobs import feed, repository
+from backend.jobs.models import JobRow
+from backend.jobs.schemas import Job, JobStatus, SubmitJob, Validated, ValidateJob
+from backend.jobs.service import find, view
+from backend.schemas import Fault
+from backend.users.service import Caller
+from gradstream import jobfile
+from gradstream.errors import Conflict, Invalid, InvalidJob, Problem
+from gradstream.spec import JobSpec
+
+
+def submit(session: Session, caller: Caller, body: SubmitJob, key: str | None) -> Job:
+    """Queue a job; or, for a key that was used before, give the job of that time.
+
+    Raises: InvalidJob: the bundle is missing or lacks the entrypoint. Conflict: the key stands for another request.
+    """
+    job_id = uuid4()
+    if key is not None:
+        request = hashlib.sha256(body.model_dump_json().encode()).digest()
+        earlier = repository.claim_key(session, caller.user_id, key, request, job_id)
+        if earlier is not None and earlier.request != request:
+            raise Conflict("This Idempotency-Key was used for another job; take a new one for each job.", job=str(earlier.job_id))
+        if earlier is not None:
+            return view(find(session, earlier.job_id))
+    bundles.require(session, body.bundle, body.spec.workload.entrypoint)
+    spec = body.spec
+    job = JobRow(
+        id=job_id, name=spec.name, user_id=caller.user_id, spec=spec.model_dump(mode="json"), bundle=body.bundle,
+        strategy=spec.strategy.name, gate=str(spec.effective_gate), priority=spec.priority,
+        status=JobStatus.QUEUED, reason="new", message="Waits for the scheduler.",
+    )  # fmt: skip
+    session.add(job)
+    session.flush()
+    session.refresh(job)
+    feed.record(
+        session, job, "status", f"queued: {caller.name} submitted it.", actor=caller.actor, data={"from": None, "to": "queued"}
+    )
+    feed.changed(session, job)
+    return view(job)
+
+
+def validate(body: ValidateJob) -> Validated:
+    """Raises: Invalid unless exactly one of the two forms is given."""
+    try:
+        return Validated(valid=True, errors=[], spec=_read(body))
+    except InvalidJob as error:
+        problems = error.problems or [Problem("", error.message)]
+        return Validated(valid=False, errors=[Fault(pointer=p.pointer, message=p.message) for p in problems], spec=None)
+
+
+def _read(body: ValidateJob) -> JobSpec:
+    match body:
+        case ValidateJob(spec=None, yaml=str(text)):
+            return jobfile.load(text)
+        case ValidateJob(spec=dict(spec), yaml=None):
+            return explained(spec)
+        case _:
+            raise Invalid("Give exactly one of 'spec' and 'yaml'.", [Problem("", "give exactly one of 'spec' and 'yaml'")])
+
+
+def explained(given: object) -> JobSpec:
+    """Raises: InvalidJob, with a sentence for each mistake."""
+    try:
+        return JobSpec.model_validate(given)
+    except ValidationError as error:
+        raise InvalidJob("The job file is not valid.", jobfile.problems_of(error, given)) from error

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session
+
+from backend.jobs.models import ProcessRow
+from backend.logs.models import LogChunkRow
+
+_MOST = 500
+"""Chunks per page."""
+
+
+def process_of_node(session: Session, process_id: UUID, node_id: UUID) -> ProcessRow | None:
+    process = session.get(ProcessRow, process_id)
+    return process if process is not None and process.node_id == node_id else None
+
+
+def between(session: Session, job_id: UUID, after: int, upto: int) -> list[tuple[LogChunkRow, ProcessRow]]:
+    """All of them: whoever asks has chosen a portion."""
+    return _chunks(session, job_id, LogChunkRow.seq > after, LogChunkRow.seq <= upto)
+
+
+def page(
+    session: Session, job_id: UUID, *, process: UUID | None, role: str | None, rank: int | None, after: int, last: bool
+) -> list[tuple[LogChunkRow, ProcessRow]]:  # fmt: skip
+    """The first ones after `after`, or with `last` the last ones."""
+    wanted = [LogChunkRow.seq > after]
+    if process is not None:
+        wanted.append(LogChunkRow.process_id == process)
+    if role is not None:
+        wanted.append(ProcessRow.role == role)
+    if rank is not None:
+        wanted.append(ProcessRow.rank == rank)
+    return _chunks(session, job_id, *wanted, limit=_MOST, last=last)
+
+
+def _chunks(
+    session: Session, job_id: UUID, *wanted: ColumnElement[bool], limit: int | None = None, last: bool = False
+) -> list[tuple[LogChunkRow, ProcessRow]]:  # fmt: skip
+    """Each with its process, oldest first."""
+    statement = (
+        select(LogChunkRow, ProcessRow)
+        .join(ProcessRow, ProcessRow.id == LogChunkRow.process_id)
+        .where(LogChunkRow.job_id == job_id, *wanted)
+        .order_by(LogChunkRow.seq.desc() if last else LogChunkRow.seq)
+        .limit(limit)
+    )
+    found = [(chunk, process) for chunk, process in session.execute(statement)]
+    return sorted(found, key=lambda pair: pair[0].seq)

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from pydantic import Field
+
+from backend.schemas import Schema
+
+
+class LogChunk(Schema):
+    """Some output of one process, as it came: it may begin and end within a line."""
+
+    seq: int
+    process_id: UUID
+    label: str = Field(examples=["worker-0"])
+    attempt: int
+    offset: int = Field(description="Bytes of this process's output before this chunk")
+    time: datetime
+    text: str
+
+
+class LogPage(Schema):
+    items: list[LogChunk]
+    next: int = Field(description="Give it as `after` to read on")
+
+
+class PostLog(Schema):
+    process_id: UUID
+    offset: int = Field(ge=0, description="Bytes of output before this text")
+    text: str = Field(max_length=1_000_000)
+    size: int | None = Field(None, ge=0, description="Bytes of output that the text stands for; default: its length in UTF-8")
+
+
+class LogPosition(Schema):
+    next_offset: int = Field(description="Where to go on: everything before it is stored")

@@ -1,0 +1,1 @@
+"""Machines: who they are, what runs there, and what should."""

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import BigInteger, func
+from sqlalchemy.orm import Mapped, mapped_column
+
+from backend.db import Base
+
+
+class NodeRow(Base):
+    __tablename__ = "nodes"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    name: Mapped[str] = mapped_column(unique=True)
+    token_hash: Mapped[bytes] = mapped_column(unique=True)
+    status: Mapped[str]
+    slots: Mapped[int]
+    cpus: Mapped[int]
+    memory: Mapped[int] = mapped_column(BigInteger)
+    gpus: Mapped[list[dict[str, Any]]]
+    labels: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    version: Mapped[str]
+    load: Mapped[float | None]
+    memory_used: Mapped[int | None] = mapped_column(BigInteger)
+    registered_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    last_seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class PresenceRow(Base):
+    """One row for all API processes: since when at least one of them has been there without a break."""
+
+    __tablename__ = "presence"
+
+    service: Mapped[str] = mapped_column(primary_key=True)
+    up_since: Mapped[datetime]
+    last_seen_at: Mapped[datetime]

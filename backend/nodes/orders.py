@@ -1,0 +1,62 @@
+"""The desired set of a node: the orders of all processes that should run there now."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from backend.db import now
+from backend.jobs import lifecycle
+from backend.jobs import service as jobs
+from backend.jobs.models import AttemptRow, JobRow, ProcessRow
+from backend.jobs.schemas import AttemptStatus, ProcessStatus
+from backend.platform import Platform
+from gradstream.process.order import PlaneAccess, ProcessOrder, StoreAccess, plane_id
+from gradstream.spec import JobSpec
+from gradstream.wire.plane import account
+
+
+def desired(session: Session, platform: Platform, node_id: UUID) -> list[ProcessOrder]:
+    """Read afresh each time, so lost, late, doubled or reordered messages to an agent are harmless."""
+    rows = jobs.live_processes(session, node_id=node_id)
+    orders: list[ProcessOrder] = []
+    for job_id in sorted({row.job_id for row in rows}):
+        job, wanted = jobs.find(session, job_id), [row for row in rows if row.job_id == job_id]
+        if any(row.status == ProcessStatus.ASSIGNED for row in wanted):
+            job, wanted = _tell(session, job_id, node_id)
+        attempt = lifecycle.current_attempt(session, job)
+        if _wanted(session, job, attempt):
+            orders += [_order(platform, job, attempt, row) for row in wanted if row.attempt == attempt.number]
+    return orders
+
+
+def _wanted(session: Session, job: JobRow, attempt: AttemptRow) -> bool:
+    """Whether the processes of the attempt should run now."""
+    killed = job.stop_at is not None and job.stop_at <= now(session)
+    return attempt.status != AttemptStatus.PREPARING and attempt.ended_at is None and not killed
+
+
+def _tell(session: Session, job_id: UUID, node_id: UUID) -> tuple[JobRow, list[ProcessRow]]:
+    """Note, under the job's lock, that from now on the node may be running what it had not heard of."""
+    job = jobs.lock(session, job_id)
+    rows = jobs.live_processes(session, node_id=node_id, job_id=job_id)
+    if _wanted(session, job, lifecycle.current_attempt(session, job)):
+        for row in rows:
+            if row.status == ProcessStatus.ASSIGNED and row.attempt == job.attempt:
+                lifecycle.process_changed(session, job, row, ProcessStatus.STARTING)
+    return job, rows
+
+
+def _order(platform: Platform, job: JobRow, attempt: AttemptRow, row: ProcessRow) -> ProcessOrder:
+    j = plane_id(job.id, attempt.number)
+    settings = platform.settings
+    return ProcessOrder(
+        id=row.id, job_id=job.id, attempt=attempt.number, role=row.role, rank=row.rank, incarnation=row.incarnation,
+        spec=JobSpec.model_validate(job.spec), bundle=None if row.role == "server" else job.bundle, gpu=row.gpu,
+        plane=PlaneAccess(
+            url=settings.plane_public_url or settings.plane_redis_url, user=account(j), password=platform.derived.plane_password(j)
+        ),
+        store=StoreAccess(url=settings.process_api_url or settings.public_url, token=platform.derived.process_token(row.id)),
+        resume=attempt.resumed_from,
+    )  # fmt: skip

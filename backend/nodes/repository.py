@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import func, select, text, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from backend.nodes.models import NodeRow, PresenceRow
+from backend.nodes.schemas import NodeStatus, Register
+
+_ABSENT_AFTER = timedelta(seconds=3)
+_API = "api"
+_STAMP = text("""
+    INSERT INTO presence (service, up_since, last_seen_at) VALUES (:service, clock_timestamp(), clock_timestamp())
+    ON CONFLICT (service) DO UPDATE SET
+        up_since = CASE WHEN presence.last_seen_at < clock_timestamp() - :absent_after
+                        THEN clock_timestamp() ELSE presence.up_since END,
+        last_seen_at = clock_timestamp()
+""")
+
+
+def by_token(session: Session, hash: bytes) -> NodeRow | None:
+    return session.scalar(select(NodeRow).where(NodeRow.token_hash == hash))
+
+
+def enter(session: Session, body: Register, token_hash: bytes) -> UUID:
+    """A new node, or the node of that name with a new token: the old one is worth nothing from now on."""
+    values = {
+        "token_hash": token_hash, "status": NodeStatus.READY, "slots": body.slots, "cpus": body.cpus, "memory": body.memory,
+        "gpus": [gpu.model_dump() for gpu in body.gpus], "labels": body.labels, "version": body.version,
+        "registered_at": func.clock_timestamp(), "last_seen_at": func.clock_timestamp(),
+    }  # fmt: skip
+    row = insert(NodeRow).values(name=body.name, **values)
+    return session.scalars(row.on_conflict_do_update(index_elements=["name"], set_=values).returning(NodeRow.id)).one()
+
+
+def seen(session: Session, node_id: UUID, load: float | None, memory_used: int | None) -> None:
+    values = {"last_seen_at": func.clock_timestamp(), "status": NodeStatus.READY, "load": load, "memory_used": memory_used}
+    session.execute(update(NodeRow).where(NodeRow.id == node_id).values(values))
+
+
+def all_nodes(session: Session) -> list[NodeRow]:
+    return list(session.scalars(select(NodeRow).order_by(NodeRow.name).execution_options(populate_existing=True)))
+
+
+def mark_silent(session: Session, silent_for: timedelta, heard_since: datetime) -> list[NodeRow]:
+    """Those that were silent for so long, by the database's clock and counted from when they could be heard: lost from now on."""
+    late = func.greatest(NodeRow.last_seen_at, heard_since) < func.clock_timestamp() - silent_for
+    lost = update(NodeRow).where(NodeRow.status == NodeStatus.READY, late).values(status=NodeStatus.LOST)
+    return list(session.scalars(lost.returning(NodeRow)))
+
+
+def stamp(session: Session) -> None:
+    """An API process is here, and hears nodes."""
+    session.execute(_STAMP, {"service": _API, "absent_after": _ABSENT_AFTER})
+
+
+def listening_since(session: Session) -> datetime | None:
+    """Since when nodes have been heard without a break; None: they are not heard now."""
+    here = PresenceRow.last_seen_at >= func.clock_timestamp() - _ABSENT_AFTER
+    return session.scalar(select(PresenceRow.up_since).where(PresenceRow.service == _API, here))

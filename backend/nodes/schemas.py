@@ -1,0 +1,96 @@
+"""Nodes as users see them, and what their agents send and get."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from backend.schemas import Schema
+from gradstream.process.exits import ExitReason
+from gradstream.process.order import ProcessOrder
+
+
+class NodeStatus(StrEnum):
+    READY = "ready"
+    LOST = "lost"
+
+
+class Gpu(Schema):
+    index: int = Field(ge=0)
+    name: str = Field(examples=["NVIDIA H200"])
+    memory: int = Field(ge=0, description="Bytes")
+
+
+class GpuUse(Gpu):
+    used_by: UUID | None = Field(description="The process that has it for itself")
+
+
+class NodeProcess(Schema):
+    id: UUID
+    job_id: UUID
+    label: str
+
+
+class Node(Schema):
+    id: UUID
+    name: str = Field(examples=["node-1"])
+    status: NodeStatus
+    slots: int = Field(description="Workers that it takes at once")
+    slots_used: int
+    gpus: list[GpuUse]
+    cpus: int
+    memory: int = Field(description="Bytes")
+    version: str
+    last_seen_at: datetime
+    processes: list[NodeProcess]
+
+
+class Nodes(Schema):
+    items: list[Node]
+
+
+class Register(Schema):
+    name: str = Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$", examples=["node-1"])
+    slots: int = Field(ge=1, le=10_000)
+    cpus: int = Field(ge=1)
+    memory: int = Field(ge=0, description="Bytes")
+    gpus: list[Gpu] = Field(default_factory=list)
+    version: str
+    labels: dict[str, str] = Field(default_factory=dict)
+
+
+class Registered(Schema):
+    node_id: UUID
+    token: str = Field(description="The node's own token. Earlier ones of the same name end here")
+    heartbeat_every: float = Field(description="Seconds")
+
+
+class ReportedExit(Schema):
+    reason: ExitReason
+    message: str = Field("", max_length=10_000)
+    code: int = 0
+
+
+class ReportedProcess(Schema):
+    id: UUID
+    state: Literal["starting", "running", "exited"]
+    pid: int | None = None
+    exit: ReportedExit | None = None
+    log_offset: int | None = Field(None, description="Bytes of its output sent so far")
+
+
+class Heartbeat(Schema):
+    processes: list[ReportedProcess] = Field(
+        default_factory=list, description="All that the agent knows of, ended ones until they are no longer desired"
+    )
+    load: float | None = Field(None, description="Load average over the last minute")
+    memory_used: int | None = Field(None, description="Bytes")
+
+
+class Desired(Schema):
+    desired: list[ProcessOrder] = Field(description="What should run on this node now, and nothing else")
+    heartbeat_every: float = Field(description="Seconds")

@@ -1,0 +1,125 @@
+"""Machines: they register, report what runs, and are told what should run."""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from backend import secrets
+from backend.jobs import lifecycle
+from backend.jobs import service as jobs
+from backend.jobs.models import ProcessRow
+from backend.jobs.schemas import ProcessStatus
+from backend.nodes import orders, repository
+from backend.nodes.models import NodeRow
+from backend.nodes.schemas import Desired, GpuUse, Heartbeat, Node, NodeProcess, Nodes, Register, Registered, ReportedProcess
+from backend.platform import Platform
+from gradstream.errors import NotSignedIn
+from gradstream.process.exits import Exit, ExitReason
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCaller:
+    """The node that sends a request."""
+
+    node_id: UUID
+    name: str
+
+    @property
+    def actor(self) -> str:
+        return f"node:{self.name}"
+
+
+def check_shared_secret(platform: Platform, given: str) -> None:
+    if not platform.node_token or not hmac.compare_digest(given.encode(), platform.node_token.encode()):
+        raise NotSignedIn("This is not the secret with which machines register here (GRADSTREAM_NODE_TOKEN_FILE).")
+
+
+def caller_of_token(session: Session, token: str) -> NodeCaller:
+    node = repository.by_token(session, secrets.digest(token))
+    if node is None:
+        raise NotSignedIn("This node's token ended: a machine of the same name has registered since. Register again.")
+    return NodeCaller(node.id, node.name)
+
+
+def register(session: Session, platform: Platform, body: Register) -> Registered:
+    """An agent that starts has no processes: what its former life was told to run is lost."""
+    token = secrets.new_token("gsn")
+    node_id = repository.enter(session, body, secrets.digest(token))
+    lose_processes(session, node_id, f"the agent of {body.name} was started again", actor=f"node:{body.name}", told_only=True)
+    return Registered(node_id=node_id, token=token, heartbeat_every=platform.settings.heartbeat_every.total_seconds())
+
+
+def heartbeat(session: Session, platform: Platform, node: NodeCaller, body: Heartbeat) -> Desired:
+    repository.seen(session, node.node_id, body.load, body.memory_used)
+    _take_reports(session, node, body.processes)
+    desired = orders.desired(session, platform, node.node_id)
+    return Desired(desired=desired, heartbeat_every=platform.settings.heartbeat_every.total_seconds())
+
+
+def _take_reports(session: Session, node: NodeCaller, reports: list[ReportedProcess]) -> None:
+    """Note what changed, job by job, each under its lock; jobs in a fixed order, so that no two heartbeats wait in a circle."""
+    by_id = {report.id: report for report in reports}
+    known = jobs.processes_of_node(session, list(by_id), node.node_id)
+    changed = [row for row in known if row.ended_at is None and row.status != by_id[row.id].state]
+    for job_id in sorted({row.job_id for row in changed}):
+        job = jobs.lock(session, job_id)
+        for row in jobs.processes_of_node(session, [row.id for row in changed if row.job_id == job_id], node.node_id):
+            report = by_id[row.id]
+            if row.ended_at is not None:
+                continue
+            if report.state == "exited":
+                lifecycle.process_ended(session, job, row, _exit(report), ProcessStatus.EXITED, actor=node.actor)
+            elif report.state != row.status:
+                lifecycle.process_changed(session, job, row, ProcessStatus(report.state), pid=report.pid)
+
+
+def _exit(report: ReportedProcess) -> Exit:
+    if report.exit is None:
+        return Exit(reason=ExitReason.INTERNAL, message="the agent gave no reason", code=-1)
+    return Exit(reason=report.exit.reason, message=report.exit.message, code=report.exit.code)
+
+
+def lose_processes(session: Session, node_id: UUID, message: str, *, actor: str, told_only: bool = False) -> None:
+    """All processes of a node are gone; with `told_only`, but for those that it never heard of."""
+    rows = jobs.live_processes(session, node_id=node_id)
+    for job_id in sorted({row.job_id for row in rows}):
+        job = jobs.lock(session, job_id)
+        for row in jobs.live_processes(session, node_id=node_id, job_id=job_id):
+            if not (told_only and row.status == ProcessStatus.ASSIGNED):
+                lifecycle.process_lost(session, job, row, message, actor=actor)
+
+
+def lose_silent_nodes(session: Session, silent_for: timedelta) -> list[str]:
+    """Names of the nodes that are lost since this call, with all that ran on them."""
+    heard_since = repository.listening_since(session)
+    if heard_since is None:
+        return []
+    lost = repository.mark_silent(session, silent_for, heard_since)
+    for node in sorted(lost, key=lambda node: node.id):
+        message = f"{node.name} was silent for more than {silent_for.total_seconds():g} s"
+        lose_processes(session, node.id, message, actor="controller")
+    return [node.name for node in lost]
+
+
+def all_nodes(session: Session) -> list[NodeRow]:
+    return repository.all_nodes(session)
+
+
+def listing(session: Session) -> Nodes:
+    running = jobs.live_processes(session)
+    return Nodes(items=[_view(node, [p for p in running if p.node_id == node.id]) for node in repository.all_nodes(session)])
+
+
+def _view(node: NodeRow, running: list[ProcessRow]) -> Node:
+    owners = {process.gpu: process.id for process in running if process.gpu is not None}
+    return Node(
+        **{name: getattr(node, name) for name in ("id", "name", "status", "slots", "cpus", "memory", "version", "last_seen_at")},
+        slots_used=sum(process.slot is not None for process in running),
+        gpus=[GpuUse(**gpu, used_by=owners.get(gpu["index"])) for gpu in node.gpus],
+        processes=[NodeProcess(id=process.id, job_id=process.job_id, label=process.label) for process in running],
+    )

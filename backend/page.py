@@ -1,0 +1,46 @@
+"""The built web page: assets that never change, and index.html for every other path (the page has its own router)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fastapi import FastAPI
+from fastapi.responses import FileResponse
+from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+
+class _Assets(StaticFiles):
+    """Files with a hash of their content in their name."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        return response
+
+
+def install(app: FastAPI, folder: Path | None) -> None:
+    """Serve `folder` on all paths that are not the API's. Nothing to serve is fine: then this is an API only."""
+    app.add_middleware(GZipMiddleware, minimum_size=1024)
+    if folder is None or not (folder / "index.html").is_file():
+        return
+    root = folder.resolve()
+    app.mount("/assets", _Assets(directory=root / "assets", check_dir=False), name="assets")
+
+    @app.get("/{path:path}", include_in_schema=False)
+    def page(path: str) -> FileResponse:
+        if path.startswith("api/"):
+            raise HTTPException(404, f"There is no /{path}.")
+        return FileResponse(_file(root, path) or root / "index.html", headers={"Cache-Control": "no-cache"})
+
+
+def _file(root: Path, path: str) -> Path | None:
+    """The file of the built page that a URL names, if there is one: URLs come from anyone."""
+    try:
+        file = (root / path).resolve()
+        return file if file.is_relative_to(root) and file.is_file() else None
+    except (OSError, ValueError):  # too long for a name, or with a NUL in it
+        return None

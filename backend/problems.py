@@ -1,0 +1,204 @@
+"""Every error leaves the API as application/problem+json (RFC 9457). One map from kinds of errors to statuses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from sqlalchemy.exc import DataError, IntegrityError
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from backend.away import AWAY, REDIS, NotMigrated, first_line
+from backend.schemas import Fault, ProblemDetails
+from gradstream.errors import (
+    Conflict,
+    Denied,
+    GradstreamError,
+    Invalid,
+    NotFound,
+    NotSignedIn,
+    Problem,
+    TooLarge,
+    Unavailable,
+    pointer_to,
+)
+
+log = structlog.get_logger(__name__)
+
+MAX_BODY = 8 * 1024 * 1024
+UPLOADS = ("/api/v1/bundles", "/api/v1/process/files/")
+"""Paths whose bodies are streamed to files: `backend.uploads`."""
+
+STATUS: dict[type[GradstreamError], int] = {
+    NotSignedIn: 401,
+    NotFound: 404,
+    Conflict: 409,
+    TooLarge: 413,
+    Invalid: 422,
+    Denied: 403,
+    Unavailable: 503,
+}
+
+
+def status_of(error: GradstreamError) -> int:
+    return next(status for kind, status in STATUS.items() if isinstance(error, kind))
+
+
+def response(instance: str, error: GradstreamError, *, headers: dict[str, str] | None = None) -> JSONResponse:
+    status, name = status_of(error), type(error).__name__
+    problems = error.problems if isinstance(error, Invalid) else []
+    return _problem(instance, name, status, error.message, problems, error.context, headers)
+
+
+def _problem(
+    instance: str, name: str, status: int, detail: str, problems: Sequence[Problem] = (),
+    context: dict[str, object] | None = None, headers: dict[str, str] | None = None,
+) -> JSONResponse:  # fmt: skip
+    body = {
+        "type": f"/problems/{name}", "title": HTTPStatus(status).phrase, "status": status, "detail": detail, "instance": instance,
+        "errors": [problem.as_dict() for problem in problems], "context": context or {},
+    }  # fmt: skip
+    extra = {**({"WWW-Authenticate": "Bearer"} if status == 401 else {}), **({"Retry-After": "1"} if status == 503 else {})}
+    return JSONResponse(body, status, {**extra, **(headers or {})}, media_type="application/problem+json")
+
+
+def away(error: Exception) -> Unavailable:
+    """What a user reads when a server behind the API does not answer."""
+    if isinstance(error, NotMigrated):
+        return error
+    server = "Redis" if isinstance(error, REDIS) else "the database"
+    return Unavailable(f"The platform waits for {server}, which does not answer. Nothing is lost; try again in a moment.")
+
+
+def _invalid(error: RequestValidationError) -> Invalid:
+    """Mistakes in a request, each with its JSON pointer."""
+    problems = [_problem_of(each) for each in error.errors()]
+    return Invalid("The request is not valid.", problems)
+
+
+def _problem_of(each: dict[str, Any]) -> Problem:
+    if each["type"] == "json_invalid":  # its place is one in the text, not in a document
+        return Problem("", f"is not JSON: {each['ctx']['error']} at character {each['loc'][-1]}")
+    loc = each["loc"]
+    return Problem(pointer_to(loc[1:] if loc[:1] == ("body",) else loc), each["msg"].removeprefix("Value error, "))
+
+
+def install(app: FastAPI) -> None:
+    @app.exception_handler(GradstreamError)
+    def _known(request: Request, error: GradstreamError) -> JSONResponse:
+        return response(request.url.path, error)
+
+    @app.exception_handler(HTTPException)
+    def _http(request: Request, error: HTTPException) -> JSONResponse:
+        name = HTTPStatus(error.status_code).phrase.title().replace(" ", "").replace("-", "")
+        return _problem(request.url.path, name, error.status_code, str(error.detail), headers=dict(error.headers or {}))
+
+    @app.exception_handler(RequestValidationError)
+    def _validation(request: Request, error: RequestValidationError) -> JSONResponse:
+        return response(request.url.path, _invalid(error))
+
+    @app.exception_handler(IntegrityError)
+    def _conflict(request: Request, error: IntegrityError) -> JSONResponse:
+        log.warning("a write broke a constraint", path=request.url.path, error=str(error.orig))
+        return response(
+            request.url.path, Conflict("Another request changed the same thing at the same time; read it and try again.")
+        )
+
+    @app.exception_handler(DataError)
+    @app.exception_handler(UnicodeEncodeError)
+    def _not_storable(request: Request, error: Exception) -> JSONResponse:
+        log.warning("a value cannot be stored", path=request.url.path, error=first_line(error))
+        return response(request.url.path, Invalid("A value is no valid text (a NUL, half a character) or too large a number."))
+
+    for kind in AWAY:
+        app.add_exception_handler(kind, _away)
+    app.add_middleware(BodyLimit)
+    app.add_middleware(UnknownErrors)
+
+
+def _away(request: Request, error: Exception) -> JSONResponse:
+    log.warning("a server does not answer", path=request.url.path, error=first_line(error))
+    return response(request.url.path, away(error))
+
+
+class BodyLimit:
+    """No request brings more than MAX_BODY bytes into memory. Uploads go to files and have limits of their own."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"].startswith(UPLOADS):
+            await self.app(scope, receive, send)
+            return
+        declared = dict(scope["headers"]).get(b"content-length", b"")
+        if declared.isdigit() and int(declared) > MAX_BODY:
+            await response(scope["path"], _too_large())(scope, receive, send)
+            return
+        size = 0
+
+        async def counted() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > MAX_BODY:
+                raise HTTPException(413, _too_large().message)  # FastAPI takes all else for a body that it cannot parse
+            return message
+
+        await self.app(scope, counted, send)
+
+
+def _too_large() -> TooLarge:
+    return TooLarge(f"The body is larger than the {MAX_BODY:,} bytes allowed here.", limit=MAX_BODY)
+
+
+class UnknownErrors:
+    """The last net: a bug becomes a 500 problem and a logged traceback.
+
+    Not an exception handler: Starlette raises on after one, and uvicorn then drops the connection that the client
+    is about to use again.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = False
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self.app(scope, receive, watched)
+        except Exception:
+            log.exception("a request failed", path=scope.get("path"))
+            if started or scope["type"] != "http":
+                raise
+            answer = _problem(scope["path"], "InternalError", 500, "Something went wrong in Gradstream; its log says what.")
+            await answer(scope, receive, send)
+
+
+DESCRIBED: dict[int | str, dict[str, Any]] = {
+    status: {
+        "description": HTTPStatus(status).phrase,
+        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
+    }
+    for status in (401, 404, 409, 422, 503)
+}
+"""The answers that any signed-in endpoint may give, for OpenAPI."""
+
+
+def describe(document: dict[str, Any]) -> None:
+    """Add the schema that `DESCRIBED` refers to; FastAPI itself would describe it as plain JSON."""
+    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    schemas.setdefault("Fault", Fault.model_json_schema())
+    schemas["ProblemDetails"] = ProblemDetails.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas["ProblemDetails"].pop("$defs")

@@ -1,0 +1,146 @@
+"""The controller: passes over all live jobs, a few times a second. Any number may run; what is written is guarded by locks
+and by another look, not by being alone."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from functools import partial
+from types import FrameType
+from uuid import UUID
+
+import redis
+import structlog
+
+from backend.away import AWAY, REDIS, first_line
+from backend.db import try_lock
+from backend.hints import Hints
+from backend.jobs import repository as job_rows
+from backend.jobs.schemas import JobStatus
+from backend.metrics import ingest
+from backend.nodes import service as nodes
+from backend.platform import Platform
+from backend.scheduler import finish, queue
+from backend.scheduler.giving_up import GivingUp
+from backend.scheduler.steps import Steps
+
+log = structlog.get_logger(__name__)
+
+BUSY_TICK, IDLE_TICK = 0.25, 1.0
+"""Seconds between passes while jobs live, and while none does; a wake-up cuts it short."""
+SHORTEST_TICK = 0.05
+LONGEST_BACKOFF = 2.0
+STEPS_PER_TICK = 4
+"""Steps of one job before the others have their turn."""
+
+
+class Controller:
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        self._hints = Hints(platform.settings)
+        self._steps = Steps(platform, self._hints)
+        self._giving_up = GivingUp(platform)
+        self._woken = threading.Event()
+        self._stopped = threading.Event()
+
+    def run_until_signal(self) -> None:
+        def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+            self.stop()
+
+        signal.signal(signal.SIGTERM, stop)
+        signal.signal(signal.SIGINT, stop)
+        self.run()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._woken.set()
+
+    def run(self) -> None:
+        """Until `stop`. A server that is away is waited for; nothing else ends this loop either."""
+        listening = threading.Thread(target=self._listen, name="wake-ups", daemon=True)
+        listening.start()
+        log.info("the controller runs")
+        backoff = 0.0
+        while not self._stopped.is_set():
+            began = time.monotonic()
+            try:
+                tick = BUSY_TICK if self.run_once() else IDLE_TICK
+                backoff = 0.0
+            except AWAY as error:
+                backoff = tick = min(max(2 * backoff, BUSY_TICK), LONGEST_BACKOFF)
+                log.warning("a server does not answer; trying again", seconds=tick, error=first_line(error))
+            self._woken.wait(max(0.0, tick - (time.monotonic() - began)))
+            self._stopped.wait(SHORTEST_TICK)
+            self._woken.clear()
+        listening.join(timeout=2 * IDLE_TICK)
+        self.close()
+
+    def close(self) -> None:
+        self._hints.close()
+
+    def run_once(self) -> bool:
+        """All passes, once; whether any job is live. A pass that fails for one job does not hold up the others."""
+        self._reap()
+        with self._platform.database.transaction() as session:
+            queue.place_queued(session)
+        with self._platform.database.transaction() as session:
+            live = [(job.id, job.attempt, JobStatus(job.status)) for job in job_rows.live(session)]
+        plane_away: Exception | None = None
+        for job_id, attempt, status in live:
+            if plane_away and status is not JobStatus.STOPPING:
+                continue  # it needs the plane; only ends can be reached without
+            plane_away = self._serve(job_id, attempt, status) or plane_away
+        if plane_away:
+            raise plane_away
+        finish.sweep(self._platform)
+        return bool(live)
+
+    def _serve(self, job_id: UUID, attempt: int, status: JobStatus) -> Exception | None:
+        """One job's passes. Returns the error if the gradient plane's Redis is away; Postgres away ends all passes."""
+        plane_away, failed = None, False
+        with structlog.contextvars.bound_contextvars(job=str(job_id)):
+            for work in (partial(self._ingest, job_id, attempt, status), partial(self._advance, job_id)):
+                try:
+                    work()
+                except REDIS as error:
+                    plane_away = error
+                except AWAY:
+                    raise
+                except Exception:
+                    failed = True
+                    log.exception("a pass failed for this job; it is tried again")
+            if failed:
+                self._giving_up.failed(job_id)
+            else:
+                self._giving_up.went_well(job_id)
+        return plane_away
+
+    def _advance(self, job_id: UUID) -> None:
+        for _ in range(STEPS_PER_TICK):
+            step = self._steps.advance(job_id)
+            if step is None:
+                return
+            log.info("step", step=type(step).__name__)
+
+    def _ingest(self, job_id: UUID, attempt: int, status: JobStatus) -> None:
+        if status is not JobStatus.QUEUED:
+            ingest.ingest(self._platform.database, self._platform.plane, job_id, attempt)
+
+    def _reap(self) -> None:
+        with self._platform.database.transaction() as session:
+            if try_lock(session, "nodes.reap"):
+                for name in nodes.lose_silent_nodes(session, self._platform.settings.node_lost_after):
+                    log.warning("a node is lost", node=name)
+
+    def _listen(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                for job_id in self._platform.wakeup.listen(IDLE_TICK, own=False):
+                    if self._stopped.is_set():
+                        return
+                    if job_id is not None:
+                        self._woken.set()
+            except redis.RedisError as error:
+                log.warning("no wake-ups; passes run by the clock", error=str(error))
+                self._stopped.wait(IDLE_TICK)

@@ -1,0 +1,189 @@
+"""What comes next in a job's life. Pure: a situation in, at most one step out; the same situation gives the same step.
+
+starting, running:   a process failed?  -> fail, new attempt, or a new incarnation of it
+                     the plane is gone? -> new attempt
+                     all ended well?    -> succeeded
+                     else               -> prepare, run, time-out, snapshot
+stopping:            all ended?         -> the end it was stopped for
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from backend.jobs.schemas import AttemptStatus, JobStatus
+from backend.scheduler.situation import Process, Situation
+from gradstream.process.exits import FAILS_THE_JOB, UNCHARGED, ExitReason
+
+MOST_UNCHARGED = 20
+"""Attempts that were not the job's fault; after so many something is wrong with the platform, and the job fails."""
+CUT_PATIENCE = 60.0
+"""Seconds after which a cut that did not come is given up, and the next may be asked for."""
+KILL_PATIENCE = 60.0
+"""Seconds for which the end of a job waits for processes that should be dead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """Make the attempt's gradient plane; then its processes may start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """All processes run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Respawn:
+    """Start the next incarnation of a process."""
+
+    process: UUID
+    label: str
+    message: str
+    charged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """End this attempt; the next begins from the last cut."""
+
+    reason: str
+    message: str
+    charged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    reason: str
+    message: str
+    process: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOut:
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class PostStop:
+    """Ask the workers to leave at their next boundary."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeSnapshot:
+    cut: int
+
+
+@dataclass(frozen=True, slots=True)
+class Succeed:
+    """All workers are done, the last cut is committed, the model is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """A stopping job reaches its end."""
+
+
+Step = Prepare | Run | Respawn | Restart | Fail | TimeOut | PostStop | TakeSnapshot | Succeed | Finish
+
+
+def decide(now: Situation, *, plane_there: bool, start_timeout: float) -> Step | None:
+    match now.status:
+        case JobStatus.QUEUED:
+            return _timed_out(now)
+        case JobStatus.STOPPING:
+            return _stopping(now)
+        case JobStatus.STARTING | JobStatus.RUNNING:
+            return _after_failures(now, plane_there) or _timed_out(now) or _going_on(now, start_timeout)
+        case _:
+            return None
+
+
+def _stopping(now: Situation) -> Step | None:
+    overdue = now.stop_overdue or 0.0
+    if now.all_ended or overdue > KILL_PATIENCE:
+        return Finish()
+    return PostStop() if overdue < 0 and not now.stop_posted else None
+
+
+def _after_failures(now: Situation, plane_there: bool) -> Step | None:
+    failed = sorted((p for p in now.processes if p.failed), key=_gravity)
+    if failed and failed[0].reason in FAILS_THE_JOB:
+        return Fail(str(failed[0].reason), f"{failed[0].label}: {failed[0].message}", failed[0].id)
+    if not plane_there and now.attempt_status is not AttemptStatus.PREPARING and not now.all_ended:
+        return _restart(now, ExitReason.PLANE_LOST, "Redis came back without this attempt.", None)
+    for process in failed:
+        said = f"{process.label} ended: {process.message or process.reason}."
+        if _may_respawn(process, now):
+            charged = process.reason not in UNCHARGED
+            if charged and now.retries_used >= now.spec.retries:
+                return _no_retries(now, str(process.reason), said, process)
+            return Respawn(process.id, process.label, said, charged)
+        return _restart(now, str(process.reason), said, process)
+    return None
+
+
+def _gravity(process: Process) -> tuple[bool, bool, bool, str]:
+    """What explains most comes first: the user's mistake before its consequences, a lost plane, a shard, then the others."""
+    fatal, plane = process.reason in FAILS_THE_JOB, process.reason is ExitReason.PLANE_LOST
+    return not fatal, process.role != "server", not plane, process.label
+
+
+def _may_respawn(process: Process, now: Situation) -> bool:
+    """Not without all shards: a shard that has ended will not serve it."""
+    shard_gone = any(other.role == "server" and other.ended for other in now.processes)
+    if process.reason is ExitReason.PLANE_LOST or shard_gone:
+        return False
+    return process.role == "evaluator" or now.spec.effective_on_worker_loss == "continue"
+
+
+def _restart(now: Situation, reason: str, message: str, process: Process | None) -> Step:
+    charged = reason not in UNCHARGED
+    if charged and now.retries_used >= now.spec.retries:
+        return _no_retries(now, reason, message, process)
+    if now.attempt > now.retries_used + MOST_UNCHARGED:
+        return Fail(
+            reason,
+            f"{message} It was the {now.attempt}th attempt; something is wrong with the platform.",
+            process.id if process else None,
+        )
+    return Restart(reason, message, charged)
+
+
+def _no_retries(now: Situation, reason: str, message: str, process: Process | None) -> Fail:
+    allowed = f"{now.spec.retries} of {now.spec.retries} retries are used" if now.spec.retries else "the job file allows no retries"
+    return Fail(reason, f"{message} No new attempt: {allowed}.", process.id if process else None)
+
+
+def _timed_out(now: Situation) -> Step | None:
+    limit = now.spec.timeout
+    return TimeOut(f"It ran for more than {limit:g} s, its timeout.") if limit and now.running_for > limit else None
+
+
+def _going_on(now: Situation, start_timeout: float) -> Step | None:
+    if now.attempt_status is AttemptStatus.PREPARING:
+        return Prepare()
+    if now.status is JobStatus.STARTING:
+        if all(process.running or process.ended for process in now.processes):
+            return Run()
+        if now.attempt_age > start_timeout:
+            late = ", ".join(process.label for process in now.processes if not (process.running or process.ended))
+            return _restart(now, "start_timeout", f"{late} did not start within {start_timeout:g} s.", None)
+        return None
+    if now.all_ended:
+        if now.final_cut and now.model:
+            return Succeed()
+        missing = "the model" if now.final_cut else "the last cut"
+        return _restart(now, ExitReason.INTERNAL, f"All processes ended, but {missing} is not there.", None)
+    return _snapshot(now)
+
+
+def _snapshot(now: Situation) -> Step | None:
+    """None while one is under way: it is committed, or given up, before the next is asked for."""
+    under_way = now.cut_requested > (now.cut_committed or 0) and not now.final_cut
+    if under_way and now.since_cut_request < CUT_PATIENCE:
+        return None
+    training = any(process.role == "worker" and process.running for process in now.processes)
+    due = training and now.since_cut_request >= now.spec.snapshot.every
+    return TakeSnapshot(now.cut_requested + 1) if due else None

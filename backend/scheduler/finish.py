@@ -1,0 +1,90 @@
+"""The end of a job: what is left of its metrics is stored, its files are made, then it takes its last state."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import structlog
+import yaml
+from sqlalchemy.orm import Session
+
+from backend.artifacts import service as artifacts
+from backend.artifacts.schemas import Kind
+from backend.away import REDIS
+from backend.jobs import feed, lifecycle
+from backend.jobs import repository as job_rows
+from backend.jobs.models import JobRow
+from backend.jobs.schemas import AttemptStatus, JobStatus
+from backend.jobs.states import switch
+from backend.metrics import export, ingest
+from backend.platform import Platform
+from backend.scheduler.situation import Situation
+from gradstream.process.order import plane_id
+from gradstream.wire import plane
+
+log = structlog.get_logger(__name__)
+
+METRICS, JOB_FILE = "metrics.parquet", "job.yaml"
+_PATIENCE = 30.0
+"""Seconds for which an ended job waits for a Redis that is away, so that its last metrics are not lost."""
+
+
+def prepare(platform: Platform, situation: Situation) -> None:
+    """Store the last metrics and write the files. Outside any transaction; harmless to repeat."""
+    try:
+        ingest.ingest(platform.database, platform.plane, situation.job_id, situation.attempt)
+    except REDIS:
+        if situation.ended_for < _PATIENCE:
+            raise
+        log.warning("the last metrics are given up: Redis is away", job=str(situation.job_id))
+    folder = platform.files.of_attempt(situation.job_id, situation.attempt, "")
+    folder.mkdir(parents=True, exist_ok=True)
+    spec = situation.spec.model_dump(mode="json", exclude_none=True)
+    (folder / JOB_FILE).write_text(yaml.safe_dump(spec, sort_keys=False, allow_unicode=True))
+    with platform.database.transaction() as session:
+        export.parquet(session, situation.job_id, folder / METRICS)
+
+
+def succeed(session: Session, platform: Platform, job: JobRow) -> None:
+    result = artifacts.result(session, platform.files, job.id, job.attempt)
+    message = "The target is reached." if result.get("target") else "Training is complete."
+    if result.get("target"):
+        feed.record(session, job, "target", message, actor="evaluator", data={"result": result})
+    _enter_files(session, platform, job)
+    lifecycle.end_attempt(session, job, AttemptStatus.SUCCEEDED, reason=None, message=message)
+    switch(session, job, JobStatus.SUCCEEDED, actor="controller", reason=None, message=message, data={"result": result})
+
+
+def finish(session: Session, platform: Platform, job: JobRow) -> None:
+    """The end that a stopping job was stopped for; its reason and sentence are those of the stop."""
+    _enter_files(session, platform, job)
+    to, reason, message = JobStatus(job.stop_to or JobStatus.FAILED), job.reason, job.message or ""
+    ended = AttemptStatus.FAILED if to is JobStatus.FAILED else AttemptStatus.STOPPED
+    lifecycle.end_attempt(session, job, ended, reason=reason, message=message)
+    switch(session, job, to, actor="controller", reason=reason, message=message)
+
+
+def _enter_files(session: Session, platform: Platform, job: JobRow) -> None:
+    kinds: dict[str, Kind] = {JOB_FILE: "job", METRICS: "metrics"}
+    for name, kind in kinds.items():
+        path = platform.files.of_attempt(job.id, job.attempt, name)
+        artifacts.enter(session, job, job.attempt, name, kind, size=path.stat().st_size, sha256=_sha256(path))
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sweep(platform: Platform) -> None:
+    """Remove what ended attempts have left on the gradient plane, after storing the metrics that still lie there."""
+    with platform.database.transaction() as session:
+        left = [(row.job_id, row.number) for row in job_rows.attempts_with_plane(session)]
+    for job_id, number in left:
+        ingest.ingest(platform.database, platform.plane, job_id, number)
+        plane.destroy(platform.plane, plane_id(job_id, number))
+        with platform.database.transaction() as session:
+            attempt = job_rows.attempt(session, job_id, number)
+            if attempt is not None:
+                attempt.plane_open = False

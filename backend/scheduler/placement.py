@@ -1,0 +1,121 @@
+"""Where the processes of a job go: all of them, or none. Pure: a job and the free places in, a plan or a shortage out.
+
+A worker takes one slot, and one GPU if it computes on one. Servers and the evaluator ride beside the workers: they take no
+slot, and lie on the machines that have workers, so that a small job stays on one machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from gradstream.process.order import Role
+from gradstream.spec import JobSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A ready node and what is free on it."""
+
+    id: UUID
+    name: str
+    slots: int
+    """In all; the free ones are `free_slots`."""
+    free_slots: tuple[int, ...]
+    gpus: int = 0
+    free_gpus: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    role: Role
+    rank: int
+    node_id: UUID
+    node: str
+    slot: int | None = None
+    gpu: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    reason: str
+    """waiting_for_nodes, too_large, no_capacity, no_gpu; for programs."""
+    message: str
+    """The same as a sentence."""
+
+    @property
+    def passes_by_itself(self) -> bool:
+        """Room will appear when running jobs end. Else only another machine, or another job file, would help."""
+        return self.reason in ("no_capacity", "no_gpu")
+
+
+def place(spec: JobSpec, machines: Sequence[Machine]) -> tuple[Place, ...] | Shortage:
+    """The fullest use of the fewest machines; GPUs first where the job may use them."""
+    workers, wants_gpu = spec.roles.worker.count, spec.roles.worker.device == "cuda"
+    if short := _shortage(workers, machines, wants_gpu=wants_gpu):
+        return short
+    places: list[Place] = []
+    for machine in sorted(machines, key=lambda m: _preference(m, spec)):
+        gpus = () if spec.roles.worker.device == "cpu" else machine.free_gpus
+        room = min(len(machine.free_slots), len(gpus)) if wants_gpu else len(machine.free_slots)
+        for place_on in range(min(room, workers - len(places))):
+            gpu = gpus[place_on] if place_on < len(gpus) else None
+            places.append(Place("worker", len(places), machine.id, machine.name, machine.free_slots[place_on], gpu))
+    hosts = list(dict.fromkeys((worker.node_id, worker.node) for worker in places))
+    servers = [Place("server", k, *hosts[k % len(hosts)]) for k in range(spec.roles.server.count)]
+    return (*servers, *places, Place("evaluator", -1, *hosts[0]))
+
+
+def _preference(machine: Machine, spec: JobSpec) -> tuple[int, int, str]:
+    gpus = 0 if spec.roles.worker.device == "cpu" else len(machine.free_gpus)
+    return -gpus, -len(machine.free_slots), machine.name
+
+
+def place_again(role: Role, rank: int, spec: JobSpec, machines: Sequence[Machine], before: UUID) -> Place | None:
+    """One process of a running job anew, on the machine where it was if that still has room."""
+    if role == "worker":
+        places = place(spec.model_copy(update={"roles": _one_worker(spec)}), sorted(machines, key=lambda m: m.id != before)[:1])
+        if isinstance(places, Shortage):
+            places = place(spec.model_copy(update={"roles": _one_worker(spec)}), machines)
+        if isinstance(places, Shortage):
+            return None
+        worker = next(each for each in places if each.role == "worker")
+        return Place("worker", rank, worker.node_id, worker.node, worker.slot, worker.gpu)
+    if not machines:
+        return None
+    host = min(machines, key=lambda m: (m.id != before, m.name))
+    return Place(role, rank, host.id, host.name)
+
+
+def _one_worker(spec: JobSpec) -> object:
+    return spec.roles.model_copy(update={"worker": spec.roles.worker.model_copy(update={"count": 1})})
+
+
+def _shortage(workers: int, machines: Sequence[Machine], *, wants_gpu: bool) -> Shortage | None:
+    if not machines:
+        return Shortage("waiting_for_nodes", "No machine is connected; the job starts when one is.")
+    total, free = sum(m.slots for m in machines), sum(len(m.free_slots) for m in machines)
+    if wants_gpu:
+        gpus, free_gpus = (
+            sum(min(m.gpus, m.slots) for m in machines),
+            sum(min(len(m.free_gpus), len(m.free_slots)) for m in machines),
+        )
+        if workers > gpus:
+            return Shortage("too_large", f"Needs {_count(workers, 'GPU')}, and all connected machines together have {gpus}.")
+        if workers > free_gpus:
+            return Shortage("no_gpu", f"Waits for {_count(workers, 'free GPU')}; {free_gpus} of {gpus} {_are(free_gpus)} free.")
+        return None
+    if workers > total:
+        return Shortage("too_large", f"Needs {_count(workers, 'slot')}, and all connected machines together have {total}.")
+    if workers > free:
+        return Shortage("no_capacity", f"Waits for {_count(workers, 'free slot')}; {free} of {total} {_are(free)} free.")
+    return None
+
+
+def _count(n: int, thing: str) -> str:
+    return f"{n} {thing}" + "s" * (n != 1)
+
+
+def _are(n: int) -> str:
+    return "is" if n == 1 else "are"

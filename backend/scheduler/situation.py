@@ -1,0 +1,104 @@
+"""What the controller knows about a job at one moment: plain values, on which `decide` works."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from backend.artifacts import service as artifacts
+from backend.db import now
+from backend.jobs import repository as job_rows
+from backend.jobs.models import JobRow, ProcessRow
+from backend.jobs.schemas import AttemptStatus, JobStatus, ProcessStatus
+from gradstream.center.entries import FINAL_CUT
+from gradstream.process.exits import GOOD, ExitReason
+from gradstream.process.order import Role, plane_id
+from gradstream.spec import JobSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    id: UUID
+    role: Role
+    label: str
+    running: bool
+    ended: bool
+    reason: ExitReason | None = None
+    message: str = ""
+
+    @property
+    def failed(self) -> bool:
+        return self.ended and self.reason not in GOOD
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    job_id: UUID
+    status: JobStatus
+    spec: JobSpec
+    retries_used: int
+    running_for: float
+    """Seconds since the job first ran; 0 before."""
+    attempt: int
+    attempt_status: AttemptStatus | None
+    attempt_age: float
+    stop_posted: bool
+    stop_overdue: float | None
+    """While stopping: seconds since its processes should be dead; negative before."""
+    processes: tuple[Process, ...]
+    """Of the current attempt, the live incarnation of each rank."""
+    ended_for: float
+    """Seconds since the last process ended."""
+    cut_requested: int
+    since_cut_request: float
+    cut_committed: int | None
+    final_cut: bool
+    model: bool
+
+    @property
+    def plane_id(self) -> str:
+        return plane_id(self.job_id, self.attempt)
+
+    @property
+    def all_ended(self) -> bool:
+        return all(process.ended for process in self.processes)
+
+
+def load(session: Session, job: JobRow) -> Situation:
+    moment = now(session)
+    attempt = job_rows.attempt(session, job.id, job.attempt) if job.attempt else None
+    rows = [row for row in job_rows.processes(session, job.id, job.attempt) if not row.replaced]
+    since = _Since(moment)
+    return Situation(
+        job_id=job.id, status=JobStatus(job.status), spec=JobSpec.model_validate(job.spec), retries_used=job.retries_used,
+        running_for=since(job.started_at), attempt=job.attempt, attempt_status=AttemptStatus(attempt.status) if attempt else None,
+        attempt_age=since(attempt.started_at if attempt else None), stop_posted=bool(attempt and attempt.stop_posted),
+        stop_overdue=since(job.stop_at) if job.stop_at else None,
+        processes=tuple(_process(row) for row in rows),
+        ended_for=min((since(row.ended_at) for row in rows if row.ended_at), default=0.0),
+        cut_requested=attempt.cut_requested if attempt else 0,
+        since_cut_request=since(attempt.cut_requested_at or attempt.running_at if attempt else None),
+        cut_committed=attempt.cut if attempt else None,
+        final_cut=artifacts.is_committed(session, job.id, job.attempt, FINAL_CUT),
+        model=artifacts.has_model(session, job.id, job.attempt),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Since:
+    """Seconds from a moment until now, by the database's clock."""
+
+    now: datetime
+
+    def __call__(self, moment: datetime | None) -> float:
+        return (self.now - moment).total_seconds() if moment else 0.0
+
+
+def _process(row: ProcessRow) -> Process:
+    return Process(
+        row.id, row.role, row.label, running=row.status == ProcessStatus.RUNNING, ended=row.ended_at is not None,
+        reason=ExitReason(row.reason) if row.reason else None, message=row.message or "",
+    )  # fmt: skip

@@ -1,0 +1,201 @@
+"""Taking the steps that `decide` names. Each is written in one transaction under the job's lock, after another look: if
+the situation calls for another step by now, nothing is written. What Redis must know is said before (where a repeat is
+harmless) or after the commit (where a loss is)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from uuid import UUID
+
+import structlog
+from redis import Redis
+from sqlalchemy.orm import Session
+
+from backend.away import AWAY
+from backend.db import after_commit, now, try_lock
+from backend.hints import Hints
+from backend.jobs import feed, lifecycle
+from backend.jobs import repository as job_rows
+from backend.jobs.lifecycle import End
+from backend.jobs.models import JobRow
+from backend.jobs.schemas import AttemptStatus, JobStatus
+from backend.jobs.states import switch
+from backend.logs import service as logs
+from backend.metrics import ingest
+from backend.platform import Platform
+from backend.scheduler import finish, queue, undone
+from backend.scheduler.decide import (
+    Fail,
+    Finish,
+    PostStop,
+    Prepare,
+    Respawn,
+    Restart,
+    Run,
+    Step,
+    Succeed,
+    TakeSnapshot,
+    TimeOut,
+    decide,
+)  # fmt: skip
+from backend.scheduler.placement import place_again
+from backend.scheduler.situation import Situation, load
+from gradstream.process.order import plane_id
+from gradstream.wire import plane
+
+log = structlog.get_logger(__name__)
+
+_ACTOR = "controller"
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    platform: Platform
+    hints: Hints
+
+    def advance(self, job_id: UUID) -> Step | None:
+        """Take the job's next step, if there is one. Raises: what Postgres or Redis raise when they are away."""
+        situation = self._look(job_id)
+        if situation is None:
+            return None
+        there = self._plane_there(situation)
+        step = self._decide(situation, there)
+        if step is None:
+            return None
+        pushed = self._before(step, situation)
+        with self.platform.database.transaction() as session:
+            job = job_rows.lock(session, situation.job_id)
+            if job is None or self._decide(load(session, job), there) != step:
+                return None
+            self._write(session, job, step, pushed)
+        return step
+
+    def _look(self, job_id: UUID) -> Situation | None:
+        with self.platform.database.transaction() as session:
+            job = job_rows.get(session, job_id)
+            return load(session, job) if job else None
+
+    def _decide(self, situation: Situation, plane_there: bool) -> Step | None:
+        return decide(situation, plane_there=plane_there, start_timeout=self.platform.settings.start_timeout.total_seconds())
+
+    def _plane_there(self, situation: Situation) -> bool:
+        return situation.status not in (JobStatus.STARTING, JobStatus.RUNNING) or plane.exists(
+            self.platform.plane, situation.plane_id
+        )
+
+    def _before(self, step: Step, situation: Situation) -> dict[int, int]:
+        """What must be so before the step is written; harmless to repeat. Of a restart: the pushes that each rank had made."""
+        redis, j = self.platform.plane, situation.plane_id
+        match step:
+            case Prepare():
+                plane.create(redis, j, password=self.platform.derived.plane_password(j))
+            case PostStop():
+                plane.control_stop(redis, j, "the job is stopped")
+            case Respawn():
+                self._post_leave(redis, j, situation, step)
+            case Restart():
+                ingest.ingest(self.platform.database, redis, situation.job_id, situation.attempt)
+                return plane.pushed(redis, j)
+            case Succeed() | Finish():
+                finish.prepare(self.platform, situation)
+        return {}
+
+    def _post_leave(self, redis: Redis, j: str, situation: Situation, step: Respawn) -> None:
+        with self.platform.database.transaction() as session:
+            process = job_rows.process(session, step.process)
+        if process is not None:
+            plane.post_leave(redis, j, process.rank, process.incarnation, "lost")
+
+    def _write(self, session: Session, job: JobRow, step: Step, pushed: dict[int, int]) -> None:
+        match step:
+            case Prepare():
+                lifecycle.current_attempt(session, job).status = AttemptStatus.STARTING
+                queue.hint_nodes(session, self.hints, job)
+            case Run():
+                self._run(session, job)
+            case Respawn():
+                self._respawn(session, job, step)
+            case Restart():
+                self._restart(session, job, step, pushed)
+            case Fail():
+                self._fail(session, job, step)
+            case TimeOut(message):
+                self._time_out(session, job, message)
+            case PostStop():
+                lifecycle.current_attempt(session, job).stop_posted = True
+            case TakeSnapshot(cut):
+                self._snapshot(session, job, cut)
+            case Succeed():
+                finish.succeed(session, self.platform, job)
+            case Finish():
+                finish.finish(session, self.platform, job)
+
+    def _run(self, session: Session, job: JobRow) -> None:
+        attempt = lifecycle.current_attempt(session, job)
+        attempt.status, attempt.running_at = AttemptStatus.RUNNING, now(session)
+        switch(session, job, JobStatus.RUNNING, actor=_ACTOR, message="All processes run.")
+
+    def _respawn(self, session: Session, job: JobRow, step: Respawn) -> None:
+        """On a machine with room; without any the rest goes on and this is tried again."""
+        process = job_rows.process(session, step.process)
+        assert process is not None, "it is part of the situation"
+        if not try_lock(session, queue.LOCK):
+            return
+        spec = load(session, job).spec
+        where = place_again(process.role, process.rank, spec, queue.free_machines(session), process.node_id)
+        if where is None:
+            self._note_waiting(session, job, f"{step.label} waits for a machine with room; the others go on.")
+            return
+        process.replaced, process.seq = True, feed.take(session, job)
+        job.retries_used += step.charged
+        job.reason, job.message = None, "All processes run."
+        queue.add_process(session, job, where, process.incarnation + 1)
+        message = f"{step.message} It starts again on {where.node}; the others go on."
+        feed.record(
+            session, job, "process", message, actor=_ACTOR, data={"label": step.label, "incarnation": process.incarnation + 1}
+        )
+        feed.changed(session, job)
+        queue.hint_nodes(session, self.hints, job)
+
+    def _note_waiting(self, session: Session, job: JobRow, message: str) -> None:
+        if job.message != message:
+            job.reason, job.message = "no_capacity", message
+            feed.record(session, job, "warning", message, actor=_ACTOR)
+            feed.changed(session, job)
+
+    def _restart(self, session: Session, job: JobRow, step: Restart, pushed: dict[int, int]) -> None:
+        lifecycle.end_attempt(session, job, AttemptStatus.LOST, reason=step.reason, message=step.message)
+        job.retries_used += step.charged
+        used = f"{job.retries_used} of {job.spec['retries']} retries used" if step.charged else "not counted as a retry"
+        message = " ".join(filter(None, (step.message, undone.note(session, job, pushed), f"A new attempt follows ({used}).")))
+        switch(session, job, JobStatus.QUEUED, actor=_ACTOR, reason=step.reason, message=message)
+        queue.hint_nodes(session, self.hints, job)
+
+    def _fail(self, session: Session, job: JobRow, step: Fail) -> None:
+        process = job_rows.process(session, step.process) if step.process else None
+        data = {"process": process.label, "log_tail": logs.tail_of(session, process)} if process else {}
+        lifecycle.begin_end(session, job, End(JobStatus.FAILED, step.reason, step.message, data=data), actor=_ACTOR)
+        queue.hint_nodes(session, self.hints, job)
+
+    def _time_out(self, session: Session, job: JobRow, message: str) -> None:
+        if job.status == JobStatus.QUEUED:
+            switch(session, job, JobStatus.TIMED_OUT, actor=_ACTOR, reason="timeout", message=message)
+            return
+        end = End(JobStatus.TIMED_OUT, "timeout", message, grace=self.platform.settings.stop_grace)
+        lifecycle.begin_end(session, job, end, actor=_ACTOR)
+
+    def _snapshot(self, session: Session, job: JobRow, cut: int) -> None:
+        attempt = lifecycle.current_attempt(session, job)
+        if attempt.cut_requested > (attempt.cut or 0):
+            message = f"Cut {attempt.cut_requested} did not come; it is given up."
+            feed.record(session, job, "warning", message, actor=_ACTOR, data={"cut": attempt.cut_requested})
+        attempt.cut_requested, attempt.cut_requested_at = cut, now(session)
+        after_commit(session, ("cut", job.id), partial(_post_snapshot, self.platform.plane, plane_id(job.id, attempt.number), cut))
+
+
+def _post_snapshot(redis: Redis, j: str, cut: int) -> None:
+    try:
+        plane.control_snapshot(redis, j, cut)
+    except AWAY as error:
+        log.warning("a cut could not be asked for; the next one will be", plane=j, cut=cut, error=str(error))

@@ -1,0 +1,33 @@
+"""What a return to a cut costs: the pushes that had been applied since, and are made again. Counted and shown, not hidden."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from backend.artifacts import service as artifacts
+from backend.db import now
+from backend.jobs.models import JobRow
+from backend.metrics import service as metrics
+from gradstream.metrics import STALENESS, UNDONE, Point
+
+_SOURCE = "controller.0"
+
+
+def note(session: Session, job: JobRow, pushed: dict[int, int]) -> str:
+    """Enter what the end of the live attempt undoes into the ledger of each worker; the sentence that says so, or "".
+
+    `pushed`: pushes of each rank, as the plane knows them. When it is gone with them, those that had been reported count,
+    which misses the last moments. `job` must be locked."""
+    kept = artifacts.newest_cut(session, job.id)
+    pushed_at_cut = {int(rank): count for rank, count in (kept.manifest.get("pushed", {}) if kept else {}).items()}
+    reported = metrics.highest_step(session, job.id, job.attempt, STALENESS.name)
+    made = {rank: max(pushed.get(rank, 0), reported.get(rank, 0)) for rank in pushed.keys() | reported.keys()}
+    lost = {rank: max(0, count - pushed_at_cut.get(rank, 0)) for rank, count in made.items()}
+    if not any(lost.values()):
+        return ""
+    before = metrics.last_values(session, job.id, UNDONE.name)
+    clock = now(session).timestamp()
+    points = [Point(UNDONE.name, rank, 0, 0, 0, clock, before.get(rank, 0) + count) for rank, count in sorted(lost.items())]
+    metrics.store(session, job, job.attempt, [(_SOURCE, 0, points)])
+    since = f"since cut {kept.number} of attempt {kept.attempt}" if kept else "since the beginning, as no cut was committed"
+    return f"{sum(lost.values())} pushes are undone: all {since}."

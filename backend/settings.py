@@ -1,0 +1,60 @@
+"""What the API and the controller are told from outside: environment variables GRADSTREAM_*, read once.
+
+A secret comes as a file (`GRADSTREAM_..._FILE`), so that it stands in no argument list and no environment.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(frozen=True, env_prefix="GRADSTREAM_")
+
+    database_url: str
+    """postgresql://user@host/database, or with a socket folder: postgresql://user@/database?host=/folder. No password."""
+    database_password_file: Path | None = None
+    live_redis_url: str
+    """Celery broker and wake-ups. redis://host:port or unix:///path, without a password, as all Redis URLs here."""
+    live_redis_password_file: Path | None = None
+    plane_redis_url: str
+    """The gradient plane, reached with the right to make and remove access of single attempts."""
+    plane_redis_password_file: Path | None = None
+    plane_public_url: str | None = None
+    """The gradient plane as job processes reach it; default: plane_redis_url."""
+
+    files_dir: Path
+    """Bundles, cuts and artifacts. All replicas of the API and the controller see the same folder."""
+    page_dir: Path | None = None
+    """The built web page; None: the API serves no page."""
+    examples_dir: Path | None = None
+
+    node_token_file: Path
+    """The shared secret with which machines register."""
+    signing_key_file: Path
+    """Key from which the secrets of single processes and attempts are derived."""
+    public_url: str = "http://127.0.0.1:8000"
+    """Where browsers reach the API."""
+    process_api_url: str | None = None
+    """Where job processes reach it, to store cuts and models; default: public_url."""
+    secure_cookies: bool = False
+    """True behind TLS: the session cookie is then never sent in the clear."""
+
+    heartbeat_every: timedelta = timedelta(seconds=2)
+    node_lost_after: timedelta = timedelta(seconds=10)
+    """A node that was silent for so long is lost, by the database's clock."""
+    session_lifetime: timedelta = timedelta(days=14)
+    sign_in_code_lifetime: timedelta = timedelta(minutes=10)
+    stop_grace: timedelta = timedelta(seconds=20)
+    """How long a stopped job may take to write its last cut before it is killed."""
+    start_timeout: timedelta = timedelta(minutes=2)
+    """An attempt whose processes are not all running by then is given up."""
+    cuts_kept: int = 2
+
+
+def secret(path: Path | None) -> str | None:
+    """The content of a secret's file, without the newline that editors add."""
+    return None if path is None else path.read_text().strip()

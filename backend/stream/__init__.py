@@ -1,0 +1,1 @@
+"""Server-sent events: everything about a job, in the order in which it happened."""

@@ -1,0 +1,41 @@
+"""Server-sent events: the only async endpoints. They hold no transaction and no connection while they wait."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Query
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+
+from backend.platform import PlatformDep
+from backend.schemas import BIGGEST, After
+from backend.stream import service
+from backend.stream.hub import HubDep
+
+router = APIRouter(prefix="/jobs", tags=["streams"])
+
+
+@router.get("/stream", operation_id="streamJobs", response_class=EventSourceResponse)
+async def stream_jobs(platform: PlatformDep, hub: HubDep) -> AsyncIterator[ServerSentEvent]:
+    """Event `job` (Job) for the latest 100 jobs at first, then for every job that changes; `gone` ({id}) for a deleted one;
+    `closing` when the server stops."""
+    async for event in service.jobs(platform, hub):
+        yield event
+
+
+@router.get("/{id}/stream", operation_id="streamJob", response_class=EventSourceResponse)
+async def stream_job(
+    id: UUID, platform: PlatformDep, hub: HubDep,
+    after: Annotated[After, Query()] = 0,
+    last_event_id: Annotated[int | None, Header(ge=0, le=BIGGEST, description="Set by browsers when they reconnect")] = None,
+) -> AsyncIterator[ServerSentEvent]:  # fmt: skip
+    """Everything about one job: events `job` (Job), `event` (Event), `process` (Process), `metrics` (MetricBatch) and
+    `log` (LogChunk).
+
+    The `id` of each is its place in the job's feed. The stream starts after `Last-Event-ID` or `after`, so a client that
+    reconnects misses nothing and gets nothing twice. `closing` says that the server stops: reconnect.
+    """
+    async for event in service.job(platform, hub, id, last_event_id if last_event_id is not None else after):
+        yield event

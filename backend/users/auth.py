@@ -1,0 +1,44 @@
+"""Who sends a request. Each check is a short transaction of its own, so that a request which then takes its time
+(an upload, a stream) holds no connection meanwhile."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends
+from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
+
+from backend.platform import PlatformDep
+from backend.users import service
+from backend.users.service import Caller
+from gradstream.errors import NotSignedIn
+
+COOKIE = "gradstream_session"
+
+Bearer = Annotated[
+    HTTPAuthorizationCredentials | None,
+    Depends(HTTPBearer(auto_error=False, scheme_name="token", description="An API token")),
+]
+SessionCookie = Annotated[
+    str | None,
+    Depends(APIKeyCookie(name=COOKIE, auto_error=False, scheme_name="session", description="Set by `signIn`")),
+]
+
+
+def required(credentials: HTTPAuthorizationCredentials | None) -> str:
+    """The bearer token of a request that takes nothing else. Raises: NotSignedIn."""
+    if credentials is None:
+        raise NotSignedIn("This needs a token: send 'Authorization: Bearer <token>'.")
+    return credentials.credentials
+
+
+def current_caller(platform: PlatformDep, token: Bearer, cookie: SessionCookie) -> Caller:
+    with platform.database.transaction() as session:
+        if token is not None:
+            return service.caller_of_token(session, token.credentials)
+        if cookie:
+            return service.caller_of_cookie(session, cookie)
+    raise NotSignedIn("Sign in first: open the link of `gradstream up`, or send an API token as 'Authorization: Bearer <token>'.")
+
+
+CallerDep = Annotated[Caller, Depends(current_caller)]

@@ -1,0 +1,100 @@
+"""Accounts: API tokens, browser sessions, and the one-time codes that begin one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from backend import secrets
+from backend.db import now
+from backend.settings import Settings
+from backend.users import repository
+from backend.users.models import ApiTokenRow, SessionRow, SignInCodeRow, UserRow
+from backend.users.schemas import CreatedToken, Me, SignIn, SignInCode, Token, Tokens, User
+from gradstream.errors import NotFound, NotSignedIn
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A signed-in user, as of this request."""
+
+    user_id: UUID
+    name: str
+    expires_at: datetime | None = None
+    """End of the browser session; None for an API token."""
+
+    @property
+    def actor(self) -> str:
+        """As events name who did something."""
+        return f"user:{self.name}"
+
+
+def caller_of_token(session: Session, token: str) -> Caller:
+    hash = secrets.digest(token)
+    user = repository.user_of_token(session, hash)
+    if user is None:
+        raise NotSignedIn("This API token is not known here; it may have been revoked.")
+    repository.note_use(session, hash)
+    return Caller(user.id, user.name)
+
+
+def caller_of_cookie(session: Session, cookie: str) -> Caller:
+    found = repository.user_of_session(session, secrets.digest(cookie))
+    if found is None:
+        raise NotSignedIn("The session has ended; sign in again.")
+    user, expires_at = found
+    return Caller(user.id, user.name, expires_at)
+
+
+def me(caller: Caller) -> Me:
+    return Me(user=User(id=caller.user_id, name=caller.name), expires_at=caller.expires_at)
+
+
+def ensure_user(session: Session, name: str) -> UserRow:
+    return repository.ensure_user(session, name)
+
+
+def sign_in(session: Session, body: SignIn, lifetime: timedelta) -> tuple[str, Me]:
+    """The new session's cookie, and who it is for. Raises: NotSignedIn."""
+    user = _by_code(session, body.code) if body.code else repository.user_of_token(session, secrets.digest(body.token or ""))
+    if user is None:
+        raise NotSignedIn("This token or code is not known, was used before, or has expired. `gradstream up` prints a new link.")
+    repository.remove_expired(session)
+    cookie, expires_at = secrets.new_token("gsc"), now(session) + lifetime
+    session.add(SessionRow(hash=secrets.digest(cookie), user_id=user.id, expires_at=expires_at))
+    return cookie, Me(user=User(id=user.id, name=user.name), expires_at=expires_at)
+
+
+def _by_code(session: Session, code: str) -> UserRow | None:
+    return repository.take_code(session, secrets.digest(code))
+
+
+def sign_out(session: Session, cookie: str | None) -> None:
+    if cookie:
+        repository.delete_session(session, secrets.digest(cookie))
+
+
+def tokens(session: Session, caller: Caller) -> Tokens:
+    return Tokens(items=[Token.model_validate(row) for row in repository.tokens(session, caller.user_id)])
+
+
+def create_token(session: Session, user_id: UUID, name: str) -> CreatedToken:
+    token = secrets.new_token("gst")
+    row = ApiTokenRow(user_id=user_id, name=name, hash=secrets.digest(token), last_used_at=None)
+    session.add(row)
+    session.flush()
+    return CreatedToken(id=row.id, name=name, created_at=row.created_at, last_used_at=None, token=token)
+
+
+def delete_token(session: Session, caller: Caller, token_id: UUID) -> None:
+    if not repository.delete_token(session, caller.user_id, token_id):
+        raise NotFound("You have no such token.")
+
+
+def create_sign_in_code(session: Session, caller: Caller, settings: Settings) -> SignInCode:
+    code, expires_at = secrets.new_token("gsi"), now(session) + settings.sign_in_code_lifetime
+    session.add(SignInCodeRow(hash=secrets.digest(code), user_id=caller.user_id, expires_at=expires_at))
+    return SignInCode(code=code, url=f"{settings.public_url}/sign-in#{code}", expires_at=expires_at)

@@ -1,0 +1,59 @@
+/** The only way to the API. `schema.ts` is generated from its OpenAPI document; types are named here for the rest of the page. */
+import createClient from "openapi-fetch"
+import { Problem } from "./problem"
+import type { components, paths } from "./schema"
+
+type Schemas = components["schemas"]
+/** As openapi-fetch types what it returns: it makes arrays of tuples, which the optimizers' `betas` are. */
+type Answer<T> = T extends (infer Item)[] ? Answer<Item>[] : T extends object ? { [Key in keyof T]: Answer<T[Key]> } : T
+
+export type Artifact = Schemas["Artifact"]
+export type Attempt = Schemas["Attempt"]
+export type Bundle = Schemas["Bundle"]
+export type CatalogueEntry = Schemas["CatalogueEntry"]
+export type Example = Schemas["Example"]
+export type Job = Answer<Schemas["Job"]>
+export type JobEvent = Schemas["Event"]
+export type JobSpec = Answer<Schemas["JobSpec"]>
+export type JobStatus = Schemas["JobStatus"]
+export type LogChunk = Schemas["LogChunk"]
+export type MetricBatch = Schemas["MetricBatch"]
+export type MetricSeries = Schemas["Series"]
+export type Node = Schemas["Node"]
+export type Process = Schemas["Process"]
+export type Token = Schemas["Token"]
+
+export { isSignedOut, Problem, type Fault } from "./problem"
+
+export const api = createClient<paths>({ baseUrl: window.location.origin })
+api.use({
+  async onResponse({ response }) {
+    if (!response.ok) throw await Problem.from(response)
+  },
+})
+
+/** The body of an answer. Errors were thrown before, so a missing body means an answer without one. */
+export async function body<T>(call: Promise<{ data?: T }>): Promise<T> {
+  return (await call).data as T
+}
+
+/** Sends the packed files as they are; openapi-fetch would make JSON of them. */
+export function uploadBundle(bundle: Blob): Promise<Bundle> {
+  return body(
+    api.POST("/api/v1/bundles", {
+      headers: { "Content-Type": "application/gzip" },
+      body: bundle as never,
+      bodySerializer: (blob: unknown) => blob as Blob,
+    }),
+  )
+}
+
+export const jobsStreamUrl = "/api/v1/jobs/stream"
+
+export function jobStreamUrl(id: string, after: number): string {
+  return `/api/v1/jobs/${id}/stream?after=${after}`
+}
+
+export function artifactUrl(jobId: string, name: string): string {
+  return `/api/v1/jobs/${jobId}/artifacts/${name.split("/").map(encodeURIComponent).join("/")}`
+}

@@ -1,0 +1,43 @@
+// @vitest-environment happy-dom
+import { act, renderHook } from "@testing-library/react"
+import type { ReactNode } from "react"
+import { MemoryRouter, useLocation } from "react-router"
+import { expect, it } from "vitest"
+import { useChartSettings } from "./useChartSettings"
+import { useJobFilters } from "./useJobFilters"
+
+function at<T>(address: string, hook: () => T) {
+  const wrapper = ({ children }: { children: ReactNode }) => <MemoryRouter initialEntries={[address]}>{children}</MemoryRouter>
+  return renderHook(() => ({ used: hook(), search: useLocation().search }), { wrapper }).result
+}
+
+it("reads how charts are drawn from the address, and takes nothing that makes no sense", () => {
+  expect(at("/?x=time&smooth=0.6&log=train/loss", useChartSettings).current.used[0]).toEqual({ axis: "time", smoothing: 0.6, log: ["train/loss"] })
+  expect(at("/?x=moon&smooth=7", useChartSettings).current.used[0]).toEqual({ axis: "samples", smoothing: 0.99, log: [] })
+})
+
+it("writes only what differs from the default, and keeps what others have put there", () => {
+  const result = at("/?metric=push/norm", useChartSettings)
+  act(() => result.current.used[1]({ axis: "version", log: ["train/loss"] }))
+  expect(result.current.search).toBe("?metric=push%2Fnorm&x=version&log=train%2Floss")
+  act(() => result.current.used[1]({ axis: "samples", log: [] }))
+  expect(result.current.search).toBe("?metric=push%2Fnorm")
+})
+
+it("undoes no change that was made a moment before, by another part of the page", () => {
+  const useBoth = () => ({ one: useChartSettings()[1], other: useChartSettings()[1] })
+  const result = at("/?x=step", useBoth)
+  act(() => {
+    result.current.used.one({ log: ["train/loss"] })
+    result.current.used.other({ smoothing: 0.5 })
+  })
+  expect(result.current.search).toBe("?x=step&log=train%2Floss&smooth=0.5")
+})
+
+it("keeps the filters of the list in the address", () => {
+  const result = at("/?status=failed&status=moonstruck", useJobFilters)
+  expect(result.current.used[0]).toEqual({ status: ["failed"], strategy: null, q: "" })
+  act(() => result.current.used[1]({ q: "digits", status: ["failed", "running"] }))
+  expect(new URLSearchParams(result.current.search).getAll("status")).toEqual(["failed", "running"])
+  expect(result.current.used[0].q).toBe("digits")
+})

@@ -1,0 +1,24 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
+import { api, body } from "@/client"
+
+const KEY = ["tokens"]
+
+export function useTokens() {
+  return useQuery({ queryKey: KEY, queryFn: () => body(api.GET("/api/v1/tokens")) })
+}
+
+export function useCreateToken() {
+  const client = useQueryClient()
+  return useMutation({
+    mutationFn: (name: string) => body(api.POST("/api/v1/tokens", { body: { name } })),
+    onSuccess: () => client.invalidateQueries({ queryKey: KEY }),
+  })
+}
+
+export function useRevokeToken() {
+  const client = useQueryClient()
+  return useMutation({
+    mutationFn: (id: string) => body(api.DELETE("/api/v1/tokens/{id}", { params: { path: { id } } })),
+    onSuccess: () => client.invalidateQueries({ queryKey: KEY }),
+  })
+}

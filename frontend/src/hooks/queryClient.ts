@@ -1,0 +1,17 @@
+import { QueryCache, QueryClient } from "@tanstack/react-query"
+import { isSignedOut, Problem } from "@/client"
+
+/** What the server refuses is not asked again; what did not reach it is. A session that has ended shows wherever it is noticed. */
+export function makeQueryClient(): QueryClient {
+  const client: QueryClient = new QueryClient({
+    queryCache: new QueryCache({
+      onError: (error, query) => {
+        if (isSignedOut(error) && query.queryKey[0] !== "session") void client.invalidateQueries({ queryKey: ["session"] })
+      },
+    }),
+    defaultOptions: {
+      queries: { staleTime: 5_000, retry: (failures, error) => failures < 3 && !(error instanceof Problem && error.status < 500) },
+    },
+  })
+  return client
+}

@@ -1,0 +1,41 @@
+import { createContext, useContext, useEffect, useState, useSyncExternalStore } from "react"
+import { jobStreamUrl, type Job } from "@/client"
+import type { Feed } from "@/lib/feed"
+import { FeedStore } from "@/lib/feedStore"
+import { hasEnded } from "@/lib/status"
+import type { Connection } from "@/lib/stream"
+
+export const FeedContext = createContext<FeedStore | null>(null)
+
+/** What is said last may follow the end itself: final metrics, log tails. Then the connection is given back. */
+const LINGER_MS = 15_000
+
+/** The feed of the job, from the state in which it was read. Give it to the panels by `FeedContext`. */
+export function useFeedStore(job: Job): FeedStore {
+  const [store] = useState(() => new FeedStore(job, (after) => jobStreamUrl(job.id, after)))
+  const [followed, setFollowed] = useState(true)
+  const ended = useSyncExternalStore(store.subscribe, () => hasEnded(store.get().job.status))
+  const gone = useSyncExternalStore(store.subscribe, () => store.get().gone)
+  useEffect(() => (followed ? store.follow() : undefined), [store, followed])
+  useEffect(() => {
+    if (!ended && !gone) return
+    const timer = window.setTimeout(() => setFollowed(false), gone ? 0 : LINGER_MS)
+    return () => window.clearTimeout(timer)
+  }, [ended, gone])
+  return store
+}
+
+export function useFeed<T>(select: (feed: Feed) => T): T {
+  const store = useOpenedFeed()
+  return useSyncExternalStore(store.subscribe, () => select(store.get()))
+}
+
+export function useOpenedFeed(): FeedStore {
+  const store = useContext(FeedContext)
+  if (!store) throw new Error("A panel of a job stands outside its FeedContext")
+  return store
+}
+
+export function useConnection(): Connection {
+  return useFeed((feed) => (feed.gone || hasEnded(feed.job.status) ? "ended" : feed.connection))
+}

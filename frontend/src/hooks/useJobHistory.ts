@@ -1,0 +1,49 @@
+/** What a job page shows: the part before the page was opened, read once, and what its stream has told since. */
+import { useQuery } from "@tanstack/react-query"
+import { useMemo } from "react"
+import { api, body, type MetricSeries } from "@/client"
+import { mergeBySeq, mergeProcesses } from "@/lib/feed"
+import { mergeHistory, toPoint } from "@/lib/series"
+import { useFeed, useOpenedFeed } from "./useFeed"
+
+const NONE: readonly never[] = []
+const LOG_TAIL = 2000
+
+/** The history belongs to this opening of the page: an older one would leave a gap before the stream's beginning. */
+function useOnce<T>(what: string, load: (id: string) => Promise<T>) {
+  const { opened } = useOpenedFeed()
+  return useQuery({ queryKey: ["job", opened.id, opened.seq, what], queryFn: () => load(opened.id), staleTime: Infinity, gcTime: 0 })
+}
+
+export function useEvents() {
+  const { data, ...query } = useOnce("events", (id) => body(api.GET("/api/v1/jobs/{id}/events", { params: { path: { id } } })))
+  const live = useFeed((feed) => feed.events)
+  return { ...query, data: useMemo(() => mergeBySeq(data?.items ?? NONE, live), [data, live]) }
+}
+
+export function useProcesses() {
+  const { data, ...query } = useOnce("processes", (id) => body(api.GET("/api/v1/jobs/{id}/processes", { params: { path: { id } } })))
+  const live = useFeed((feed) => feed.processes)
+  return { ...query, data: useMemo(() => mergeProcesses(data?.items ?? NONE, live), [data, live]) }
+}
+
+export function useLogs() {
+  const { data, ...query } = useOnce("logs", (id) =>
+    body(api.GET("/api/v1/jobs/{id}/logs", { params: { path: { id }, query: { tail: LOG_TAIL } } })),
+  )
+  const live = useFeed((feed) => feed.logs)
+  return { ...query, data: useMemo(() => mergeBySeq(data?.items ?? NONE, live), [data, live]) }
+}
+
+export function useSeries(name: string) {
+  const { data, ...query } = useOnce(`series ${name}`, (id) =>
+    body(api.GET("/api/v1/jobs/{id}/metrics/series", { params: { path: { id }, query: { name } } })),
+  )
+  const live = useFeed((feed) => feed.series[name] ?? NONE)
+  const merged = useMemo(() => {
+    const rows = (data?.series ?? NONE) as readonly MetricSeries[] // openapi-fetch makes arrays of tuples
+    const history = rows.map((series) => ({ ...series, points: series.points.map(toPoint) }))
+    return mergeHistory(history, live)
+  }, [data, live])
+  return { ...query, data: merged }
+}

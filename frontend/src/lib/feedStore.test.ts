@@ -1,0 +1,61 @@
+// @vitest-environment happy-dom
+import { afterEach, beforeEach, expect, it, vi } from "vitest"
+import { FakeSource } from "./fakeSource"
+import { FeedStore } from "./feedStore"
+import { makeBatch, makeEvent, makeJob } from "./testing"
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  vi.stubGlobal("EventSource", FakeSource)
+  FakeSource.opened = []
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+  vi.unstubAllGlobals()
+})
+
+const open = () => {
+  const store = new FeedStore(makeJob({ seq: 40 }), (after) => `/stream?after=${after}`)
+  return { store, stop: store.follow(), source: () => FakeSource.opened.at(-1)! }
+}
+
+it("follows from the state in which the job was read", () => {
+  const { source, stop } = open()
+  expect(source().url).toBe("/stream?after=40")
+  stop()
+})
+
+it("tells its listeners once about what came together", () => {
+  const { store, source, stop } = open()
+  const listener = vi.fn()
+  store.subscribe(listener)
+  source().send("event", "41", makeEvent(41))
+  source().send("metrics", "42", makeBatch({ seq: 42 }))
+  expect(listener).not.toHaveBeenCalled()
+  vi.advanceTimersByTime(50)
+  expect(listener).toHaveBeenCalledTimes(1)
+  expect(store.get().events).toHaveLength(1)
+  expect(store.get().series["train/loss"]).toHaveLength(1)
+  stop()
+})
+
+it("begins anew, with nothing doubled, when it is followed again", () => {
+  const { store, source, stop } = open()
+  source().send("metrics", "42", makeBatch({ seq: 42 }))
+  vi.advanceTimersByTime(50)
+  stop()
+  const stopAgain = store.follow()
+  source().send("metrics", "42", makeBatch({ seq: 42 }))
+  vi.advanceTimersByTime(50)
+  expect(store.get().series["train/loss"]![0]!.points).toHaveLength(1)
+  stopAgain()
+})
+
+it("drops what was waiting when it is stopped", () => {
+  const { store, source, stop } = open()
+  source().send("event", "41", makeEvent(41))
+  stop()
+  vi.advanceTimersByTime(1000)
+  expect(store.get().events).toHaveLength(0)
+})

@@ -1,0 +1,58 @@
+import type { Job } from "@/client"
+import { emptyFeed, FEED_EVENTS, reduceFeed, type Feed } from "./feed"
+import { followStream, type StreamMessage } from "./stream"
+
+/** One frame of several: messages that arrive together are drawn together. */
+const GATHER_MS = 50
+
+/** Follows one job's stream and keeps its feed for React. */
+export class FeedStore {
+  private feed: Feed
+  private waiting: StreamMessage[] = []
+  private readonly listeners = new Set<() => void>()
+
+  constructor(
+    readonly opened: Job,
+    private readonly url: (after: number) => string,
+  ) {
+    this.feed = emptyFeed(opened)
+  }
+
+  readonly get = (): Feed => this.feed
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener)
+    return () => this.listeners.delete(listener)
+  }
+
+  /** Begins at the state in which the page was opened, and returns what ends it. */
+  readonly follow = (): (() => void) => {
+    let timer: number | undefined
+    this.set(emptyFeed(this.opened))
+    const flush = () => {
+      timer = undefined
+      const messages = this.waiting.splice(0)
+      this.set(messages.reduce(reduceFeed, this.feed))
+    }
+    const stop = followStream({
+      url: this.url,
+      after: this.opened.seq,
+      events: FEED_EVENTS,
+      onMessage: (message) => {
+        this.waiting.push(message)
+        timer ??= window.setTimeout(flush, GATHER_MS)
+      },
+      onConnection: (connection) => this.set({ ...this.feed, connection }),
+    })
+    return () => {
+      stop()
+      window.clearTimeout(timer)
+      this.waiting = []
+    }
+  }
+
+  private set(feed: Feed): void {
+    this.feed = feed
+    for (const listener of this.listeners) listener()
+  }
+}

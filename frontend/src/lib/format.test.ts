@@ -1,0 +1,33 @@
+import { describe, expect, it } from "vitest"
+import { formatAgo, formatBytes, formatDuration, formatNumber, formatPercent } from "./format"
+
+it.each([[0, "0"], [0.01234, "0.0123"], [4.5678, "4.57"], [12, "12"], [1234.5, "1235"], [12_345, "12.3K"], [0.00001, "1.0e-5"], [NaN, "NaN"], [null, "–"]])(
+  "writes the number %s as %s",
+  (value, text) => expect(formatNumber(value)).toBe(text),
+)
+
+it.each([[0.42, "0.4 s"], [3, "3 s"], [59.6, "1 min"], [200, "3 min 20 s"], [7500, "2 h 5 min"], [273_600, "3 d 4 h"], [null, "–"]])(
+  "writes a duration of %s s as %s",
+  (seconds, text) => expect(formatDuration(seconds)).toBe(text),
+)
+
+it.each([[512, "512 B"], [1500, "1.5 kB"], [64_000_000, "64 MB"]])("writes %s bytes as %s", (bytes, text) => {
+  expect(formatBytes(bytes)).toBe(text)
+})
+
+it("writes a share in per cent", () => {
+  expect(formatPercent(0.9756)).toBe("97.6 %")
+})
+
+describe("formatAgo", () => {
+  const now = Date.parse("2026-01-10T12:00:00Z")
+
+  it.each([["2026-01-10T11:59:58Z", "just now"], ["2026-01-10T11:59:18Z", "42 s ago"], ["2026-01-10T11:30:00Z", "30 min ago"], ["2026-01-10T09:00:00Z", "3 h ago"]])(
+    "%s is %s",
+    (iso, text) => expect(formatAgo(iso, now)).toBe(text),
+  )
+
+  it("gives the date of what is older than a day", () => {
+    expect(formatAgo("2026-01-02T12:00:00Z", now)).toBe("Jan 2, 2026")
+  })
+})

@@ -1,0 +1,67 @@
+const NONE = "–"
+
+/** A measured number in few characters: 0.0123, 4.57, 12.3k. */
+export function formatNumber(value: number | null | undefined, digits = 3): string {
+  if (value === null || value === undefined) return NONE
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "∞" : "−∞"
+  const size = Math.abs(value)
+  if (size !== 0 && size < 0.001) return value.toExponential(Math.max(0, digits - 2))
+  if (size < 10_000) return trimZeros(size >= 1000 ? value.toFixed(0) : value.toPrecision(digits))
+  return Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: digits }).format(value)
+}
+
+function trimZeros(text: string): string {
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text
+}
+
+/** A whole number in full, with separators. */
+export function formatCount(value: number | null | undefined): string {
+  return value === null || value === undefined ? NONE : Intl.NumberFormat("en").format(Math.round(value))
+}
+
+export function formatPercent(share: number | null | undefined, digits = 1): string {
+  return share === null || share === undefined || !Number.isFinite(share) ? NONE : `${(share * 100).toFixed(digits)} %`
+}
+
+/** 0.4 s, 12 s, 3 min 20 s, 2 h 5 min, 3 d 4 h. */
+export function formatDuration(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return NONE
+  if (seconds < 10) return `${trimZeros(Math.max(0, seconds).toFixed(1))} s`
+  const whole = Math.round(seconds)
+  const units: [number, string][] = [[86_400, "d"], [3600, "h"], [60, "min"], [1, "s"]]
+  const from = units.findIndex(([size]) => whole >= size)
+  const [size, unit] = units[from]!
+  const next = units[from + 1]
+  const rest = next ? Math.floor((whole % size) / next[0]) : 0
+  return `${Math.floor(whole / size)} ${unit}${next && rest > 0 ? ` ${rest} ${next[1]}` : ""}`
+}
+
+export function formatBytes(bytes: number): string {
+  const units = ["B", "kB", "MB", "GB", "TB"]
+  let [value, unit] = [bytes, 0]
+  while (value >= 1000 && unit < units.length - 1) [value, unit] = [value / 1000, unit + 1]
+  return `${unit === 0 ? value : trimZeros(value.toPrecision(3))} ${units[unit]}`
+}
+
+/** "just now", "5 min ago", or the date of what is older than a day. */
+export function formatAgo(iso: string | null, now: number): string {
+  if (!iso) return NONE
+  const seconds = (now - Date.parse(iso)) / 1000
+  if (seconds < 5) return "just now"
+  if (seconds < 60) return `${Math.floor(seconds)} s ago`
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`
+  return new Date(iso).toLocaleDateString("en", { day: "numeric", month: "short", year: "numeric" })
+}
+
+export function formatClock(iso: string | number): string {
+  return new Date(iso).toLocaleTimeString("en-GB")
+}
+
+export function formatMoment(iso: string): string {
+  return new Date(iso).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" })
+}
+
+export function secondsBetween(from: string | null, to: string | number | null): number | null {
+  return from === null || to === null ? null : (new Date(to).getTime() - Date.parse(from)) / 1000
+}

@@ -1,0 +1,4 @@
+/** An idempotency key. (`crypto.randomUUID` is missing where the page is served over plain http from another machine.) */
+export function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("")
+}

@@ -1,0 +1,51 @@
+import { describe, expect, it } from "vitest"
+import { phases, secondsLeft, share } from "./progress"
+import { makeJob } from "./testing"
+
+const { progress } = makeJob()
+
+describe("share", () => {
+  it("is what was trained of what will be", () => {
+    expect(share(makeJob({ progress: { ...progress, samples: 250, total_samples: 1000 } }))).toBe(0.25)
+  })
+
+  it("is unknown without a total, and whole for a job that succeeded before it", () => {
+    const without = { ...progress, samples: 250, total_samples: null }
+    expect(share(makeJob({ progress: without }))).toBeNull()
+    expect(share(makeJob({ progress: without, status: "succeeded" }))).toBe(1)
+  })
+})
+
+describe("secondsLeft", () => {
+  const going = { ...progress, samples: 600, total_samples: 1000, samples_per_second: 50 }
+
+  it("is the rest at the present speed", () => {
+    expect(secondsLeft(makeJob({ progress: going }))).toBe(8)
+  })
+
+  it("is not guessed for a job that does not run or has no speed yet", () => {
+    expect(secondsLeft(makeJob({ progress: going, status: "stopping" }))).toBeNull()
+    expect(secondsLeft(makeJob({ progress: { ...going, samples_per_second: null } }))).toBeNull()
+  })
+})
+
+describe("phases", () => {
+  const states = (over: Parameters<typeof makeJob>[0]) => phases(makeJob(over)).map(({ state }) => state)
+  const trained = { ...progress, first_step_at: "2026-01-10T12:00:05Z" }
+
+  it("follows the job", () => {
+    expect(states({ status: "queued", started_at: null })).toEqual(["now", "next", "next"])
+    expect(states({ status: "starting" })).toEqual(["done", "now", "next"])
+    expect(states({ progress: trained })).toEqual(["done", "done", "now"])
+    expect(states({ status: "succeeded", progress: trained, ended_at: "2026-01-10T12:01:00Z" })).toEqual(["done", "done", "done"])
+  })
+
+  it("skips what a job that ended early never reached", () => {
+    expect(states({ status: "failed", ended_at: "2026-01-10T12:01:00Z" })).toEqual(["done", "done", "skipped"])
+  })
+
+  it("knows when each began and ended", () => {
+    const [queued] = phases(makeJob())
+    expect(queued!.to! - queued!.from!).toBe(2000)
+  })
+})

@@ -1,0 +1,39 @@
+import type { JobStatus } from "@/client"
+
+export type Tone = "good" | "bad" | "busy" | "wait" | "calm"
+
+const ENDED: readonly JobStatus[] = ["succeeded", "failed", "cancelled", "timed_out"]
+
+export const JOB_STATUSES: readonly JobStatus[] = ["queued", "starting", "running", "stopping", ...ENDED]
+
+export function hasEnded(status: JobStatus): boolean {
+  return ENDED.includes(status)
+}
+
+/** How a status of a job, attempt, process or node is to be read. */
+export function toneOf(status: string): Tone {
+  switch (status) {
+    case "succeeded":
+    case "ready":
+      return "good"
+    case "failed":
+    case "lost":
+    case "timed_out":
+      return "bad"
+    case "running":
+    case "starting":
+    case "preparing":
+      return "busy"
+    case "queued":
+    case "assigned":
+    case "stopping":
+    case "paused":
+      return "wait"
+    default:
+      return "calm"
+  }
+}
+
+export function readable(word: string): string {
+  return word.replaceAll("_", " ")
+}

@@ -1,0 +1,33 @@
+/** Plausible objects for tests, each with what the test is about laid over them. */
+import type { Job, JobEvent, LogChunk, MetricBatch, Process } from "@/client"
+
+export function makeJob(over: Partial<Job> = {}): Job {
+  return {
+    id: "11111111-1111-1111-1111-111111111111", name: "digits-adag", status: "running", reason: null, message: null, position: null,
+    seq: 1, spec: { name: "digits-adag", stop: {} } as Job["spec"], bundle: null, strategy: "adag", gate: "asp", priority: 50,
+    created_at: "2026-01-10T12:00:00Z", started_at: "2026-01-10T12:00:02Z", ended_at: null, attempt: 1, retries_used: 0, user: "ada",
+    progress: {
+      samples: 0, total_samples: 1000, version: 0, samples_per_second: null, loss: null, mean_staleness: null, eval: {}, first_step_at: null,
+    },
+    ...over,
+  }
+}
+
+export function makeEvent(seq: number, over: Partial<JobEvent> = {}): JobEvent {
+  return { seq, time: "2026-01-10T12:00:00Z", kind: "status", actor: "controller", message: `event ${seq}`, data: {}, ...over }
+}
+
+export function makeProcess(over: Partial<Process> = {}): Process {
+  return {
+    id: "worker-0", seq: 1, attempt: 1, role: "worker", rank: 0, incarnation: 0, node: "node-1", gpu: null, status: "running",
+    exit_code: null, reason: null, message: null, started_at: "2026-01-10T12:00:02Z", ended_at: null, label: "worker-0", ...over,
+  }
+}
+
+export function makeLog(seq: number, over: Partial<LogChunk> = {}): LogChunk {
+  return { seq, process_id: "worker-0", label: "worker-0", attempt: 1, offset: 0, time: "2026-01-10T12:00:00Z", text: `line ${seq}\n`, ...over }
+}
+
+export function makeBatch(over: Partial<MetricBatch> = {}): MetricBatch {
+  return { seq: 1, attempt: 1, source: "worker-0", points: [["train/loss", 0, 1, 32, 1, 1000, 2.3]], ...over }
+}

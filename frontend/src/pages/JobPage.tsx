@@ -1,0 +1,31 @@
+import { Stack } from "@mantine/core"
+import { useParams } from "react-router"
+import type { Job } from "@/client"
+import { Loaded } from "@/components/Loaded"
+import { useJob } from "@/hooks/queries/useJob"
+import { FeedContext, useFeedStore } from "@/hooks/useFeed"
+import { JobHeader } from "@/panels/job/JobHeader"
+import { JobTabs } from "@/panels/job/JobTabs"
+import { ProgressPanel } from "@/panels/job/ProgressPanel"
+
+export function JobPage() {
+  const { id = "" } = useParams()
+  const job = useJob(id)
+  return (
+    <Loaded {...job} height={400}>
+      {job.data && <OpenedJob key={job.data.id} job={job.data} />}
+    </Loaded>
+  )
+}
+
+function OpenedJob({ job }: { job: Job }) {
+  return (
+    <FeedContext value={useFeedStore(job)}>
+      <Stack gap="md">
+        <JobHeader />
+        <ProgressPanel />
+        <JobTabs />
+      </Stack>
+    </FeedContext>
+  )
+}

@@ -1,0 +1,25 @@
+import { Button } from "@mantine/core"
+import { IconPlus } from "@tabler/icons-react"
+import { Link } from "react-router"
+import { ConnectionBadge } from "@/components/ConnectionBadge"
+import { PageTitle } from "@/components/PageTitle"
+import { useJobsStream } from "@/hooks/useJobsStream"
+import { JobsPanel } from "@/panels/jobs/JobsPanel"
+
+export function JobsPage() {
+  const connection = useJobsStream()
+  return (
+    <>
+      <PageTitle
+        title="Jobs"
+        subtitle={<ConnectionBadge connection={connection} />}
+        actions={
+          <Button component={Link} to="/jobs/new" leftSection={<IconPlus size={16} />} hiddenFrom="sm">
+            New job
+          </Button>
+        }
+      />
+      <JobsPanel />
+    </>
+  )
+}

@@ -1,0 +1,21 @@
+import { useSearchParams } from "react-router"
+import { Loaded } from "@/components/Loaded"
+import { PageTitle } from "@/components/PageTitle"
+import { useBeginning } from "@/hooks/useBeginning"
+import { NewJobForm } from "@/panels/new-job/NewJobForm"
+
+/** A new job begins empty, as an example (`?example=`) or as a copy of another job (`?from=`). */
+export function NewJobPage() {
+  const [params] = useSearchParams()
+  const from = params.get("from")
+  const example = params.get("example")
+  const beginning = useBeginning(from, example)
+  return (
+    <>
+      <PageTitle title="New job" subtitle="Pick the code, describe the job, submit it. Form and job file are two views of the same thing." />
+      <Loaded {...beginning} height={320}>
+        {beginning.data && <NewJobForm key={`${from} ${example}`} initial={beginning.data} />}
+      </Loaded>
+    </>
+  )
+}

@@ -1,0 +1,11 @@
+import { PageTitle } from "@/components/PageTitle"
+import { NodesPanel } from "@/panels/nodes/NodesPanel"
+
+export function NodesPage() {
+  return (
+    <>
+      <PageTitle title="Nodes" subtitle="The machines that run the processes of jobs" />
+      <NodesPanel />
+    </>
+  )
+}

@@ -1,0 +1,47 @@
+import { Alert, Button, PasswordInput, Stack } from "@mantine/core"
+import { IconAlertTriangle } from "@tabler/icons-react"
+import { useEffect, useRef, useState, type SubmitEvent } from "react"
+import { useLocation, useNavigate } from "react-router"
+import { useSignIn } from "@/hooks/queries/useSession"
+import { readSecret } from "@/lib/secret"
+
+export function SignInForm() {
+  const [secret, setSecret] = useState("")
+  const signIn = useSignIn()
+  const navigate = useNavigate()
+  const location = useLocation()
+  const next = (location.state as { next?: string } | null)?.next ?? "/jobs"
+  const enter = (given: string) => signIn.mutate(readSecret(given), { onSuccess: () => void navigate(next, { replace: true }) })
+  useCodeInAddress(enter)
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault()
+    enter(secret)
+  }
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="md">
+        {signIn.error && (
+          <Alert color="red" variant="light" icon={<IconAlertTriangle />} title="That did not work">
+            {signIn.error.message}
+          </Alert>
+        )}
+        <PasswordInput label="Code or token" autoComplete="current-password" required value={secret} onChange={(event) => setSecret(event.currentTarget.value)} data-autofocus />
+        <Button type="submit" loading={signIn.isPending} disabled={secret.trim() === ""}>
+          Sign in
+        </Button>
+      </Stack>
+    </form>
+  )
+}
+
+/** A code behind the `#` is used at once, once, and taken out of the address and so out of the history. */
+function useCodeInAddress(enter: (code: string) => void) {
+  const used = useRef(false)
+  useEffect(() => {
+    const code = window.location.hash.slice(1)
+    if (!code || used.current) return
+    used.current = true
+    window.history.replaceState(window.history.state, "", window.location.pathname)
+    enter(code)
+  })
+}

@@ -1,0 +1,21 @@
+import { Code } from "@mantine/core"
+import { stringify } from "yaml"
+import { CopyIcon } from "@/components/CopyIcon"
+import { Panel } from "@/components/Panel"
+import { useFeed } from "@/hooks/useFeed"
+
+export function ConfigPanel() {
+  const job = useFeed((feed) => feed.job)
+  const yaml = stringify(job.spec)
+  return (
+    <Panel
+      title="Job file"
+      subtitle={job.bundle ? `With all defaults filled in. Code: bundle ${job.bundle.slice(0, 12)}` : "With all defaults filled in"}
+      actions={<CopyIcon value={yaml} what="the job file" />}
+    >
+      <Code block tabIndex={0}>
+        {yaml}
+      </Code>
+    </Panel>
+  )
+}

@@ -1,0 +1,71 @@
+import { Alert, Anchor, Group, Text, Title } from "@mantine/core"
+import { useDocumentTitle } from "@mantine/hooks"
+import { IconAlertTriangle, IconClock, IconInfoCircle } from "@tabler/icons-react"
+import { Link } from "react-router"
+import type { Job } from "@/client"
+import { ConnectionBadge } from "@/components/ConnectionBadge"
+import { CopyIcon } from "@/components/CopyIcon"
+import { StatusBadge } from "@/components/StatusBadge"
+import { useConnection, useFeed } from "@/hooks/useFeed"
+import { formatMoment } from "@/lib/format"
+import { readable, toneOf } from "@/lib/status"
+import { JobActions } from "./JobActions"
+
+export function JobHeader() {
+  const job = useFeed((feed) => feed.job)
+  const gone = useFeed((feed) => feed.gone)
+  const connection = useConnection()
+  useDocumentTitle(`${job.name} · ${readable(job.status)} · Gradstream`)
+  return (
+    <div>
+      <Anchor component={Link} to="/jobs" size="sm">
+        ← All jobs
+      </Anchor>
+      <Group justify="space-between" align="flex-start" mt={4} gap="sm">
+        <div style={{ minWidth: 0 }}>
+          <Group gap="sm">
+            <Title order={1} style={{ overflowWrap: "anywhere" }}>
+              {job.name}
+            </Title>
+            <StatusBadge status={job.status} />
+            <ConnectionBadge connection={connection} />
+          </Group>
+          <Text component="div" size="sm" c="dimmed">
+            {describe(job)} <CopyIcon value={job.id} what="the job's id" />
+          </Text>
+        </div>
+        <JobActions job={job} />
+      </Group>
+      {gone && <Alert mt="sm" color="yellow" variant="light" icon={<IconInfoCircle />} title="This job has been deleted" />}
+      <Reason job={job} />
+    </div>
+  )
+}
+
+function describe({ strategy, gate, spec, user, created_at }: Job): string {
+  const { worker, server } = spec.roles
+  return `${strategy} under ${gate} · ${count(worker.count, "worker")}, ${count(server.count, "shard")} · submitted by ${user}, ${formatMoment(created_at)}`
+}
+
+function count(n: number, what: string): string {
+  return `${n} ${what}${n === 1 ? "" : "s"}`
+}
+
+/** Why it waits, or how it ended: never a bare status. */
+function Reason({ job: { status, reason, message, position } }: { job: Job }) {
+  if (!message || status === "running" || status === "succeeded") return null
+  const failed = toneOf(status) === "bad"
+  const Icon = failed ? IconAlertTriangle : status === "queued" ? IconClock : IconInfoCircle
+  return (
+    <Alert mt="sm" variant="light" color={failed ? "red" : status === "queued" ? "yellow" : "gray"} icon={<Icon />} title={title(reason, position)}>
+      <Text size="sm" style={{ whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}>
+        {message}
+      </Text>
+    </Alert>
+  )
+}
+
+function title(reason: string | null, position: number | null): string | undefined {
+  const words = [reason && readable(reason), position !== null && `number ${position} in the queue`].filter(Boolean).join(", ")
+  return words ? words[0]!.toUpperCase() + words.slice(1) : undefined
+}

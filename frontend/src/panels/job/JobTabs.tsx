@@ -1,0 +1,52 @@
+import { Tabs } from "@mantine/core"
+import { lazy, Suspense } from "react"
+import { useNavigate, useParams, useSearchParams } from "react-router"
+import { Loaded } from "@/components/Loaded"
+import { useFeed } from "@/hooks/useFeed"
+import { ChartsTab } from "./ChartsTab"
+import { EventsPanel } from "./EventsPanel"
+import { FilesPanel } from "./FilesPanel"
+import { LogsPanel } from "./LogsPanel"
+import { ProcessesTab } from "./ProcessesTab"
+import classes from "./JobTabs.module.css"
+
+/** Brings the YAML writer along, which no other tab needs. */
+const ConfigPanel = lazy(async () => ({ default: (await import("./ConfigPanel")).ConfigPanel }))
+
+const TABS = [
+  { value: "charts", label: "Charts", Content: ChartsTab },
+  { value: "processes", label: "Processes", Content: ProcessesTab },
+  { value: "logs", label: "Logs", Content: LogsPanel },
+  { value: "events", label: "Events", Content: EventsPanel },
+  { value: "files", label: "Files", Content: FilesPanel },
+  { value: "config", label: "Config", Content: ConfigPanel },
+]
+
+/** Which tab is open is the end of the address. */
+export function JobTabs() {
+  const { tab } = useParams()
+  const [search] = useSearchParams()
+  const navigate = useNavigate()
+  const id = useFeed((feed) => feed.job.id)
+  const opened = TABS.find(({ value }) => value === tab)?.value ?? "charts"
+  const open = (value: string | null) =>
+    navigate({ pathname: value === "charts" ? `/jobs/${id}` : `/jobs/${id}/${value}`, search: search.toString() }, { replace: true, preventScrollReset: true })
+  return (
+    <Tabs value={opened} onChange={open} keepMounted={false}>
+      <Tabs.List className={classes.list}>
+        {TABS.map(({ value, label }) => (
+          <Tabs.Tab key={value} value={value}>
+            {label}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      {TABS.map(({ value, Content }) => (
+        <Tabs.Panel key={value} value={value} pt="md">
+          <Suspense fallback={<Loaded isPending>{null}</Loaded>}>
+            <Content />
+          </Suspense>
+        </Tabs.Panel>
+      ))}
+    </Tabs>
+  )
+}

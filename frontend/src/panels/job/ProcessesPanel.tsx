@@ -1,0 +1,70 @@
+import { Table, Text } from "@mantine/core"
+import type { Process } from "@/client"
+import { Loaded } from "@/components/Loaded"
+import { Panel } from "@/components/Panel"
+import { StatusBadge } from "@/components/StatusBadge"
+import { useFeed } from "@/hooks/useFeed"
+import { useProcesses } from "@/hooks/useJobHistory"
+import { useNow } from "@/hooks/useNow"
+import { formatDuration, secondsBetween } from "@/lib/format"
+import { hasEnded, readable } from "@/lib/status"
+
+export function ProcessesPanel() {
+  const processes = useProcesses()
+  const ended = useFeed((feed) => hasEnded(feed.job.status))
+  const now = useNow(!ended)
+  return (
+    <Panel title="Processes" subtitle="Of all attempts, the latest first" flush>
+      <Loaded {...processes} isEmpty={processes.data.length === 0} empty="No process has been placed on a node yet.">
+        <Table.ScrollContainer minWidth={640} type="native" tabIndex={0} aria-label="Processes">
+          <Table>
+            <Table.Thead>
+              <Table.Tr>
+                {["Process", "Status", "Node", "Attempt", "Ran for", "How it ended"].map((head) => (
+                  <Table.Th key={head}>{head}</Table.Th>
+                ))}
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {processes.data.map((process) => (
+                <Row key={process.id} process={process} now={now} />
+              ))}
+            </Table.Tbody>
+          </Table>
+        </Table.ScrollContainer>
+      </Loaded>
+    </Panel>
+  )
+}
+
+function Row({ process, now }: { process: Process; now: number }) {
+  const { label, incarnation, status, node, gpu, attempt, started_at, ended_at, reason, message, exit_code } = process
+  return (
+    <Table.Tr>
+      <Table.Td fw={550}>
+        {label}
+        {incarnation > 0 && (
+          <Text span size="xs" c="dimmed">
+            {" "}
+            respawn {incarnation}
+          </Text>
+        )}
+      </Table.Td>
+      <Table.Td>
+        <StatusBadge status={status} />
+      </Table.Td>
+      <Table.Td>{gpu === null ? node : `${node}, GPU ${gpu}`}</Table.Td>
+      <Table.Td className="numbers">{attempt}</Table.Td>
+      <Table.Td className="numbers">{formatDuration(secondsBetween(started_at, ended_at ?? now))}</Table.Td>
+      <Table.Td maw={320} style={{ overflowWrap: "anywhere" }}>
+        {reason && readable(reason)}
+        {exit_code ? ` (exit code ${exit_code})` : ""}
+        {message && (
+          <Text size="xs" c="dimmed" lineClamp={3}>
+            {message}
+          </Text>
+        )}
+      </Table.Td>
+    </Table.Tr>
+  )
+}

@@ -1,0 +1,68 @@
+import { Accordion, Alert } from "@mantine/core"
+import { useMemo } from "react"
+import { Loaded } from "@/components/Loaded"
+import { Panel } from "@/components/Panel"
+import { useJobSchema } from "@/hooks/queries/useJobSchema"
+import { readSchema, type Field } from "@/lib/schema"
+import { NestedFields, SchemaField } from "./SchemaField"
+import classes from "./SchemaField.module.css"
+
+/** What most jobs set. Fields of the schema that are in no group stand under "Everything else", new ones included. */
+const GROUPS = [
+  { title: "Job", keys: ["name", "workload", "batch_size", "seed"] },
+  { title: "Algorithm", keys: ["strategy", "gate", "optimizer"] },
+  { title: "Processes", keys: ["roles"] },
+  { title: "End", keys: ["stop"] },
+]
+
+export function FormPanel({ error }: { error: string | null }) {
+  const schema = useJobSchema()
+  const fields = useMemo(() => (schema.data ? readSchema(schema.data) : []), [schema.data])
+  const grouped = GROUPS.flatMap(({ keys }) => keys)
+  const others = fields.filter(({ key, kind }) => !grouped.includes(key) && kind !== "fixed")
+  return (
+    <Panel title="Job" subtitle="What is left empty takes the value shown in grey">
+      <Loaded {...schema} height={300}>
+        {error && (
+          <Alert color="yellow" variant="light" mb="md" title="The job file cannot be read">
+            The form shows it as it was before. {error}
+          </Alert>
+        )}
+        <fieldset disabled={error !== null} className={classes.whole}>
+          {GROUPS.map(({ title, keys }) => (
+            <Group key={title} title={title} fields={keys.flatMap((key) => fields.filter((field) => field.key === key))} />
+          ))}
+          <Accordion variant="separated" keepMounted={false}>
+            <Accordion.Item value="others">
+              <Accordion.Control>Everything else</Accordion.Control>
+              <Accordion.Panel>
+                <div className={classes.fields}>
+                  {others.map((field) => (
+                    <SchemaField key={field.key} field={field} path={[field.key]} />
+                  ))}
+                </div>
+              </Accordion.Panel>
+            </Accordion.Item>
+          </Accordion>
+        </fieldset>
+      </Loaded>
+    </Panel>
+  )
+}
+
+function Group({ title, fields }: { title: string; fields: readonly Field[] }) {
+  return (
+    <fieldset className={classes.group}>
+      <legend>{title}</legend>
+      <div className={classes.fields}>
+        {fields.map((field) =>
+          field.kind === "group" && !field.optional ? (
+            <NestedFields key={field.key} field={field} path={[field.key]} flat />
+          ) : (
+            <SchemaField key={field.key} field={field} path={[field.key]} />
+          ),
+        )}
+      </div>
+    </fieldset>
+  )
+}

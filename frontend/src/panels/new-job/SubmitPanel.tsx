@@ -1,0 +1,56 @@
+import { Button, Code, List, Text } from "@mantine/core"
+import { IconAlertTriangle, IconCircleCheck, IconRocket } from "@tabler/icons-react"
+import { useNavigate } from "react-router"
+import { Problem, type Fault } from "@/client"
+import { Panel } from "@/components/Panel"
+import type { NewJob } from "@/hooks/useNewJob"
+import classes from "./SubmitPanel.module.css"
+
+export function SubmitPanel({ job }: { job: NewJob }) {
+  const navigate = useNavigate()
+  const refused = job.submission.error
+  const faults = refused instanceof Problem && refused.faults.length > 0 ? refused.faults : job.faults
+  const submit = () => void job.submit().then(({ id }) => navigate(`/jobs/${id}`), () => undefined) // the reason stands in `refused`
+  return (
+    <Panel>
+      <div role="status" aria-live="polite">
+        {refused && (
+          <p className={classes.bad}>
+            <IconAlertTriangle size={16} aria-hidden /> {refused.message}
+          </p>
+        )}
+        <Verdict job={job} faults={faults} />
+      </div>
+      <Button mt="md" fullWidth leftSection={<IconRocket size={16} />} onClick={submit} disabled={!job.ready} loading={job.submission.isPending}>
+        Submit
+      </Button>
+    </Panel>
+  )
+}
+
+function Verdict({ job, faults }: { job: NewJob; faults: readonly Fault[] }) {
+  if (job.draft.error) return <p className={classes.bad}>The job file cannot be read: {job.draft.error}</p>
+  if (job.validation.error) return <p className={classes.bad}>{job.validation.error.message}</p>
+  if (faults.length > 0) {
+    return (
+      <>
+        <p className={classes.bad}>
+          <IconAlertTriangle size={16} aria-hidden /> {faults.length === 1 ? "One thing has to be changed" : `${faults.length} things have to be changed`}
+        </p>
+        <List size="sm" spacing={4} mt={6}>
+          {faults.map(({ pointer, message }) => (
+            <List.Item key={`${pointer} ${message}`} style={{ overflowWrap: "anywhere" }}>
+              {pointer && <Code>{pointer.slice(1).replaceAll("/", ".")}</Code>} {message}
+            </List.Item>
+          ))}
+        </List>
+      </>
+    )
+  }
+  if (!job.ready) return <Text size="sm" c="dimmed">Checking…</Text>
+  return (
+    <p className={classes.good}>
+      <IconCircleCheck size={16} aria-hidden /> The job file is valid{job.code ? "." : ". No code is chosen: it has to be importable on the nodes."}
+    </p>
+  )
+}

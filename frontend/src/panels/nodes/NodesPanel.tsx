@@ -1,0 +1,19 @@
+import { SimpleGrid } from "@mantine/core"
+import { IconServerOff } from "@tabler/icons-react"
+import { Loaded } from "@/components/Loaded"
+import { useNodes } from "@/hooks/queries/useNodes"
+import { NodeCard } from "./NodeCard"
+
+export function NodesPanel() {
+  const nodes = useNodes()
+  const items = nodes.data?.items ?? []
+  return (
+    <Loaded {...nodes} isEmpty={items.length === 0} empty="No node has registered. Start one with: python -m worker_agent" emptyIcon={IconServerOff} height={280}>
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
+        {items.map((node) => (
+          <NodeCard key={node.id} node={node} />
+        ))}
+      </SimpleGrid>
+    </Loaded>
+  )
+}

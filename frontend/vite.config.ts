@@ -1,0 +1,15 @@
+import react from "@vitejs/plugin-react"
+import { fileURLToPath } from "node:url"
+import { defineConfig } from "vitest/config"
+
+const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
+
+export default defineConfig({
+  plugins: [react()],
+  resolve: { alias: { "@": path("./src") } },
+  // The API serves what lies here: /assets as immutable, every other path as index.html.
+  build: { outDir: path("../backend/page"), emptyOutDir: true, target: "es2022", chunkSizeWarningLimit: 700 },
+  // `npm run dev` talks to a platform started with `gradstream up`.
+  server: { proxy: { "/api": process.env.GRADSTREAM_URL ?? "http://127.0.0.1:8000" } },
+  test: { environment: "node", include: ["src/**/*.test.{ts,tsx}"], restoreMocks: true },
+})

@@ -1,0 +1,75 @@
+"""What a shard answers: who gets the center, who what `apply` gave, who only a word. All in the order in which it is decided."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from gradstream.center.center import Center
+from gradstream.center.entries import EVALUATOR, Answer, Payload, ProtocolError, Push, Verdict
+from gradstream.center.members import Members
+
+
+class Held(NamedTuple):
+    """What a worker gets when the gate lets it go: its push with what became of it, or nothing but `go`."""
+
+    verdict: Verdict = "ok"
+    push: Push | None = None
+    answer: Tensor | None = None
+
+
+class Answers:
+    def __init__(self, members: Members) -> None:
+        self.center: Center | None = None
+        self.written: list[Answer] = []
+        """Of the entry that is being handled."""
+        self._members = members
+
+    def word(self, rank: int, incarnation: int, seq: int, verdict: Verdict, *, go: bool = False, cut: int = 0) -> None:
+        """An answer without a vector."""
+        self.written.append(self._answer(rank, incarnation, seq, verdict, go, cut))
+
+    def tell(self, rank: int, verdict: Verdict, *, go: bool = False, cut: int = 0) -> None:
+        """To a live worker, about none of its entries."""
+        self.word(rank, self._members[rank].incarnation, 0, verdict, go=go, cut=cut)
+
+    def tell_all(self, verdict: Verdict, *, cut: int = 0) -> None:
+        for rank in sorted(self._members):
+            self.tell(rank, verdict, cut=cut)
+
+    def center_to(self, rank: int, seq: int, verdict: Verdict = "ok", *, go: bool = False) -> None:
+        center = self.there()
+        center.given_to(rank)
+        answer = self._answer(rank, self._members[rank].incarnation, seq, verdict, go)
+        position = self._members.positions.get(rank, 0)
+        self.written.append(replace(answer, brings="center", payload=center.read(), position=position))
+
+    def center_to_evaluator(self, incarnation: int, seq: int, verdict: Verdict) -> None:
+        answer = self._answer(EVALUATOR, incarnation, seq, verdict)
+        self.written.append(replace(answer, brings="center", payload=self.there().read()))
+
+    def reply(self, rank: int, held: Held, *, go: bool) -> None:
+        """What a worker's push asked for."""
+        push = held.push
+        if push is None and held.verdict == "go":
+            self.tell(rank, "go", go=go)
+        elif push is None or push.want == "center":
+            self.center_to(rank, push.seq if push else 0, held.verdict, go=go)
+        elif push.want == "answer":
+            given = torch.zeros_like(self.there().theta) if held.answer is None else held.answer
+            answer = self._answer(rank, self._members[rank].incarnation, push.seq, held.verdict, go)
+            self.written.append(replace(answer, brings="answer", payload=Payload(given)))
+        else:
+            self.word(rank, self._members[rank].incarnation, push.seq, held.verdict, go=go)
+
+    def there(self) -> Center:
+        if self.center is None:
+            raise ProtocolError("a worker pushed or pulled before the center was initialised")
+        return self.center
+
+    def _answer(self, rank: int, incarnation: int, seq: int, verdict: Verdict, go: bool = False, cut: int = 0) -> Answer:
+        version, samples = (self.center.version, self.center.samples) if self.center else (0, 0)
+        return Answer(rank, incarnation, seq, verdict, version, samples, len(self._members), go, cut=cut)

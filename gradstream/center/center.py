@@ -1,0 +1,92 @@
+"""One slice of the center variable: `s` of a strategy's `apply`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradstream.center.buffers import CenterBuffers
+from gradstream.center.entries import Payload
+from gradstream.center.updates import Updates
+from gradstream.optim.flat import FlatOptimizer
+from gradstream.optim.spec import Sgd
+from gradstream.spec import JobSpec
+
+
+class Center:
+    """Numbers only: who may change them when is the shard's business."""
+
+    def __init__(self, spec: JobSpec, theta: Tensor, buffers: CenterBuffers | None, send: Callable[[Tensor], Tensor]) -> None:
+        self.theta = theta
+        self.buffers = buffers
+        self.version = 0
+        self.samples = 0
+        self._strategy = spec.strategy
+        self._send = send
+        self._slots: dict[str, Tensor] = {}
+        self._bases: dict[int, Tensor] = {}
+        self._changed = False
+        if spec.strategy.descends == "server":
+            self._optimizer = FlatOptimizer(theta, spec.optimizer, spec.strategy.lr)
+        else:
+            self._optimizer = FlatOptimizer(theta, spec.roles.server.optimizer or Sgd(), 1.0)
+
+    def slot(self, name: str) -> Tensor:
+        if name not in self._slots:
+            self._slots[name] = torch.zeros_like(self.theta)
+        return self._slots[name]
+
+    def descend(self, g: Tensor) -> None:
+        self._optimizer.step(g)
+        self._changed = True
+
+    def add(self, d: Tensor) -> None:
+        self.theta.add_(d)
+        self._changed = True
+
+    def send(self, x: Tensor) -> Tensor:
+        return self._send(x)
+
+    def fold(self, us: Updates) -> bool:
+        """Let the strategy apply what counts together. True: theta changed, the version is one higher."""
+        self._changed = False
+        self._strategy.apply(self, us)
+        self.version += self._changed
+        self.samples += sum(u.examples for u in us)
+        return self._changed
+
+    def read(self) -> Payload:
+        """What a worker or evaluator is given: theta itself, not a copy."""
+        return Payload(self.theta, self.buffers.value() if self.buffers else None)
+
+    def base(self, rank: int) -> Tensor | None:
+        """The center as this rank last got it, if the strategy wants that kept."""
+        return self._bases.get(rank)
+
+    def given_to(self, rank: int) -> None:
+        if self._strategy.keeps_base:
+            self._bases[rank] = self.theta.clone()
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "theta": self.theta.clone(),
+            "version": self.version,
+            "samples": self.samples,
+            "optimizer": self._optimizer.state(),
+            "slots": {name: slot.clone() for name, slot in self._slots.items()},
+            "bases": {rank: base.clone() for rank, base in self._bases.items()},
+            "buffers": self.buffers.state() if self.buffers else None,
+        }
+
+    @classmethod
+    def load(cls, spec: JobSpec, state: dict[str, Any], send: Callable[[Tensor], Tensor]) -> Center:
+        buffers = CenterBuffers.load(state["buffers"]) if state["buffers"] else None
+        center = cls(spec, state["theta"].clone(), buffers, send)
+        center.version, center.samples = state["version"], state["samples"]
+        center._optimizer.load(state["optimizer"])
+        center._slots = {name: slot.clone() for name, slot in state["slots"].items()}
+        center._bases = {rank: base.clone() for rank, base in state["bases"].items()}
+        return center

@@ -1,0 +1,164 @@
+"""What stands in the ordered log of a job, and what a shard answers.
+
+Every entry is small; vectors travel beside the log. `rank` names a worker, -1 an evaluator; `incarnation` counts the lives
+of that rank; `seq` counts the entries of one life, from 1, without a gap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from gradstream.center.ledger import Decision
+
+EVALUATOR = -1
+FINAL_CUT = 0
+"""The cut that is taken when all workers have left; those taken on the way count from 1."""
+
+Want = Literal["ack", "center", "answer"]
+
+
+class ProtocolError(Exception):
+    """The log holds what no correct worker writes: a bug, or a log that was tampered with. Nothing can be trusted then."""
+
+
+class Buffers(NamedTuple):
+    """The model's buffers: running statistics (float) and counters (integer), each as one vector."""
+
+    floats: Tensor
+    ints: Tensor
+
+
+class Payload(NamedTuple):
+    """What lies beside an `Init` or a `Push`, and beside an answer: this shard's slice; on shard 0 also the buffers."""
+
+    x: Tensor
+    buffers: Buffers | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Init:
+    """Rank 0 proposes theta_0 (payload). The first one wins."""
+
+    rank: int
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A worker (or evaluator) is here. Its first answer is held until the gate lets it begin."""
+
+    rank: int
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """A direction to descend (payload), computed from the center of version `base`."""
+
+    rank: int
+    incarnation: int
+    seq: int
+    base: int
+    steps: int
+    """Mini-batches behind it."""
+    examples: int
+    """Examples behind it: its weight in a mean."""
+    want: Want
+    position: int
+    """Mini-batches that this rank has taken, over all its lives."""
+    finite: bool = True
+    """False: the vector holds a NaN or an infinity; it is dropped."""
+    norm: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """Answer with the center, now."""
+
+    rank: int
+    incarnation: int
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """This worker has written its state for the cut and waits at the boundary between two rounds."""
+
+    rank: int
+    incarnation: int
+    seq: int
+    cut: int
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """This life of the rank is over: it said so itself (done, stopped), or the agent saw it exit (lost)."""
+
+    rank: int
+    incarnation: int
+    why: Literal["done", "stopped", "lost"]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Take a cut: every worker writes its state at its next boundary and waits; then every shard copies its own."""
+
+    cut: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Every worker leaves at its next boundary."""
+
+    reason: str
+
+
+Entry = Init | Join | Push | Pull | Saved | Leave | Snapshot | Stop
+
+
+def seq_of(entry: Entry) -> int:
+    """0 for entries that are not numbered."""
+    return entry.seq if isinstance(entry, Push | Pull | Saved) else 0
+
+
+Verdict = Literal["ok", "applied", "buffered", "dropped", "go", "cut", "saved", "stop", "over", "fenced"]
+"""ok: a pull or join, answered · applied, buffered, dropped: what became of the push · go: the gate opened, nothing else
+cut: save your state · saved: the cut is made, go on · stop: leave · over: all workers have left · fenced: you are barred."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """To (rank, incarnation), about its entry `seq` (0: about none). The same on every shard but for the payload."""
+
+    rank: int
+    incarnation: int
+    seq: int
+    verdict: Verdict
+    version: int
+    samples: int
+    """Examples whose updates the center has seen: schedules and progress count by it."""
+    members: int
+    """Live workers."""
+    go: bool = False
+    """The worker may begin its next round."""
+    brings: Literal["nothing", "center", "answer"] = "nothing"
+    payload: Payload | None = None
+    """This shard's part of what it brings. A center is theta itself, not a copy: read it before the next entry."""
+    cut: int = 0
+    position: int = 0
+    """With a center: mini-batches of this rank that are pushed."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What handling one entry led to."""
+
+    answers: list[Answer] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+    """What became of pushes, now."""
+    cut: tuple[int, list[int], dict[str, object]] | None = None
+    """A cut was made: its number, the ranks that saved, and this shard's state (a copy)."""

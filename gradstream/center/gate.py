@@ -1,0 +1,114 @@
+"""How each gate decides. A gate answers three questions: is a push too late to count, which pushes count together now,
+and which waiting workers may begin. It is asked again after *every* entry, since a join or a leave can open it too."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, replace
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from gradstream.center.entries import Push
+from gradstream.center.members import Member
+from gradstream.gate import Gate
+
+Pending = dict[int, tuple[Push, Tensor]]
+
+
+class GateKeeper(Protocol):
+    pending: Pending
+    """Pushes waiting for their round to close, by rank."""
+
+    def late(self, push: Push, version: int) -> bool:
+        """The push must be dropped."""
+
+    def closes(self, members: Collection[int]) -> list[int] | None:
+        """The ranks, in the order of the log, whose pending pushes make the round; None while it stays open."""
+
+    def open(self, members: Collection[int]) -> None:
+        """Begin the next round."""
+
+    def free(self, waiting: Collection[int], members: Mapping[int, Member]) -> list[int]:
+        """The waiting ranks that may begin, in rank order."""
+
+    def state(self) -> dict[str, Any]: ...
+    def load(self, state: dict[str, Any]) -> None: ...
+
+
+class Immediate:
+    """asp and ssp: a push counts alone and at once; ssp holds back who is more than `bound` ahead of the slowest."""
+
+    def __init__(self, gate: Gate) -> None:
+        self.bound = gate.bound if gate.mode == "ssp" else None
+        self.max_staleness = gate.max_staleness
+        self.pending: Pending = {}
+
+    def late(self, push: Push, version: int) -> bool:
+        return self.max_staleness is not None and version - push.base >= self.max_staleness
+
+    def closes(self, members: Collection[int]) -> list[int] | None:
+        return None
+
+    def open(self, members: Collection[int]) -> None:
+        """There are no rounds."""
+
+    def free(self, waiting: Collection[int], members: Mapping[int, Member]) -> list[int]:
+        if self.bound is None:
+            return sorted(waiting)
+        lowest = min((m.clock for m in members.values()), default=0)
+        return sorted(rank for rank in waiting if members[rank].clock - lowest <= self.bound)
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Nothing to restore: clocks belong to the members."""
+
+
+class Rounds:
+    """bsp: a round closes when no live member of its cohort is missing, or when the quorum is there."""
+
+    def __init__(self, gate: Gate) -> None:
+        self.quorum, self.share = gate.quorum, gate.cohort
+        self.pending: Pending = {}
+        self.cohort: set[int] = set()
+        self.number = 0
+
+    def late(self, push: Push, version: int) -> bool:
+        return push.base < version
+
+    def closes(self, members: Collection[int]) -> list[int] | None:
+        """A round that can have no pushes any more makes room for the next one."""
+        missing = self.cohort.intersection(members) - self.pending.keys()
+        enough = self.quorum is not None and len(self.pending) >= self.quorum
+        if self.pending and (enough or not missing):
+            return list(self.pending)[: self.quorum]
+        if not missing:
+            self.open(members)
+        return None
+
+    def open(self, members: Collection[int]) -> None:
+        ranks = sorted(members)
+        size = max(1, round(self.share * len(ranks))) if ranks else 0
+        self.cohort = set(random.Random(self.number).sample(ranks, size))
+        self.number += 1
+        self.pending = {}
+
+    def free(self, waiting: Collection[int], members: Mapping[int, Member]) -> list[int]:
+        return sorted(rank for rank in waiting if rank in self.cohort and rank not in self.pending)
+
+    def state(self) -> dict[str, Any]:
+        pending = [(asdict(push), x.clone()) for push, x in self.pending.values()]
+        return {"pending": pending, "cohort": sorted(self.cohort), "number": self.number}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """A push that was pending at the cut still counts, though nobody is left who waits for its answer (incarnation -1);
+        its rank, in its new life, waits for the round to close like everybody else."""
+        self.cohort, self.number = set(state["cohort"]), state["number"]
+        self.pending = {push["rank"]: (replace(Push(**push), incarnation=-1), x) for push, x in state["pending"]}
+
+
+def keeper(gate: Gate) -> GateKeeper:
+    return Rounds(gate) if gate.mode == "bsp" else Immediate(gate)

@@ -1,0 +1,88 @@
+"""Who takes part: live workers, who has left and why, and which lives are barred."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gradstream.center.entries import Join, Leave
+
+
+@dataclass(slots=True)
+class Member:
+    """A live worker."""
+
+    incarnation: int
+    clock: int
+    """Pushes made by this rank, over all its lives: what ssp compares."""
+    seq: int = 0
+    saved: int = 0
+    """`seq` of its `Saved` entry, while a cut is being made; else 0."""
+
+
+class Members(dict[int, Member]):
+    """The live workers, by rank."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.count = count
+        """Ranks that the job has."""
+        self.left: dict[int, Leave] = {}
+        """The leave of the highest incarnation of each rank: it bars that one and all before it."""
+        self.positions: dict[int, int] = {}
+        """Mini-batches of each rank that are pushed: where its next life goes on."""
+        self._clocks: dict[int, int] = {}
+        """Clocks of the cut that this attempt began from, of ranks that have not joined yet."""
+        self._last_seqs: dict[tuple[int, int], int] = {}
+        """Last seq of lives that are over: what a zombie repeats is not counted twice."""
+
+    def all_known(self) -> bool:
+        """Every rank has joined or left."""
+        return len(self.keys() | self.left.keys()) >= self.count
+
+    def all_done(self) -> bool:
+        """Every rank has left by itself, and none was respawned."""
+        return not self and all(rank in self.left and self.left[rank].why != "lost" for rank in range(self.count))
+
+    def lowest_clock(self) -> int:
+        """Of all who are here, or were at the cut."""
+        return min((*(member.clock for member in self.values()), *self._clocks.values()), default=0)
+
+    def join(self, join: Join) -> bool:
+        """False: this life is barred, or here already. A joiner starts at the lowest clock, or the others would wait."""
+        present, left = self.get(join.rank), self.left.get(join.rank)
+        if join.incarnation <= max(present.incarnation if present else -1, left.incarnation if left else -1):
+            return False
+        self._forget(join.rank)
+        self[join.rank] = Member(join.incarnation, self._clocks.pop(join.rank, self.lowest_clock()))
+        return True
+
+    def leave(self, leave: Leave) -> bool:
+        """True: a live worker is gone by it."""
+        before = self.left.get(leave.rank)
+        if before is None or leave.incarnation > before.incarnation:
+            self.left[leave.rank] = leave
+        self._clocks.pop(leave.rank, None)
+        present = self.get(leave.rank)
+        if present is None or present.incarnation > leave.incarnation:
+            return False
+        self._forget(leave.rank)
+        return True
+
+    def _forget(self, rank: int) -> None:
+        if member := self.pop(rank, None):
+            self._last_seqs[rank, member.incarnation] = member.seq
+
+    def first_sight(self, rank: int, incarnation: int, seq: int) -> bool:
+        """An entry of a life that is over: True unless it is the repeat of one that was handled."""
+        if seq <= self._last_seqs.get((rank, incarnation), 0):
+            return False
+        self._last_seqs[rank, incarnation] = seq
+        return True
+
+    def state(self) -> dict[str, Any]:
+        clocks = self._clocks | {rank: member.clock for rank, member in self.items()}
+        return {"clocks": clocks, "positions": dict(self.positions)}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self._clocks, self.positions = dict(state["clocks"]), dict(state["positions"])

@@ -1,0 +1,287 @@
+"""The shard machine. `handle(entry, payload) -> Outcome` is the whole of it: a deterministic function of the log so far.
+
+    entry --> membership --> push: late? dropped : counted alone (asp, ssp) or kept for the round (bsp)
+          --> settle: close the round, let go whom the gate lets go          after every entry
+          --> cut:    when every live worker stands at a boundary and has saved
+
+The version counts changes of theta; the staleness of a push is the version just before it is applied minus its base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from gradstream.center.answers import Answers, Held
+from gradstream.center.buffers import CenterBuffers
+from gradstream.center.center import Center
+from gradstream.center.entries import (
+    EVALUATOR,
+    FINAL_CUT,
+    Entry,
+    Init,
+    Join,
+    Leave,
+    Outcome,
+    Payload,
+    ProtocolError,
+    Pull,
+    Push,
+    Saved,
+    Snapshot,
+    Stop,
+)
+from gradstream.center.gate import keeper
+from gradstream.center.ledger import Decision, Fate, Ledger
+from gradstream.center.members import Members
+from gradstream.center.updates import Update, Updates
+from gradstream.spec import JobSpec
+
+
+@dataclass(slots=True)
+class Watcher:
+    """An evaluator."""
+
+    seq: int = 0
+    knows_it_is_over: bool = False
+
+
+class Shard:
+    """One shard of the center, its workers and its gate. `theta` and all vectors are this shard's slices."""
+
+    def __init__(self, spec: JobSpec, *, send: Callable[[Tensor], Tensor] = lambda x: x) -> None:
+        self.spec = spec
+        self.center: Center | None = None
+        """None until the first `Init`."""
+        self.ledger = Ledger()
+        self.members = Members(spec.roles.worker.count)
+        self.started = False
+        """All ranks were here once, so the first answers are out."""
+        self.over = False
+        """All workers have left by themselves."""
+        self.ended = False
+        """Over, and an evaluator has made the last evaluation: nothing more will come."""
+        self._gate = keeper(spec.effective_gate)
+        self._send = send
+        self._held: dict[int, Held] = {}
+        self._watchers: dict[int, Watcher] = {}
+        """Evaluators, by incarnation."""
+        self._early_pulls: list[Pull] = []
+        self._cutting = 0
+        self._last_cut = 0
+        self._cuttable = True
+        """False: a worker was lost and the job will restart from its last cut, so none may be taken of what goes on without it."""
+        self._stopping = False
+        self._answers = Answers(self.members)
+        self._out = Outcome()
+
+    def handle(self, entry: Entry, payload: Payload | None = None) -> Outcome:
+        """Take the next entry of the log. Raises: ProtocolError."""
+        self._out = Outcome()
+        self._answers.written = self._out.answers
+        match entry:
+            case Init() if self.center is None and payload is not None:
+                buffers = payload.buffers and CenterBuffers(payload.buffers)
+                self._adopt(Center(self.spec, payload.x.clone(), buffers, self._send))
+            case Join():
+                self._join(entry)
+            case Leave():
+                self._leave(entry)
+            case Snapshot(cut) if cut > self._last_cut and self._cuttable and not (self._cutting or self._stopping or self.over):
+                self._cutting = self._last_cut = cut
+                self._answers.tell_all("cut", cut=cut)
+            case Stop() if not self._stopping:
+                self._stopping, self._cutting = True, 0  # who leaves now would be missing in the cut
+                self._answers.tell_all("stop")
+            case Pull(rank) if rank == EVALUATOR:
+                if self.is_news(entry):
+                    self._watchers[entry.incarnation].seq = entry.seq
+                    self._early_pulls.append(entry)
+            case Push() | Pull() | Saved():
+                self._from_worker(entry, payload)
+        self._settle()
+        self._try_cut()
+        return self._out
+
+    def is_news(self, entry: Entry) -> bool:
+        """Whether `handle` will do something with this entry, and read its payload: False for a repeat, and for what comes
+        from a life that is over."""
+        if isinstance(entry, Push | Pull | Saved):
+            if entry.rank == EVALUATOR:
+                return entry.incarnation in self._watchers and self._watchers[entry.incarnation].seq < entry.seq
+            member = self.members.get(entry.rank)
+            return member is not None and member.incarnation == entry.incarnation and member.seq < entry.seq
+        return not isinstance(entry, Init) or self.center is None
+
+    # ---- entries --------------------------------------------------------------------------------------------------------
+
+    def _join(self, join: Join) -> None:
+        if join.rank == EVALUATOR:
+            self._watchers.setdefault(join.incarnation, Watcher())
+        elif self.members.join(join):
+            self._held[join.rank] = Held()
+            self._settle()  # so that who may begin has its center before it is asked to save its state
+            if self._cutting:
+                self._answers.tell(join.rank, "cut", cut=self._cutting)
+            if self._stopping:
+                self._answers.tell(join.rank, "stop")
+
+    def _leave(self, leave: Leave) -> None:
+        """What a worker had pushed stays and counts."""
+        if leave.rank == EVALUATOR:
+            self._watchers.pop(leave.incarnation, None)
+            self.ended = self.over and leave.why == "done"
+            return
+        if self.members.leave(leave):
+            self._held.pop(leave.rank, None)
+        if self.members.left[leave.rank].why == "lost" and self.spec.effective_on_worker_loss == "restart":
+            self._cutting, self._cuttable = 0, False
+
+    def _from_worker(self, entry: Push | Pull | Saved, payload: Payload | None) -> None:
+        rank, seq = entry.rank, entry.seq
+        member = self.members.get(rank)
+        if member is None or entry.incarnation != member.incarnation:
+            self._fence(entry)
+            return
+        if seq <= member.seq:
+            return  # repeated after its connection was lost
+        if seq != member.seq + 1:
+            raise ProtocolError(f"worker {rank}.{entry.incarnation}: entry {seq} follows {member.seq}")
+        member.seq = seq
+        match entry:
+            case Saved(cut=cut):
+                member.saved = seq if cut == self._cutting else 0
+            case Pull():
+                self._answers.center_to(rank, seq)
+            case Push():
+                if payload is None:
+                    raise ProtocolError(f"worker {rank}.{entry.incarnation}: push {seq} has no payload")
+                member.clock += 1
+                self.members.positions[rank] = entry.position
+                self._push(entry, payload)
+
+    def _fence(self, entry: Push | Pull | Saved) -> None:
+        """From a life that is over, or not the newest: it changes nothing and says so."""
+        if self.members.first_sight(entry.rank, entry.incarnation, entry.seq) and isinstance(entry, Push):
+            self.ledger.pushed(entry.rank)
+            self._decide(entry, "dropped")
+        self._answers.word(entry.rank, entry.incarnation, entry.seq, "fenced")
+
+    def _push(self, push: Push, payload: Payload) -> None:
+        center = self._center()
+        if push.rank in self._gate.pending:
+            raise ProtocolError(f"worker {push.rank} pushed twice in one round: under bsp, a strategy's round makes one push")
+        self.ledger.pushed(push.rank)
+        if not push.finite or self._gate.late(push, center.version):
+            self._decide(push, "dropped")
+            self._held[push.rank] = Held("dropped", push)
+            return
+        if center.buffers and payload.buffers:
+            center.buffers.put(push.rank, push.examples, payload.buffers)
+        if self.spec.effective_gate.mode == "bsp":
+            self._gate.pending[push.rank] = (push, payload.x)
+        else:
+            self._count_alone(push, payload.x)
+
+    def _count_alone(self, push: Push, x: Tensor) -> None:
+        update = self._update(push, x)
+        fate = self._fold(Updates([update]))
+        if push.want == "center":  # it gets the center of the moment in which the gate lets it go
+            self._held[push.rank] = Held(fate, push)
+        else:
+            self._answers.reply(push.rank, Held(fate, push, update.answer), go=False)
+            self._held[push.rank] = Held("go")
+
+    # ---- after every entry ------------------------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        if self.center is None or not (self.started or self.members.all_known()):
+            return
+        self.started = True
+        counting = self._gate.closes(self.members)
+        if counting is not None:
+            self._close_round(counting)
+        while self._early_pulls:
+            pull = self._early_pulls.pop(0)
+            self._answers.center_to_evaluator(pull.incarnation, pull.seq, "ok")
+        for rank in self._gate.free(self._held, self.members):
+            self._answers.reply(rank, self._held.pop(rank), go=True)
+        if self.members.all_done() and not self.over:
+            self.over, self._cutting = True, 0
+            self._out.cut = (FINAL_CUT, list(range(self.members.count)), self.state())
+        for incarnation, watcher in self._watchers.items():
+            if self.over and not watcher.knows_it_is_over:
+                watcher.knows_it_is_over = True
+                self._answers.center_to_evaluator(incarnation, 0, "over")
+
+    def _close_round(self, counting: list[int]) -> None:
+        pending = self._gate.pending
+        us = Updates(self._update(*pending[rank]) for rank in sorted(counting))
+        fate = self._fold(us)
+        held = {u.rank: Held(fate, u.push, u.answer) for u in us}
+        for rank, (push, _) in pending.items():
+            if rank not in held:
+                self._decide(push, "dropped")
+            member = self.members.get(rank)
+            if member and member.incarnation == push.incarnation:
+                self._held[rank] = held.get(rank, Held("dropped", push))
+        self._gate.open(self.members)
+
+    def _update(self, push: Push, x: Tensor) -> Update:
+        center = self._center()
+        return Update(push, x, center.version - push.base, center.base(push.rank))
+
+    def _fold(self, us: Updates) -> Fate:
+        fate: Fate = "applied" if self._center().fold(us) else "buffered"
+        for u in us:
+            self._decide(u.push, fate, u.staleness)
+        return fate
+
+    def _decide(self, push: Push, fate: Fate, staleness: int | None = None) -> None:
+        staleness = self._center().version - push.base if staleness is None else staleness
+        decision = Decision(push.rank, push.incarnation, push.seq, fate, staleness, push.steps, push.examples, push.norm)
+        self.ledger.decide(decision)
+        self._out.decisions.append(decision)
+
+    def _try_cut(self) -> None:
+        """Every live worker stands at a boundary and has written its state: here is the cut.
+
+        Each gets a fresh center, and who had passed the gate passes it again: so it goes in a job that resumes from here."""
+        if not (self._cutting and self.started and self.members) or not all(member.saved for member in self.members.values()):
+            return
+        self._out.cut = (self._cutting, sorted(self.members), self.state())
+        self._cutting = 0
+        for rank, member in sorted(self.members.items()):
+            at_gate = rank in self._held or rank in self._gate.pending
+            go = not at_gate and bool(self._gate.free([rank], self.members))
+            if not at_gate and not go:
+                self._held[rank] = Held()
+            seq, member.saved = member.saved, 0
+            self._answers.center_to(rank, seq, "saved", go=go)
+
+    def _center(self) -> Center:
+        return self._answers.there()
+
+    def _adopt(self, center: Center) -> None:
+        self.center = self._answers.center = center
+
+    # ---- cuts ----------------------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Everything that a new attempt needs to go on with the same numbers: tensors and plain values, a copy."""
+        return {
+            "center": self._center().state(),
+            "members": self.members.state(),
+            "ledger": self.ledger.state(),
+            "gate": self._gate.state(),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Begin from a cut, before the first entry: the same numbers, new members."""
+        self._adopt(Center.load(self.spec, state["center"], self._send))
+        self.members.load(state["members"])
+        self.ledger.load(state["ledger"])
+        self._gate.load(state["gate"])

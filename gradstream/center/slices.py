@@ -1,0 +1,15 @@
+"""How the flat vector is cut into shards."""
+
+from __future__ import annotations
+
+ALIGN = 4096
+"""Slices begin at multiples of this, so that element-wise kernels treat each element as they would in the whole vector
+(same lane, same remainder): one of the two reasons why any number of shards gives the same bits. The other is that
+whatever couples elements (norms, scales) is computed by the worker, on the whole vector."""
+
+
+def slices(size: int, count: int, align: int = ALIGN) -> list[slice]:
+    """`count` slices of nearly equal length that cover range(size). A small vector leaves the last ones empty."""
+    blocks = -(-size // align)
+    bounds = [min(size, blocks * k // count * align) for k in range(count + 1)]
+    return [slice(bounds[k], bounds[k + 1]) for k in range(count)]

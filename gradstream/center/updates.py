@@ -1,0 +1,59 @@
+"""One push as `Strategy.apply` sees it, and those that count together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from gradstream.center.entries import Push
+
+
+@dataclass(slots=True)
+class Update:
+    """See `gradstream.strategies.base.Update`."""
+
+    push: Push
+    x: Tensor
+    staleness: int
+    base: Tensor | None = None
+    answer: Tensor | None = None
+
+    @property
+    def rank(self) -> int:
+        return self.push.rank
+
+    @property
+    def examples(self) -> int:
+        return self.push.examples
+
+    @property
+    def steps(self) -> int:
+        return self.push.steps
+
+    @property
+    def norm(self) -> float:
+        return self.push.norm
+
+
+class Updates(list[Update]):
+    """In rank order, so that a sum has the same bits whoever pushed first."""
+
+    def mean(self) -> Tensor:
+        """sum_i B_i x_i / sum_i B_i. Of one update: that update itself, bit for bit."""
+        if len(self) == 1:
+            return self[0].x
+        total = sum(u.examples for u in self)
+        mean = torch.mul(self[0].x, self[0].examples / total)
+        for u in self[1:]:
+            mean.add_(u.x, alpha=u.examples / total)
+        return mean
+
+    def sum(self) -> Tensor:
+        if len(self) == 1:
+            return self[0].x
+        total = self[0].x.clone()
+        for u in self[1:]:
+            total.add_(u.x)
+        return total

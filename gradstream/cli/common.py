@@ -1,0 +1,76 @@
+"""What commands share: options, the connection, and exit codes. Nothing here imports httpx before it is needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from gradstream.client import Client, Job
+
+PLATFORM = "Which platform"
+Url = Annotated[str | None, typer.Option("--url", help="Address of the platform; also GRADSTREAM_URL", rich_help_panel=PLATFORM)]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option("--token-file", help="File with an API token; also GRADSTREAM_TOKEN_FILE", rich_help_panel=PLATFORM),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, for programs")]
+JobReference = Annotated[str, typer.Argument(metavar="JOB", help="Id, the beginning of an id, or a name (its newest job)")]
+JobFile = Annotated[Path, typer.Argument(metavar="JOB.YAML", help="The job file")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Set a value of the job file, e.g. strategy.lr=0.1; may be repeated"),
+]
+Code = Annotated[
+    Path | None, typer.Option("--code", exists=True, help="Folder or file of user code; default: the job file's folder")
+]
+
+OUTCOMES = {"succeeded": 0, "failed": 10, "cancelled": 11, "timed_out": 12}
+"""Exit codes of commands that wait for a job's end."""
+TIMED_OUT, INTERRUPTED = 124, 130
+"""The command ended, the job goes on."""
+
+BRIEF, LONG = 3.0, 60.0
+"""Seconds that a command puts up with a server that does not answer: a question, or a watch that outlives its restart."""
+
+
+def connect(url: str | None, token_file: Path | None, *, patience: float = BRIEF) -> Client:
+    """Raises: NotSignedIn."""
+    from gradstream.cli.output import talk
+    from gradstream.client import Client, Credentials
+
+    said: set[str] = set()
+
+    def retrying(why: str) -> None:
+        if patience > BRIEF and why not in said:
+            said.add(why)
+            talk(f"{why}; trying again for {patience:.0f} s")
+
+    return Client(Credentials.find(url=url, token_file=token_file), patience=patience, on_retry=retrying)
+
+
+def exit_with(job: Job) -> NoReturn:
+    raise typer.Exit(OUTCOMES[job.status])
+
+
+def seconds(text: str | None) -> float | None:
+    """A duration as in a job file, where `90` is a number: `90`, `30s`, `5m`."""
+    from pydantic import Field, TypeAdapter, ValidationError
+
+    from gradstream.spec import Seconds
+
+    if text is None:
+        return None
+    try:
+        return TypeAdapter(Annotated[Seconds, Field(ge=0, allow_inf_nan=False)]).validate_python(_number(text))
+    except ValidationError as error:
+        raise typer.BadParameter("write a duration as a number of seconds or like '30s', '5m', '2h'") from error
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text

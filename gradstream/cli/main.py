@@ -1,0 +1,132 @@
+"""`gradstream`: the root of the command line. A command's module is imported only when that command runs.
+
+To add a command: write `gradstream/cli/<module>.py` with a function `command(...)`, its parameters annotated for Typer
+(or with `command = typer.Typer(...)` for one that has subcommands), and a line in COMMANDS. Heavy imports (httpx, torch,
+psycopg) belong inside the function.
+
+Data goes to stdout, talk to stderr. A `GradstreamError` that leaves a command becomes its sentence on stderr and an exit
+code by its kind (EXIT_CODES); a command says another outcome with `raise typer.Exit(code)`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from gradstream import errors
+
+if TYPE_CHECKING:
+    from gradstream.errors import GradstreamError
+
+EXIT_CODES: dict[type[GradstreamError], int] = {
+    errors.Invalid: 2, errors.NotSignedIn: 3, errors.NotFound: 4, errors.Denied: 5, errors.Unavailable: 6, errors.Conflict: 1,
+}  # fmt: skip
+"""The first that fits counts, so NotSignedIn stands before its parent. Others: 10 failed, 11 cancelled, 124 timed out."""
+
+
+class _Entry(NamedTuple):
+    module: str
+    """Below `gradstream.cli`."""
+    panel: str
+    help: str
+    """The line in `gradstream --help`, which imports no command's module."""
+
+
+_PLATFORM, _JOBS, _ALONE, _ABOUT = "The platform on this machine", "Jobs", "Without a control plane", "Look around"
+
+COMMANDS: dict[str, _Entry] = {
+    "demo": _Entry("demo", _PLATFORM, "Start everything and train on real data"),
+    "up": _Entry("up", _PLATFORM, "Start the platform on this machine"),
+    "down": _Entry("down", _PLATFORM, "Stop the platform of this data folder"),
+    "reset": _Entry("reset", _PLATFORM, "Delete a data folder: jobs, metrics, models, accounts"),
+    "login": _Entry("login", _PLATFORM, "Keep the address and token of a platform"),
+    "submit": _Entry("submit", _JOBS, "Submit a job file"),
+    "jobs": _Entry("jobs", _JOBS, "List jobs"),
+    "show": _Entry("show", _JOBS, "Show one job"),
+    "logs": _Entry("logs", _JOBS, "Print or follow a job's logs"),
+    "metrics": _Entry("metrics", _JOBS, "Print a job's metrics"),
+    "wait": _Entry("wait", _JOBS, "Wait for a job's end; the exit code says how it went"),
+    "stop": _Entry("stop", _JOBS, "Stop a job; its model so far is kept"),
+    "download": _Entry("download", _JOBS, "Download what a job made"),
+    "train": _Entry("train", _ALONE, "Train a job file with all its processes on this machine"),
+    "run": _Entry("run", _ALONE, "Submit and follow a job file; --local: train it in this process"),
+    "sim": _Entry("sim", _ALONE, "Run a strategy in virtual time on a toy problem"),
+    "nodes": _Entry("nodes", _ABOUT, "List nodes and their GPUs"),
+    "strategies": _Entry("strategies", _ABOUT, "List the strategies and their settings"),
+    "schema": _Entry("schema", _ABOUT, "Print the JSON Schema of the job file"),
+}
+
+
+class LazyGroup(TyperGroup):
+    """Lists commands from COMMANDS and imports one when it is resolved, to run it or to complete its options."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for name, entry in COMMANDS.items():
+            self.add_command(TyperCommand(name, callback=None, help=entry.help, rich_help_panel=entry.panel), name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if name in COMMANDS:
+            command = _load(name)
+        return name, command, rest
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except errors.GradstreamError as error:
+            raise typer.Exit(_report(error)) from error
+        except OSError as error:
+            if error.filename is None:  # a closed pipe, for one: click knows what to do
+                raise
+            raise typer.Exit(_report(errors.Conflict(f"{error.filename}: {error.strerror}"))) from error
+
+
+def _load(name: str) -> Any:
+    written = import_module(f"gradstream.cli.{COMMANDS[name].module}").command
+    if isinstance(written, typer.Typer):
+        command = typer.main.get_command(written)
+    else:
+        one = typer.Typer(add_completion=False)
+        one.command(name)(written)
+        command = typer.main.get_command(one)
+    command.name = name
+    return command
+
+
+def _report(error: GradstreamError) -> int:
+    """Say `error` on stderr, and return the exit code of its kind."""
+    from rich.console import Console  # 40 ms that a command without mistakes does not need
+    from rich.text import Text
+
+    console = Console(stderr=True)
+    console.print(Text("error: ", "bold red"), Text(error.message), sep="", soft_wrap=True)
+    for problem in getattr(error, "problems", []):
+        place = f"  {problem.pointer}: " if problem.pointer else "  "
+        console.print(Text(place, "bold"), Text(problem.message), sep="", soft_wrap=True)
+    return next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from gradstream import __version__
+
+        print(__version__)
+        raise typer.Exit
+
+
+app = typer.Typer(cls=LazyGroup, no_args_is_help=True, pretty_exceptions_show_locals=False)
+
+
+@app.callback()
+def root(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version and exit"),
+) -> None:
+    """Train PyTorch models on parameter servers."""
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,30 @@
+"""`gradstream nodes`"""
+
+from __future__ import annotations
+
+from gradstream.cli.common import AsJson, TokenFile, Url, connect
+
+
+def command(as_json: AsJson = False, url: Url = None, token_file: TokenFile = None) -> None:
+    """List nodes: slots, GPUs, and what runs on them.
+
+    Example: gradstream nodes
+    """
+    from gradstream.cli.output import ago, print_json, print_table, size, status
+
+    with connect(url, token_file) as client:
+        nodes = client.nodes()
+    if as_json:
+        print_json({"items": [node.as_dict() for node in nodes]})
+        return
+    print_table(
+        ("node", "status", ">slots used", ">gpus used", ">cpus", ">memory", "seen", "running"),
+        [
+            (
+                node.name, status(node.status), f"{node.slots_used}/{node.slots}",
+                f"{sum(1 for gpu in node.gpus if gpu['used_by'])}/{len(node.gpus)}", str(node.cpus), size(node.memory),
+                ago(node.last_seen_at), " ".join(process["label"] for process in node.processes),
+            )
+            for node in nodes
+        ],
+    )  # fmt: skip

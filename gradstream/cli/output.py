@@ -1,0 +1,104 @@
+"""How commands print: data on stdout, talk on stderr, tables for people and JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from gradstream.client import Job
+
+STYLES = {
+    "succeeded": "green", "ready": "green", "running": "cyan", "starting": "cyan", "stopping": "yellow", "queued": "yellow",
+    "failed": "red", "lost": "red", "timed_out": "red", "cancelled": "magenta",
+}  # fmt: skip
+_UNPIPED_WIDTH = 200
+"""Of tables that go to a file or a pipe, where there is no edge to fit."""
+
+
+@cache
+def talking() -> Console:
+    return Console(stderr=True, soft_wrap=True, highlight=False)
+
+
+def talk(words: str, style: str = "") -> None:
+    """Say something to the person at the terminal."""
+    talking().print(Text(words, style))
+
+
+def print_json(data: Any) -> None:
+    """One JSON value on one line. What is not finite becomes null, as JSON has no word for it."""
+    print(json.dumps(_finite(data), ensure_ascii=False, allow_nan=False), flush=True)
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _finite(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_finite(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> None:
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = _UNPIPED_WIDTH
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    for column in columns:
+        right = column.startswith(">")
+        table.add_column(column.removeprefix(">"), justify="right" if right else "left", overflow="fold" if right else "ellipsis")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+def status(word: str) -> Text:
+    return Text(word, STYLES.get(word, ""))
+
+
+def ago(moment: datetime) -> str:
+    seconds = max(0.0, (datetime.now(UTC) - moment).total_seconds())
+    return f"{duration(seconds)} ago"
+
+
+def duration(seconds: float) -> str:
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+
+
+def number(value: float | None) -> str:
+    """Short for a person: 12,345 or 0.0123."""
+    if value is None or not math.isfinite(value):
+        return "" if value is None else str(value)
+    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"
+
+
+def size(count: int) -> str:
+    amount = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1024 or unit == "GiB":
+            break
+        amount /= 1024
+    return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+
+
+def progress_line(job: Job) -> str:
+    """`12,345/90,000 samples  5,120/s  loss 0.31  accuracy 0.94  staleness 1.2`"""
+    now = job.progress
+    total = f"/{now.total_samples:,}" if now.total_samples else ""
+    parts = [f"{now.samples:,}{total} samples"]
+    parts += [f"{number(now.samples_per_second)}/s"] if now.samples_per_second else []
+    parts += [f"loss {number(now.loss)}"] if now.loss is not None else []
+    parts += [f"{name} {number(value)}" for name, value in sorted(now.eval.items()) if value is not None and name != "loss"]
+    parts += [f"staleness {number(now.mean_staleness)}"] if now.mean_staleness is not None else []
+    return "  ".join(parts)

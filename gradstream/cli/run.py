@@ -1,0 +1,75 @@
+"""`gradstream run`"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gradstream.cli import submit
+from gradstream.cli.common import INTERRUPTED, OUTCOMES, AsJson, Code, JobFile, Overrides, TokenFile, Url
+
+if TYPE_CHECKING:
+    from gradstream.local_run import Progress
+
+
+def command(
+    job_file: JobFile,
+    local: Annotated[bool, typer.Option("--local", help="Train here with plain torch: no platform, no strategy")] = False,
+    overrides: Overrides = None, code: Code = None,
+    as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
+) -> None:  # fmt: skip
+    """Submit a job and follow it to its end; with --local, train the same file in this process instead, as a baseline.
+
+    Example: gradstream run job.yaml --local
+    """
+    if local:
+        _local(job_file, overrides or [], code or job_file.parent, as_json)
+    else:
+        submit.command(job_file, overrides, code, follow=True, key=None, as_json=as_json, url=url, token_file=token_file)
+
+
+def _local(job_file: Path, overrides: list[str], code: Path, as_json: bool) -> None:
+    from gradstream import jobfile
+    from gradstream.cli.output import number, print_json, talk
+    from gradstream.errors import GradstreamError
+
+    spec = jobfile.load(job_file, overrides)
+    talk("importing torch")
+    from gradstream import local_run
+
+    last: Progress | None = None
+    try:
+        with redirect_stdout(sys.stderr):  # what the workload prints is talk
+            for last in local_run.train(spec, code if code.is_dir() else code.parent):
+                values = "  ".join(f"eval/{name} {number(value)}" for name, value in sorted(last.evaluation.items()))
+                talk(f"{last.samples:,}/{last.total_samples:,} samples  loss {number(last.loss)}  {values}")
+    except GradstreamError:
+        raise
+    except KeyboardInterrupt as error:
+        raise typer.Exit(INTERRUPTED) from error
+    except Exception as error:
+        talk("".join(_of_the_user(error)), "red")
+        raise typer.Exit(OUTCOMES["failed"]) from error
+    if last is None:
+        return
+    how = "reached its target" if last.target_reached else "done"
+    talk(f"{how} in {last.seconds:.2f} s of training, {number(last.samples / last.seconds)} samples/s, one process")
+    if as_json:
+        print_json({
+            "status": "succeeded", "seconds": last.seconds, "samples": last.samples, "loss": last.loss,
+            "samples_per_second": last.samples / last.seconds, "eval": last.evaluation, "target_reached": last.target_reached,
+        })  # fmt: skip
+
+
+def _of_the_user(error: Exception) -> list[str]:
+    """The traceback of an exception in user code, from where their code begins."""
+    ours = Path(__file__).parents[1]
+    trace = error.__traceback__
+    while trace and trace.tb_next and Path(trace.tb_frame.f_code.co_filename).is_relative_to(ours):
+        trace = trace.tb_next
+    return traceback.format_exception(type(error), error, trace)

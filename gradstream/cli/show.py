@@ -1,0 +1,89 @@
+"""`gradstream show`"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradstream.cli.common import AsJson, JobReference, TokenFile, Url, connect
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from gradstream.client import Artifact, Event, Job, Process
+
+_EVENTS_SHOWN = 12
+
+
+def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_file: TokenFile = None) -> None:
+    """Show one job: its state and why, progress, processes, last events and files.
+
+    Example: gradstream show digits
+    """
+    from gradstream.cli.output import print_json
+
+    with connect(url, token_file) as client:
+        found = client.find(job)
+        processes, events, artifacts = client.processes(found.id), client.events(found.id), client.artifacts(found.id)
+    if as_json:
+        print_json({
+            **found.as_dict(),
+            "processes": [process.as_dict() for process in processes],
+            "events": [event.as_dict() for event in events],
+            "artifacts": [artifact.as_dict() for artifact in artifacts],
+        })  # fmt: skip
+        return
+    _head(found, f"{client.url}/jobs/{found.id}")
+    _processes([process for process in processes if process.attempt == found.attempt])
+    _files(artifacts)
+    _events(events[-_EVENTS_SHOWN:])
+
+
+def _head(job: Job, page: str) -> None:
+    from gradstream.cli.output import ago, duration, number, print_table, progress_line, status
+
+    rows: list[tuple[str, str | Text]] = [("id", str(job.id)), ("status", status(job.status))]
+    rows += [("why", job.message)] if job.message else []
+    rows += [("place in queue", str(job.position))] if job.position else []
+    rows += [("strategy", f"{job.strategy} under {job.gate}"), ("progress", progress_line(job))]
+    rows += [(f"eval/{name}", number(value)) for name, value in sorted(job.progress.eval.items())]
+    rows += [("attempt", f"{job.attempt}, {job.retries_used} retries used")] if job.attempt > 1 else []
+    rows += [("created", f"{ago(job.created_at)} by {job.user}")]
+    if job.started_at and job.ended_at:
+        rows += [("took", duration((job.ended_at - job.started_at).total_seconds()))]
+    print_table((job.name, ""), [*rows, ("page", page)])
+
+
+def _processes(processes: list[Process]) -> None:
+    from gradstream.cli.output import print_table, status
+
+    if processes:
+        print()
+        print_table(
+            ("process", "node", "status", "how it ended"),
+            [
+                (one.label, f"{one.node}{'' if one.gpu is None else f' GPU {one.gpu}'}", status(one.status), _ending(one))
+                for one in processes
+            ],
+        )
+
+
+def _ending(process: Process) -> str:
+    return ": ".join(part for part in (process.reason, process.message) if part)
+
+
+def _files(artifacts: list[Artifact]) -> None:
+    from gradstream.cli.output import print_table, size
+
+    if artifacts:
+        print()
+        print_table(("file", ">size"), [(artifact.name, size(artifact.size)) for artifact in artifacts])
+
+
+def _events(events: list[Event]) -> None:
+    from gradstream.cli.output import print_table
+
+    if events:
+        print()
+        print_table(
+            ("when", "event", "by"), [(f"{event.time.astimezone():%H:%M:%S}", event.message, event.actor) for event in events]
+        )

@@ -1,0 +1,50 @@
+"""`gradstream submit`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gradstream.cli.common import LONG, AsJson, Code, JobFile, Overrides, TokenFile, Url, connect, exit_with
+
+if TYPE_CHECKING:
+    from gradstream.client import Client, Job
+
+
+def command(
+    job_file: JobFile,
+    overrides: Overrides = None,
+    code: Code = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Show progress until the end; Ctrl-C detaches")] = False,
+    key: Annotated[str | None, typer.Option("--idempotency-key", help="The same key gives the same job")] = None,
+    as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
+) -> None:  # fmt: skip
+    """Submit a job file with the code beside it. Prints the job's id; with --follow, ends like `gradstream wait`.
+
+    Example: gradstream submit job.yaml --set roles.worker.count=4 --follow
+    """
+    from gradstream.cli.follow import conclude, follow_or_detach
+    from gradstream.cli.output import print_json, talk
+
+    with connect(url, token_file, patience=LONG if follow else 10.0) as client:
+        job = submitted(client, job_file, overrides, code, key)
+        talk(f"{job.name} is {job.status}; {client.url}/jobs/{job.id}")
+        if not as_json:
+            print(job.id, flush=True)
+        if follow:
+            job = follow_or_detach(client, job)
+            conclude(client, job)
+        if as_json:
+            print_json(job.as_dict())
+    if follow:
+        exit_with(job)
+
+
+def submitted(client: Client, job_file: Path, overrides: list[str] | None, code: Path | None, key: str | None = None) -> Job:
+    """Raises: InvalidJob, InvalidBundle before anything is sent."""
+    from gradstream import jobfile
+
+    spec = jobfile.load(job_file, overrides or [])
+    return client.submit(spec, code=code or job_file.parent, key=key)

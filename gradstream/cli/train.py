@@ -1,0 +1,35 @@
+"""`gradstream train`: all processes of a job on this machine, over an embedded Redis, without a control plane."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gradstream.cli.common import OUTCOMES, AsJson, Code, JobFile, Overrides
+
+
+def command(
+    job_file: JobFile,
+    overrides: Overrides = None,
+    code: Code = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the model, cuts and logs; default: <job name>.out here")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train a job file with all its processes on this machine.
+
+    Example: gradstream train examples/digits/job.yaml --set roles.worker.count=4"""
+    from gradstream import jobfile
+    from gradstream.cli.output import print_json
+    from gradstream.local.trainer import Trainer
+
+    spec = jobfile.load(job_file, overrides or [])
+    where = (code or job_file.parent).resolve()
+    folder = out or Path(f"{spec.name}.out")
+    with Trainer(spec, where if where.is_dir() else where.parent, folder, talk=sys.stderr) as trainer:
+        result = trainer.run()
+    if as_json:
+        print_json(result)
+    raise typer.Exit(OUTCOMES[result["status"]])

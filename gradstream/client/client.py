@@ -1,0 +1,206 @@
+"""What can be asked of a platform."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+from uuid import UUID, uuid4
+
+from gradstream import bundle as bundles
+from gradstream.client.credentials import Credentials
+from gradstream.client.models import Artifact, Event, Job, JobPage, LogChunk, MetricBatch, Node, Process, Series, StreamEvent
+from gradstream.client.transport import Transport
+from gradstream.errors import Invalid, InvalidBundle, NotFound, Unavailable
+from gradstream.spec import JobSpec
+
+if TYPE_CHECKING:
+    import httpx
+
+_LONG_POLL = 15.0
+
+
+class Client:
+    """All methods raise `gradstream.errors`: NotSignedIn, NotFound, Conflict, Invalid with its problems, and Unavailable once
+    a server has not answered for `patience` seconds. Requests that are safe to repeat are repeated until then."""
+
+    def __init__(
+        self, credentials: Credentials, *, patience: float = 10.0, on_retry: Callable[[str], None] = lambda why: None,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:  # fmt: skip
+        """`on_retry(why)` is called before each repeated request; `transport` replaces the network."""
+        self.url = credentials.url
+        self._transport = Transport(credentials, patience=patience, on_retry=on_retry, inner=transport)
+
+    @classmethod
+    def from_environment(cls, **options: Any) -> Self:
+        """With GRADSTREAM_URL and GRADSTREAM_TOKEN, what `gradstream login` kept, or the platform that runs here."""
+        return cls(Credentials.find(), **options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._transport.close()
+
+    def user(self) -> str:
+        """Name of the user whose token this is."""
+        return str(self._transport.json("GET", "session")["user"]["name"])
+
+    def sign_in_link(self) -> str:
+        """An address of the page that signs one browser in, once, as this user."""
+        return str(self._transport.json("POST", "sign-in-codes", safe=False)["url"])
+
+    def upload(self, code: Path) -> str:
+        """Bundle a folder or file, send it unless the platform has it, and return its hash."""
+        packed = bundles.pack(code)
+        return self._send(packed)
+
+    def submit(self, spec: JobSpec, *, code: Path | None = None, bundle: str | None = None, key: str | None = None) -> Job:
+        """Queue a job whose user code is in the folder or file `code`, or in a bundle that was uploaded before.
+
+        `key` makes it safe to call this again: the same key gives the same job.
+        """
+        if code is not None:
+            packed = bundles.pack(code)
+            if not packed.holds(spec.workload.entrypoint):
+                module = spec.workload.entrypoint.partition(":")[0]
+                raise InvalidBundle(f"workload.entrypoint names the module '{module}', which is not in {code}")
+            bundle = self._send(packed)
+        if key and not (key.isascii() and key.isprintable()):
+            raise Invalid(f"the idempotency key '{key}' has characters that HTTP does not carry; use letters, digits and '-'")
+        body = {"spec": spec.model_dump(mode="json"), "bundle": bundle}
+        headers = {"Idempotency-Key": key or str(uuid4())}
+        return Job.model_validate(self._transport.json("POST", "jobs", json=body, headers=headers))
+
+    def job(self, id: UUID | str, *, wait: float = 0, since: int = -1) -> Job:
+        """One job; with `wait`, as soon as its `seq` is above `since`, at the latest after so many seconds (up to 30)."""
+        params = {"wait": wait, "since": since}
+        return Job.model_validate(self._transport.json("GET", f"jobs/{id}", params=params, timeout=wait + 20))
+
+    def jobs(self, *, limit: int = 50, cursor: str | None = None, **filters: Any) -> JobPage:
+        """Newest first. Filters: `status` (a list), `strategy`, `q` (part of the name)."""
+        asked = {"limit": limit, "cursor": cursor, **filters}
+        params = {name: value for name, value in asked.items() if value is not None}
+        return JobPage.model_validate(self._transport.json("GET", "jobs", params=params))
+
+    def find(self, reference: str) -> Job:
+        """The job with this id, with an id that begins so (4 characters or more), or the newest one of this name."""
+        try:
+            return self.job(UUID(reference))
+        except ValueError:
+            pass
+        cursor: str | None = None
+        for _ in range(50):  # 10,000 jobs back
+            page = self.jobs(limit=200, cursor=cursor)
+            by_id = [job for job in page.items if len(reference) >= 4 and str(job.id).startswith(reference.lower())]
+            if len(by_id) > 1:
+                raise Invalid(f"'{reference}' is the beginning of {len(by_id)} ids; write more of it")
+            for job in by_id or [job for job in page.items if job.name == reference]:
+                return job
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        raise NotFound(f"there is no job '{reference}'; `gradstream jobs` lists them")
+
+    def wait(self, id: UUID | str, *, timeout: float | None = None) -> Job:
+        """The job as it ended. Raises: TimeoutError: it has not ended within `timeout` seconds; it goes on."""
+        until = None if timeout is None else time.monotonic() + timeout
+        job = self.job(id)
+        while not job.ended:
+            left = _LONG_POLL if until is None else until - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f"{job.name} is still {job.status}")
+            job = self.job(id, wait=min(left, _LONG_POLL), since=job.seq)
+        return job
+
+    def follow(self, id: UUID | str, *, after: int = 0) -> Iterator[StreamEvent]:
+        """Everything that happens to a job from `after` on, nothing missing and nothing twice, until it has ended."""
+        for event in self._transport.stream(f"jobs/{id}/stream", after=after):
+            if event.event == "gone":
+                raise NotFound(f"the job {id} was deleted")
+            happened = StreamEvent(int(event.id or 0), event.event, json.loads(event.data))
+            yield happened
+            if happened.kind == "job" and Job.model_validate(happened.data).ended:
+                return
+
+    def stop(self, id: UUID | str) -> Job:
+        return Job.model_validate(self._transport.json("POST", f"jobs/{id}/stop"))
+
+    def delete(self, id: UUID | str) -> None:
+        self._transport.json("DELETE", f"jobs/{id}")
+
+    def events(self, id: UUID | str) -> list[Event]:
+        return [Event.model_validate(item) for item in self._items(f"jobs/{id}/events")]
+
+    def processes(self, id: UUID | str) -> list[Process]:
+        return [Process.model_validate(item) for item in self._items(f"jobs/{id}/processes")]
+
+    def logs(self, id: UUID | str, *, after: int = 0, **filters: Any) -> Iterator[LogChunk]:
+        """The output stored so far. Filters: `role`, `rank`, `tail` (lines)."""
+        params = {name: value for name, value in filters.items() if value is not None}
+        while True:
+            page = self._transport.json("GET", f"jobs/{id}/logs", params={**params, "after": after})
+            yield from (LogChunk.model_validate(item) for item in page["items"])
+            if not page["items"] or "tail" in params or page["next"] <= after:
+                return
+            after = page["next"]
+
+    def metrics(self, id: UUID | str, **filters: Any) -> Iterator[MetricBatch]:
+        """Every stored point. Filters: `names`, `source`, `rank`."""
+        params = {name: value for name, value in filters.items() if value is not None}
+        after = 0
+        while True:
+            page = self._transport.json("GET", f"jobs/{id}/metrics", params={**params, "after": after, "limit": 1000})
+            yield from (MetricBatch.model_validate(item) for item in page["items"])
+            if not page["items"] or page["next"] <= after:
+                return
+            after = page["next"]
+
+    def series(self, id: UUID | str, name: str, *, max_points: int = 2000) -> list[Series]:
+        """One metric, thinned so that every extreme stays."""
+        params = {"name": name, "max_points": max_points}
+        answer = self._transport.json("GET", f"jobs/{id}/metrics/series", params=params)
+        return [Series.model_validate(item) for item in answer["series"]]
+
+    def catalogue(self) -> list[dict[str, Any]]:
+        """Every metric of the platform: name, unit, meaning, better."""
+        return list(self._transport.json("GET", "metrics/catalogue"))
+
+    def artifacts(self, id: UUID | str) -> list[Artifact]:
+        return [Artifact.model_validate(item) for item in self._items(f"jobs/{id}/artifacts")]
+
+    def download(self, id: UUID | str, name: str, *, into: Path) -> Path:
+        """Fetch one artifact into the folder `into`; it appears there only whole and with the right checksum."""
+        wanted = {artifact.name: artifact for artifact in self.artifacts(id)}.get(name)
+        if wanted is None:
+            raise NotFound(f"the job has no artifact '{name}'")
+        target = into / Path(name).name
+        into.mkdir(parents=True, exist_ok=True)
+        partial, digest = target.with_name(f"{target.name}.part"), hashlib.sha256()
+        with partial.open("wb") as file:
+            for block in self._transport.bytes(f"jobs/{id}/artifacts/{name}"):
+                digest.update(block)
+                file.write(block)
+        if digest.hexdigest() != wanted.sha256:
+            partial.unlink()
+            raise Unavailable(f"{name} arrived damaged; try again")
+        return partial.replace(target)
+
+    def nodes(self) -> list[Node]:
+        return [Node.model_validate(item) for item in self._items("nodes")]
+
+    def _items(self, path: str) -> list[Any]:
+        return list(self._transport.json("GET", path)["items"])
+
+    def _send(self, packed: bundles.Bundle) -> str:
+        try:
+            self._transport.json("GET", f"bundles/{packed.hash}")
+        except NotFound:
+            headers = {"Content-Type": "application/gzip"}
+            self._transport.json("POST", "bundles", content=packed.data, headers=headers, timeout=120)
+        return packed.hash

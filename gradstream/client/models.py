@@ -1,0 +1,141 @@
+"""What the API answers. Members that a newer server adds are kept and printed, but have no attribute here."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+ENDED = frozenset({"succeeded", "failed", "cancelled", "timed_out"})
+"""The statuses that a job never leaves."""
+
+
+class Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    def as_dict(self) -> dict[str, Any]:
+        return self.model_dump(mode="json")
+
+
+class Progress(Answer):
+    samples: int = 0
+    total_samples: int | None = None
+    version: int = 0
+    samples_per_second: float | None = None
+    loss: float | None = None
+    mean_staleness: float | None = None
+    eval: dict[str, float | None] = Field(default_factory=dict)
+    first_step_at: datetime | None = None
+
+
+class Job(Answer):
+    id: UUID
+    name: str
+    status: str
+    reason: str | None
+    message: str | None
+    position: int | None
+    seq: int
+    spec: dict[str, Any]
+    bundle: str | None
+    strategy: str
+    gate: str
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    attempt: int
+    retries_used: int
+    user: str
+    progress: Progress
+
+    @property
+    def ended(self) -> bool:
+        return self.status in ENDED
+
+
+class JobPage(Answer):
+    items: list[Job]
+    next_cursor: str | None
+
+
+class Event(Answer):
+    seq: int
+    time: datetime
+    kind: str
+    actor: str
+    message: str
+    data: dict[str, Any]
+
+
+class Process(Answer):
+    id: UUID
+    attempt: int
+    role: str
+    rank: int
+    incarnation: int
+    node: str
+    gpu: int | None
+    status: str
+    exit_code: int | None
+    reason: str | None
+    message: str | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    label: str
+
+
+class LogChunk(Answer):
+    """It may begin and end within a line."""
+
+    seq: int
+    process_id: UUID
+    label: str
+    offset: int
+    time: datetime
+    text: str
+
+
+class Artifact(Answer):
+    name: str
+    size: int
+    sha256: str
+    kind: str
+    created_at: datetime
+
+
+class Node(Answer):
+    id: UUID
+    name: str
+    status: str
+    slots: int
+    slots_used: int
+    gpus: list[dict[str, Any]]
+    cpus: int
+    memory: int
+    version: str
+    last_seen_at: datetime
+    processes: list[dict[str, Any]]
+
+
+class Series(Answer):
+    source: str
+    rank: int
+    points: list[tuple[int, int, int, float, float | None]]
+    """step, samples, version, time, value (None: not finite)"""
+
+
+class MetricBatch(Answer):
+    seq: int
+    source: str
+    points: list[tuple[str, int, int, int, int, float, float | None]]
+    """name, rank, step, samples, version, time, value (None: not finite)"""
+
+
+class StreamEvent(NamedTuple):
+    id: int
+    """Its place in the job's feed."""
+    kind: str
+    """job, event, process, metrics, log"""
+    data: dict[str, Any]

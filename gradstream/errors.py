@@ -1,0 +1,86 @@
+"""GradstreamError
+├── NotFound     404   a job, node, bundle, artifact ... that does not exist (or not for you)
+├── Conflict     409   the thing is in a state that forbids the request
+├── Invalid      422   what was sent is wrong; `problems` names each place and its remedy        └── TooLarge 413
+├── Denied       403   signed in, but not allowed          └── NotSignedIn   401
+└── Unavailable  503   something needed did not answer in time
+
+The five kinds are closed: a new error is a leaf under one of them, so that the API's status, the CLI's exit code
+and the SDK's exception follow from its kind alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake in something a user sent."""
+
+    pointer: str
+    """JSON pointer into the document, e.g. `/roles/worker/count`."""
+    message: str
+    """What is wrong and what to do about it, one sentence each."""
+
+    def as_dict(self) -> dict[str, str]:
+        return asdict(self)
+
+
+def pointer_to(path: Iterable[object]) -> str:
+    """The JSON pointer of these keys and indices."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+
+
+class GradstreamError(Exception):
+    """The root. `str(error)` is a sentence for a person; `context` is for machines."""
+
+    def __init__(self, message: str, **context: object) -> None:
+        super().__init__(message)
+        self.message = message
+        self.context = context
+
+
+class NotFound(GradstreamError): ...
+
+
+class Conflict(GradstreamError): ...
+
+
+class Invalid(GradstreamError):
+    def __init__(self, message: str, problems: list[Problem] | None = None, **context: object) -> None:
+        super().__init__(message, **context)
+        self.problems = problems or []
+
+
+class Denied(GradstreamError): ...
+
+
+class Unavailable(GradstreamError): ...
+
+
+class NotSignedIn(Denied): ...
+
+
+class IllegalTransition(Conflict): ...
+
+
+class InvalidJob(Invalid): ...
+
+
+class InvalidBundle(Invalid): ...
+
+
+class TooLarge(Invalid):
+    """More bytes than are read."""
+
+
+class InvalidWorkload(Invalid):
+    """User code that does not offer what a workload must (see `gradstream.workload`)."""
+
+
+class PlaneLost(Unavailable):
+    """The gradient plane of this attempt is gone: its log was deleted, or Redis came back without it.
+
+    Nothing of this attempt can be saved any more; a new attempt starts from the last committed cut."""

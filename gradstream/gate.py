@@ -1,0 +1,48 @@
+"""When a worker may begin its next round, and which pushes count: the gate, as it stands in a job file.
+
+    bsp   all wait for all: a round's pushes are averaged and applied once      (quorum: the first K of n count)
+    ssp   nobody is more than `bound` rounds ahead of the slowest               (stale synchronous parallel)
+    asp   nobody waits                                                          (max_staleness: older pushes are dropped)
+
+How each decides is `gradstream.center.gate`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, Field, model_validator
+
+Mode = Literal["bsp", "ssp", "asp"]
+
+
+class Gate(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+    """In a job file: `gate: asp`, `gate: {ssp: 3}`, or in full `gate: {mode: bsp, quorum: 3}`."""
+
+    mode: Mode = "asp"
+    bound: int = Field(3, ge=0, description="ssp: rounds a worker may be ahead of the slowest")
+    quorum: int | None = Field(None, ge=1, description="bsp: how many distinct workers make a round; the rest are backups")
+    cohort: float = Field(1.0, gt=0, le=1, description="bsp: share of the workers drawn for each round")
+    max_staleness: int | None = Field(None, ge=1, description="asp: a push this stale or staler is dropped")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_forms(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            return {"mode": given}
+        if isinstance(given, dict) and len(given) == 1 and "ssp" in given:
+            return {"mode": "ssp", "bound": given["ssp"]}
+        return given
+
+    @model_validator(mode="after")
+    def _options_of_the_mode(self) -> Self:
+        """An option that the mode would ignore is refused, not ignored."""
+        meant = {"bsp": {"quorum", "cohort"}, "ssp": {"bound"}, "asp": {"max_staleness"}}[self.mode]
+        for option in self.model_fields_set - {"mode"} - meant:
+            if getattr(self, option) != type(self).model_fields[option].default:
+                raise ValueError(f"'{option}' means nothing under the gate '{self.mode}'; remove it")
+        return self
+
+    def __str__(self) -> str:
+        extra = {"bsp": f" K={self.quorum}" if self.quorum else "", "ssp": f"({self.bound})", "asp": ""}[self.mode]
+        return self.mode + extra

@@ -1,0 +1,50 @@
+"""Reading a job file, and explaining what is wrong with one.
+
+    spec = jobfile.load(Path("job.yaml"), ["strategy.lr=0.1"])
+
+Every mistake is a `Problem` with a pointer into the file as the user wrote it and a remedy; `load` adds the line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from gradstream.errors import InvalidJob, NotFound, Problem
+from gradstream.jobfile.document import Document, parse
+from gradstream.jobfile.explain import problems_of
+from gradstream.spec import JobSpec
+
+__all__ = ["load", "problems_of"]
+
+
+def load(source: Path | str, overrides: Sequence[str] = ()) -> JobSpec:
+    """Read a job from a file (Path) or from text (str), then set each override, written as `strategy.lr=0.1`.
+
+    Raises: NotFound: no such file. InvalidJob: with every problem at once.
+    """
+    document = parse(_text(source) if isinstance(source, Path) else source)
+    for override in overrides:
+        document.override(override)
+    try:
+        return JobSpec.model_validate(document.data)
+    except ValidationError as error:
+        problems = [_with_place(problem, document) for problem in problems_of(error, document.data)]
+        count = f"{len(problems)} problems" if len(problems) > 1 else "a problem"
+        raise InvalidJob(f"the job file has {count}", problems) from error
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise NotFound(f"there is no file {path}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidJob(f"{path} cannot be read as text: {error}") from error
+
+
+def _with_place(problem: Problem, document: Document) -> Problem:
+    place = document.place(problem.pointer)
+    return Problem(problem.pointer, f"{problem.message} ({place})") if place else problem

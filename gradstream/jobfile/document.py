@@ -1,0 +1,123 @@
+"""YAML with lines: the data of a job file, and where each value stands in the text.
+
+The dialect is the core schema of YAML 1.2, so that a job means the same here and in JSON: `no` is text, `1e-3` is a
+number, dates are text, keys are text, a key may not be there twice.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from gradstream.errors import InvalidJob, Problem, pointer_to
+
+MAX_TEXT = 256 * 1024
+MAX_VALUES = 20_000
+"""Aliases counted as often as they are used: what would expand to more is refused, not expanded."""
+
+_CORE = {
+    "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    "bool": (r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    "int": (r"[-+]?[0-9]+|0x[0-9a-fA-F]+|0o[0-7]+", list("-+0123456789")),
+    "float": (r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", list("-+.0123456789")),
+}
+
+
+class _Loader(yaml.SafeLoader):
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012  # not SafeLoader's YAML 1.1
+
+
+def _integer(_loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
+    digits = node.value
+    return int(digits, 0) if digits.startswith(("0x", "0o")) else int(digits)
+
+
+for _tag, (_pattern, _first) in _CORE.items():
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), _first)
+_Loader.add_constructor("tag:yaml.org,2002:int", _integer)
+_TAGS = {f"tag:yaml.org,2002:{kind}" for kind in (*_CORE, "str", "seq", "map")}
+
+
+@dataclass
+class Document:
+    data: Any
+    lines: dict[str, int] = field(default_factory=dict)
+    """The line, from 1, of each value by its pointer."""
+    overridden: dict[str, str] = field(default_factory=dict)
+    """Pointers that were set from outside, with the words that set them."""
+
+    def override(self, words: str) -> None:
+        """Set one value, as in `strategy.lr=0.1`; the part after `=` is YAML. Raises: InvalidJob."""
+        path, equals, value = words.partition("=")
+        keys = path.strip().split(".")
+        if not equals or not all(keys):
+            raise InvalidJob(f"'{words}' is not an override; write KEY=VALUE, e.g. strategy.lr=0.1")
+        if not isinstance(self.data, dict):
+            raise InvalidJob("the job file is not a mapping, so nothing can be set in it")
+        here = self.data
+        for key in keys[:-1]:
+            inner = here.setdefault(key, {})
+            if not isinstance(inner, dict):
+                raise InvalidJob(f"'{words}' cannot be set: '{key}' has no keys in the job file, it is {inner!r}")
+            here = inner
+        here[keys[-1]] = parse(value).data
+        self.overridden[pointer_to(keys)] = words
+
+    def place(self, pointer: str) -> str | None:
+        """Where the user wrote the value at `pointer`, or what it is missing from; None for the whole document."""
+        while pointer:
+            if pointer in self.overridden:
+                return f"set by '{self.overridden[pointer]}'"
+            if pointer in self.lines:
+                return f"line {self.lines[pointer]}"
+            pointer = pointer.rpartition("/")[0]
+        return None
+
+
+def parse(text: str) -> Document:
+    """Raises: InvalidJob, naming line and column."""
+    if len(text) > MAX_TEXT:
+        raise InvalidJob(f"the job file has {len(text):,} characters, {MAX_TEXT:,} are allowed")
+    document = Document(None)
+    try:
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        document.data = None if node is None else _read(loader, node, "", document.lines)
+    except yaml.MarkedYAMLError as error:
+        said = error.problem or error.context or "it cannot be read"
+        raise _not_yaml(said, error.problem_mark or error.context_mark) from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise InvalidJob(f"the job file cannot be read: {error}") from error
+    except RecursionError as error:
+        raise InvalidJob("the job file is nested too deeply") from error
+    return document
+
+
+def _read(loader: _Loader, node: yaml.Node, pointer: str, lines: dict[str, int]) -> Any:
+    lines.setdefault(pointer, node.start_mark.line + 1)
+    if len(lines) > MAX_VALUES:
+        raise InvalidJob(f"the job file has more than {MAX_VALUES:,} values")
+    if node.tag not in _TAGS:
+        raise _not_yaml(f"the tag {node.tag} is not understood; remove it", node.start_mark)
+    if isinstance(node, yaml.SequenceNode):
+        return [_read(loader, inner, f"{pointer}/{at}", lines) for at, inner in enumerate(node.value)]
+    if not isinstance(node, yaml.MappingNode):
+        return loader.construct_object(node)
+    values: dict[str, Any] = {}
+    for key, inner in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise _not_yaml("a key must be text", key.start_mark)
+        if key.value in values:
+            raise _not_yaml(f"the key '{key.value}' is there twice; remove one", key.start_mark)
+        below = pointer + pointer_to([key.value])
+        lines[below] = key.start_mark.line + 1
+        values[key.value] = _read(loader, inner, below, lines)
+    return values
+
+
+def _not_yaml(said: str, mark: yaml.Mark | None) -> InvalidJob:
+    place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+    return InvalidJob(f"the job file cannot be read: {said}{place}", [Problem("", said + place)])

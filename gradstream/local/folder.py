@@ -1,0 +1,150 @@
+"""The data folder of a platform on one machine: where everything lies, its secrets, and who holds it.
+
+platform.json  who runs it now      client.json  address and token for the command line      secrets/  one file each
+postgres/  files/  agent/  logs/
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+from gradstream.errors import Conflict
+
+SECRETS = ("postgres-password", "redis-live-password", "redis-plane-password", "node-token", "signing-key")
+_OUR_RUN_DIRS = "gradstream-"
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The platform that runs, or ran until it was killed."""
+
+    pid: int
+    url: str
+    data_dir: str
+    started: float
+    """Seconds since the epoch, of the process: a pid alone may mean another program by now."""
+    run_dir: str
+
+    @property
+    def alive(self) -> bool:
+        try:
+            process = psutil.Process(self.pid)
+            return process.status() != psutil.STATUS_ZOMBIE and abs(process.create_time() - self.started) < 2
+        except psutil.NoSuchProcess:
+            return False
+
+
+class DataFolder:
+    def __init__(self, path: Path) -> None:
+        self.path = path.expanduser().resolve()
+        self._lock: int | None = None
+
+    @property
+    def logs(self) -> Path:
+        return self.path / "logs"
+
+    @property
+    def client_file(self) -> Path:
+        return self.path / "client.json"
+
+    def secret(self, name: str) -> Path:
+        return self.path / "secrets" / name
+
+    def holder(self) -> Holder | None:
+        """What platform.json says; None if there is none that can be read."""
+        try:
+            return Holder(**json.loads((self.path / "platform.json").read_text()))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def acquire(self) -> None:
+        """Make the folder if needed, hold it until `release` or our death, and make the secrets that are missing.
+
+        Raises: Conflict, saying who holds it."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._take_lock()
+        self._remove_run_dir_of_the_dead()
+        for folder in ("secrets", "files", "agent", "logs"):
+            (self.path / folder).mkdir(mode=0o700, exist_ok=True)
+        for name in SECRETS:
+            _make_secret(self.secret(name))
+
+    def refuse_if_held(self) -> None:
+        """Raises: Conflict, saying who holds it."""
+        holder = self.holder()
+        if holder and holder.alive:
+            raise Conflict(self._held())
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Nobody starts a platform in it meanwhile. Raises: Conflict, saying who holds it."""
+        self._take_lock()
+        try:
+            yield
+        finally:
+            self.release()
+
+    def record(self, url: str, run_dir: Path) -> None:
+        """Say in platform.json that this process runs it."""
+        me = Holder(os.getpid(), url, str(self.path), psutil.Process().create_time(), str(run_dir))
+        _write_private(self.path / "platform.json", json.dumps(asdict(me)) + "\n")
+
+    def release(self) -> None:
+        """After a clean stop. Harmless twice."""
+        if self._lock is not None:
+            (self.path / "platform.json").unlink(missing_ok=True)
+            os.close(self._lock)
+            self._lock = None
+
+    def _take_lock(self) -> None:
+        lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            raise Conflict(self._held()) from None
+        self._lock = lock
+
+    def _held(self) -> str:
+        holder = self.holder()
+        who = f"by process {holder.pid} at {holder.url}" if holder else "by a platform that is just starting or stopping"
+        down = f"gradstream down --data-dir {shlex.quote(str(self.path))}"
+        return (
+            f"the data folder {self.path} is in use {who}. Stop that one with `{down}`, "
+            "or start this one with another folder: --data-dir FOLDER --port PORT"
+        )
+
+    def _remove_run_dir_of_the_dead(self) -> None:
+        """Sockets that a killed platform left. Only a folder of the kind that we make is ever removed."""
+        holder = self.holder()
+        if holder is None:
+            return
+        left = Path(holder.run_dir)
+        if left.name.startswith(_OUR_RUN_DIRS) and left.parent in {Path(tempfile.gettempdir()), Path("/tmp")}:
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _make_secret(path: Path) -> None:
+    if not path.exists():
+        _write_private(path, secrets.token_urlsafe(32))
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Whole or not at all, and never readable by others."""
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.unlink(missing_ok=True)
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+    os.replace(temporary, path)

@@ -1,0 +1,116 @@
+"""A whole platform on one machine, as one object: what `gradstream up` and `gradstream demo` start and stop.
+
+    with Platform(Options(data_dir)) as platform:
+        print(platform.url, platform.sign_in_url)
+        platform.wait()
+
+One thread starts all programs and watches them, since a death signal comes when the *thread* that started a program ends:
+whoever uses a Platform may do so from any thread, and when the process is killed, everything dies by itself.
+"""
+
+from __future__ import annotations
+
+import queue
+import shutil
+import threading
+from collections.abc import Callable
+from typing import Self
+
+from gradstream.errors import GradstreamError, Unavailable
+from gradstream.local.child import run_dir
+from gradstream.local.folder import DataFolder
+from gradstream.local.options import STEPS, Options, StepState
+from gradstream.local.ports import refuse_if_taken
+from gradstream.local.stack import Stack, Stopped
+
+__all__ = ["STEPS", "Options", "Platform", "StepState"]
+
+_LOOK = 0.1
+
+
+class Platform:
+    def __init__(
+        self, options: Options, *, on_step: Callable[[str, StepState], None] = lambda step, state: None,
+        on_trouble: Callable[[str], None] = lambda what: None,
+    ) -> None:  # fmt: skip
+        """`on_step(name, state)` is called for each of STEPS as it begins and ends; `on_trouble(sentence)` when a program
+        ended by itself. Both from the platform's thread."""
+        self._options, self._on_step, self._on_trouble = options, on_step, on_trouble
+        self.folder = DataFolder(options.data_dir)
+        self.url = ""
+        self.sign_in_url = ""
+        """Signs one browser in, once, within minutes."""
+        self._started: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
+        self._stop, self._ended = threading.Event(), threading.Event()
+        self._failure: Unavailable | None = None
+        self._thread = threading.Thread(target=self._live, name="platform", daemon=True)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Returns when jobs can be submitted; the agent goes on warming up.
+
+        Raises: Conflict: the folder or the port is in use. Unavailable: a program does not start; with its log's end."""
+        self.folder.acquire()
+        try:
+            refuse_if_taken(self._options.host, self._options.port)
+        except GradstreamError:
+            self.folder.release()
+            raise
+        self._thread.start()
+        try:
+            problem = self._started.get()
+        except BaseException:  # Ctrl-C, or what a signal handler raises
+            self.stop()
+            raise
+        if problem is not None:
+            self._thread.join()
+            raise problem
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Until it was stopped or failed; False after `timeout` seconds.
+
+        Raises: Unavailable: a program ended again and again, so everything was ended."""
+        ended = self._ended.wait(timeout)
+        if self._failure:
+            raise self._failure
+        return ended
+
+    def stop(self) -> None:
+        """End everything, in bounded time. Harmless twice."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _live(self) -> None:
+        """The platform's own thread, from the first program's start to the last one's end."""
+        run = run_dir()
+        stack: Stack | None = None
+        try:
+            stack = Stack(
+                self._options, self.folder, run,
+                on_step=self._on_step, on_trouble=self._on_trouble, stopping=self._stop.is_set,
+            )  # fmt: skip
+            self.url = stack.url
+            self.folder.record(stack.url, run)
+            self.sign_in_url = stack.start()
+            self._started.put(None)
+            while not self._stop.wait(_LOOK):
+                stack.look()
+        except Stopped:
+            pass
+        except Exception as error:
+            self._failure = error if isinstance(error, Unavailable) else Unavailable(f"{type(error).__name__}: {error}")
+            self._failure.__cause__ = error
+        finally:
+            if stack:
+                stack.end()
+            shutil.rmtree(run, ignore_errors=True)
+            self.folder.release()
+            self._ended.set()
+            self._started.put(self._failure)

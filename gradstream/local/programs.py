@@ -1,0 +1,81 @@
+"""The platform's own programs as children of `gradstream up`: their commands and their settings.
+
+Secrets go by file (GRADSTREAM_..._FILE): nothing secret stands in an argument list or an environment.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from gradstream.errors import Unavailable
+from gradstream.local.child import Child
+from gradstream.local.folder import DataFolder
+from gradstream.local.postgres import Postgres
+from gradstream.local.redis import Redis
+
+
+class Programs:
+    def __init__(self, folder: DataFolder, postgres: Postgres, live: Redis, plane: Redis, host: str, port: int) -> None:
+        self._folder, self._host, self._port = folder, host, port
+        self._live = {"LIVE_REDIS_URL": live.url, "LIVE_REDIS_PASSWORD_FILE": folder.secret("redis-live-password")}
+        self._backend = {
+            **self._live,
+            "DATABASE_URL": postgres.url, "DATABASE_PASSWORD_FILE": folder.secret("postgres-password"),
+            "PLANE_REDIS_URL": plane.url, "PLANE_REDIS_PASSWORD_FILE": folder.secret("redis-plane-password"),
+            "FILES_DIR": folder.path / "files", "NODE_TOKEN_FILE": folder.secret("node-token"),
+            "SIGNING_KEY_FILE": folder.secret("signing-key"), "PUBLIC_URL": self.url, **_pages_and_examples(),
+        }  # fmt: skip
+
+    @property
+    def url(self) -> str:
+        host = "127.0.0.1" if self._host in ("0.0.0.0", "::") else self._host
+        return f"http://{host}:{self._port}"
+
+    def api(self) -> Child:
+        return self._child("API", "backend", "api", "--host", self._host, "--port", str(self._port))
+
+    def controller(self) -> Child:
+        return self._child("controller", "backend", "controller")
+
+    def migrate(self) -> Child:
+        return self._child("migrations", "backend", "migrate")
+
+    def migrate_and_create_user(self, name: str, answer: Path) -> Child:
+        """Its last words, a line of JSON with a new token, go into the file `answer`."""
+        return self._child("account", "backend", "migrate", "--create-user", name, log=answer)
+
+    def agent(self, slots: int | None) -> Child:
+        settings = {
+            **self._live, "API_URL": self.url, "NODE_TOKEN_FILE": self._folder.secret("node-token"),
+            "WORK_DIR": self._folder.path / "agent", **({"SLOTS": slots} if slots else {}),
+        }  # fmt: skip
+        return Child("agent", _python("worker_agent"), log=self._folder.logs / "agent.log", env=_environment(settings))
+
+    def _child(self, name: str, *command: str, log: Path | None = None) -> Child:
+        log = log or self._folder.logs / f"{name.lower()}.log"
+        return Child(name, _python(*command), log=log, env=_environment(self._backend))
+
+
+def _python(module: str, *arguments: str) -> list[str]:
+    if find_spec(module) is None:
+        raise Unavailable(f"the program {module} is not installed: pip install 'gradstream[demo]'")
+    return [sys.executable, "-m", module, *arguments]
+
+
+def _environment(settings: dict[str, object]) -> dict[str, str]:
+    """Ours, without settings of other platforms that a shell may have set."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GRADSTREAM_")}
+    return inherited | {f"GRADSTREAM_{name}": str(value) for name, value in settings.items()}
+
+
+def _pages_and_examples() -> dict[str, object]:
+    """The built web page and the examples, where this installation has them."""
+    found = find_spec("backend")
+    if found is None or not found.submodule_search_locations:
+        raise Unavailable("the program backend is not installed: pip install 'gradstream[demo]'")
+    backend = Path(next(iter(found.submodule_search_locations)))
+    places = {"PAGE_DIR": backend / "page", "EXAMPLES_DIR": backend.parent / "examples"}
+    return {name: place for name, place in places.items() if place.is_dir()}

@@ -1,0 +1,155 @@
+"""`gradstream run job.yaml --local`: the job's workload trained in this process by plain torch, as one would by hand.
+
+It is the baseline that a distributed run is compared with, so nothing of the platform takes part: a DataLoader, the job's
+optimizer at the strategy's learning rate, `batch_size` examples per step. The number of workers, the gate and the rest of
+the strategy have no meaning here; `stop.steps` counts the steps of this one process.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import random
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from gradstream.errors import InvalidWorkload
+from gradstream.spec import JobSpec
+from gradstream.worker.data import to_device
+from gradstream.workload import Split, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    step: int
+    samples: int
+    total_samples: int
+    seconds: float
+    """Of training alone; evaluation is not counted."""
+    loss: float
+    """Mean over the steps since the last report."""
+    evaluation: dict[str, float]
+    finished: bool
+    target_reached: bool
+
+
+def train(spec: JobSpec, folder: Path) -> Iterator[Progress]:
+    """Train, reporting at every evaluation; the last report is `finished`.
+
+    Raises: InvalidWorkload, and whatever the user's code raises.
+    """
+    torch.set_num_threads(spec.roles.worker.threads)
+    device = _device(spec)
+    workload = _workload(spec, folder)
+    _seed(spec)
+    model = workload.model().to(device)
+    data, held_out = _dataset(workload, spec, "train"), _dataset(workload, spec, "eval")
+    optimizer = spec.optimizer.build(list(model.parameters()), lr=spec.strategy.lr)
+    steps = _steps(spec, len(data))
+    losses: list[float] = []
+    samples, seconds, evaluated = 0, 0.0, 0.0
+    for step, batch in zip(range(1, steps + 1), _batches(data, spec), strict=False):
+        began = time.perf_counter()
+        loss = workload.loss(model, to_device(batch, device))
+        losses.append(loss.item())
+        if math.isfinite(losses[-1]):
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+        elif spec.on_nan == "fail":
+            raise InvalidWorkload(f"the loss of mini-batch {step - 1} is {losses[-1]}; a smaller strategy.lr may help")
+        samples += _examples(batch)
+        seconds += time.perf_counter() - began
+        if seconds - evaluated >= spec.evaluate.every or step == steps:
+            evaluated = seconds
+            values = _evaluate(workload, model, held_out, spec, device)
+            reached = _reached(spec, values)
+            finished = reached or step == steps
+            mean = sum(losses) / len(losses)
+            yield Progress(step, samples, samples + (steps - step) * spec.batch_size, seconds, mean, values, finished, reached)
+            losses = []
+            if finished:
+                return
+
+
+def _workload(spec: JobSpec, folder: Path) -> Workload:
+    """Raises: InvalidWorkload: no such module or class, or it is no Workload."""
+    module, _, name = spec.workload.entrypoint.partition(":")
+    sys.path.insert(0, str(folder.resolve()))
+    try:
+        cls = getattr(importlib.import_module(module), name, None)
+    except ModuleNotFoundError as error:
+        if error.name != module.partition(".")[0]:
+            raise
+        raise InvalidWorkload(f"there is no module '{module}' in {folder}") from error
+    if not (isinstance(cls, type) and issubclass(cls, Workload)):
+        raise InvalidWorkload(f"'{name}' in {module} is {'missing' if cls is None else 'no subclass of gradstream.Workload'}")
+    return cls(**spec.workload.args)
+
+
+def _seed(spec: JobSpec) -> None:
+    """Before each call that makes something, as on the platform: splits that are drawn at random then belong together."""
+    random.seed(spec.seed)
+    numpy.random.seed(spec.seed)
+    torch.manual_seed(spec.seed)
+
+
+def _dataset(workload: Workload, spec: JobSpec, split: Split) -> Any:
+    _seed(spec)
+    data = workload.dataset(split)
+    if not len(data):  # type: ignore[arg-type]
+        raise InvalidWorkload(f"dataset('{split}') is empty")
+    return data
+
+
+def _device(spec: JobSpec) -> torch.device:
+    wanted = spec.roles.worker.device
+    if wanted == "cuda" and not torch.cuda.is_available():
+        raise InvalidWorkload("roles.worker.device is cuda, but torch finds no GPU here")
+    return torch.device("cpu" if wanted == "cpu" or not torch.cuda.is_available() else "cuda")
+
+
+def _steps(spec: JobSpec, examples: int) -> int:
+    by_epochs = math.inf if spec.stop.epochs is None else math.ceil(spec.stop.epochs * math.ceil(examples / spec.batch_size))
+    return int(min(by_epochs, math.inf if spec.stop.steps is None else spec.stop.steps))
+
+
+def _batches(data: Dataset[Any], spec: JobSpec) -> Iterator[Any]:
+    loader = DataLoader(data, spec.batch_size, shuffle=True, generator=torch.Generator().manual_seed(spec.seed))
+    while True:
+        yield from loader
+
+
+def _examples(batch: Any) -> int:
+    """The length of the first tensor in a batch, which is what a DataLoader stacks along, or of its first list of texts."""
+    while not isinstance(batch, torch.Tensor):
+        first = next(iter(batch.values() if isinstance(batch, dict) else batch))
+        if isinstance(first, str | bytes):
+            break
+        batch = first
+    return len(batch)
+
+
+def _evaluate(workload: Workload, model: torch.nn.Module, data: Any, spec: JobSpec, device: torch.device) -> dict[str, float]:
+    totals: dict[str, float] = {}
+    model.eval()
+    with torch.no_grad():
+        for batch in DataLoader(data, spec.evaluate.batch_size):
+            for name, value in workload.evaluate(model, to_device(batch, device)).items():
+                totals[name] = totals.get(name, 0.0) + value * _examples(batch)
+    model.train()
+    return {name: total / len(data) for name, total in totals.items()}
+
+
+def _reached(spec: JobSpec, values: dict[str, float]) -> bool:
+    target = spec.stop.target
+    name = target.metric.removeprefix("eval/") if target else ""
+    return target is not None and name in values and target.reached(values[name])

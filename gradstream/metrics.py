@@ -1,0 +1,61 @@
+"""The catalogue of metrics: every name that is emitted, stored, drawn or exported is defined here, once.
+
+Emitters, API, chart axes and the Parquet export read it. Users' own evaluation metrics are `eval/<key>`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+Better = Literal["lower", "higher", "neither"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    name: str
+    unit: str
+    meaning: str
+    better: Better = "neither"
+
+
+LOSS = Metric("train/loss", "loss", "Mini-batch loss before the step, by worker", "lower")
+STALENESS = Metric("train/staleness", "updates", "Changes of the center between a push's pull and its application", "lower")
+THROUGHPUT = Metric("train/samples_per_second", "samples/s", "Samples trained per second, by worker", "higher")
+COMPUTE = Metric("time/compute", "s", "Time per push spent on gradients and local steps, by worker", "lower")
+WAIT = Metric("time/wait", "s", "Time per push spent waiting for answers and at the gate, by worker", "lower")
+DATA = Metric("time/data", "s", "Time per push spent waiting for mini-batches, by worker", "lower")
+NORM = Metric("push/norm", "1", "L2 norm of the pushed direction, by worker")
+APPLY = Metric("server/apply", "s", "Time to decode and apply one entry of the log, by shard", "lower")
+QUEUE = Metric("server/queue", "entries", "Entries of the log not handled yet, by shard", "lower")
+TOTAL = Metric("train/total_samples", "samples", "Samples the job will train in all, if it is not stopped")
+PUSHED = Metric("ledger/pushed", "pushes", "Pushes posted so far, by worker")
+APPLIED = Metric("ledger/applied", "pushes", "Pushes applied so far, by worker")
+BUFFERED = Metric("ledger/buffered", "pushes", "Pushes kept for a later step of the server, by worker")
+DROPPED = Metric("ledger/dropped", "pushes", "Pushes dropped: too stale, beyond the quorum, not finite; by worker", "lower")
+PENDING = Metric("ledger/pending", "pushes", "Pushes waiting for their round to close, by worker")
+UNDONE = Metric("ledger/undone", "pushes", "Pushes undone by a return to an earlier cut, by worker", "lower")
+EVAL_LOSS = Metric("eval/loss", "loss", "Loss of the center on the evaluation split", "lower")
+EVAL_ACCURACY = Metric("eval/accuracy", "1", "Share of the evaluation split that the center classifies correctly", "higher")
+
+CATALOGUE: dict[str, Metric] = {
+    m.name: m
+    for m in (LOSS, STALENESS, THROUGHPUT, COMPUTE, WAIT, DATA, NORM, APPLY, QUEUE, TOTAL, PUSHED, APPLIED, BUFFERED,
+              DROPPED, PENDING, UNDONE, EVAL_LOSS, EVAL_ACCURACY)
+}  # fmt: skip
+
+
+class Point(NamedTuple):
+    """One measured value. `source` (who measured) stands once per batch, not here."""
+
+    name: str
+    rank: int
+    """The worker it is about; -1 where it is about none (evaluator, shard)."""
+    step: int
+    """Mini-batches of that worker (worker metrics), or pushes handled (server metrics)."""
+    samples: int
+    """Samples whose updates the center had seen."""
+    version: int
+    time: float
+    """Seconds since the epoch, clock of the emitter."""
+    value: float

@@ -1,0 +1,121 @@
+"""The first moments of a job process: from a bare fork (or a bare interpreter) to its role's `main`.
+
+The order of the steps matters: it must die with its parent before it can be orphaned, and have its log before it can fail.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib
+import os
+import random
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NoReturn
+
+from gradstream.process import exits
+from gradstream.process.exits import EXIT_CODES, Exit, ExitReason
+from gradstream.process.launch import die_with_parent
+from gradstream.process.order import ProcessOrder
+
+KEPT_ENV = ("PATH", "HOME", "LANG", "TMPDIR", "TERM", "TZ")
+_PR_SET_NAME = 15
+_KILL_ME_FIRST = "500"
+"""Of oom_score_adj: when memory runs out, a training process goes before the platform's own programs."""
+
+
+def kept_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """What a job process may see of its machine's environment. Nothing of the platform's settings is in it."""
+    return {name: value for name, value in environ.items() if name in KEPT_ENV or name.startswith("LC_")}
+
+
+def begin(order_json: str, folder: Path, entrypoint: str, parent: int) -> NoReturn:
+    """Become the process that the order describes, run it and end with its exit code."""
+    die_with_parent(parent, signal.SIGKILL)
+    os.setsid()
+    code = EXIT_CODES[ExitReason.INTERNAL]
+    try:
+        _redirect(folder)
+        order = ProcessOrder.model_validate_json(order_json)
+        _settle(order, folder)
+        code = _run(_resolve(entrypoint), order, folder)
+    except BaseException as error:  # nothing may unwind into the code that forked us
+        code = _explain(error, folder)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _redirect(folder: Path) -> None:
+    """Everything that this process prints, also from C and from its own subprocesses, goes to `<folder>/log`."""
+    os.chdir(folder)
+    log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for target, source in ((0, nothing), (1, log), (2, log)):
+        os.dup2(source, target)
+    sys.stdout = os.fdopen(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
+    sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
+
+
+def _settle(order: ProcessOrder, folder: Path) -> None:
+    runs_user_code = order.role != "server"
+    threads = order.spec.roles.worker.threads if order.role == "worker" else 1
+    environment = kept_environment(os.environ) | {"OMP_NUM_THREADS": str(threads)}
+    os.environ.clear()
+    os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # so that an index means the same here as in the agent's inventory
+    os.environ["CUDA_VISIBLE_DEVICES"] = "" if order.gpu is None else str(order.gpu)
+    os.environ.update(environment)
+    if runs_user_code:
+        os.environ.update(order.spec.env)
+        sys.path.insert(0, str(folder / "code"))
+    sys.argv = [order.label]
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_NAME, f"gs {order.label}".encode()[:15])
+        Path("/proc/self/oom_score_adj").write_text(_KILL_ME_FIRST)
+    _seed(order)
+    import torch
+
+    torch.set_num_threads(threads)
+
+
+def _seed(order: ProcessOrder) -> None:
+    """Each process draws its own numbers, and the same ones in every run of the same job."""
+    import numpy
+    import torch
+
+    digest = hashlib.sha256(f"{order.spec.seed}/{order.role}/{order.rank}".encode()).digest()
+    seed = int.from_bytes(digest[:4], "big")
+    random.seed(seed)
+    numpy.random.seed(seed)
+    torch.manual_seed(seed)
+
+
+def _resolve(entrypoint: str) -> Callable[[ProcessOrder, Path], int]:
+    module, _, name = entrypoint.partition(":")
+    main: Callable[[ProcessOrder, Path], int] = getattr(importlib.import_module(module), name)
+    return main
+
+
+def _run(main: Callable[[ProcessOrder, Path], int], order: ProcessOrder, folder: Path) -> int:
+    try:
+        return main(order, folder)
+    except SystemExit as asked:  # user code that calls sys.exit(); as the interpreter would understand it
+        return asked.code if isinstance(asked.code, int) else int(asked.code is not None)
+
+
+def _explain(error: BaseException, folder: Path) -> int:
+    traceback.print_exception(error)
+    exits.write(folder, Exit(reason=ExitReason.INTERNAL, message=f"{type(error).__name__}: {error}"))
+    return EXIT_CODES[ExitReason.INTERNAL]
+
+
+if __name__ == "__main__":  # where a fork is not safe: a fresh interpreter, told by the first line of its stdin
+    import json
+
+    _told = json.loads(sys.stdin.readline())
+    begin(_told["order"], Path(_told["folder"]), _told["entrypoint"], _told["parent"])

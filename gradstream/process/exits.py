@@ -1,0 +1,126 @@
+"""How a job process ends: an exit code, and beside it `exit.json` in its folder with one reason and one sentence.
+
+The reason decides what happens next: a mistake in user code fails the job, since the same mistake would happen again;
+a lost process or plane makes a new attempt.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import BaseModel, field_validator
+
+from gradstream.errors import GradstreamError, Unavailable
+
+
+class ExitReason(StrEnum):
+    DONE = "done"
+    STOPPED = "stopped"
+    USER_ERROR = "user_error"
+    """The workload raised."""
+    LOSS_NOT_FINITE = "loss_not_finite"
+    DATASET_TOO_SMALL = "dataset_too_small"
+    PLANE_LOST = "plane_lost"
+    """Redis came back without this attempt, or fenced this process off."""
+    INTERNAL = "internal_error"
+    """A bug of ours."""
+    KILLED = "killed"
+    """By a signal, out of memory included. Written by the agent, as the process could not."""
+    NODE_LOST = "node_lost"
+    """The node went silent. Written by the controller."""
+    CANNOT_START = "cannot_start"
+    """The agent could not start it: no bundle, no GPU. Written by the agent."""
+
+
+EXIT_CODES: dict[ExitReason, int] = {
+    ExitReason.DONE: 0, ExitReason.STOPPED: 0, ExitReason.USER_ERROR: 1, ExitReason.LOSS_NOT_FINITE: 2,
+    ExitReason.DATASET_TOO_SMALL: 3, ExitReason.PLANE_LOST: 75, ExitReason.INTERNAL: 70,
+}  # fmt: skip
+
+GOOD = frozenset({ExitReason.DONE, ExitReason.STOPPED})
+"""Nothing went wrong."""
+FAILS_THE_JOB = frozenset({ExitReason.USER_ERROR, ExitReason.LOSS_NOT_FINITE, ExitReason.DATASET_TOO_SMALL})
+"""A new attempt would end the same way."""
+UNCHARGED = frozenset({ExitReason.PLANE_LOST, ExitReason.NODE_LOST, ExitReason.STOPPED})
+"""The machine's fault: a new attempt is made without using up one of the job's `retries`."""
+
+LONGEST_MESSAGE = 2000
+
+
+class Exit(BaseModel, frozen=True):
+    reason: ExitReason
+    message: str = ""
+    """One sentence for the user."""
+    code: int = 0
+    """As waitpid gives it: negative for a signal."""
+
+    @field_validator("message")
+    @classmethod
+    def _storable(cls, message: str) -> str:
+        """User code raises with any text; what neither UTF-8 nor Postgres knows is replaced, and what is too long is cut."""
+        return message[:LONGEST_MESSAGE].replace("\x00", "\ufffd").encode("utf-8", "backslashreplace").decode()
+
+
+class UserError(Exception):
+    """The workload raised; the message says where ("model()", "loss()"), the cause is what it raised."""
+
+
+@dataclass
+class Ending:
+    """How the process is about to end; changed by whoever knows."""
+
+    reason: ExitReason = ExitReason.DONE
+    message: str = ""
+
+    def set(self, reason: ExitReason, message: str) -> None:
+        self.reason, self.message = reason, message
+
+    @property
+    def code(self) -> int:
+        return EXIT_CODES[self.reason]
+
+
+def write(folder: Path, exit: Exit) -> None:
+    """Leave `exit.json` in `folder`, whole or not at all."""
+    temporary = folder / "exit.json.tmp"
+    temporary.write_text(exit.model_dump_json())
+    os.replace(temporary, folder / "exit.json")
+
+
+def read(folder: Path, code: int) -> Exit:
+    """How the process with this exit code and folder ended, in the words of whoever knows best."""
+    try:
+        said = Exit.model_validate(json.loads((folder / "exit.json").read_text()))
+    except (OSError, ValueError):
+        said = None
+    if code < 0:
+        return Exit(reason=ExitReason.KILLED, message=f"killed by signal {-code}", code=code)
+    if said is None:
+        return Exit(reason=ExitReason.INTERNAL, message=f"ended with exit code {code} and left no reason", code=code)
+    return said.model_copy(update={"code": code})
+
+
+@contextmanager
+def explained(folder: Path) -> Iterator[Ending]:
+    """Turn what a process ends with into its exit code and `exit.json`. Exceptions end here, printed to the process's log."""
+    ending = Ending()
+    try:
+        yield ending
+    except Unavailable as error:  # PlaneLost among them: what this process needs is gone
+        ending.set(ExitReason.PLANE_LOST, str(error))
+    except UserError as error:
+        cause = error.__cause__
+        traceback.print_exception(cause or error)
+        what = str(cause) if isinstance(cause, GradstreamError) else f"{type(cause).__name__}: {cause}"
+        ending.set(ExitReason.USER_ERROR, f"{error}: {what}" if cause else str(error))
+    except Exception as error:
+        traceback.print_exc()
+        ending.set(ExitReason.INTERNAL, f"{type(error).__name__}: {error}")
+    write(folder, Exit(reason=ending.reason, message=ending.message, code=ending.code))

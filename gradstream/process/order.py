@@ -1,0 +1,86 @@
+"""What an agent is asked to start, and everything the started process is told. It travels in answers to the agent and
+through the zygote's pipe, never in an argument list or an environment, because it holds the process's own secrets."""
+
+from __future__ import annotations
+
+from typing import Literal
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from gradstream.spec import JobSpec
+
+Role = Literal["server", "worker", "evaluator"]
+
+ENTRYPOINTS: dict[Role, str] = {
+    "server": "ps_node.__main__:main",
+    "worker": "gradstream.worker.__main__:main",
+    "evaluator": "gradstream.worker.evaluator:main",
+}
+"""Where each role begins: `main(order, folder) -> exit code`. By name, since nobody may import another program."""
+
+
+def plane_id(job_id: UUID, attempt: int) -> str:
+    """J in `gradstream.wire.keys`: a job and its attempt."""
+    return f"{job_id.hex}.{attempt}"
+
+
+def label(role: str, rank: int) -> str:
+    """`worker-0`, `server-1`, `evaluator`: how people and metrics call a process."""
+    return role if role == "evaluator" else f"{role}-{rank}"
+
+
+class PlaneAccess(BaseModel, frozen=True):
+    """How to reach the gradient plane of one attempt, with the rights of that attempt only."""
+
+    url: str
+    """redis://host:port or unix:///path, without user and password."""
+    user: str | None = None
+    password: str | None = None
+
+
+class StoreAccess(BaseModel, frozen=True):
+    """Where a process puts its files and finds those of the cut that it resumes from."""
+
+    url: str
+    """`file:///folder` (one machine, no control plane) or the API's base URL."""
+    token: str | None = None
+    """The process's own token; good for its bundle, cuts and artifacts, nothing else."""
+
+
+class Resume(BaseModel, frozen=True):
+    attempt: int
+    cut: int
+
+
+class ProcessOrder(BaseModel, frozen=True):
+    id: UUID
+    job_id: UUID
+    attempt: int
+    """Attempts of a job count from 1; one is one life of the whole job."""
+    role: Role
+    rank: int
+    """Worker or shard number from 0; the evaluator's is -1."""
+    incarnation: int = 0
+    """Counts the respawns of this rank within the attempt."""
+    spec: JobSpec
+    bundle: str | None = None
+    """sha256 of the bundle of user code; None for servers, which run none."""
+    plane: PlaneAccess
+    store: StoreAccess
+    resume: Resume | None = None
+    gpu: int | None = None
+    """Index of the GPU that this process has for itself, on its node; None: the CPU."""
+
+    @property
+    def plane_id(self) -> str:
+        return plane_id(self.job_id, self.attempt)
+
+    @property
+    def label(self) -> str:
+        return label(self.role, self.rank)
+
+    @property
+    def life(self) -> str:
+        """`worker-0.1`: this incarnation of it."""
+        return f"{self.label}.{self.incarnation}"

@@ -1,0 +1,181 @@
+"""Where a job process keeps files: cuts, the model, results. On one machine without a control plane that is a folder; else
+the API, with the process's own token."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import threading
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import unquote, urlparse
+
+import httpx
+
+from gradstream.center.entries import FINAL_CUT
+from gradstream.errors import Unavailable
+from gradstream.process.order import ProcessOrder, StoreAccess
+
+log = logging.getLogger(__name__)
+
+Content = str | dict[str, Any]
+"""Text; or named tensors for a `.safetensors` file, a state (tensors and plain values) for any other."""
+
+
+class Store(Protocol):
+    def put(self, name: str, file: Path) -> None:
+        """Keep the content of `file` under `name` (`cuts/3/worker-0.pt`, `model.safetensors`), whole or not at all.
+
+        Raises: Unavailable, if that could not be done in time or the attempt is over."""
+
+    def resumed(self, name: str, into: Path) -> Path | None:
+        """A file of the cut that this attempt resumes from (`worker-0.pt`), copied into the folder `into`; None: it has none."""
+
+
+def open_store(access: StoreAccess, order: ProcessOrder) -> Store:
+    return FolderStore(access, order) if access.url.startswith("file:") else ApiStore(access, order)
+
+
+class FolderStore:
+    """`<folder>/<attempt>/<name>`."""
+
+    def __init__(self, access: StoreAccess, order: ProcessOrder) -> None:
+        self._root = Path(unquote(urlparse(access.url).path))
+        self._order = order
+
+    def put(self, name: str, file: Path) -> None:
+        target = self._root / str(self._order.attempt) / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.with_name(target.name + ".tmp")
+        with open(temporary, "wb") as out:
+            out.write(file.read_bytes())
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(temporary, target)
+
+    def resumed(self, name: str, into: Path) -> Path | None:
+        resume = self._order.resume
+        if resume is None:
+            return None
+        for cut in (resume.cut, FINAL_CUT):  # a rank that was done before the cut left its state with the last one
+            found = self._root / str(resume.attempt) / "cuts" / str(cut) / name
+            if found.exists():
+                return found
+        return None
+
+
+class ApiStore:
+    """`PUT {url}/api/v1/process/files/{name}`. Repeats while the API is away, up to `PATIENCE` seconds."""
+
+    PATIENCE = 120.0
+
+    def __init__(self, access: StoreAccess, order: ProcessOrder) -> None:
+        headers = {"Authorization": f"Bearer {access.token}"}
+        base = access.url.rstrip("/") + "/api/v1/process"
+        self._http = httpx.Client(base_url=base, headers=headers, timeout=30.0, trust_env=False)
+        self._resuming = order.resume is not None
+
+    def put(self, name: str, file: Path) -> None:
+        data = file.read_bytes()
+        digest = hashlib.sha256(data).hexdigest()
+        self._ask("PUT", f"/files/{name}", data, {"X-Sha256": digest, "Content-Type": "application/octet-stream"})
+
+    def resumed(self, name: str, into: Path) -> Path | None:
+        if not self._resuming:
+            return None
+        answer = self._ask("GET", f"/resume/{name}")
+        if answer.status_code == 404:
+            return None
+        into.mkdir(parents=True, exist_ok=True)
+        target = into / name
+        target.write_bytes(answer.content)
+        return target
+
+    def _ask(self, method: str, path: str, data: bytes | None = None, headers: dict[str, str] | None = None) -> httpx.Response:
+        deadline, pause = time.monotonic() + self.PATIENCE, 0.1
+        while True:
+            try:
+                answer = self._http.request(method, path, content=data, headers=headers)
+                if answer.status_code < 500 and answer.status_code != 429:
+                    break
+                problem = f"status {answer.status_code}"
+            except httpx.TransportError as error:
+                problem = str(error) or type(error).__name__
+            if time.monotonic() > deadline:
+                raise Unavailable(f"{method} {path}: the API was away for more than {self.PATIENCE:.0f} s ({problem})")
+            log.warning("%s %s: %s; trying again", method, path, problem)
+            time.sleep(pause)
+            pause = min(2 * pause, 2.0)
+        if answer.status_code >= 400 and not (method == "GET" and answer.status_code == 404):
+            raise Unavailable(f"{method} {path}: refused with {answer.status_code}: {answer.text[:300]}")
+        return answer
+
+
+class Uploads:
+    """Writes files and puts them into a store, in the order given, from a thread of its own: whoever makes a cut does not
+    wait for the disk."""
+
+    def __init__(self, store: Store, folder: Path) -> None:
+        """`folder` holds each file until it is stored."""
+        self._store, self._folder = store, folder
+        self._queue: deque[tuple[str, Content, bool]] = deque()
+        self._news = threading.Condition()
+        self._closing = False
+        self._failed: Unavailable | None = None
+        self._thread = threading.Thread(target=self._run, name="uploads", daemon=True)
+        self._thread.start()
+
+    def add(self, name: str, content: Content, *, needed: bool = True) -> None:
+        """The content must not change any more. What is not needed (a cut on the way) may fail to be stored: a warning."""
+        with self._news:
+            self._queue.append((name, content, needed))
+            self._news.notify()
+
+    def finish(self, within: float = 150.0) -> None:
+        """Wait until all is stored. Raises: Unavailable, if something that is needed could not be."""
+        with self._news:
+            self._closing = True
+            self._news.notify()
+        self._thread.join(within)
+        if self._thread.is_alive():
+            raise Unavailable(f"{len(self._queue) + 1} files could not be stored within {within:.0f} s")
+        if self._failed:
+            raise self._failed
+
+    def _run(self) -> None:
+        while True:
+            with self._news:
+                self._news.wait_for(lambda: self._queue or self._closing)
+                if not self._queue:
+                    return
+                name, content, needed = self._queue.popleft()
+            try:
+                self._keep(name, content)
+            except Exception as error:  # of this thread nobody else would hear
+                log.error("%s is not stored: %s", name, error)
+                if needed:
+                    self._failed = Unavailable(f"{name} could not be stored: {error}")
+
+    def _keep(self, name: str, content: Content) -> None:
+        file = self._folder / name.replace("/", "-")
+        try:
+            _write(content, file)
+            self._store.put(name, file)
+        finally:
+            file.unlink(missing_ok=True)
+
+
+def _write(content: Content, file: Path) -> None:
+    if isinstance(content, str):
+        file.write_text(content)
+    elif file.suffix == ".safetensors":
+        from safetensors.torch import save_file
+
+        save_file(content, file)
+    else:
+        import torch
+
+        torch.save(content, file)

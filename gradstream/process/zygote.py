@@ -1,0 +1,174 @@
+"""The near end of the zygote (see `forkserver`): start job processes and hear how they end. Used by the node agent and by
+`gradstream train`."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+from uuid import UUID
+
+from gradstream.errors import Unavailable
+from gradstream.process.begin import kept_environment
+from gradstream.process.order import ENTRYPOINTS, ProcessOrder
+
+PRELOAD = (
+    "torch", "torch._dynamo", "numpy", "safetensors.torch", "redis", "httpx",
+    *(entrypoint.partition(":")[0] for entrypoint in ENTRYPOINTS.values()), "?sklearn.datasets",
+)  # fmt: skip
+"""The first optimiser that a process makes would else import torch._dynamo (1 s). `?`: only if it is installed."""
+_STEADY = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+"""One thread before the fork; and sets of text in the same order in every run."""
+
+
+@dataclass(frozen=True)
+class Started:
+    id: UUID
+    pid: int
+
+
+@dataclass(frozen=True)
+class Refused:
+    """It could not be started: too little memory, too many processes, or no torch to warm up with."""
+
+    id: UUID
+    message: str
+
+
+@dataclass(frozen=True)
+class Exited:
+    id: UUID
+    code: int
+    """Negative for a signal."""
+
+
+Event = Started | Refused | Exited
+
+
+class Zygote:
+    """Start it from a thread that lives as long as its processes should: they die with that thread.
+
+    Not thread-safe: one thread calls everything here.
+    """
+
+    def __init__(
+        self, *, preload: Sequence[str] = PRELOAD, fork: bool = sys.platform == "linux", log: IO[bytes] | None = None
+    ) -> None:
+        self._preload, self._how, self._log = preload, "fork" if fork else "spawn", log
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connection: socket.socket | None = None
+        self._rest = b""
+        self._running: set[UUID] = set()
+        self.ready = False
+        """False while it warms up (3 s). Requests made meanwhile are kept and served then."""
+
+    @property
+    def alive(self) -> bool:
+        return self._connection is not None
+
+    @property
+    def running(self) -> frozenset[UUID]:
+        """Processes that were asked for and whose end has not been reported."""
+        return frozenset(self._running)
+
+    def start(self) -> None:
+        """Returns at once; warming up goes on beside. May be called again after it died."""
+        near, far = socket.socketpair()
+        with far:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable, "-m", "gradstream.process.forkserver",
+                    str(far.fileno()), str(os.getpid()), self._how, *self._preload,
+                ],
+                pass_fds=[far.fileno()], env=kept_environment(os.environ) | _STEADY, start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
+            )  # fmt: skip
+        self._connection, self._rest, self.ready = near, b"", False
+
+    def fork(self, order: ProcessOrder, folder: Path, *, entrypoint: str | None = None) -> None:
+        """Start the order's process in `folder`, which exists, with user code in `folder/code`. The answer is an event.
+
+        Raises: Unavailable: `start` was not called, or not again after its death."""
+        if self._connection is None:
+            raise Unavailable("there is no zygote to start a process from")
+        self._running.add(order.id)
+        self._send(
+            fork=str(order.id), order=order.model_dump_json(), folder=str(folder), entrypoint=entrypoint or ENTRYPOINTS[order.role]
+        )
+
+    def signal(self, id: UUID, number: signal.Signals) -> None:
+        """To the process and all that it started. Harmless when it has ended."""
+        self._send(signal=str(id), number=int(number))
+
+    def events(self, timeout: float) -> list[Event]:
+        """What happened; waits up to `timeout` seconds for the first. When the zygote died, all its processes did:
+        each is reported as killed, or as refused if it had never started, and `alive` is False."""
+        if self._connection is None:
+            return []
+        readable, _, _ = select.select([self._connection], [], [], timeout)
+        if not readable:
+            return []
+        try:
+            received = self._connection.recv(65536)
+        except ConnectionError:
+            received = b""
+        if not received:
+            return self._died()
+        *lines, self._rest = (self._rest + received).split(b"\n")
+        return [event for line in lines if (event := self._parse(json.loads(line)))]
+
+    def fileno(self) -> int:
+        """To wait for its events together with others'; -1 when it is not alive."""
+        return self._connection.fileno() if self._connection else -1
+
+    def close(self, timeout: float = 5.0) -> None:
+        """Kill what still runs, and end."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self._running.clear()
+        if self._process is not None:
+            if not self.ready:
+                self._process.kill()  # it is importing, has no children yet, and looks at its socket only afterwards
+            try:
+                self._process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+
+    def _send(self, **request: object) -> None:
+        if self._connection is None:
+            return
+        try:
+            self._connection.sendall(json.dumps(request).encode() + b"\n")
+        except ConnectionError:
+            pass  # it died; `events` will find the end of the stream and report its processes
+
+    def _parse(self, message: dict[str, Any]) -> Event | None:
+        if "ready" in message:
+            self.ready = True
+            return None
+        if "started" in message:
+            return Started(UUID(message["started"]), message["pid"])
+        if "refused" in message:
+            self._running.discard(id := UUID(message["refused"]))
+            return Refused(id, message["message"])
+        self._running.discard(id := UUID(message["exited"]))
+        return Exited(id, message["code"])
+
+    def _died(self) -> list[Event]:
+        lost = sorted(self._running)
+        was_ready = self.ready
+        self.close()
+        if was_ready:
+            return [Exited(id, -signal.SIGKILL) for id in lost]
+        return [Refused(id, "the program that starts job processes ended while it warmed up; its log says why") for id in lost]

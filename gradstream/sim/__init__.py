@@ -1,0 +1,15 @@
+"""A deterministic cluster in virtual time: the shard machine, replica, link and loop of the platform, without processes,
+sockets or clocks. The same job, problem and seed give the same bits.
+
+    from gradstream import sim
+    from gradstream.sim.toys import Toy, job
+
+    run = sim.run(job({"name": "adag", "window": 5, "lr": 0.01}, workers=4), Toy, events=40)
+    run.center, run.version, run.staleness
+"""
+
+from gradstream.sim.cluster import Death, Stuck, run
+from gradstream.sim.result import Cut, Result
+from gradstream.sim.service import Schedule
+
+__all__ = ["Cut", "Death", "Result", "Schedule", "Stuck", "run"]

@@ -1,0 +1,76 @@
+"""All shards of the simulated center, fed in step, as one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradstream.center.entries import Answer, Entry, Payload
+from gradstream.center.ledger import Decision
+from gradstream.center.shard import Shard
+from gradstream.center.slices import slices
+from gradstream.spec import JobSpec
+
+
+class ShardsDisagree(Exception):
+    """Shards that were fed the same entries answered differently: a bug in the machine or a strategy that is no formula."""
+
+
+@dataclass
+class Settled:
+    """What one entry led to, on all shards."""
+
+    answers: list[Answer]
+    decisions: list[Decision]
+    cut: tuple[int, list[int], list[dict[str, Any]]] | None
+    """Number, ranks, and the state of each shard."""
+
+
+class ShardedCenter:
+    def __init__(self, spec: JobSpec, size: int, align: int) -> None:
+        """`align`: where slices may begin; 1 cuts even the tiny vectors of the toys."""
+        self.shards = [Shard(spec) for _ in range(spec.roles.server.count)]
+        self._slices = slices(size, len(self.shards), align)
+
+    def handle(self, entry: Entry, payload: Payload | None) -> Settled:
+        """Raises: ShardsDisagree."""
+        first, *others = (shard.handle(entry, self._part(k, payload)) for k, shard in enumerate(self.shards))
+        for outcome in others:
+            same_answers = list(map(_without_payload, outcome.answers)) == list(map(_without_payload, first.answers))
+            if not same_answers or outcome.decisions != first.decisions or _cut(outcome.cut) != _cut(first.cut):
+                raise ShardsDisagree(f"after {entry}: {first} and {outcome}")
+        outcomes = [first, *others]
+        answers = [_joined(parts) for parts in zip(*(outcome.answers for outcome in outcomes), strict=True)]
+        states = [outcome.cut[2] for outcome in outcomes if outcome.cut]
+        return Settled(answers, first.decisions, (*first.cut[:2], states) if first.cut else None)
+
+    def theta(self) -> Tensor:
+        return torch.cat([shard.center.theta for shard in self.shards if shard.center])
+
+    def load(self, states: list[dict[str, Any]]) -> None:
+        for shard, state in zip(self.shards, states, strict=True):
+            shard.load(state)
+
+    def state(self) -> list[dict[str, Any]]:
+        return [shard.state() for shard in self.shards]
+
+    def _part(self, k: int, payload: Payload | None) -> Payload | None:
+        return payload and Payload(payload.x[self._slices[k]], payload.buffers if k == 0 else None)
+
+
+def _without_payload(answer: Answer) -> Answer:
+    return replace(answer, payload=None)
+
+
+def _cut(cut: tuple[int, list[int], Any] | None) -> tuple[int, list[int]] | None:
+    return cut and cut[:2]
+
+
+def _joined(parts: tuple[Answer, ...]) -> Answer:
+    payloads = [part.payload for part in parts if part.payload]
+    if not payloads:
+        return parts[0]
+    return replace(parts[0], payload=Payload(torch.cat([payload.x for payload in payloads]), payloads[0].buffers))

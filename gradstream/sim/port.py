@@ -1,0 +1,45 @@
+"""One worker's end of the simulated plane."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import greenlet
+
+from gradstream.center.entries import Answer, Buffers, Entry, Payload
+
+Post = Callable[[Entry, Payload | None], None]
+
+
+class SimPort:
+    """A `gradstream.worker.link.Port`: send and receive give the processor back to the cluster until it is their turn."""
+
+    def __init__(self, post: Post) -> None:
+        """`post` queues an entry for the log."""
+        self._post = post
+        self._cluster = greenlet.getcurrent()
+        self._inbox: deque[Answer] = deque()
+        self._waits = False
+
+    def send(self, entry: Entry, payload: Payload | None = None) -> None:
+        self._post(entry, payload and _copy(payload))
+        self._cluster.switch()
+
+    def receive(self) -> Answer:
+        if not self._inbox:
+            self._waits = True
+            self._cluster.switch()
+        return self._inbox.popleft()
+
+    def deliver(self, answer: Answer) -> bool:
+        """True: the worker was waiting for this one, so it can run."""
+        self._inbox.append(answer)
+        waited, self._waits = self._waits, False
+        return waited
+
+
+def _copy(payload: Payload) -> Payload:
+    """What a transport does: the worker may overwrite its vector when it has its answer, shards may still hold theirs."""
+    x, buffers = payload
+    return Payload(x.clone(), buffers and Buffers(*(t.clone() for t in buffers)))

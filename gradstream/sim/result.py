@@ -1,0 +1,51 @@
+"""What a simulation leaves behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from gradstream.center.ledger import Account, Decision
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A checkpoint of the whole cluster. A new simulation that begins from it takes the path of the one that went on."""
+
+    number: int
+    """0: the final one, when all workers have left."""
+    ranks: list[int]
+    """The workers that took part."""
+    shards: list[dict[str, Any]]
+    workers: dict[int, dict[str, Any]]
+    events: int
+    """Pushes before it."""
+    time: float
+    service: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Result:
+    center: Tensor
+    """All slices, joined."""
+    version: int
+    samples: int
+    events: int
+    """Pushes that have reached the shards, since the beginning or the cut that this run came from."""
+    time: float
+    """Virtual."""
+    decisions: list[Decision]
+    """What became of each push, in the order of the decisions."""
+    ledger: dict[int, Account]
+    losses: dict[int, list[float]]
+    """Of each mini-batch, by rank."""
+    cuts: dict[int, Cut]
+    shards: list[dict[str, Any]]
+    """The state of each at the end."""
+
+    @property
+    def staleness(self) -> list[int]:
+        """Of the pushes that counted."""
+        return [decision.staleness for decision in self.decisions if decision.fate != "dropped"]

@@ -1,0 +1,186 @@
+"""The job file. One model: the YAML file, the REST body, the JSON Schema, the web form and the docs all come from it.
+
+`gradstream.jobfile` reads one and explains mistakes; unknown keys are mistakes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, WithJsonSchema, model_validator
+
+from gradstream.codecs import AnyCodec
+from gradstream.codecs.raw import Raw
+from gradstream.gate import Gate
+from gradstream.optim.spec import AnyOptimizer, Sgd
+from gradstream.strategies import AnyStrategy
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def _seconds(given: Any) -> Any:
+    if isinstance(given, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", given)
+        if not found:
+            raise ValueError("write a duration as a number of seconds or like '30s', '5m', '2h'")
+        return float(found[1]) * _UNITS[found[2]]
+    return given
+
+
+Seconds = Annotated[
+    float,
+    BeforeValidator(_seconds),
+    WithJsonSchema(
+        {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^\d+(\.\d+)?(ms|s|m|h|d)$"}]}
+    ),
+]
+"""A duration: seconds, or text such as `30s`, `5m`, `2h`."""
+
+
+def _storable(given: Any) -> Any:
+    """The user's own values, unless JSON or Postgres could not hold them: then a worker would get others than were written."""
+    match given:
+        case float() if not math.isfinite(given):
+            raise ValueError(f"{given} is no finite number; write it as text, or leave it out")
+        case str() if "\x00" in given or any("\ud800" <= character <= "\udfff" for character in given):
+            raise ValueError("a text holds a NUL or half a character; remove it")
+        case dict():
+            for key, value in given.items():
+                _storable(key)
+                _storable(value)
+        case list():
+            for value in given:
+                _storable(value)
+    return given
+
+
+class _Part(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+    """Every part of a job file: immutable, and strict about its keys."""
+
+
+class WorkloadRef(_Part, frozen=True):
+    entrypoint: str = Field(
+        pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$",
+        description="Where the Workload class is, as module:Class, from the root of the bundle",
+        examples=["digits:Digits"],
+    )
+    args: Annotated[dict[str, Any], AfterValidator(_storable)] = Field(
+        default_factory=dict, description="Fields of the Workload class to set"
+    )
+
+
+class ServerRole(_Part, frozen=True):
+    count: int = Field(1, ge=1, le=256, description="Shards of the center: one parameter-server process each")
+    optimizer: AnyOptimizer | None = Field(
+        None, description="How the server descends along pushed directions; default: theta - x"
+    )
+
+
+class WorkerRole(_Part, frozen=True):
+    count: int = Field(1, ge=1, le=1000, description="Worker processes")
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto: a GPU if the node has a free one")
+    threads: int = Field(1, ge=1, le=256, description="CPU threads of each worker")
+
+
+class Roles(_Part, frozen=True):
+    server: ServerRole = ServerRole()
+    worker: WorkerRole = WorkerRole()
+
+
+class Target(_Part, frozen=True):
+    metric: str = Field("eval/accuracy", pattern=r"^eval/\w+$", description="An evaluation metric")
+    at_least: float | None = None
+    at_most: float | None = None
+
+    @model_validator(mode="after")
+    def _one_side(self) -> Self:
+        if (self.at_least is None) == (self.at_most is None):
+            raise ValueError("give exactly one of 'at_least' and 'at_most'")
+        return self
+
+    def reached(self, value: float) -> bool:
+        return value >= self.at_least if self.at_least is not None else value <= (self.at_most or 0.0)
+
+
+class Stop(_Part, frozen=True):
+    """When training ends: at the first of these that is reached."""
+
+    epochs: float | None = Field(None, gt=0, description="Passes over the training split, all workers together")
+    steps: int | None = Field(None, ge=1, description="Mini-batches per worker")
+    target: Target | None = Field(None, description="End when the center reaches this on the evaluation split")
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Self:
+        if self.epochs is None and self.steps is None:
+            raise ValueError("give 'epochs' or 'steps', so that the job ends even if a target is never reached")
+        return self
+
+
+class Snapshot(_Part, frozen=True):
+    every: Seconds = Field(30.0, ge=0.5, description="Time between cuts, from which a lost job resumes")
+
+
+class Evaluate(_Part, frozen=True):
+    every: Seconds = Field(2.0, ge=0.05, description="Time between evaluations of the center; training does not wait")
+    batch_size: int = Field(1024, ge=1, description="Examples per evaluation batch")
+
+
+_RESERVED_ENV = re.compile(r"^(GRADSTREAM_|LD_|DYLD_|PYTHON)|^(PATH|HOME|USER|SHELL|CUDA_VISIBLE_DEVICES)$")
+
+
+class JobSpec(_Part, frozen=True):
+    """A training job."""
+
+    version: Literal[1] = Field(1, description="Version of this format")
+    name: str = Field(
+        min_length=1, max_length=63, pattern=r"^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$",
+        description="Short name: lower-case letters, digits, '.', '_' and '-'",
+    )  # fmt: skip
+    workload: WorkloadRef
+    strategy: AnyStrategy
+    gate: Gate | None = Field(None, description="bsp, asp, {ssp: 3}, ...; default: the strategy's own")
+    roles: Roles = Roles()
+    batch_size: int = Field(32, ge=1, description="Examples per mini-batch of each worker")
+    stop: Stop
+    seed: int = Field(1, ge=0, lt=2**31, description="Model, order of the data and everything else that is drawn")
+    optimizer: AnyOptimizer = Field(Sgd(), description="The optimizer of the side that descends (see the strategy)")
+    codec: AnyCodec = Field(Raw(), description="How vectors travel")
+    evaluate: Evaluate = Evaluate()
+    snapshot: Snapshot = Snapshot()
+    timeout: Seconds | None = Field(None, gt=0, description="The job is ended as timed_out after this long running")
+    retries: int = Field(3, ge=0, le=100, description="New attempts after a lost process; lost machines are not counted")
+    on_worker_loss: Literal["restart", "continue"] | None = Field(
+        None, description="restart: new attempt from the last cut (default under bsp); continue: respawn it (default else)"
+    )
+    on_nan: Literal["fail", "drop"] = Field("fail", description="A loss that is not finite ends the job, or its push is dropped")
+    env: Annotated[dict[str, str], AfterValidator(_storable)] = Field(
+        default_factory=dict, description="Environment of the workers and the evaluator"
+    )
+    priority: int = Field(50, ge=0, le=100, description="Higher starts first")
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        """Combinations that cannot work, or that would silently ignore an option."""
+        name, gate, workers = self.strategy.name, self.effective_gate, self.roles.worker.count
+        if gate.mode not in self.strategy.gates:
+            raise ValueError(f"gate: the strategy '{name}' works under {', '.join(sorted(self.strategy.gates))}, not '{gate.mode}'")
+        if gate.quorum is not None and gate.quorum > workers:
+            raise ValueError(f"gate.quorum: {gate.quorum} of {workers} workers cannot be had; lower it or raise roles.worker.count")
+        if self.strategy.descends == "server" and self.roles.server.optimizer is not None:
+            raise ValueError(f"roles.server.optimizer: '{name}' pushes gradients, so 'optimizer' is the server's; remove one")
+        if isinstance(self.optimizer, Sgd) and self.optimizer.nesterov and not self.optimizer.momentum:
+            raise ValueError("optimizer.nesterov: needs a momentum above 0")
+        for key in self.env:
+            if _RESERVED_ENV.search(key) or not re.fullmatch(r"[A-Za-z_]\w*", key):
+                raise ValueError(f"env.{key}: this name is reserved or not a variable's name")
+        return self
+
+    @property
+    def effective_gate(self) -> Gate:
+        return self.gate or self.strategy.gate
+
+    @property
+    def effective_on_worker_loss(self) -> Literal["restart", "continue"]:
+        return self.on_worker_loss or ("restart" if self.effective_gate.mode == "bsp" else "continue")

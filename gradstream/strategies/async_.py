@@ -1,0 +1,27 @@
+"""Asynchronous SGD: every gradient is applied when it arrives.
+
+    worker i:  pull theta; g = grad f(theta); push g
+    server:    theta <- opt(theta, g)
+
+With `gate: {ssp: s}` nobody runs more than s rounds ahead (stale synchronous parallel); with `max_staleness: R` older
+gradients are dropped (Ringmaster ASGD).
+
+Source: Dean et al. 2012, "Large Scale Distributed Deep Networks", with n_push = n_fetch = 1.
+"""
+
+from typing import ClassVar, Literal
+
+from gradstream.gate import Mode
+from gradstream.strategies.base import ServerSide, Strategy, WorkerSide
+
+
+class Async(Strategy, frozen=True):
+    """Asynchronous SGD: each gradient applied on arrival, nobody waits."""
+
+    name: Literal["async"] = "async"
+    gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
+    descends: ClassVar[Literal["worker", "server"]] = "server"
+
+    def round(self, w: WorkerSide, ps: ServerSide) -> None:
+        ps.pull(w.theta)
+        ps.push(w.grad())

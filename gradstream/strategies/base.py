@@ -1,0 +1,159 @@
+"""What a strategy is, and the two parties that it talks to.
+
+A strategy has two halves: `round`, which every worker runs, and `apply`, which every shard runs. Everything pushed is a
+*direction to descend* (a gradient, or base - theta), so most strategies share the default server half; server optimizer,
+local optimizer, gate and codec are chosen in the job file and appear in no strategy.
+
+The classes named `...Side` are protocols: the simulator and the platform both provide them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+
+from pydantic import BaseModel, Field
+
+from gradstream.gate import Gate, Mode
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class WorkerSide(Protocol):
+    """`w`: the model of one worker as one flat vector, its data and its local optimizer."""
+
+    theta: Tensor
+    """The parameters, shape (size,). Change it in place only."""
+    t: int
+    """Mini-batches taken so far, over all lives of this rank."""
+
+    @property
+    def n(self) -> int: ...  # live workers, as of the last answer
+    @property
+    def done(self) -> bool: ...  # the mini-batch taken last was the last one
+
+    def grad(self, at: Tensor | None = None) -> Tensor:
+        """Gradient of the mean loss over the next mini-batch, at `at` (default: theta). Valid until the next call."""
+
+    def descend(self, g: Tensor) -> None:
+        """One step of the local optimizer along `g`."""
+
+    def step(self) -> None:
+        """`descend(grad())`."""
+
+    def local(self, k: int | None) -> int:
+        """Up to `k` steps (None: to the end); returns how many were left to make, at least 1."""
+
+    def window(self, k: int | None) -> Iterator[int]:
+        """1, 2, ... k, ending early with the data; the body takes one mini-batch each time."""
+
+    def every(self, k: int) -> bool:
+        """True at each k-th mini-batch, and at the last: so a partial window is never lost."""
+
+    def slot(self, name: str) -> Tensor:
+        """A vector like theta that is saved with the worker's state; zero at first."""
+
+
+class ServerSide(Protocol):
+    """`ps`: all shards of the center, seen by a worker."""
+
+    def pull(self, out: Tensor) -> None:
+        """Copy the center into `out`. What is pushed next counts its staleness from here."""
+
+    def push(self, x: Tensor) -> None:
+        """Send a direction to descend. Returns when `x` may be changed again."""
+
+    def exchange(self, x: Tensor, out: Tensor) -> Tensor:
+        """Send `x`, wait for what `apply` answers, and return it (in `out`): one atomic operation on the center."""
+
+    def post(self, x: Tensor | None, out: Tensor | None) -> Any:
+        """Start an exchange (or, with x=None, a pull) and return a ticket for `wait`."""
+
+    def wait(self, ticket: Any) -> Tensor: ...
+
+
+class Update(Protocol):
+    """`u`: one push, as the shard sees it. All vectors are this shard's slices."""
+
+    x: Tensor
+    staleness: int
+    """Changes of the center between the worker's pull and now; exactly 0 under bsp."""
+    base: Tensor | None
+    """The center that the worker had pulled; None unless the strategy `keeps_base`."""
+    answer: Tensor | None
+    """What an exchange is answered; set it in `apply`."""
+
+    @property
+    def rank(self) -> int: ...
+    @property
+    def examples(self) -> int: ...
+    @property
+    def steps(self) -> int: ...
+
+
+class Updates(Protocol):
+    """`us`: the updates that count together, in rank order: one under asp and ssp, the round's under bsp."""
+
+    def __iter__(self) -> Iterator[Any]: ...  # of Update
+    def mean(self) -> Tensor: ...  # weighted by examples
+    def sum(self) -> Tensor: ...
+
+
+class ShardSide(Protocol):
+    """`s`: one slice of the center."""
+
+    theta: Tensor
+
+    def slot(self, name: str) -> Tensor:
+        """A vector like theta that is part of every cut; zero at first."""
+
+    def descend(self, g: Tensor) -> None:
+        """One step of the server optimizer along `g`."""
+
+    def add(self, d: Tensor) -> None:
+        """theta += d."""
+
+    def send(self, x: Tensor) -> Tensor:
+        """The value that the worker will hold after decoding `x`: use it on the center too, and nothing leaks."""
+
+
+class Strategy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+    """Base of all strategies. Fields are the paper's hyper-parameters; from them come the job file, the REST schema,
+    the web form, the CLI help and the table in the docs."""
+
+    gates: ClassVar[frozenset[Mode]] = frozenset({"bsp", "ssp", "asp"})
+    """The gates it is meant for; others are refused at submit."""
+    gate: ClassVar[Gate] = Gate(mode="asp")
+    """The gate of a job that names none."""
+    descends: ClassVar[Literal["worker", "server"]] = "worker"
+    """The side that uses lr and the job's `optimizer`: the server when raw gradients are pushed."""
+    keeps_base: ClassVar[bool] = False
+    """The server keeps the center that each worker holds: one more copy of the model per worker."""
+    pulls_every_round: ClassVar[bool] = True
+    """Each round starts with `ps.pull`, so the answer to a push brings the center. False: the round pulls when it wants."""
+    answers: ClassVar[bool] = False
+    """`apply` answers each push itself (`u.answer`)."""
+
+    @classmethod
+    def about(cls) -> dict[str, Any]:
+        """What it is chosen by, as the API and `gradstream strategies --json` tell it."""
+        return {
+            "name": cls.model_fields["name"].default, "summary": cls.summary(), "gates": sorted(cls.gates),
+            "default_gate": str(cls.gate), "descends": cls.descends, "schema": cls.model_json_schema(),
+        }  # fmt: skip
+
+    @classmethod
+    def summary(cls) -> str:
+        """The first line of its docstring."""
+        return (cls.__doc__ or "").strip().partition("\n")[0]
+
+    lr: float = Field(0.05, gt=0, description="Learning rate")
+
+    def round(self, w: WorkerSide, ps: ServerSide) -> None:
+        """One communication round of a worker. Short; may block in `ps`; keeps state between rounds in `w` only."""
+        raise NotImplementedError
+
+    def apply(self, s: ShardSide, us: Updates) -> None:
+        """What a shard does with the updates that count together. Leaving theta unchanged means: buffered."""
+        s.descend(us.mean())

@@ -1,0 +1,41 @@
+"""DOWNPOUR SGD: local steps, with separate windows for pushing and for fetching.
+
+    worker i, mini-batch t:   if t mod n_fetch = 0: fetch theta
+                              g = grad f(theta_i); accrued += g; theta_i <- theta_i - lr g
+                              if t mod n_push = 0: push accrued; accrued = 0
+    server:                   theta <- opt(theta, accrued)              plain SGD, or Adagrad as in the paper
+
+Choose the server with `optimizer: {name: adagrad, lr: ...}`; the paper advises about 10 times the best fixed rate.
+
+Source: Dean et al. 2012, "Large Scale Distributed Deep Networks", algorithm 7.1.
+"""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from gradstream.gate import Mode
+from gradstream.strategies.base import ServerSide, Strategy, WorkerSide
+
+
+class Downpour(Strategy, frozen=True):
+    """DOWNPOUR: accrued gradients, pushed and fetched at separate intervals."""
+
+    name: Literal["downpour"] = "downpour"
+    gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
+    descends: ClassVar[Literal["worker", "server"]] = "server"
+    pulls_every_round: ClassVar[bool] = False
+
+    n_push: int = Field(1, ge=1, description="Mini-batches between pushes")
+    n_fetch: int = Field(1, ge=1, description="Mini-batches between fetches of the center")
+
+    def round(self, w: WorkerSide, ps: ServerSide) -> None:
+        if w.t % self.n_fetch == 0:
+            ps.pull(w.theta)
+        g = w.grad()
+        accrued = w.slot("accrued")
+        accrued += g
+        w.theta.sub_(g, alpha=self.lr)
+        if w.every(self.n_push):
+            ps.push(accrued)
+            accrued.zero_()

@@ -1,0 +1,67 @@
+"""The one place where Redis clients are made, and the one way to wait for a Redis that is away.
+
+redis-py repeats writes by itself by default, so that one `xadd` can store two entries, and cuts a long block short. Here it
+never repeats: we do, where a repeat is harmless, and say so.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    AuthenticationError,
+    BusyLoadingError,
+    ConnectionError,
+    NoPermissionError,
+    OutOfMemoryError,
+    TimeoutError,
+)
+from redis.retry import Retry
+
+from gradstream.errors import PlaneLost
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+BLOCK = 1.0
+"""Seconds that a read waits for news before its caller looks around."""
+AWAY = (ConnectionError, TimeoutError, BusyLoadingError, OutOfMemoryError)
+"""It may come back (or be emptied): worth waiting for. AuthenticationError is a ConnectionError, but is no such case."""
+
+
+def connect(url: str, *, user: str | None = None, password: str | None = None, block: float = BLOCK) -> Redis:
+    """A client for `redis://host:port` or `unix:///path`; no connection is made yet. `block`: longest blocking read, seconds."""
+    return Redis.from_url(
+        url, username=user, password=password, socket_connect_timeout=2, socket_timeout=block + 5,
+        retry=Retry(NoBackoff(), 0), health_check_interval=10,
+    )  # fmt: skip
+
+
+def patiently(operation: Callable[[], T], *, what: str, bound: float = 120.0) -> T:
+    """The result of `operation`, which is repeated as long as Redis is away or full: it must be harmless to repeat.
+
+    Raises: PlaneLost, when Redis refuses this attempt's account (it was closed, or Redis lost it), or after `bound` seconds."""
+    pause, since = 0.05, 0.0
+    while True:
+        try:
+            result = operation()
+        except (AuthenticationError, NoPermissionError) as error:
+            raise PlaneLost(f"{what}: Redis does not know this attempt any more ({error})") from error
+        except AWAY as error:
+            now = time.monotonic()
+            if not since:
+                since = now
+                log.warning("%s: Redis is away (%s); waiting up to %.0f s", what, error, bound)
+            if now - since > bound:
+                raise PlaneLost(f"{what}: Redis was away for more than {bound:.0f} s ({error})") from error
+            time.sleep(pause)
+            pause = min(pause * 2, 1.0)
+            continue
+        if since:
+            log.warning("%s: Redis is back after %.1f s", what, time.monotonic() - since)
+        return result

@@ -1,0 +1,77 @@
+"""How a model's vector lies in bytes: which slice goes to which shard, and where the buffers ride along (with shard 0's)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradstream.center.entries import Buffers, Payload
+from gradstream.center.slices import slices
+from gradstream.codecs.base import Codec
+
+DTYPES = {"float32": torch.float32, "float64": torch.float64, "float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+@dataclass(frozen=True)
+class Layout:
+    size: int
+    """Trainable parameters."""
+    dtype: str
+    floats: int
+    ints: int
+    """Values in float and in integer buffers; both 0 without buffers."""
+    servers: int
+
+    @classmethod
+    def of(cls, theta: Tensor, buffers: Buffers | None, servers: int) -> Layout:
+        """Of a model with this vector and these buffers."""
+        floats, ints = (buffers.floats.numel(), buffers.ints.numel()) if buffers else (0, 0)
+        return cls(theta.numel(), str(theta.dtype).removeprefix("torch."), floats, ints, servers)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @cached_property
+    def slices(self) -> list[slice]:
+        return slices(self.size, self.servers)
+
+    @property
+    def torch_dtype(self) -> torch.dtype:
+        return DTYPES[self.dtype]
+
+    def vector(self) -> Tensor:
+        """A new vector for the whole model, shape (size,)."""
+        return torch.empty(self.size, dtype=self.torch_dtype)
+
+    def encode(self, codec: Codec, part: Payload) -> memoryview:
+        """The bytes of one shard's part. May be a view of the part."""
+        data = codec.encode(part.x)
+        if part.buffers is None:
+            return data
+        whole = bytearray(data)
+        for values in part.buffers:
+            whole += values.view(torch.uint8).numpy().data
+        return memoryview(whole)
+
+    def decode(self, codec: Codec, data: bytearray, shard: int, out: Tensor) -> Payload:
+        """What `encode` made, decoded into `out` (this shard's slice)."""
+        if shard > 0 or not self.floats + self.ints:
+            codec.decode(data, out)
+            return Payload(out)
+        ints_at = len(data) - 8 * self.ints
+        floats_at = ints_at - self.torch_dtype.itemsize * self.floats
+        codec.decode(data[:floats_at], out)
+        floats = _values(data[floats_at:ints_at], self.torch_dtype)
+        return Payload(out, Buffers(floats, _values(data[ints_at:], torch.int64)))
+
+    def part(self, whole: Payload, shard: int) -> Payload:
+        """A shard's part of a whole model's payload."""
+        return Payload(whole.x[self.slices[shard]], whole.buffers if shard == 0 else None)
+
+
+def _values(data: bytearray, dtype: torch.dtype) -> Tensor:
+    return torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)

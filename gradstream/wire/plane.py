@@ -1,0 +1,111 @@
+"""The gradient plane of one attempt, from outside: made, steered and removed by the control plane (or the local launcher)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+from redis import Redis
+
+from gradstream.center.entries import Entry, Leave, Snapshot, Stop
+from gradstream.metrics import Point
+from gradstream.wire import ids, keys
+from gradstream.wire.messages import ATTEMPT, FIELD, Header
+
+_COMMANDS = ("+@connection", "+@stream", "+hset", "+hgetall", "+del", "+unlink", "+exists", "-@dangerous", "-xgroup")
+
+
+def account(j: str) -> str:
+    """The Redis user of one attempt."""
+    return f"gs-{j}"
+
+
+def create(redis: Redis, j: str, *, password: str) -> None:
+    """Make the log and the account of an attempt, which may touch the keys of this attempt and nothing else.
+
+    Raises: RuntimeError, if this Redis would evict keys when it is full: that would lose gradients silently."""
+    policy = redis.config_get("maxmemory-policy")["maxmemory-policy"]
+    if policy != "noeviction":
+        raise RuntimeError(f"the gradient plane's Redis has maxmemory-policy '{policy}'; set it to 'noeviction'")
+    rights = [f"~{pattern}" for pattern in keys.patterns(j)]
+    _acl(redis, "SETUSER", account(j), "reset", "on", f">{password}", *rights, *_COMMANDS)
+    if not redis.exists(keys.log(j)):
+        redis.xadd(keys.log(j), {FIELD: ATTEMPT})
+    if not redis.exists(keys.metrics(j)):
+        made: Any = redis.xadd(keys.metrics(j), {b"source": b""})
+        redis.xdel(keys.metrics(j), made)
+
+
+def _acl(redis: Redis, *command: str) -> None:
+    redis.execute_command("ACL", *command)  # type: ignore[no-untyped-call]
+
+
+def exists(redis: Redis, j: str) -> bool:
+    return bool(redis.exists(keys.log(j)))
+
+
+def destroy(redis: Redis, j: str) -> None:
+    """Fence the attempt off and remove what is left of it. Harmless to repeat."""
+    redis.unlink(keys.log(j))
+    _acl(redis, "DELUSER", account(j))
+    for pattern in keys.patterns(j):
+        found = [key for key in redis.scan_iter(match=pattern, count=1000)]
+        if found:
+            redis.unlink(*found)
+
+
+def control_snapshot(redis: Redis, j: str, cut: int) -> None:
+    """Ask for cut number `cut`; numbers count up within an attempt. Does nothing while another is being made."""
+    post(redis, j, Snapshot(cut))
+
+
+def control_stop(redis: Redis, j: str, reason: str) -> None:
+    """Every worker leaves at its next boundary."""
+    post(redis, j, Stop(reason))
+
+
+def post_leave(redis: Redis, j: str, rank: int, incarnation: int, why: Literal["done", "stopped", "lost"] = "lost") -> None:
+    """On behalf of a worker (or evaluator, rank -1) that has exited."""
+    post(redis, j, Leave(rank, incarnation, why))
+
+
+def post(redis: Redis, j: str, entry: Entry) -> bool:
+    """False: the attempt's log is not there (any more)."""
+    return redis.xadd(keys.log(j), {FIELD: Header(entry).pack()}, nomkstream=True) is not None
+
+
+def pushed(redis: Redis, j: str) -> dict[int, int]:
+    """Pushes of each rank that the shards have taken so far, over all attempts up to this one; empty if the plane is gone."""
+    found: Any = redis.hgetall(keys.pushed(j))
+    return {int(rank): int(count) for rank, count in found.items()}
+
+
+def read_metrics(redis: Redis, j: str, after: str = "0", count: int = 500) -> list[tuple[str, str, int, list[Point]]]:
+    """Batches after the id `after`, oldest first: (id, source, batch number, points). One that cannot be read, since user
+    code shares its process's account and wrote it, has no points and the source "unreadable"."""
+    found: list[tuple[bytes, dict[bytes, bytes]]] = redis.xrange(keys.metrics(j), min=f"({after}", count=count)  # type: ignore[assignment]
+    return [(entry.decode(), *_batch(fields)) for entry, fields in found]
+
+
+def _batch(fields: dict[bytes, bytes]) -> tuple[str, int, list[Point]]:
+    try:
+        points = [_point(packed) for packed in json.loads(fields[b"points"])]
+        return fields[b"source"].decode(), int(fields[b"batch"]), points
+    except (KeyError, ValueError, TypeError):
+        return "unreadable", 0, []
+
+
+def trim_metrics(redis: Redis, j: str, upto: str) -> None:
+    """Drop the batches up to and including the id `upto`: they are stored elsewhere now."""
+    redis.xtrim(keys.metrics(j), minid=ids.behind(upto), approximate=False)
+
+
+def pack_points(points: list[Point]) -> bytes:
+    """NaN and infinities are text, since JSON has none."""
+    return json.dumps([[*p[:-1], p.value if abs(p.value) < float("inf") else str(p.value)] for p in points]).encode()
+
+
+def _point(packed: list[Any]) -> Point:
+    """Raises: ValueError, TypeError: no point."""
+    name, rank, step, samples, version, when, value = packed
+    return Point(str(name), int(rank), int(step), int(samples), int(version), float(when), float(value))

@@ -1,0 +1,128 @@
+"""A worker's (or evaluator's) end of the gradient plane: a `Port` over Redis.
+
+Out: the vector's slices go to their shards' payload streams; when all of them lie there, the header goes into the log. No
+header, and nothing has happened. In: every shard answers every entry in the order of the log, so the n-th letters of all
+shards belong together.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from gradstream.center.entries import Answer, Entry, Init, Payload, seq_of
+from gradstream.codecs.base import Codec
+from gradstream.errors import PlaneLost
+from gradstream.process.order import PlaneAccess
+from gradstream.wire import inline, keys
+from gradstream.wire.client import BLOCK, connect, patiently
+from gradstream.wire.layout import Layout
+from gradstream.wire.messages import FIELD, Header, Letter, Part
+
+
+class RedisPort:
+    def __init__(
+        self, access: PlaneAccess, j: str, rank: int, incarnation: int, layout: Layout, codec: Codec,
+        on_wait: Callable[[float], None] = lambda seconds: None,
+    ) -> None:  # fmt: skip
+        """`on_wait(seconds)` is told, about every second, how long the port has been waiting for its next answer."""
+        self._redis = connect(access.url, user=access.user, password=access.password)
+        self._j, self._rank, self._incarnation = j, rank, incarnation
+        self._layout, self._codec, self._on_wait = layout, codec, on_wait
+        self._answers = {keys.answers(j, k, rank, incarnation): k for k in range(layout.servers)}
+        self._read = dict.fromkeys(self._answers, "0")
+        self._letters: list[deque[Letter]] = [deque() for _ in range(layout.servers)]
+        self._numbers = [0] * layout.servers
+        self._opened = 0
+        """Letters of each shard that are opened; what they brought is copied."""
+        self._received = layout.vector()
+        self._sent: tuple[int, Payload] | None = None
+
+    def send(self, entry: Entry, payload: Payload | None = None) -> None:
+        parts: tuple[Part, ...] = ()
+        if payload is not None:
+            self._sent = (seq_of(entry), payload)
+            encoded = [self._encoded(k) for k in range(self._layout.servers)]
+            parts = tuple(Part(len(data), zlib.crc32(data)) for _, _, data in encoded)
+            patiently(lambda: inline.write(self._redis, encoded), what="sending an update")
+        layout = self._layout if isinstance(entry, Init) else None
+        packed = Header(entry, parts, layout, self._opened).pack()
+        key = keys.log(self._j)
+        if patiently(lambda: self._redis.xadd(key, {FIELD: packed}, nomkstream=True), what="writing to the log") is None:
+            raise PlaneLost("the log of this attempt is gone")
+
+    def receive(self) -> Answer:
+        answer = self.receive_within(float("inf"))
+        assert answer is not None, "the wait had no end"
+        return answer
+
+    def receive_within(self, seconds: float) -> Answer | None:
+        """The next answer; None if none came in so many seconds. See `gradstream.worker.link.Port`."""
+        began = time.monotonic()
+        while not all(self._letters):
+            waited = time.monotonic() - began
+            if waited >= seconds:
+                return None
+            self._collect(min(BLOCK, seconds - waited))
+            if waited > BLOCK:
+                self._on_wait(waited)
+        letters = [queue.popleft() for queue in self._letters]
+        if any(letter.answer != letters[0].answer for letter in letters):
+            raise PlaneLost(f"shards disagree: {letters}")
+        answer = self._joined(letters)
+        self._opened = letters[0].number
+        return answer
+
+    def _collect(self, block: float) -> None:
+        """Read what letters there are, waiting for the first one up to `block` seconds."""
+        found: Any = patiently(
+            lambda: self._redis.xread(self._read, block=max(1, int(block * 1000))),  # type: ignore[arg-type]
+            what="waiting for an answer",
+        )
+        if not found and not patiently(lambda: self._redis.exists(keys.log(self._j)), what="looking for the log"):
+            raise PlaneLost("the log of this attempt is gone")
+        for key, entries in found:
+            name = key.decode()
+            shard = self._answers[name]
+            for entry, fields in entries:
+                self._read[name] = entry.decode()
+                letter = Letter.unpack(fields[FIELD])
+                if letter.again:
+                    self._send_again(shard, letter.again)
+                elif letter.number == self._numbers[shard] + 1:
+                    self._numbers[shard] += 1
+                    self._letters[shard].append(letter)
+
+    def _joined(self, letters: list[Letter]) -> Answer:
+        answer = letters[0].answer
+        if answer.brings == "nothing":
+            return answer
+        buffers = None
+        for shard, letter in enumerate(letters):
+            out = self._received[self._layout.slices[shard]]
+            part = self._layout.decode(self._codec, self._fetch(shard, letter), shard, out)
+            buffers = part.buffers or buffers
+        return replace(answer, payload=Payload(self._received, buffers))
+
+    def _fetch(self, shard: int, letter: Letter) -> bytearray:
+        assert letter.part is not None, "a letter that brings a vector says how long it is"
+        key, part = keys.center(self._j, shard, letter.where), letter.part
+        for _ in range(3):
+            data, _ = patiently(lambda: inline.read(self._redis, key, 0, part.nbytes), what="reading the center")
+            if data is not None and zlib.crc32(data) == part.checksum:
+                return data
+        raise PlaneLost(f"the center slice {key} is not there, or damaged")
+
+    def _encoded(self, shard: int) -> inline.Stream:
+        assert self._sent is not None, "there is a payload to encode"
+        seq, payload = self._sent
+        data = self._layout.encode(self._codec, self._layout.part(payload, shard))
+        return keys.payload(self._j, shard, self._rank, self._incarnation), seq, data
+
+    def _send_again(self, shard: int, seq: int) -> None:
+        if self._sent and self._sent[0] == seq:
+            patiently(lambda: inline.write(self._redis, [self._encoded(shard)]), what="sending a part again")

@@ -1,0 +1,80 @@
+"""Metrics from a job process to the control plane: collected, numbered, and sent a few times a second by a thread of its
+own, so that training never waits for them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import Any
+
+from gradstream.errors import PlaneLost
+from gradstream.metrics import Metric, Point
+from gradstream.process.order import PlaneAccess
+from gradstream.wire import keys
+from gradstream.wire.client import connect, patiently
+from gradstream.wire.plane import pack_points
+
+log = logging.getLogger(__name__)
+
+EVERY = 0.25
+MOST = 5000
+"""Points per batch."""
+WAITING = 10_000
+"""Batches that may wait in Redis to be stored. With more, nobody stores them just now, and gradients need the memory more."""
+KEPT = 500_000
+"""Points kept in this process meanwhile; beyond that the oldest are given up, and the log says how many."""
+
+
+class Reporter:
+    """Batches are numbered from 0; one that is stored twice counts once, by (source, number). `source`: label and incarnation."""
+
+    def __init__(self, access: PlaneAccess, j: str, source: str) -> None:
+        self._redis = connect(access.url, user=access.user, password=access.password)
+        self._key, self._source = keys.metrics(j), source
+        self._points: list[Point] = []
+        self._number = 0
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="reporter", daemon=True)
+        self._thread.start()
+
+    def point(
+        self, metric: Metric | str, value: float, *, rank: int = -1, step: int = 0, samples: int = 0, version: int = 0
+    ) -> None:
+        name = metric if isinstance(metric, str) else metric.name
+        with self._lock:
+            self._points.append(Point(name, rank, step, samples, version, time.time(), value))
+
+    def close(self, within: float = 10.0) -> None:
+        """Send what is left, and wait for that up to `within` seconds."""
+        self._closing.set()
+        self._thread.join(within)
+
+    def _run(self) -> None:
+        try:
+            while not self._closing.wait(EVERY):
+                self._flush()
+            self._flush()
+        except PlaneLost as error:
+            log.warning("metrics are not sent any more: %s", error)
+
+    def _flush(self) -> None:
+        while self._points:
+            if patiently(lambda: self._redis.xlen(self._key), what="metrics") >= WAITING:
+                self._keep_the_newest()
+                return
+            with self._lock:
+                batch, self._points = self._points[:MOST], self._points[MOST:]
+            self._send({b"source": self._source, b"batch": self._number, b"points": pack_points(batch)})
+            self._number += 1
+
+    def _send(self, fields: dict[bytes, Any]) -> None:
+        patiently(lambda: self._redis.xadd(self._key, fields, nomkstream=True), what="metrics")  # type: ignore[arg-type]
+
+    def _keep_the_newest(self) -> None:
+        with self._lock:
+            lost = max(0, len(self._points) - KEPT)
+            self._points = self._points[lost:]
+        if lost:
+            log.warning("%d points are given up: nobody stores metrics, and there is no room for more", lost)

@@ -1,0 +1,93 @@
+"""The worker process: trains the user's model on its share of the data."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import torch
+
+from gradstream import metrics
+from gradstream.center.entries import FINAL_CUT, Payload, Push
+from gradstream.process import exits
+from gradstream.process.exits import Ending, ExitReason
+from gradstream.process.order import ProcessOrder
+from gradstream.process.store import Uploads, open_store
+from gradstream.wire.reporter import Reporter
+from gradstream.worker import loop, setup
+from gradstream.worker.data import Batches, DatasetTooSmall
+from gradstream.worker.link import Link
+from gradstream.worker.model import ModelProblem
+from gradstream.worker.replica import LossNotFinite, Replica
+from gradstream.worker.usercode import UserCode, blaming
+
+
+def main(order: ProcessOrder, folder: Path) -> int:
+    """Train until the data ends or the job is stopped. Returns the exit code, and leaves the reason in `folder`."""
+    with exits.explained(folder) as ending:
+        reporter = Reporter(order.plane, order.plane_id, order.life)
+        try:
+            _train(order, folder, reporter, ending)
+        except DatasetTooSmall as error:
+            ending.set(ExitReason.DATASET_TOO_SMALL, str(error))
+        except LossNotFinite as error:
+            ending.set(ExitReason.LOSS_NOT_FINITE, f"{error}; lower the learning rate, or set on_nan: drop")
+        finally:
+            reporter.close()
+    return ending.code
+
+
+def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending) -> None:
+    spec, rank = order.spec, order.rank
+    code = UserCode(spec)
+    dataset = code.dataset("train")
+    flat = setup.flat_model(code, order)
+    with blaming("dataset('train')", but=DatasetTooSmall):
+        problem = ModelProblem(code, flat, Batches(dataset, spec, rank))
+    store = open_store(order.store, order)
+    uploads = Uploads(store, folder)
+
+    def on_loss(t: int, loss: float) -> None:
+        reporter.point(metrics.LOSS, loss, rank=rank, step=t, samples=link.samples, version=link.version)
+
+    w = Replica(spec, problem, on_loss)
+    link = Link(
+        spec, setup.port(order, flat), w, rank, order.incarnation, problem.buffers,
+        save=lambda cut, state: uploads.add(f"cuts/{cut}/worker-{rank}.pt", state, needed=False),
+    )  # fmt: skip
+    link.on_push = _PushReport(reporter, w, link, problem)
+    resumed = store.resumed(f"worker-{rank}.pt", folder) if order.incarnation == 0 else None
+    proposes = rank == 0 and order.resume is None
+    if proposes:
+        reporter.point(metrics.TOTAL, problem.total_samples)
+    link.join(
+        Payload(flat.theta.cpu(), flat.buffers()) if proposes else None,
+        torch.load(resumed, weights_only=True) if resumed else None,
+    )
+    loop.train(spec.strategy, w, link)
+    link.leave()
+    uploads.add(f"cuts/{FINAL_CUT}/worker-{rank}.pt", link.state())
+    uploads.finish()
+    if not w.done:
+        ending.set(ExitReason.STOPPED, "left because the job was stopped")
+
+
+class _PushReport:
+    """Where the time of a push went."""
+
+    def __init__(self, reporter: Reporter, w: Replica, link: Link, problem: ModelProblem) -> None:
+        self._reporter, self._w, self._link, self._problem = reporter, w, link, problem
+        self._last = time.perf_counter()
+
+    def __call__(self, push: Push) -> None:
+        now = time.perf_counter()
+        values = {
+            metrics.THROUGHPUT: push.examples / max(now - self._last, 1e-9),
+            metrics.COMPUTE: self._w.compute_seconds - self._problem.data_seconds,
+            metrics.DATA: self._problem.data_seconds,
+            metrics.WAIT: self._link.wait_seconds,
+        }
+        for metric, value in values.items():
+            place = {"step": push.position, "samples": self._link.samples, "version": self._link.version}
+            self._reporter.point(metric, value, rank=push.rank, **place)
+        self._last, self._w.compute_seconds, self._problem.data_seconds, self._link.wait_seconds = now, 0.0, 0.0, 0.0

@@ -1,0 +1,115 @@
+"""The evaluator process: scores the center on a schedule, beside the training; ends the job when its target is reached;
+and makes the model that comes out, when all workers have left."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils.data import Dataset
+
+from gradstream.center.entries import Answer, Join, Leave, Pull, Stop
+from gradstream.process import exits
+from gradstream.process.order import ProcessOrder
+from gradstream.process.store import Uploads, open_store
+from gradstream.wire.port import RedisPort
+from gradstream.wire.reporter import Reporter
+from gradstream.worker import setup
+from gradstream.worker.data import in_order, length
+from gradstream.worker.model import FlatModel
+from gradstream.worker.usercode import UserCode, blaming
+
+log = logging.getLogger(__name__)
+
+
+def main(order: ProcessOrder, folder: Path) -> int:
+    """Evaluate until all workers have left. Returns the exit code, and leaves the reason in `folder`."""
+    with exits.explained(folder) as ending:
+        reporter = Reporter(order.plane, order.plane_id, order.life)
+        try:
+            _Evaluator(order, folder, reporter).run()
+        finally:
+            reporter.close()
+    return ending.code
+
+
+class _Evaluator:
+    def __init__(self, order: ProcessOrder, folder: Path, reporter: Reporter) -> None:
+        self._order, self._reporter, self._folder = order, reporter, folder
+        self._code = UserCode(order.spec)
+        self._dataset: Dataset[Any] = self._code.dataset("eval")
+        with blaming("dataset('eval')"):
+            if not length(self._dataset, "eval"):
+                raise ValueError("the evaluation split is empty")
+        self._flat: FlatModel = setup.flat_model(self._code, order)
+        self._port: RedisPort = setup.port(order, self._flat)
+        self._version, self._samples = -1, 0
+        """Of the center that was scored last, which is the one in `_flat`."""
+        self._values: dict[str, float] = {}
+        self._on_target = False
+
+    def run(self) -> None:
+        rank, life = self._order.rank, self._order.incarnation
+        self._port.send(Join(rank, life))
+        seq, due = 0, time.monotonic()
+        while True:
+            answer = self._port.receive_within(max(0.0, due - time.monotonic()))
+            if answer is None:  # it is time
+                seq += 1
+                self._port.send(Pull(rank, life, seq))
+                due = float("inf")  # the answer may take long: the job has not started yet
+            else:
+                self._evaluate(answer)
+                due = time.monotonic() + self._order.spec.evaluate.every
+                if answer.verdict == "over":
+                    break
+        self._finish()
+        self._port.send(Leave(rank, life, "done"))
+
+    def _evaluate(self, answer: Answer) -> None:
+        assert answer.payload is not None, "an evaluator's answers bring the center"
+        if answer.version == self._version or self._on_target:
+            return  # on target: what the workers push before they hear of it may be worse, and is not what was asked for
+        self._version, self._samples = answer.version, answer.samples
+        self._flat.theta.copy_(answer.payload.x)
+        if answer.payload.buffers:
+            self._flat.load_buffers(answer.payload.buffers)
+        self._values = self._score()
+        for key, value in self._values.items():
+            self._reporter.point(f"eval/{key}", value, step=answer.version, samples=answer.samples, version=answer.version)
+        target = self._order.spec.stop.target
+        if target:
+            key = target.metric.removeprefix("eval/")
+            if key not in self._values:
+                raise exits.UserError(f"evaluate() gives {', '.join(self._values)}, but the target is {target.metric}")
+            if target.reached(self._values[key]):
+                self._on_target = True
+                self._port.send(Stop("target"))
+
+    def _score(self) -> dict[str, float]:
+        """Means over the evaluation split, weighted by examples."""
+        self._flat.model.eval()
+        sums: dict[str, float] = defaultdict(float)
+        total = 0
+        with torch.no_grad(), blaming("dataset('eval')"):
+            for batch, examples in in_order(self._dataset, self._order.spec.evaluate.batch_size, self._flat.device):
+                for key, value in self._code.evaluate(self._flat.model, batch).items():
+                    sums[key] += value * examples
+                total += examples
+        return {key: value / total for key, value in sums.items()}
+
+    def _finish(self) -> None:
+        """Store the model that was scored last, and what it scored."""
+        uploads = Uploads(open_store(self._order.store, self._order), self._folder)
+        tensors = {name: t.detach().cpu().clone().contiguous() for name, t in self._flat.model.state_dict().items()}
+        uploads.add("model.safetensors", tensors)
+        scores = {key: value if math.isfinite(value) else None for key, value in self._values.items()}  # JSON has no NaN
+        result = {"eval": scores, "version": self._version, "samples": self._samples, "target": self._on_target}
+        uploads.add("result.json", json.dumps(result))
+        uploads.finish()

@@ -1,0 +1,195 @@
+"""`ps` of a strategy: all shards of the center as one. The protocol of a worker, whatever carries its messages.
+
+A worker's entries go out through a `Port`, answers come back in the order of the log. `begin` is the only place where the
+gate holds a worker, where a cut happens and where a stop is obeyed: a strategy never sees any of them.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from gradstream.center.entries import Answer, Buffers, Entry, Init, Join, Leave, Payload, Pull, Push, Saved, Want
+from gradstream.errors import PlaneLost
+from gradstream.spec import JobSpec
+from gradstream.worker.replica import LossNotFinite, Replica
+
+
+class Port(Protocol):
+    """Carries entries to all shards and answers back. Vectors are whole here, and on the CPU."""
+
+    def send(self, entry: Entry, payload: Payload | None = None) -> None:
+        """Returns when the entry is in the log. The payload must not change before its answer has come."""
+
+    def receive(self) -> Answer:
+        """The next answer, with its parts of all shards joined; its vector is valid until the next call.
+
+        Waits as long as the attempt lives. Raises: PlaneLost when it does not."""
+
+
+@dataclass(slots=True)
+class Ticket:
+    """An entry that is not answered yet."""
+
+    out: Tensor | None
+    answered: bool = False
+
+
+class Link:
+    def __init__(
+        self, spec: JobSpec, port: Port, w: Replica, rank: int, incarnation: int,
+        buffers: Callable[[], Buffers | None], save: Callable[[int, dict[str, Any]], None],
+    ) -> None:  # fmt: skip
+        """`buffers()` gives what travels with a push; `save(cut, state)` keeps this worker's state for a cut."""
+        self._port, self._w, self._rank, self._incarnation = port, w, rank, incarnation
+        self._buffers, self._save = buffers, save
+        self._pulls_every_round = spec.strategy.pulls_every_round
+        self._want: Want = "answer" if spec.strategy.answers else "center" if self._pulls_every_round else "ack"
+        self._never_held = spec.effective_gate.mode == "asp"
+        self._fails_on_nan = spec.on_nan == "fail"
+        pinned = w.theta.is_cuda
+        self._out = torch.zeros_like(w.theta, device="cpu", pin_memory=pinned)
+        self._hand = torch.zeros_like(w.theta, device="cpu", pin_memory=pinned)
+        self._hand_version = -1
+        self._open: dict[int, Ticket] = {}
+        self._seq = 0
+        self._base = 0
+        self._go = False
+        self._cut = 0
+        self._fresh = True
+        self.stopped = False
+        self.samples = self.version = 0
+        """As of the last answer."""
+        self.wait_seconds = 0.0
+        """Since the last push."""
+        self.on_push: Callable[[Push], None] = lambda push: None
+
+    # ---- what a strategy uses -------------------------------------------------------------------------------------------
+
+    def pull(self, out: Tensor) -> None:
+        if self._pulls_every_round:
+            out.copy_(self._hand)
+            self._base = self._hand_version
+        else:
+            self.wait(self.post(None, out))
+
+    def push(self, x: Tensor) -> None:
+        self.post(x, None)
+
+    def exchange(self, x: Tensor, out: Tensor) -> Tensor:
+        return self.wait(self.post(x, out))
+
+    def post(self, x: Tensor | None, out: Tensor | None) -> Ticket:
+        if x is None:
+            return self._enter(Pull(self._rank, self._incarnation, self._seq + 1), out)
+        norm = _norm(x)
+        finite = math.isfinite(norm)
+        if not finite and self._fails_on_nan:
+            raise LossNotFinite(f"the update after mini-batch {self._w.t} holds a value that is not finite")
+        self._out.copy_(x)
+        push = Push(
+            self._rank, self._incarnation, self._seq + 1, base=self._base, steps=self._w.steps, examples=self._w.examples,
+            want=self._want, position=self._w.t, finite=finite, norm=norm if finite else 0.0,
+        )  # fmt: skip
+        self._w.steps = self._w.examples = 0
+        self._go = self._never_held
+        ticket = self._enter(push, out, Payload(self._out, self._buffers()))
+        self.on_push(push)
+        return ticket
+
+    def wait(self, ticket: Ticket) -> Tensor:
+        while not ticket.answered:
+            self._take()
+        assert ticket.out is not None, "wait is for tickets with an `out`"
+        return ticket.out
+
+    # ---- what the loop uses -----------------------------------------------------------------------------------------------
+
+    def join(self, theta: Payload | None, resumed: dict[str, Any] | None) -> None:
+        """Take part. `theta`: propose it as theta_0. `resumed`: go on from this state instead of from the center."""
+        if theta is not None:
+            self._port.send(Init(self._rank, self._incarnation), theta)
+        if resumed and resumed["replica"]:
+            self._w.load(resumed["replica"])
+            self._base, self._fresh = resumed["base"], False
+        self._port.send(Join(self._rank, self._incarnation))
+
+    def begin(self) -> bool:
+        """Wait at the boundary between two rounds until the gate opens. False: leave now.
+
+        Nothing of ours is on its way here, so this is where a cut can be made."""
+        while not self.stopped:
+            if self._cut:
+                self._make_cut()
+            elif self._go and not self._open:
+                return not self._w.done  # done: this rank's last life had pushed all, and only its leave was missing
+            else:
+                self._take()
+        return False
+
+    def leave(self) -> None:
+        self._port.send(Leave(self._rank, self._incarnation, "stopped" if self.stopped and not self._w.done else "done"))
+
+    def state(self) -> dict[str, Any]:
+        """A worker that the gate has never let begin has none: in its next life it begins at the center, too."""
+        return {"replica": None if self._fresh else self._w.state(), "base": self._base}
+
+    def _make_cut(self) -> None:
+        cut, self._cut = self._cut, 0
+        self._save(cut, self.state())
+        ticket = self._enter(Saved(self._rank, self._incarnation, self._seq + 1, cut), None)
+        while not ticket.answered and not self.stopped:
+            self._take()
+
+    def _enter(self, entry: Push | Pull | Saved, out: Tensor | None, payload: Payload | None = None) -> Ticket:
+        self._seq = entry.seq
+        ticket = self._open[entry.seq] = Ticket(out)
+        began = time.perf_counter()
+        self._port.send(entry, payload)
+        self.wait_seconds += time.perf_counter() - began
+        return ticket
+
+    def _take(self) -> None:
+        """Receive one answer and do what it says."""
+        began = time.perf_counter()
+        answer = self._port.receive()
+        self.wait_seconds += time.perf_counter() - began
+        if answer.verdict == "fenced":
+            raise PlaneLost(f"worker {self._rank}.{self._incarnation} was replaced; this life of it is over")
+        self.samples, self.version, self._w.n = answer.samples, answer.version, answer.members
+        self._go = answer.go or (self._go and answer.verdict != "saved")
+        if answer.verdict == "cut":
+            self._cut = answer.cut
+        elif answer.verdict == "stop":
+            self.stopped = True
+        elif answer.brings == "center":
+            self._take_center(answer)
+        ticket = self._open.pop(answer.seq, None)
+        if ticket:
+            ticket.answered = True
+            if ticket.out is not None and answer.payload:
+                ticket.out.copy_(answer.payload.x)
+                if not self._pulls_every_round:
+                    self._base = answer.version
+
+    def _take_center(self, answer: Answer) -> None:
+        assert answer.payload is not None, "an answer that brings a center has one"
+        if self._pulls_every_round:
+            self._hand.copy_(answer.payload.x)
+            self._hand_version = answer.version
+        if self._fresh and answer.go:  # a replica without a state of its own goes on where its rank had got to
+            self._fresh = False
+            self._base = answer.version
+            self._w.start(answer.payload, answer.position)
+
+
+def _norm(x: Tensor) -> float:
+    """L2 norm. Squares that overflow float32 are no reason to call a vector infinite."""
+    norm = float(torch.linalg.vector_norm(x))
+    return norm if math.isfinite(norm) else float(torch.linalg.vector_norm(x, dtype=torch.float64))

@@ -1,0 +1,121 @@
+"""A PyTorch model as one flat vector: its trainable parameters are views of `theta`, so that copying the center into
+`theta` *is* loading the model, and no strategy needs names or shapes."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gradstream.center.entries import Buffers
+from gradstream.errors import InvalidWorkload
+from gradstream.worker import randomness
+from gradstream.worker.data import Batches
+from gradstream.worker.problem import Gradient
+from gradstream.worker.usercode import UserCode, blaming
+
+
+class FlatModel:
+    """Frozen parameters stay outside of the vector; tied ones are in it once.
+
+    theta: shape (size,), on `device`. Parameters stand in it in the order of `model.parameters()`."""
+
+    def __init__(self, model: nn.Module, device: torch.device) -> None:
+        """Raises: InvalidWorkload, for a model without trainable parameters or with several dtypes of them."""
+        self.model = model.to(device)
+        self.device = device
+        self._trained = [p for p in model.parameters() if p.requires_grad]
+        dtypes = {p.dtype for p in self._trained}
+        if len(dtypes) != 1:
+            found = ", ".join(sorted(map(str, dtypes))) or "no trainable parameter"
+            raise InvalidWorkload(f"all trainable parameters must have one dtype; found {found}")
+        self.theta = torch.empty(sum(p.numel() for p in self._trained), dtype=dtypes.pop(), device=device)
+        self.gradient = torch.empty_like(self.theta)
+        start = 0
+        for p in self._trained:
+            view = self.theta[start : start + p.numel()].view(p.shape)
+            view.copy_(p.detach())
+            p.data = view
+            start += p.numel()
+        floats = [b for b in model.buffers() if b.is_floating_point()]
+        self._float_buffers = floats
+        self._int_buffers = [b for b in model.buffers() if not b.is_floating_point()]
+
+    def gather_gradient(self) -> Tensor:
+        """The parameters' gradients as one vector, shape (size,); zeros where the loss did not depend on one."""
+        parts = [_dense(p).reshape(-1) for p in self._trained]
+        torch.cat(parts, out=self.gradient)
+        for p in self._trained:
+            p.grad = None
+        return self.gradient
+
+    def buffers(self) -> Buffers | None:
+        """Copies, on the CPU: floats in the dtype of theta, integers as int64."""
+        if not self._float_buffers and not self._int_buffers:
+            return None
+        return Buffers(_joined(self._float_buffers, self.theta.dtype), _joined(self._int_buffers, torch.int64))
+
+    def load_buffers(self, buffers: Buffers) -> None:
+        for flat, mine in ((buffers.floats, self._float_buffers), (buffers.ints, self._int_buffers)):
+            start = 0
+            for b in mine:
+                b.copy_(flat[start : start + b.numel()].view(b.shape))
+                start += b.numel()
+
+
+def _dense(p: nn.Parameter) -> Tensor:
+    """Its gradient. nn.Embedding(sparse=True) leaves one of the rows that it looked up."""
+    if p.grad is None:
+        return torch.zeros_like(p)
+    return p.grad.to_dense() if p.grad.is_sparse else p.grad
+
+
+def _joined(tensors: list[Tensor], dtype: torch.dtype) -> Tensor:
+    parts = [t.detach().reshape(-1).to("cpu", dtype) for t in tensors]
+    return torch.cat(parts) if parts else torch.empty(0, dtype=dtype)
+
+
+class ModelProblem:
+    """A workload's model and its share of the training data: a `Problem`."""
+
+    def __init__(self, code: UserCode, flat: FlatModel, batches: Batches) -> None:
+        self._code, self._flat, self._batches = code, flat, batches
+        self.theta = flat.theta
+        self.total = batches.total
+        self.total_samples = batches.total_samples
+        self.data_seconds = 0.0
+        """Spent waiting for mini-batches, since it was last set to 0."""
+
+    def gradient(self, position: int) -> Gradient:
+        """Raises: UserError, if the workload raises."""
+        began = time.perf_counter()
+        with blaming("dataset('train')"):
+            batch, examples = self._batches.take(position, self._flat.device)
+        self.data_seconds += time.perf_counter() - began
+        self._flat.model.train()
+        loss = self._code.loss(self._flat.model, batch)
+        with blaming("backward of loss()"):
+            loss.backward()  # type: ignore[no-untyped-call]
+        return Gradient(self._flat.gather_gradient(), float(loss.detach()), examples)
+
+    def buffers(self) -> Buffers | None:
+        return self._flat.buffers()
+
+    def load_buffers(self, buffers: Buffers) -> None:
+        self._flat.load_buffers(buffers)
+
+    def state(self) -> dict[str, Any]:
+        buffers = self._flat.buffers()
+        state: dict[str, Any] = {"rng": randomness.state(), "buffers": tuple(buffers) if buffers else None}
+        if self._flat.device.type == "cuda":
+            state["cuda_rng"] = torch.cuda.get_rng_state(self._flat.device)
+        return state
+
+    def load(self, state: dict[str, Any]) -> None:
+        randomness.load(state["rng"])
+        if state["buffers"]:
+            self.load_buffers(Buffers(*state["buffers"]))
+        if "cuda_rng" in state and self._flat.device.type == "cuda":
+            torch.cuda.set_rng_state(state["cuda_rng"], self._flat.device)

@@ -1,0 +1,38 @@
+"""What a replica trains: something that gives gradients. A model with data (`gradstream.worker.model`), or a formula
+(`gradstream.sim.toys`)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+from torch import Tensor
+
+from gradstream.center.entries import Buffers
+
+
+class Gradient(NamedTuple):
+    g: Tensor
+    """Gradient of the mean loss, shape (size,). Overwritten by the next one."""
+    loss: float
+    examples: int
+
+
+class Problem(Protocol):
+    theta: Tensor
+    """The parameters that gradients are taken at, shape (size,): theta_0 at first."""
+    total: int
+    """Mini-batches that this worker trains in all."""
+    total_samples: int
+    """Examples that all workers train in all."""
+
+    def gradient(self, position: int) -> Gradient:
+        """At theta, over the mini-batch number `position`, from 0."""
+
+    def buffers(self) -> Buffers | None:
+        """The model's buffers as they are now; None if it has none."""
+
+    def load_buffers(self, buffers: Buffers) -> None: ...
+    def state(self) -> dict[str, Any]:
+        """What else the next mini-batch depends on: generators of random numbers, buffers."""
+
+    def load(self, state: dict[str, Any]) -> None: ...

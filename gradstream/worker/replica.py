@@ -1,0 +1,115 @@
+"""`w` of a strategy: one worker's model as a flat vector, with its local optimizer and its place in the data."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradstream.center.entries import Payload
+from gradstream.optim.flat import FlatOptimizer
+from gradstream.optim.spec import Sgd
+from gradstream.spec import JobSpec
+from gradstream.worker.problem import Problem
+
+
+class LossNotFinite(Exception):
+    """The loss is a NaN or an infinity, and the job says that this ends it."""
+
+
+class Replica:
+    def __init__(self, spec: JobSpec, problem: Problem, on_loss: Callable[[int, float], None] = lambda t, loss: None) -> None:
+        """`on_loss(t, loss)` is told the loss of each mini-batch."""
+        self._problem = problem
+        self._fails_on_nan = spec.on_nan == "fail"
+        self._on_loss = on_loss
+        self._slots: dict[str, Tensor] = {}
+        here = spec.strategy.descends == "worker"
+        self._optimizer = FlatOptimizer(problem.theta, spec.optimizer if here else Sgd(), spec.strategy.lr)
+        self.theta = problem.theta
+        self.t = 0
+        self.n = spec.roles.worker.count
+        self.steps = self.examples = 0
+        """Mini-batches and examples since the last push."""
+        self.compute_seconds = 0.0
+        """Since the last push."""
+
+    @property
+    def done(self) -> bool:
+        return self.t >= self._problem.total
+
+    def grad(self, at: Tensor | None = None) -> Tensor:
+        """Raises: LossNotFinite, if the job says so."""
+        began = time.perf_counter()
+        if at is None:
+            gradient = self._problem.gradient(self.t)
+        else:
+            held = self.theta.clone()
+            self.theta.copy_(at)
+            gradient = self._problem.gradient(self.t)
+            self.theta.copy_(held)
+        if self._fails_on_nan and not math.isfinite(gradient.loss):
+            raise LossNotFinite(f"the loss of mini-batch {self.t} is {gradient.loss}")
+        self._on_loss(self.t, gradient.loss)
+        self.t += 1
+        self.steps += 1
+        self.examples += gradient.examples
+        self.compute_seconds += time.perf_counter() - began
+        return gradient.g
+
+    def descend(self, g: Tensor) -> None:
+        self._optimizer.step(g)
+
+    def step(self) -> None:
+        self.descend(self.grad())
+
+    def local(self, k: int | None) -> int:
+        made = 0
+        for _ in self.window(k):
+            self.step()
+            made += 1
+        return made
+
+    def window(self, k: int | None) -> Iterator[int]:
+        made = 0
+        while (k is None or made < k) and not self.done:
+            made += 1
+            yield made
+
+    def every(self, k: int) -> bool:
+        return self.t % k == 0 or self.done
+
+    def slot(self, name: str) -> Tensor:
+        if name not in self._slots:
+            self._slots[name] = torch.zeros_like(self.theta)
+        return self._slots[name]
+
+    def start(self, center: Payload, position: int) -> None:
+        """Begin at the center, at this mini-batch. A rank that had a life before takes the center's buffers, too."""
+        self.theta.copy_(center.x)
+        self.t = position
+        if position and center.buffers:
+            self._problem.load_buffers(center.buffers)
+
+    def state(self) -> dict[str, Any]:
+        """All that the next round of this worker depends on: tensors and plain values, on the CPU, a copy."""
+        return {
+            "theta": self.theta.to("cpu", copy=True),
+            "t": self.t,
+            "steps": self.steps,
+            "examples": self.examples,
+            "slots": {name: slot.to("cpu", copy=True) for name, slot in self._slots.items()},
+            "optimizer": self._optimizer.state(),
+            "problem": self._problem.state(),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.theta.copy_(state["theta"])
+        self.t, self.steps, self.examples = state["t"], state["steps"], state["examples"]
+        self._slots = {name: slot.to(self.theta.device, copy=True) for name, slot in state["slots"].items()}
+        self._optimizer.load(state["optimizer"])
+        self._problem.load(state["problem"])

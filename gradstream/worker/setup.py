@@ -1,0 +1,44 @@
+"""What workers and evaluators do first: the device, the user's model as a flat vector, the way to the center."""
+
+from __future__ import annotations
+
+import logging
+
+import torch
+
+from gradstream.process.order import ProcessOrder
+from gradstream.wire.layout import Layout
+from gradstream.wire.port import RedisPort
+from gradstream.worker.model import FlatModel
+from gradstream.worker.usercode import UserCode, blaming
+
+log = logging.getLogger(__name__)
+
+_SAY_EVERY = 10.0
+"""Seconds between two words about one wait."""
+
+
+def device_of(order: ProcessOrder) -> torch.device:
+    """The one GPU that this process can see, or the CPU."""
+    return torch.device("cpu" if order.gpu is None else "cuda:0")
+
+
+def flat_model(code: UserCode, order: ProcessOrder) -> FlatModel:
+    model = code.model()
+    with blaming("model()"):
+        return FlatModel(model, device_of(order))
+
+
+def port(order: ProcessOrder, flat: FlatModel) -> RedisPort:
+    """Logs, now and then, how long it has been waiting for its next answer: nothing here hangs in silence."""
+    layout = Layout.of(flat.theta, flat.buffers(), order.spec.roles.server.count)
+    said = 0.0
+
+    def on_wait(seconds: float) -> None:
+        nonlocal said
+        said = said if seconds > said else 0.0  # less than then: it is another answer that is waited for
+        if seconds > said + _SAY_EVERY:
+            said = seconds
+            log.warning("waiting for the center for %.0f s: the gate is closed, or no server answers", seconds)
+
+    return RedisPort(order.plane, order.plane_id, order.rank, order.incarnation, layout, order.spec.codec, on_wait)

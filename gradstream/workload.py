@@ -1,0 +1,86 @@
+"""What user code offers. A workload is an ordinary single-machine model and data set; nothing in it is distributed.
+
+    class Digits(Workload):
+        hidden: int = 128                       # a field of the job file: workload.args.hidden
+
+        def model(self): ...                    # an nn.Module
+        def dataset(self, split): ...           # "train" or "eval": a torch Dataset; the platform shards it
+        def loss(self, model, batch): ...       # the mean loss over the batch, a scalar tensor
+"""
+
+from __future__ import annotations
+
+import typing
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from gradstream.errors import InvalidWorkload, Problem
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+    from torch.utils.data import Dataset
+
+Split = Literal["train", "eval"]
+
+
+class Workload:
+    """Subclass it. Annotated class attributes are arguments, set from `workload.args` of the job file."""
+
+    classifies: ClassVar[bool] = True
+    """The default `evaluate` reports accuracy, taking the model's output as class scores and batch[1] as labels."""
+
+    def __init__(self, **args: Any) -> None:
+        for key, value in _checked(type(self), args).items():
+            setattr(self, key, value)
+
+    def model(self) -> nn.Module:
+        """A new model. Called once per process, after seeding, so that every process builds the same one."""
+        raise NotImplementedError
+
+    def dataset(self, split: Split) -> Dataset[Any]:
+        """A map-style data set: it has a length, and items by index."""
+        raise NotImplementedError
+
+    def loss(self, model: nn.Module, batch: Any) -> Tensor:
+        """The mean loss over the batch, a scalar."""
+        raise NotImplementedError
+
+    def evaluate(self, model: nn.Module, batch: Any) -> dict[str, float]:
+        """Means over one evaluation batch; they are averaged over the split, weighted by examples."""
+        values = {"loss": float(self.loss(model, batch))}
+        if self.classifies:
+            scores, labels = model(batch[0]), batch[1]
+            values["accuracy"] = float((scores.argmax(-1) == labels).float().mean())
+        return values
+
+
+def arguments(cls: type[Workload]) -> dict[str, Any]:
+    """The arguments of a workload class with their types: its annotated attributes."""
+    hints = typing.get_type_hints(cls)
+    return {key: hint for key, hint in hints.items() if not key.startswith("_") and typing.get_origin(hint) is not ClassVar}
+
+
+def _checked(cls: type[Workload], args: dict[str, Any]) -> dict[str, Any]:
+    """`args`, converted to the annotated types. Raises: InvalidWorkload, naming each key that is unknown or wrong."""
+    import difflib
+
+    from pydantic import TypeAdapter, ValidationError
+
+    known, values, problems = arguments(cls), {}, []
+    for key, value in args.items():
+        if key not in known:
+            close = difflib.get_close_matches(key, known, 1)
+            hint = f"did you mean '{close[0]}'?" if close else f"{cls.__name__} has {', '.join(known) or 'no arguments'}"
+            problems.append(Problem(f"/workload/args/{key}", f"unknown argument; {hint}"))
+            continue
+        try:
+            values[key] = TypeAdapter(known[key]).validate_python(value)
+        except ValidationError as error:
+            problems.append(Problem(f"/workload/args/{key}", error.errors()[0]["msg"]))
+    problems += [
+        Problem(f"/workload/args/{key}", f"missing: {cls.__name__}.{key} has no default")
+        for key in known
+        if key not in args and not hasattr(cls, key)
+    ]
+    if problems:
+        raise InvalidWorkload("; ".join(f"{p.pointer}: {p.message}" for p in problems), problems)
+    return values

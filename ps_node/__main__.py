@@ -1,0 +1,30 @@
+"""The parameter-server process: one shard of one job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from gradstream.process import exits
+from gradstream.process.order import ProcessOrder
+from gradstream.process.store import Uploads, open_store
+from gradstream.wire.reporter import Reporter
+from ps_node.server import Server
+from ps_node.settings import Settings
+from ps_node.snapshot import Snapshots
+
+
+def main(order: ProcessOrder, folder: Path) -> int:
+    """Serve until the job is over. Returns the exit code, and leaves the reason in `folder`."""
+    with exits.explained(folder) as ending:
+        torch.set_num_threads(1)  # a shard's vectors are slices already; and one thread gives the same bits everywhere
+        store = open_store(order.store, order)
+        uploads = Uploads(store, folder)
+        reporter = Reporter(order.plane, order.plane_id, order.life)
+        try:
+            Server(order, Snapshots(order, store, uploads, folder), reporter, Settings()).run()
+            uploads.finish()
+        finally:
+            reporter.close()
+    return ending.code

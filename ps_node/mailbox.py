@@ -1,0 +1,116 @@
+"""The shard's end of the gradient plane: payloads in, letters and center slices out."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections import defaultdict
+from dataclasses import replace
+from typing import Any
+
+import torch
+from redis import Redis
+
+from gradstream.center.entries import Answer, Payload
+from gradstream.codecs.base import Codec
+from gradstream.errors import PlaneLost
+from gradstream.wire import inline, keys
+from gradstream.wire.client import patiently
+from gradstream.wire.layout import Layout
+from gradstream.wire.messages import FIELD, Header, Letter, Part
+from ps_node.settings import Settings
+
+Life = tuple[int, int]
+"""(rank, incarnation): who writes payloads and reads answers."""
+
+
+class Mailbox:
+    def __init__(self, redis: Redis, j: str, shard: int, codec: Codec, settings: Settings) -> None:
+        self.layout: Layout | None = None
+        """Known from the first `Init`, or from the cut."""
+        self._redis, self._j, self._shard, self._codec, self._settings = redis, j, shard, codec, settings
+        self._numbers: dict[Life, int] = defaultdict(int)
+        self._readers: dict[str, dict[Life, int]] = {}
+        """Vectors that lie in Redis, and who has not read them yet: the numbers of the letters that brought them."""
+
+    def fetch(self, header: Header, life: Life, seq: int) -> Payload:
+        """This shard's part of the header's payload. Freed in Redis before anybody is answered.
+
+        Raises: PlaneLost, if it is damaged and does not come again in time."""
+        assert self.layout is not None, "the layout came with the first Init"
+        key, part = keys.payload(self._j, self._shard, *life), header.parts[self._shard]
+        deadline, asked = time.monotonic() + self._settings.payload_patience, 0
+        while True:
+            data, last = patiently(lambda: inline.read(self._redis, key, seq, part.nbytes), what="reading an update")
+            if data is not None and zlib.crc32(data) == part.checksum:
+                break
+            if time.monotonic() > deadline:
+                raise PlaneLost(f"the update {life[0]}.{life[1]}:{seq} is damaged, and did not come again")
+            patiently(lambda: self._redis.xtrim(key, maxlen=0, approximate=False), what="dropping a damaged update")
+            asked += 1
+            self._ask_again(life, seq)
+            time.sleep(min(0.05 * 2**asked, 2.0))  # the worker's answer to this is more parts, which nothing announces
+        patiently(lambda: inline.free(self._redis, key, last), what="freeing an update")
+        mine = self.layout.slices[self._shard]
+        out = torch.empty(mine.stop - mine.start, dtype=self.layout.torch_dtype)
+        return self.layout.decode(self._codec, data, self._shard, out)
+
+    def answer(self, answers: list[Answer], position: str, pushed: tuple[int, int] | None) -> None:
+        """Write the vectors that the answers bring, then the letters and this shard's place in the log, all repeatable.
+
+        `pushed`: a rank and its number of pushes, if that has changed."""
+        stamped: list[tuple[str, bytes]] = []
+        for answer in answers:
+            life = (answer.rank, answer.incarnation)
+            self._numbers[life] += 1
+            where, part = self._lay_down(answer, position)
+            letter = Letter(self._numbers[life], replace(answer, payload=None), where, part)
+            stamped.append((keys.answers(self._j, self._shard, *life), letter.pack()))
+
+        def write() -> None:
+            pipe = self._redis.pipeline(transaction=False)
+            for key, packed in stamped:
+                pipe.xadd(key, {FIELD: packed}, maxlen=self._settings.answers_kept, approximate=True)
+            pipe.hset(keys.pos(self._j), str(self._shard), position)
+            if pushed and self._shard == 0:
+                pipe.hset(keys.pushed(self._j), str(pushed[0]), str(pushed[1]))
+            pipe.execute()
+
+        patiently(write, what="answering")
+
+    def went_on(self, life: Life, read: int) -> None:
+        """This life has read so many letters: vectors that nobody has to read any more are removed."""
+        for where, readers in list(self._readers.items()):
+            if readers.get(life, read + 1) <= read:
+                del readers[life]
+                if not readers:
+                    del self._readers[where]
+                    self._unlink(keys.center(self._j, self._shard, where))
+
+    def gone(self, life: Life) -> None:
+        """This life reads and writes nothing any more."""
+        self.went_on(life, self._numbers[life])
+        self._unlink(keys.payload(self._j, self._shard, *life))
+
+    def _lay_down(self, answer: Answer, position: str) -> tuple[str, Part | None]:
+        """The vector of an answer, in Redis: a center once for all who get it at this position, another one for its reader."""
+        if answer.payload is None:
+            return "", None
+        assert self.layout is not None, "there is a center, so there was an Init"
+        life = (answer.rank, answer.incarnation)
+        where = position if answer.brings == "center" else f"{position}:{answer.rank}.{answer.incarnation}"
+        data = self.layout.encode(self._codec, answer.payload)
+        part = Part(len(data), zlib.crc32(data))
+        if where not in self._readers:
+            key = keys.center(self._j, self._shard, where)
+            patiently(lambda: inline.write(self._redis, [(key, 0, data)]), what="writing the center")
+        self._readers.setdefault(where, {})[life] = self._numbers[life]
+        return where, part
+
+    def _ask_again(self, life: Life, seq: int) -> None:
+        letter = Letter(0, Answer(*life, seq, "ok", 0, 0, 0), again=seq)
+        key = keys.answers(self._j, self._shard, *life)
+        patiently(lambda: self._redis.xadd(key, {FIELD: letter.pack()}), what="asking for an update again")
+
+    def _unlink(self, key: str) -> Any:
+        return patiently(lambda: self._redis.unlink(key), what="freeing memory")

@@ -1,0 +1,62 @@
+"""What a shard tells about itself. Staleness and the ledger are told by shard 0 alone, since all shards decide alike."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from gradstream import metrics
+from gradstream.center.ledger import Decision
+from gradstream.center.shard import Shard
+from gradstream.process.order import ProcessOrder
+from gradstream.wire.reporter import Reporter
+from ps_node.settings import Settings
+
+
+class Report:
+    def __init__(self, reporter: Reporter, order: ProcessOrder, shard: Shard, settings: Settings) -> None:
+        self._reporter, self._shard, self._first = reporter, shard, order.rank == 0
+        self._every = settings.report_every
+        self._due = time.monotonic() + self._every
+        self._busy = 0.0
+        self._entries = self._queued = self._steps = 0
+
+    def decided(self, decisions: Iterable[Decision]) -> None:
+        """Each push as it is decided; its staleness, if it counted."""
+        center = self._shard.center
+        if not self._first or center is None:
+            return
+        for d in decisions:
+            account = self._shard.ledger.accounts[d.rank]
+            place = {"rank": d.rank, "step": account.pushed, "samples": center.samples, "version": center.version}
+            if d.fate != "dropped":  # what was dropped is in the ledger; here it would make what counted look stale
+                self._reporter.point(metrics.STALENESS, d.staleness, **place)
+            self._reporter.point(metrics.NORM, d.norm, **place)
+
+    def handled(self, seconds: float, queued: int) -> None:
+        """One entry took so long, and so many wait behind it."""
+        self._busy += seconds
+        self._entries += 1
+        self._queued = max(self._queued, queued)
+        if time.monotonic() >= self._due:
+            self.now()
+
+    def idle(self) -> None:
+        if self._entries and time.monotonic() >= self._due:
+            self.now()
+
+    def now(self) -> None:
+        self._due = time.monotonic() + self._every
+        center = self._shard.center
+        if center is None or not self._entries:
+            return
+        self._steps += self._entries
+        place = {"step": self._steps, "samples": center.samples, "version": center.version}
+        self._reporter.point(metrics.APPLY, self._busy / self._entries, **place)
+        self._reporter.point(metrics.QUEUE, self._queued, **place)
+        self._busy, self._entries, self._queued = 0.0, 0, 0
+        if self._first:
+            for rank, account in sorted(self._shard.ledger.accounts.items()):
+                for metric in (metrics.PUSHED, metrics.APPLIED, metrics.BUFFERED, metrics.DROPPED, metrics.PENDING):
+                    value = getattr(account, metric.name.removeprefix("ledger/"))
+                    self._reporter.point(metric, value, rank=rank, **place)

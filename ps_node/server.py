@@ -1,0 +1,104 @@
+"""The server loop: read the log, fetch the payload, let the shard machine decide, answer, report."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+from gradstream.center.entries import Entry, Init, Join, Leave, Outcome, Pull, Push, Saved, seq_of
+from gradstream.center.shard import Shard
+from gradstream.errors import PlaneLost
+from gradstream.process.order import ProcessOrder
+from gradstream.wire import ids, keys
+from gradstream.wire.client import BLOCK, connect, patiently
+from gradstream.wire.messages import FIELD, Header
+from gradstream.wire.reporter import Reporter
+from ps_node.mailbox import Mailbox
+from ps_node.report import Report
+from ps_node.settings import Settings
+from ps_node.snapshot import Snapshots
+
+log = logging.getLogger(__name__)
+
+
+class Server:
+    def __init__(self, order: ProcessOrder, snapshots: Snapshots, reporter: Reporter, settings: Settings) -> None:
+        access = order.plane
+        self._order, self._settings, self._snapshots = order, settings, snapshots
+        self._redis = connect(access.url, user=access.user, password=access.password)
+        self._j = order.plane_id
+        self.shard = Shard(order.spec)
+        self._mailbox = Mailbox(self._redis, self._j, order.rank, order.spec.codec, settings)
+        self._report = Report(reporter, order, self.shard, settings)
+        self._position = "0"
+        self._handled = 0
+        if resumed := snapshots.resumed():
+            self._mailbox.layout, state = resumed
+            self.shard.load(state)
+
+    def run(self) -> None:
+        """Until the job is over. Raises: PlaneLost."""
+        while not self.shard.ended:
+            batch = self._read()
+            for number, (position, header) in enumerate(batch):
+                began = time.perf_counter()
+                if header:
+                    self._handle(position, header)
+                self._position = position
+                self._report.handled(time.perf_counter() - began, queued=len(batch) - number - 1)
+        self._report.now()
+
+    def _handle(self, position: str, header: Header) -> None:
+        entry = header.entry
+        if isinstance(entry, Init) and self._mailbox.layout is None:
+            self._mailbox.layout = header.layout
+        payload = None
+        if self.shard.is_news(entry):
+            if isinstance(entry, Push | Init):
+                payload = self._mailbox.fetch(header, (entry.rank, entry.incarnation), seq_of(entry))
+            self._free(entry, header.read)
+        outcome = self.shard.handle(entry, payload)
+        pushed = (entry.rank, self.shard.ledger.accounts[entry.rank].pushed) if isinstance(entry, Push) else None
+        self._after(outcome, position, pushed)
+
+    def _after(self, outcome: Outcome, position: str, pushed: tuple[int, int] | None) -> None:
+        if outcome.cut:
+            assert self._mailbox.layout is not None, "there is a center, so there was an Init"
+            self._snapshots.write(outcome.cut, self._mailbox.layout)
+        self._mailbox.answer(outcome.answers, position, pushed)
+        self._report.decided(outcome.decisions)
+        self._handled += 1
+        if self._order.rank == 0 and self._handled % self._settings.trim_every == 0:
+            self._trim_log()
+
+    def _free(self, entry: Entry, read: int) -> None:
+        """An entry says what its writer has read; a leave, and a join of a newer life, that a life reads nothing any more."""
+        match entry:
+            case Push() | Pull() | Saved():
+                self._mailbox.went_on((entry.rank, entry.incarnation), read)
+            case Leave():
+                self._mailbox.gone((entry.rank, entry.incarnation))
+            case Join() if entry.incarnation > 0:
+                self._mailbox.gone((entry.rank, entry.incarnation - 1))
+
+    def _read(self) -> list[tuple[str, Header | None]]:
+        key = keys.log(self._j)
+        found: Any = patiently(
+            lambda: self._redis.xread({key: self._position}, count=self._settings.read_count, block=int(BLOCK * 1000)),
+            what="reading the log",
+        )
+        if not found:
+            self._report.idle()
+            if not patiently(lambda: self._redis.exists(key), what="looking for the log"):
+                raise PlaneLost("the log of this attempt is gone")
+            return []
+        [(_, entries)] = found
+        return [(entry.decode(), Header.unpack(fields[FIELD])) for entry, fields in entries]
+
+    def _trim_log(self) -> None:
+        """Shard 0 drops what every shard has handled."""
+        places: Any = patiently(lambda: self._redis.hgetall(keys.pos(self._j)), what="reading the shards' places")
+        if len(places) == self._order.spec.roles.server.count:
+            lowest = min((place.decode() for place in places.values()), key=ids.place)
+            patiently(lambda: self._redis.xtrim(keys.log(self._j), minid=lowest, approximate=True), what="trimming the log")

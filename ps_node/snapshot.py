@@ -1,0 +1,41 @@
+"""Cuts on disk. The shard's copy is made between two entries of the log; writing it away happens behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gradstream.center.entries import FINAL_CUT
+from gradstream.process.order import ProcessOrder
+from gradstream.process.store import Store, Uploads
+from gradstream.wire.layout import Layout
+
+
+class Snapshots:
+    def __init__(self, order: ProcessOrder, store: Store, uploads: Uploads, folder: Path) -> None:
+        self._order, self._store, self._uploads, self._folder = order, store, uploads, folder
+
+    def resumed(self) -> tuple[Layout, dict[str, Any]] | None:
+        """What this attempt resumes from. None: it begins at the beginning."""
+        file = self._store.resumed(f"shard-{self._order.rank}.pt", self._folder)
+        if file is None:
+            return None
+        state = torch.load(file, weights_only=True)
+        return Layout(**state["layout"]), state["shard"]
+
+    def write(self, cut: tuple[int, list[int], dict[str, object]], layout: Layout) -> None:
+        """Returns when the copy is handed over. Shard 0 also writes the manifest, which says what makes the cut whole."""
+        number, members, state = cut
+        needed, folder = number == FINAL_CUT, f"cuts/{number}"
+        whole = {"layout": layout.as_dict(), "shard": state}
+        self._uploads.add(f"{folder}/shard-{self._order.rank}.pt", whole, needed=needed)
+        if self._order.rank == 0:
+            center: Any = state["center"]
+            ledger: Any = state["ledger"]
+            manifest = {"cut": number, "members": members, "servers": layout.servers}
+            manifest |= {"version": center["version"], "samples": center["samples"]}
+            manifest["pushed"] = {rank: account["pushed"] for rank, account in ledger.items()}
+            self._uploads.add(f"{folder}/manifest.json", json.dumps(manifest), needed=needed)

@@ -1,0 +1,97 @@
+"""The page in a real Chromium, against a real platform: embedded servers, API, controller, node agent, training processes."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+from gradstream.client import Client, Credentials
+from gradstream.local.platform import Options, Platform
+from tests.browser.support import HERE, ROOT, OpenPage
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "/usr/bin/chromium")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+             "--disable-component-update", "--disable-sync"]  # fmt: skip
+PATIENCE_MS = 15_000
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+    if not (ROOT / "backend/page/index.html").is_file():
+        pytest.fail("the page has not been built: make page")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with Platform(Options(tmp_path_factory.mktemp("platform"), port=port, slots=4)) as platform:
+        yield platform
+
+
+@pytest.fixture(scope="session")
+def client(platform: Platform) -> Iterator[Client]:
+    credentials = Credentials.load(platform.folder.client_file)
+    assert credentials, "the platform left no credentials"
+    with Client(credentials) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def signed_in(browser: Browser, client: Client) -> str:
+    """The cookies of a browser that followed a sign-in link, for all contexts that need no sign-in of their own."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(client.sign_in_link())
+    page.get_by_role("heading", name="Jobs").wait_for()
+    state = str(context.storage_state()["cookies"][0]["value"])
+    context.close()
+    return state
+
+
+@pytest.fixture
+def open_page(browser: Browser, platform: Platform, signed_in: str) -> Iterator[OpenPage]:
+    """Opens a page, signed in unless told otherwise. An error in it, or in its console, fails the test at its end."""
+    contexts: list[BrowserContext] = []
+    errors: list[str] = []
+
+    def open_(path: str = "/jobs", *, width: int = 1440, scheme: str = "light", guest: bool = False, watched: bool = True) -> Page:
+        context = browser.new_context(
+            base_url=platform.url, viewport={"width": width, "height": 900 if width > 600 else 844}, color_scheme=scheme,  # type: ignore[arg-type]
+            reduced_motion="reduce",
+        )  # fmt: skip
+        contexts.append(context)
+        if not guest:
+            context.add_cookies([{"name": "gradstream_session", "value": signed_in, "url": platform.url}])
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        if watched:
+            page.on("pageerror", lambda error: errors.append(f"{page.url}: {error}"))
+            page.on("console", lambda message: _note(message, page, errors))
+        page.goto(path)
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert not errors, "the browser reported errors:\n" + "\n".join(errors)
+
+
+def _note(message: ConsoleMessage, page: Page, errors: list[str]) -> None:
+    if message.type == "error":
+        errors.append(f"{page.url}: console: {message.text}")

@@ -1,0 +1,87 @@
+"""What happens is seen as it happens, also when the API comes and goes."""
+
+from __future__ import annotations
+
+import re
+
+import psutil
+from playwright.sync_api import Locator, Page, expect
+
+from gradstream.client import Client
+from gradstream.local.platform import Platform
+from tests.browser.support import OpenPage, submit_slow
+
+LOSS = re.compile("^Training loss: ")
+
+
+def test_the_list_shows_a_job_come_run_and_end_without_a_reload(open_page: OpenPage, client: Client) -> None:
+    page = open_page("/jobs?q=passing-by")
+    expect(page.get_by_text("No job fits these filters")).to_be_visible()
+    job = submit_slow(client, name="passing-by", steps=60)
+    row = page.get_by_role("link", name=re.compile("passing-by"))
+    expect(row).to_have_attribute("data-status", "running")
+    expect(row).to_have_attribute("data-status", "succeeded", timeout=60_000)
+    assert client.job(job.id).status == "succeeded"
+
+
+def test_a_killed_api_costs_no_point_and_doubles_none(open_page: OpenPage, client: Client, platform: Platform) -> None:
+    job = submit_slow(client, name="outage")
+    page = open_page(f"/jobs/{job.id}", watched=False)
+    expect(page.get_by_role("img", name=LOSS)).to_be_visible()
+    connection = page.locator("[data-connection]")
+    expect(connection).to_have_attribute("data-connection", "live")
+
+    _api_of(platform).kill()
+    expect(connection).to_have_attribute("data-connection", "reconnecting")
+    expect(connection).to_have_attribute("data-connection", "live", timeout=30_000)
+
+    assert client.wait(job.id, timeout=60).status == "succeeded"
+    expect(connection).to_have_attribute("data-connection", "ended")
+    stored = {series.rank: len(series.points) for series in client.series(job.id, "train/loss", max_points=20_000)}
+    assert stored.keys() == {0, 1}
+    expected = "; ".join(rf"worker {rank}, {count} points, .*" for rank, count in sorted(stored.items()))
+    expect(page.get_by_role("img", name=re.compile(f"^Training loss: {expected}"))).to_be_visible()
+
+
+def test_logs_come_as_they_are_written_for_the_chosen_process(open_page: OpenPage, client: Client) -> None:
+    job = submit_slow(client, name="talkative", steps=150)
+    page = open_page(f"/jobs/{job.id}/logs?process=worker-1")
+    log = page.get_by_role("log")
+    expect(log).to_contain_text("one more step")
+    expect(log).not_to_contain_text("worker-0")
+    client.wait(job.id, timeout=60)
+    expect(log.get_by_text("one more step")).to_have_count(150)
+
+
+def test_stopping_asks_first_and_keeps_the_model(open_page: OpenPage, client: Client) -> None:
+    job = submit_slow(client, name="unwanted", steps=5000)
+    page = open_page(f"/jobs/{job.id}")
+    expect(page.get_by_role("img", name=LOSS)).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="No, keep it").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert client.job(job.id).status == "running"
+
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop").click()
+    expect(_status(page)).to_have_attribute("data-status", "cancelled", timeout=40_000)
+    page.get_by_role("tab", name="Files").click()
+    expect(page.get_by_text("model.safetensors", exact=True)).to_be_visible()
+
+
+def test_a_job_deleted_elsewhere_says_so(open_page: OpenPage, client: Client) -> None:
+    job = submit_slow(client, name="short-lived", steps=10)
+    page = open_page(f"/jobs/{job.id}")
+    client.wait(job.id, timeout=60)
+    expect(_status(page)).to_have_attribute("data-status", "succeeded")
+    client.delete(job.id)
+    expect(page.get_by_text("This job has been deleted")).to_be_visible()
+
+
+def _status(page: Page) -> Locator:
+    return page.locator("[data-status]").first
+
+
+def _api_of(platform: Platform) -> psutil.Process:
+    port = platform.url.rsplit(":", 1)[1]
+    return next(p for p in psutil.process_iter(["cmdline"]) if {"backend", "api", port} <= set(p.info["cmdline"] or ()))

@@ -1,0 +1,81 @@
+"""Every page, wide and narrow, light and dark: nothing overflows, nothing is hidden from those who cannot see or point."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from gradstream.client import Client, Job
+from tests.browser.support import ROOT, SCREENSHOTS, OpenPage, submit_slow
+
+AXE = (ROOT / "frontend/node_modules/axe-core/axe.min.js").read_text()
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+
+
+@pytest.fixture(scope="module")
+def job(client: Client) -> Job:
+    return client.wait(submit_slow(client, name="shown", steps=40).id, timeout=60)
+
+
+PAGES = {
+    "sign-in": "/sign-in", "jobs": "/jobs", "new-job": "/jobs/new?example=digits",
+    "job": "/jobs/{job}", "processes": "/jobs/{job}/processes",
+    "logs": "/jobs/{job}/logs", "events": "/jobs/{job}/events", "files": "/jobs/{job}/files", "config": "/jobs/{job}/config",
+    "nodes": "/nodes", "settings": "/settings", "nowhere": "/no/such/page",
+}  # fmt: skip
+
+
+LOOKS = [(1440, "light"), (390, "dark")]
+"""Widths and colours do not depend on each other: two looks see all four."""
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+@pytest.mark.parametrize("name", PAGES)
+def test_page(name: str, width: int, scheme: str, open_page: OpenPage, job: Job) -> None:
+    page = open_page(PAGES[name].format(job=job.id), width=width, scheme=scheme)
+    _settled(page)
+    if SCREENSHOTS:
+        page.screenshot(path=Path(SCREENSHOTS) / f"{name}-{width}-{scheme}.png", full_page=True)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
+    page.evaluate(AXE)
+    found = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)["violations"]
+    assert not found, [(v["id"], v["help"], [n["target"] for n in v["nodes"]]) for v in found]
+
+
+def test_the_narrow_page_has_its_places_behind_a_button(open_page: OpenPage) -> None:
+    page = open_page("/jobs", width=390)
+    page.get_by_role("button", name="Menu", exact=True).click()
+    page.get_by_role("link", name="Nodes").click()
+    expect(page.get_by_role("heading", name="Nodes")).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_the_colours_stay_as_chosen(open_page: OpenPage) -> None:
+    page = open_page("/settings", scheme="light")
+    html = page.locator("html")
+    expect(html).to_have_attribute("data-mantine-color-scheme", "light")
+    page.get_by_text("Dark", exact=True).click()
+    expect(html).to_have_attribute("data-mantine-color-scheme", "dark")
+    page.reload()
+    expect(html).to_have_attribute("data-mantine-color-scheme", "dark")
+
+
+def test_how_charts_are_drawn_stands_in_the_address(open_page: OpenPage, job: Job) -> None:
+    page = open_page(f"/jobs/{job.id}")
+    page.get_by_text("Version", exact=True).click()
+    page.get_by_role("button", name="Logarithmic scale for Training loss").click()
+    page.get_by_role("slider").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page).to_have_url(re.compile("smooth=0.01"))
+    assert parse_qs(urlsplit(page.url).query) == {"x": ["version"], "smooth": ["0.01"], "log": ["train/loss"]}
+    page.reload()
+    expect(page.get_by_role("button", name="Logarithmic scale for Training loss")).to_have_attribute("aria-pressed", "true")
+
+
+def _settled(page: Page) -> None:
+    page.wait_for_function("!document.querySelector('[aria-label=Loading]') && document.querySelector('h1, [role=alert], main a')")
+    page.wait_for_function("document.fonts.status === 'loaded'")

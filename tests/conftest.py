@@ -1,0 +1,145 @@
+"""Real servers for the tests: an embedded Postgres per xdist worker, and as many Redis as a test asks for.
+
+Each worker has its own, started when the first test asks (0.5 s), so a test may freeze or kill them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gradstream.local.child import run_dir
+from gradstream.local.postgres import Postgres
+from gradstream.local.redis import Redis, start_on_free_port
+from tests.platforms import Lab
+from tests.platforms import lab as make_lab
+from tests.support import Database
+
+ROOT = Path(__file__).parents[1]
+PASSWORD = "only for tests"
+MIGRATED = "template_migrated"
+
+
+def pytest_configure() -> None:
+    """A shell that starts us in the background has SIGINT ignored, and every program under test would inherit that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def short_dir() -> Iterator[Path]:
+    """A folder with a path short enough for sockets."""
+    folder = run_dir()
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def password_file(short_dir: Path) -> Path:
+    path = short_dir / "password"
+    path.touch(0o600)
+    path.write_text(PASSWORD.replace(" ", "-"))
+    return path
+
+
+@pytest.fixture(scope="session")
+def postgres(short_dir: Path, password_file: Path) -> Iterator[Postgres]:
+    """The server itself. Tests that need tables want `database`."""
+    server = Postgres(short_dir / "pg", short_dir / "pg-run", log=short_dir / "pg.log", password_file=password_file, durable=False)
+    server.start()
+    server.wait()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def make_database(postgres: Postgres, password_file: Path) -> Callable[[], Database]:
+    """Makes one more database with all tables and no rows (50 ms)."""
+    import psycopg
+
+    def named(name: str) -> Database:
+        return Database(postgres.url.replace("/gradstream?", f"/{name}?"), postgres.password, password_file)
+
+    def create(name: str, template: str) -> Database:
+        with psycopg.connect(named("postgres").dsn, autocommit=True) as connection:
+            connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"'.encode())
+        return named(name)
+
+    _migrate(create(MIGRATED, "template1"))
+    numbers = itertools.count()
+    return lambda: create(f"test_{next(numbers)}", MIGRATED)
+
+
+@pytest.fixture(scope="session")
+def database(make_database: Callable[[], Database]) -> Database:
+    """The database that this worker's tests share; each leaves it as it found it."""
+    return make_database()
+
+
+@pytest.fixture
+def redis_server(short_dir: Path, password_file: Path) -> Iterator[Callable[..., Redis]]:
+    """Starts one more Redis (50 ms) that ends with the test: `redis_server(maxmemory="64mb", tcp=True)`."""
+    started: list[Redis] = []
+
+    def start(*, maxmemory: str = "256mb", tcp: bool = False) -> Redis:
+        server = _redis(short_dir, password_file, maxmemory, tcp)
+        started.append(server)
+        return server
+
+    yield start
+    for server in started:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def shared_redis(short_dir: Path, password_file: Path) -> Iterator[Redis]:
+    """One Redis for all tests of a worker that neither kill it nor mind other keys."""
+    server = _redis(short_dir, password_file, "512mb", tcp=False)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """One platform for all tests of whole jobs."""
+    with make_lab(tmp_path_factory.mktemp("lab"), slots=4) as made:
+        yield made
+
+
+_names = (f"redis-{number}" for number in itertools.count())
+
+
+def _redis(folder: Path, password_file: Path, maxmemory: str, tcp: bool) -> Redis:
+    name = next(_names)
+
+    def make(port: int | None) -> Redis:
+        run, log = folder / name, folder / f"{name}.log"
+        return Redis(name, run, log=log, password_file=password_file, maxmemory=maxmemory, port=port)
+
+    if tcp:
+        return start_on_free_port(make)
+    server = make(None)
+    server.start()
+    server.wait()
+    return server
+
+
+def _migrate(database: Database) -> None:
+    """Bring the template up to date the way an operator does."""
+    settings = {
+        "DATABASE_URL": database.url, "DATABASE_PASSWORD_FILE": database.password_file,
+        "LIVE_REDIS_URL": "unix:///unused", "PLANE_REDIS_URL": "unix:///unused", "FILES_DIR": "/unused",
+        "NODE_TOKEN_FILE": database.password_file, "SIGNING_KEY_FILE": database.password_file,
+    }  # fmt: skip
+    environment = {**os.environ, **{f"GRADSTREAM_{name}": str(value) for name, value in settings.items()}}
+    done = subprocess.run(
+        [sys.executable, "-m", "backend", "migrate"], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, f"the migrations failed:\n{done.stdout}\n{done.stderr}"

@@ -1,0 +1,52 @@
+"""Mistakes in user code and data: the job fails at once, with the place and the user's own message, and no second attempt."""
+
+from typing import Any
+
+import pytest
+
+from tests.platforms import Lab
+
+MISTAKES: dict[str, tuple[dict[str, Any], str, str]] = {
+    "import": ({"env": {"BREAK_AT_IMPORT": "1"}}, "user_error", "import steady: RuntimeError: broken at import"),
+    "model": ({"args": {"breaks": "model"}}, "user_error", "model(): RuntimeError: broken in model"),
+    "loss": ({"args": {"breaks": "loss"}}, "user_error", "loss(): RuntimeError: broken in loss"),
+    "evaluate": ({"args": {"breaks": "evaluate"}}, "user_error", "failed in evaluate(): RuntimeError: broken in evaluate"),
+    "metric name": ({"args": {"breaks": "metric name"}}, "user_error", "evaluate() must name its metrics"),
+    "nan": ({"args": {"breaks": "nan"}}, "loss_not_finite", "loss of mini-batch"),
+    "no such class": ({"workload": {"entrypoint": "steady:Nothing"}}, "user_error", "steady:Nothing is not a subclass"),
+    "argument": ({"args": {"paus": 1}}, "user_error", "/workload/args/paus: unknown argument; did you mean 'pause'?"),
+    "empty data": ({"args": {"examples": 0}}, "dataset_too_small", "0 examples for 2 workers"),
+    "little data": ({"args": {"examples": 1}}, "dataset_too_small", "1 examples for 2 workers"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_fails_the_job_with_its_place_and_message(mistake: str, lab: Lab) -> None:
+    fields, reason, message = MISTAKES[mistake]
+    job = lab.ended(lab.submit(mistake.replace(" ", "-"), **fields))
+    assert (job.status, job.reason, job.attempt) == ("failed", reason, 1)
+    assert job.message is not None
+    assert message in job.message
+
+
+def test_the_log_has_the_users_traceback(lab: Lab) -> None:
+    job = lab.ended(lab.submit("traceback", args={"breaks": "loss"}))
+    text = "".join(chunk.text for chunk in lab.client.logs(job.id))
+    assert 'raise RuntimeError("broken in loss")' in text
+    assert "steady.py" in text
+
+
+def test_a_score_that_is_not_finite_does_not_hold_up_the_end(lab: Lab) -> None:
+    job = lab.ended(lab.submit("nan-score", args={"breaks": "score"}))
+    assert job.status == "succeeded"
+    [series] = lab.client.series(job.id, "eval/ratio")
+    assert series.points[-1][-1] is None
+
+
+def test_a_loss_that_is_not_finite_may_be_dropped_instead(lab: Lab) -> None:
+    job = lab.ended(lab.submit("drop-nan", args={"breaks": "nan"}, strategy={"name": "async", "lr": 0.05}, on_nan="drop"))
+    assert job.status == "succeeded"
+    ledger = lab.ledger(job)
+    for rank in (0, 1):
+        assert ledger["dropped", rank] == ledger["pushed", rank] - 3
+        assert ledger["applied", rank] == 3, "before its losses were NaN"

@@ -1,0 +1,112 @@
+"""A tiny control plane: the agent's side of the REST API over real HTTP, with everything it was told kept for tests to read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from uuid import UUID
+
+from gradstream.process.order import ProcessOrder
+
+SHARED_SECRET = "a-shared-secret"
+
+
+class ControlPlane:
+    def __init__(self) -> None:
+        self.desired: list[ProcessOrder] = []
+        self.reported: dict[UUID, dict[str, Any]] = {}
+        """The last report of each process."""
+        self.at_exit: dict[UUID, str] = {}
+        """The output that was stored when a process's exit was first reported."""
+        self.logs: dict[UUID, bytearray] = {}
+        self.bundles: dict[str, bytes] = {}
+        self.fetched: list[str] = []
+        self.registrations: list[dict[str, Any]] = []
+        self.token = ""
+        self.beats = 0
+        self.heartbeat_every = 0.5
+        self._port = 0
+        self._server: ThreadingHTTPServer | None = None
+        self.open()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    def open(self) -> None:
+        """Serve, on the port of the first time."""
+        plane = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                plane._answer(self)
+
+            do_POST = do_GET
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Silent."""
+
+        ThreadingHTTPServer.daemon_threads = True
+        self._server = ThreadingHTTPServer(("127.0.0.1", self._port), Handler)
+        self._port = self._server.server_address[1]
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+
+    def close(self) -> None:
+        """Refuse connections from now on; what was told is kept."""
+        if self._server:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
+
+    def add_bundle(self, data: bytes) -> str:
+        hash = hashlib.sha256(data).hexdigest()
+        self.bundles[hash] = data
+        return hash
+
+    def log(self, id: UUID) -> str:
+        return self.logs.get(id, bytearray()).decode()
+
+    def _answer(self, request: BaseHTTPRequestHandler) -> None:
+        if self._server is None:
+            request.close_connection = True  # a kept connection of the time before `close`
+            return
+        body = request.rfile.read(int(request.headers.get("Content-Length") or 0))
+        path = request.path.removeprefix("/api/v1/agent")
+        expected = SHARED_SECRET if path == "/register" else self.token
+        if request.headers["Authorization"] != f"Bearer {expected}":
+            status, answer = 401, b'{"detail": "who are you?"}'
+        elif path.startswith("/bundles/"):
+            self.fetched.append(path.removeprefix("/bundles/"))
+            status, answer = 200, self.bundles[self.fetched[-1]]
+        else:
+            handle = {"/register": self._register, "/heartbeat": self._heartbeat, "/logs": self._logs}[path]
+            status, answer = 200, json.dumps(handle(json.loads(body))).encode()
+        request.send_response(status)
+        request.send_header("Content-Length", str(len(answer)))
+        request.end_headers()
+        request.wfile.write(answer)
+
+    def _register(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.registrations.append(body)
+        self.token = f"node-token-{len(self.registrations)}"
+        return {"node_id": "00000000-0000-0000-0000-000000000001", "token": self.token, "heartbeat_every": self.heartbeat_every}
+
+    def _heartbeat(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.beats += 1
+        for report in body["processes"]:
+            id = UUID(report["id"])
+            self.reported[id] = report
+            if report["exit"]:
+                self.at_exit.setdefault(id, self.log(id))
+        return {"desired": [order.model_dump(mode="json") for order in self.desired], "heartbeat_every": self.heartbeat_every}
+
+    def _logs(self, body: dict[str, Any]) -> dict[str, Any]:
+        stored = self.logs.setdefault(UUID(body["process_id"]), bytearray())
+        if body["offset"] == len(stored):
+            stored += body["text"].encode()
+        return {"next_offset": len(stored)}

@@ -1,0 +1,292 @@
+"""The agent as its own process, with a real broker, a real plane and real forks, told what to do by a tiny control plane."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+from uuid import UUID, uuid4
+
+import celery
+import psutil
+import pytest
+import redis
+
+from gradstream import broker, bundle, tasknames
+from gradstream.local.redis import Redis
+from gradstream.process.order import PlaneAccess, ProcessOrder
+from gradstream.wire import keys, plane
+from tests.integration.agent.control_plane import SHARED_SECRET, ControlPlane
+from tests.orders import make_order
+from tests.support import eventually
+
+NODE = "test-node"
+SLEEPER = "import time; print('here I am', flush=True); time.sleep(60)"
+
+
+class Node:
+    """The agent, and orders for it whose user code decides what happens (it runs when the worker imports the workload)."""
+
+    def __init__(self, folder: Path, control: ControlPlane, live: Redis, password_file: Path) -> None:
+        self.folder, self.control, self.live, self.password_file = folder, control, live, password_file
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        token = self.folder / "node-token"
+        token.write_text(SHARED_SECRET)
+        settings = {
+            "API_URL": self.control.url, "NODE_NAME": NODE, "NODE_TOKEN_FILE": token, "WORK_DIR": self.folder / "work",
+            "LIVE_REDIS_URL": self.live.url, "LIVE_REDIS_PASSWORD_FILE": self.password_file,
+        }  # fmt: skip
+        with (self.folder / "agent.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "worker_agent"], stderr=log, stdout=log,
+                env={**os.environ, **{f"GRADSTREAM_{name}": str(value) for name, value in settings.items()}},
+            )  # fmt: skip
+
+    @property
+    def pid(self) -> int:
+        assert self._process
+        return self._process.pid
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
+        assert self._process
+        self._process.send_signal(number)
+        return self._process.wait(20)
+
+    def order(self, code: str, **changes: Any) -> ProcessOrder:
+        source = self.folder / f"source-{uuid4()}"
+        source.mkdir()
+        (source / "body.py").write_text(dedent(code))
+        changes.setdefault("plane", PlaneAccess(url=self.live.url, password=self.live.password))
+        return make_order(bundle=self.control.add_bundle(bundle.pack(source).data), **changes)
+
+    def run(self, code: str, **changes: Any) -> ProcessOrder:
+        order = self.order(code, **changes)
+        self.control.desired = [*self.control.desired, order]
+        self.hint()
+        return order
+
+    def hint(self) -> None:
+        app = celery.Celery(broker=broker.url(self.live.url, self.live.password))
+        app.conf.update(broker.SETTINGS)
+        app.send_task(tasknames.SYNC, queue=tasknames.node_queue(NODE))
+        app.close()
+
+    def state(self, order: ProcessOrder, wanted: str, timeout: float = 20) -> dict[str, Any]:
+        def look() -> dict[str, Any] | None:
+            report = self.control.reported.get(order.id)
+            return report if report and report["state"] == wanted else None
+
+        found = eventually(look, f"{order.label} to be reported as {wanted}", timeout)
+        assert found
+        return found
+
+    def log(self) -> str:
+        return (self.folder / "agent.log").read_text()
+
+
+@pytest.fixture(scope="module")
+def control() -> Iterator[ControlPlane]:
+    control = ControlPlane()
+    yield control
+    control.close()
+
+
+@pytest.fixture(scope="module")
+def node(
+    control: ControlPlane, shared_redis: Redis, password_file: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Node]:
+    """One that the tests of this module share; what they leave running is ended."""
+    node = Node(tmp_path_factory.mktemp("node"), control, shared_redis, password_file)
+    node.start()
+    eventually(lambda: control.registrations, "the registration")
+    yield node
+    assert node.end() == 0, node.log()
+
+
+@pytest.fixture
+def own_node(redis_server: Callable[..., Redis], password_file: Path, tmp_path: Path) -> Iterator[Node]:
+    """One that a test may kill, with a broker of its own."""
+    control = ControlPlane()
+    node = Node(tmp_path, control, redis_server(), password_file)
+    node.start()
+    eventually(lambda: control.registrations, "the registration")
+    yield node
+    if psutil.pid_exists(node.pid):
+        node.end(signal.SIGKILL)
+    control.close()
+
+
+def test_registers_with_what_the_machine_has(node: Node) -> None:
+    told = node.control.registrations[0]
+    assert told["name"] == NODE
+    assert told["cpus"] == os.cpu_count()
+    assert told["slots"] == max(4, os.cpu_count() or 1)
+    assert told["memory"] == psutil.virtual_memory().total
+
+
+def test_runs_what_is_desired_and_tells_its_end_after_its_output(node: Node) -> None:
+    order = node.run("print('größer', flush=True)\nraise ValueError('no luck')")
+    told = node.state(order, "exited")
+    assert told["exit"]["reason"] == "user_error", node.control.log(order.id)
+    assert told["exit"]["code"] == 1
+    assert "no luck" in told["exit"]["message"]
+    assert "größer\n" in node.control.at_exit[order.id]
+
+
+def test_a_killed_process_is_reported_within_two_seconds(node: Node) -> None:
+    order = node.run(SLEEPER)
+    pid = node.state(order, "running")["pid"]
+    killed = time.monotonic()
+    os.kill(pid, signal.SIGKILL)
+    told = node.state(order, "exited")
+    assert time.monotonic() - killed < 2
+    assert told["exit"]["reason"] == "killed"
+
+
+def test_the_end_of_a_worker_is_posted_on_its_plane(node: Node, shared_redis: Redis) -> None:
+    client = redis.Redis.from_url(shared_redis.url, password=shared_redis.password)
+    job = make_order().job_id
+    order = node.order(SLEEPER, job_id=job)
+    plane.create(client, order.plane_id, password="of the attempt")
+    access = PlaneAccess(url=shared_redis.url, user=plane.account(order.plane_id), password="of the attempt")
+    order = order.model_copy(update={"plane": access})
+    node.control.desired = [*node.control.desired, order]
+    node.hint()
+    os.kill(node.state(order, "running")["pid"], signal.SIGKILL)
+
+    def entries() -> list[bytes]:
+        return [b" ".join(fields.values()) for _, fields in client.xrange(keys.log(order.plane_id))]
+
+    eventually(lambda: any(b"lost" in entry for entry in entries()), "the worker's leave")
+    plane.destroy(client, order.plane_id)
+    client.close()
+
+
+def test_what_is_no_longer_desired_is_ended_and_its_folder_removed(node: Node) -> None:
+    order = node.run("import signal, time\nsignal.signal(signal.SIGTERM, lambda *_: None)\n" + SLEEPER)
+    pid = node.state(order, "running")["pid"]
+    folder = node.folder / "work" / "processes" / str(order.id)
+    eventually(lambda: "here I am" in node.control.log(order.id), "its output")
+    node.control.desired = []
+    node.hint()
+    eventually(lambda: _gone(pid), "the end of a process that ignores SIGTERM", 8)
+    eventually(lambda: not folder.exists(), "its folder's removal")
+
+
+def test_a_bundle_is_fetched_once_for_all_processes(node: Node) -> None:
+    order = node.order("raise ValueError('enough')")
+    orders = [order.model_copy(update={"id": UUID(int=order.id.int + n), "rank": n}) for n in range(3)]
+    node.control.desired = [*node.control.desired, *orders]
+    node.hint()
+    for each in orders:
+        node.state(each, "exited")
+    assert node.control.fetched.count(str(order.bundle)) == 1
+
+
+def test_a_damaged_bundle_is_the_reason_that_is_told(node: Node) -> None:
+    order = node.order("# a bundle of its own\n" + SLEEPER)
+    node.control.bundles[str(order.bundle)] = b"something else"
+    node.control.desired = [*node.control.desired, order]
+    told = node.state(order, "exited")["exit"]
+    assert told["reason"] == "cannot_start"
+    assert "arrived damaged" in told["message"]
+
+
+def test_while_the_control_plane_is_away_processes_go_on_and_nothing_is_lost(node: Node) -> None:
+    code = """
+        import time
+        from pathlib import Path
+        for number in range(400):
+            print("line", number, flush=True)
+            time.sleep(0.005)
+        while not Path("go on").exists():
+            time.sleep(0.01)
+        print("the last line")
+        raise ValueError("enough")
+    """
+    order = node.run(code)
+    node.state(order, "running")
+    eventually(lambda: "line 3\n" in node.control.log(order.id), "its first output")
+    node.control.close()
+    folder = node.folder / "work" / "processes" / str(order.id)
+    eventually(lambda: "line 399" in (folder / "log").read_text(), "output that nobody fetches")
+    (folder / "go on").touch()
+    eventually(lambda: (folder / "exit.json").exists(), "its end")
+    node.control.open()
+    node.state(order, "exited")
+    lines = [line for line in node.control.at_exit[order.id].splitlines() if line.startswith(("line", "the last"))]
+    assert lines == [*(f"line {number}" for number in range(400)), "the last line"]
+
+
+def test_registers_again_when_it_is_not_known_any_more(node: Node) -> None:
+    before = len(node.control.registrations)
+    node.control.token = "another"
+    eventually(lambda: len(node.control.registrations) > before, "another registration")
+    beats = node.control.beats
+    eventually(lambda: node.control.beats > beats, "a heartbeat with the new token")
+
+
+def test_a_hint_gets_through_again_after_the_broker_was_restarted_empty(own_node: Node) -> None:
+    own_node.control.heartbeat_every = 60.0  # so that only a hint can be the reason for a start
+    first = own_node.run(SLEEPER)
+    own_node.state(first, "running")
+    _kill_and_restart(own_node.live)
+    second = own_node.order(SLEEPER)
+    own_node.control.desired = [first, second]
+
+    def hinted() -> bool:
+        own_node.hint()
+        return second.id in own_node.control.reported
+
+    eventually(hinted, "the start of what a hint was sent for", 25)
+    assert not _gone(own_node.state(first, "running")["pid"])
+
+
+def _kill_and_restart(server: Redis) -> None:
+    os.kill(server.child.pid or 0, signal.SIGKILL)
+    eventually(lambda: server.child.poll() is not None, "the broker's end")
+    server.start()
+    server.wait()
+
+
+def test_after_the_zygote_died_the_next_one_runs_what_is_asked(own_node: Node) -> None:
+    order = own_node.run(SLEEPER)
+    pid = own_node.state(order, "running")["pid"]
+    os.kill(psutil.Process(pid).ppid(), signal.SIGKILL)
+    assert own_node.state(order, "exited")["exit"]["reason"] == "node_lost"
+    eventually(lambda: _gone(pid), "the end of what the zygote had forked")
+    own_node.state(own_node.run(SLEEPER), "running")
+
+
+def test_a_killed_agent_takes_its_processes_with_it(own_node: Node) -> None:
+    order = own_node.run(SLEEPER)
+    pid = own_node.state(order, "running")["pid"]
+    own_node.end(signal.SIGKILL)
+    eventually(lambda: _gone(pid), "the end of the orphan")
+    own_node.start()
+    eventually(lambda: len(own_node.control.registrations) == 2, "the next agent")
+    eventually(lambda: not (own_node.folder / "work" / "processes" / str(order.id) / "exit.json").exists(), "a clean folder")
+
+
+def test_a_stopped_agent_ends_its_processes_and_says_so(own_node: Node) -> None:
+    order = own_node.run(SLEEPER)
+    pid = own_node.state(order, "running")["pid"]
+    assert own_node.end() == 0
+    assert _gone(pid)
+    told = own_node.control.reported[order.id]
+    assert told["exit"]["reason"] == "node_lost"
+
+
+def _gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True

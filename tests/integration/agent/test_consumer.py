@@ -1,0 +1,85 @@
+"""The agent's Celery worker alone, in a process of its own (it wants the main thread)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import celery
+import pytest
+import redis
+
+from gradstream import broker, tasknames
+from gradstream.local.redis import Redis
+from tests.support import eventually
+
+SCRIPT = """
+import sys
+from gradstream import jsonlog
+from worker_agent.consumer import Consumer
+from worker_agent.settings import Settings
+jsonlog.configure(sys.stderr, quiet=("celery.worker.strategy", "celery.app.trace"))
+Consumer(Settings(), lambda: print("news", flush=True), ping_every=0.2, silent_after=1).run()
+"""
+QUEUE = tasknames.node_queue("quiet")
+
+
+class Quiet:
+    def __init__(self, live: Redis, folder: Path, password_file: Path) -> None:
+        self.live, self._log = live, folder / "log"
+        settings = {
+            "API_URL": "http://unused", "NODE_NAME": "quiet", "NODE_TOKEN_FILE": password_file, "WORK_DIR": folder,
+            "LIVE_REDIS_URL": live.url, "LIVE_REDIS_PASSWORD_FILE": password_file,
+        }  # fmt: skip
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", SCRIPT], stdout=log, stderr=log,
+                env={**os.environ, **{f"GRADSTREAM_{name}": str(value) for name, value in settings.items()}},
+            )  # fmt: skip
+
+    def said(self, words: str) -> int:
+        return self._log.read_text().count(words)
+
+    def hint(self) -> None:
+        app = celery.Celery(broker=broker.url(self.live.url, self.live.password))
+        app.conf.update(broker.SETTINGS)
+        app.send_task(tasknames.SYNC, queue=QUEUE)
+        app.close()
+
+
+@pytest.fixture
+def quiet(redis_server: Callable[..., Redis], tmp_path: Path, password_file: Path) -> Iterator[Quiet]:
+    quiet = Quiet(redis_server(), tmp_path, password_file)
+    eventually(lambda: quiet.said("ready."), "the consumer")
+    yield quiet
+    quiet.process.kill()
+    quiet.process.wait()
+
+
+def test_a_hint_is_news_and_a_signal_ends_it(quiet: Quiet) -> None:
+    quiet.hint()
+    eventually(lambda: quiet.said("news"), "the hint")
+    quiet.process.send_signal(signal.SIGTERM)
+    assert quiet.process.wait(10) == 0
+
+
+def test_a_consumer_that_hears_nothing_is_replaced(quiet: Quiet) -> None:
+    """Others stand before it in the queue for messages: for the consumer that is the same as hearing nothing."""
+    pool = redis.ConnectionPool.from_url(quiet.live.url, password=quiet.live.password)
+    others = [pool.get_connection() for _ in range(40)]
+    for other in others:
+        other.send_command("BRPOP", QUEUE, 0)  # each takes one ping
+    eventually(lambda: quiet.said("replacing the consumer"), "the decision to replace it", 30)
+    for other in others:
+        other.disconnect()
+    eventually(lambda: quiet.said("ready.") >= 2, "the next consumer", 15)
+
+    def heard() -> int:
+        quiet.hint()  # one may still go to a connection that is being closed
+        return quiet.said("news")
+
+    eventually(heard, "a hint to the next consumer")

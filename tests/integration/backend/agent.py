@@ -1,0 +1,86 @@
+"""An agent, and the processes it would run, as the control plane sees them: over HTTP and Redis, without any process."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+from uuid import UUID
+
+import httpx
+
+from gradstream.process.exits import ExitReason
+from gradstream.process.order import ProcessOrder
+
+
+class Agent:
+    def __init__(self, http: httpx.Client, secret: str, name: str, *, slots: int, gpus: int = 0) -> None:
+        self.http, self.secret, self.name, self.slots, self.gpus = http, secret, name, slots, gpus
+        self.orders: dict[UUID, ProcessOrder] = {}
+        """What was desired at the last heartbeat."""
+        self.reports: dict[UUID, dict[str, Any]] = {}
+        self.register()
+
+    def register(self) -> None:
+        gpus = [{"index": index, "name": "a GPU", "memory": 1 << 30} for index in range(self.gpus)]
+        body = {"name": self.name, "slots": self.slots, "cpus": 2, "memory": 1 << 30, "gpus": gpus, "version": "0.1.0"}
+        answer = self.http.post("/agent/register", json=body, headers=_bearer(self.secret))
+        assert answer.status_code == 200, answer.text
+        self.token = answer.json()["token"]
+
+    def heartbeat(self) -> dict[UUID, ProcessOrder]:
+        body = {"processes": list(self.reports.values())}
+        answer = self.http.post("/agent/heartbeat", json=body, headers=_bearer(self.token))
+        assert answer.status_code == 200, answer.text
+        orders = [ProcessOrder.model_validate(order) for order in answer.json()["desired"]]
+        self.orders = {order.id: order for order in orders}
+        self.reports = {id: report for id, report in self.reports.items() if id in self.orders}
+        return self.orders
+
+    def run_all(self) -> None:
+        """Report that everything desired runs."""
+        for id in self.heartbeat():
+            self.reports[id] = {"id": str(id), "state": "running", "pid": 1000 + len(self.reports)}
+        self.heartbeat()
+
+    def exit(self, *labels: str, reason: ExitReason = ExitReason.DONE, code: int = 0, message: str = "") -> None:
+        """Report that processes ended; without labels, all of them."""
+        for order in self.orders.values():
+            if not labels or order.label in labels:
+                end = {"reason": reason, "message": message, "code": code}
+                self.reports[order.id] = {"id": str(order.id), "state": "exited", "exit": end}
+        self.heartbeat()
+
+    def order(self, label: str) -> ProcessOrder:
+        return next(order for order in self.orders.values() if order.label == label)
+
+    def put(self, label: str, path: str, content: bytes = b"state") -> httpx.Response:
+        """Store a file as this process does."""
+        return put_file(self.http, self.order(label), path, content)
+
+    def commit_cut(self, number: int) -> None:
+        """Put all files that a cut of the running job needs."""
+        workers = sorted({order.rank for order in self.orders.values() if order.role == "worker"})
+        servers = sorted({order.rank for order in self.orders.values() if order.role == "server"})
+        manifest = {"cut": number, "members": workers, "servers": len(servers), "version": number, "samples": 10 * number}
+        for rank in workers:
+            assert self.put(f"worker-{rank}", f"cuts/{number}/worker-{rank}.pt").status_code == 200
+        for k in servers:
+            assert self.put(f"server-{k}", f"cuts/{number}/shard-{k}.pt").status_code == 200
+        answer = self.put("server-0", f"cuts/{number}/manifest.json", json.dumps(manifest).encode())
+        assert answer.json()["committed_cut"] == number
+
+    def log(self, label: str, text: str, offset: int = 0) -> int:
+        body = {"process_id": str(self.order(label).id), "offset": offset, "text": text}
+        answer = self.http.post("/agent/logs", json=body, headers=_bearer(self.token))
+        assert answer.status_code == 200, answer.text
+        return int(answer.json()["next_offset"])
+
+
+def put_file(http: httpx.Client, order: ProcessOrder, path: str, content: bytes) -> httpx.Response:
+    headers = {**_bearer(order.store.token or ""), "X-Sha256": hashlib.sha256(content).hexdigest()}
+    return http.put(f"/process/files/{path}", content=content, headers=headers)
+
+
+def _bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}

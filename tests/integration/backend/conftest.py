@@ -1,0 +1,100 @@
+"""A control plane on real servers, in one process: the API over HTTP, the controller pass by pass."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+from sqlalchemy import text
+
+from backend import models
+from backend.app import create_app
+from backend.platform import Platform
+from backend.scheduler.controller import Controller
+from backend.settings import Settings
+from backend.users import service as users
+from gradstream.local.redis import Redis
+from tests.integration.backend.agent import Agent
+from tests.integration.backend.running import Running
+from tests.support import Database
+
+
+@pytest.fixture
+def settings(database: Database, shared_redis: Redis, tmp_path: Path, password_file: Path) -> Settings:
+    signing_key = tmp_path / "signing-key"
+    signing_key.write_text("a signing key that is only for tests")
+    return Settings(
+        database_url=database.url, database_password_file=database.password_file,
+        live_redis_url=shared_redis.url, live_redis_password_file=password_file,
+        plane_redis_url=shared_redis.url, plane_redis_password_file=password_file,
+        files_dir=tmp_path / "files", node_token_file=password_file, signing_key_file=signing_key,
+        public_url="http://testserver",
+    )  # fmt: skip
+
+
+@pytest.fixture
+def platform(settings: Settings) -> Iterator[Platform]:
+    platform = Platform.open(settings)
+    yield platform
+    with platform.database.transaction() as session:
+        session.execute(text("TRUNCATE " + ", ".join(table.__tablename__ for table in models.TABLES)))
+    platform.close()
+
+
+@pytest.fixture
+def server(platform: Platform) -> Iterator[str]:
+    """The API over real HTTP; its address."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(create_app(platform), log_config=None, timeout_graceful_shutdown=2)
+    running = uvicorn.Server(config)
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
+    thread.start()
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    running.should_exit = True
+    thread.join()
+    listening.close()
+
+
+@pytest.fixture
+def anonymous(server: str) -> Iterator[httpx.Client]:
+    """The API, asked by nobody in particular."""
+    with httpx.Client(base_url=f"{server}/api/v1", trust_env=False, timeout=20) as client:
+        yield client
+
+
+@pytest.fixture
+def token(platform: Platform) -> str:
+    with platform.database.transaction() as session:
+        return users.create_token(session, users.ensure_user(session, "ada").id, "tests").token
+
+
+@pytest.fixture
+def api(anonymous: httpx.Client, token: str) -> Iterator[httpx.Client]:
+    """The API, asked by the user ada."""
+    headers = {"Authorization": f"Bearer {token}"}
+    with httpx.Client(base_url=anonymous.base_url, headers=headers, trust_env=False, timeout=40) as client:
+        yield client
+
+
+@pytest.fixture
+def agent(anonymous: httpx.Client, password_file: Path) -> Agent:
+    """A registered machine with four slots."""
+    return Agent(anonymous, password_file.read_text(), "node-1", slots=4)
+
+
+@pytest.fixture
+def controller(platform: Platform) -> Iterator[Controller]:
+    """One that runs a pass when a test says so."""
+    controller = Controller(platform)
+    yield controller
+    controller.close()
+
+
+@pytest.fixture
+def running(api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path) -> Running:
+    return Running(api, agent, controller, tmp_path)

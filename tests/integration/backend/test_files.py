@@ -1,0 +1,51 @@
+"""What processes leave: files of cuts, and their output."""
+
+from __future__ import annotations
+
+from backend.platform import Platform
+from tests.integration.backend.agent import put_file
+from tests.integration.backend.running import Running
+
+
+def test_only_known_files_with_the_right_bytes_are_stored(running: Running) -> None:
+    order = running.agent.order("worker-0")
+    assert put_file(running.agent.http, order, "../../escape", b"x").status_code in (404, 422)
+    assert put_file(running.agent.http, order, "cuts/1/other.txt", b"x").status_code == 422
+    headers = {"Authorization": f"Bearer {order.store.token}", "X-Sha256": "0" * 64}
+    damaged = running.agent.http.put("/process/files/cuts/1/worker-0.pt", content=b"x", headers=headers)
+    assert damaged.status_code == 422
+    assert "damaged" in damaged.json()["detail"]
+
+
+def test_a_cut_is_committed_only_when_all_its_files_are_there(running: Running) -> None:
+    agent = running.agent
+    manifest = b'{"cut": 1, "members": [0, 1], "servers": 1}'
+    for label, path, content in (
+        ("server-0", "cuts/1/manifest.json", manifest),
+        ("worker-0", "cuts/1/worker-0.pt", b"0"),
+        ("server-0", "cuts/1/shard-0.pt", b"s"),
+    ):
+        assert agent.put(label, path, content).json()["committed_cut"] is None
+    assert running.items("attempts")[0]["cut"] is None
+    assert agent.put("worker-1", "cuts/1/worker-1.pt", b"1").json()["committed_cut"] == 1
+    assert agent.put("worker-1", "cuts/1/worker-1.pt", b"1").json()["committed_cut"] is None, "once"
+
+
+def test_old_cuts_are_forgotten(running: Running, platform: Platform) -> None:
+    for number in (1, 2, 3):
+        running.agent.commit_cut(number)
+    folder = platform.files.of_job(running.agent.order("worker-0").job_id) / "1" / "cuts"
+    assert sorted(path.name for path in folder.iterdir()) == ["2", "3"]
+
+
+def test_logs_are_stored_once_and_in_order(running: Running) -> None:
+    agent = running.agent
+    assert agent.log("worker-0", "first\n") == 6
+    assert agent.log("worker-0", "first\n") == 6, "a repeat"
+    assert agent.log("worker-0", "later\n", offset=100) == 6, "a gap is asked for again"
+    assert agent.log("worker-0", "st\nsecond\x00\n", offset=3) == 14, "what overlaps is stored once"
+    page = running.api.get(f"/jobs/{running.id}/logs", params={"role": "worker", "rank": 0}).json()
+    assert "".join(chunk["text"] for chunk in page["items"]) == "first\nsecond\ufffd\n"
+    assert running.api.get(f"/jobs/{running.id}/logs", params={"after": page["next"]}).json()["items"] == []
+    tail = running.api.get(f"/jobs/{running.id}/logs", params={"tail": 1}).json()
+    assert tail["items"][-1]["text"] == "second\ufffd\n"

@@ -1,0 +1,236 @@
+"""A job's life, driven step by step: a simulated agent speaks HTTP, the controller makes its passes when told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx
+from sqlalchemy import text
+
+from backend.nodes import repository as node_rows
+from backend.platform import Platform
+from backend.scheduler import queue
+from backend.scheduler.controller import Controller
+from gradstream.process.exits import ExitReason
+from gradstream.wire import plane
+from tests.integration.backend.agent import Agent, put_file
+from tests.integration.backend.jobs import submit, workers
+from tests.integration.backend.running import Running
+
+
+def test_from_the_queue_to_success(running: Running, platform: Platform) -> None:
+    assert running.status == ("running", None)
+    assert set(running.processes(1)) == {"server-0.0", "worker-0.0", "worker-1.0", "evaluator.0"}
+    j = running.agent.order("worker-0").plane_id
+    assert plane.exists(platform.plane, j)
+
+    running.succeed()
+
+    assert running.status == ("succeeded", None)
+    artifacts = {artifact["name"]: artifact["kind"] for artifact in running.items("artifacts")}
+    assert artifacts == {"model.safetensors": "model", "job.yaml": "job", "metrics.parquet": "metrics"}
+    model = running.api.get(f"/jobs/{running.id}/artifacts/model.safetensors")
+    assert model.content == b"the model"
+    assert "attachment" in model.headers["content-disposition"]
+    assert running.agent.heartbeat() == {}, "nothing is desired any more"
+    assert not plane.exists(platform.plane, j), "nothing is left on the gradient plane"
+    told = [event["data"]["to"] for event in running.items("events") if event["kind"] == "status"]
+    assert told == ["queued", "starting", "running", "succeeded"]
+
+
+def test_whatever_the_evaluator_says_a_job_ends(running: Running) -> None:
+    running.succeed(b'{"eval": {"f1": NaN, "a\\u0000b": Infinity, "\\ud800": 1}}')
+    assert running.status == ("succeeded", None)
+    assert running.items("events")[-1]["data"]["result"]["eval"] == {"f1": None, "a\ufffdb": None, "?": 1}
+
+
+def test_nothing_is_desired_before_the_plane_is_there(api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path, platform: Platform) -> None:  # fmt: skip  # noqa: E501
+    submit(api, tmp_path)
+    with platform.database.transaction() as session:
+        queue.place_queued(session)
+    assert agent.heartbeat() == {}
+    controller.run_once()
+    orders = agent.heartbeat()
+    assert {order.label for order in orders.values()} == {"server-0", "worker-0", "worker-1", "evaluator"}
+    assert all((order.bundle is None) == (order.role == "server") for order in orders.values())
+    assert all(order.plane.password and order.store.token for order in orders.values())
+
+
+def test_a_mistake_of_the_user_fails_the_job_with_the_end_of_its_log(running: Running) -> None:
+    running.agent.log("worker-1", "Traceback\nValueError: no\n")
+    running.agent.exit("worker-1", reason=ExitReason.USER_ERROR, code=1, message="loss(): ValueError: no")
+    running.controller.run_once()
+    assert running.status == ("stopping", "user_error")
+    assert running.agent.heartbeat() == {}, "the others are killed"
+    running.end_all()
+    assert running.status == ("failed", "user_error")
+    assert running.job["message"] == "worker-1: loss(): ValueError: no"
+    failure = next(e for e in running.items("events") if e["data"].get("to") == "failed" and "log_tail" in e["data"])
+    assert failure["data"]["log_tail"] == "Traceback\nValueError: no"
+
+
+def test_a_lost_shard_makes_a_new_attempt_from_the_last_cut(running: Running) -> None:
+    running.agent.commit_cut(1)
+    running.agent.commit_cut(2)
+    fenced = running.agent.order("worker-0")
+    running.agent.exit("server-0", reason=ExitReason.KILLED, code=-9, message="killed by signal 9")
+    running.controller.run_once()
+    assert running.status[0] in ("queued", "starting")
+    assert put_file(running.agent.http, fenced, "cuts/3/worker-0.pt", b"late").status_code == 409
+    running.end_all()
+    running.start()
+    assert running.status == ("running", None)
+    assert running.job["retries_used"] == 1
+    first, second = running.items("attempts")
+    assert (first["status"], first["reason"], first["cut"]) == ("lost", "killed", 2)
+    assert second["resumed_from"] == {"attempt": 1, "cut": 2}
+    order = running.agent.order("worker-0")
+    assert (order.resume and order.resume.cut, order.attempt) == (2, 2)
+    headers = {"Authorization": f"Bearer {order.store.token}"}
+    assert running.agent.http.get("/process/resume/worker-0.pt", headers=headers).content == b"state"
+    assert running.agent.http.get("/process/resume/worker-7.pt", headers=headers).status_code == 404
+
+
+def test_retries_end(api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path) -> None:
+    running = Running(api, agent, controller, tmp_path, retries=0)
+    agent.exit("server-0", reason=ExitReason.KILLED, code=-9, message="killed by signal 9")
+    controller.run_once()
+    running.end_all()
+    assert running.status == ("failed", "killed")
+    assert running.job["message"] == "server-0 ended: killed by signal 9. No new attempt: the job file allows no retries."
+
+
+def test_a_lost_worker_starts_again_while_the_others_go_on(running: Running) -> None:
+    running.agent.exit("worker-1", reason=ExitReason.KILLED, code=-9, message="killed by signal 9")
+    running.controller.run_once()
+    assert running.status == ("running", None)
+    assert running.processes(1)["worker-1.0"] == "exited"
+    running.agent.run_all()
+    assert running.processes(1)["worker-1.1"] == "running"
+    assert running.agent.order("worker-1").incarnation == 1
+    assert running.job["retries_used"] == 1
+    running.succeed()
+    assert running.status == ("succeeded", None)
+
+
+def test_under_bsp_a_lost_worker_makes_a_new_attempt(
+    api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path
+) -> None:
+    running = Running(api, agent, controller, tmp_path, gate="bsp")
+    agent.exit("worker-1", reason=ExitReason.KILLED, code=-9)
+    controller.run_once()
+    running.end_all()
+    running.start()
+    assert running.job["attempt"] == 2
+
+
+def test_redis_restarted_empty_is_a_new_attempt_that_is_not_charged(running: Running, platform: Platform) -> None:
+    platform.plane.flushall()
+    running.controller.run_once()
+    assert running.items("attempts")[0]["reason"] == "plane_lost"
+    running.end_all(ExitReason.PLANE_LOST)
+    running.start()
+    assert running.status == ("running", None)
+    assert (running.job["attempt"], running.job["retries_used"]) == (2, 0)
+
+
+def test_stop_lets_the_workers_finish_then_kills(running: Running, platform: Platform) -> None:
+    entries = platform.plane.xlen(f"gs:{{{running.agent.order('worker-0').plane_id}}}:log")
+    assert running.api.post(f"/jobs/{running.id}/stop").json()["status"] == "stopping"
+    running.controller.run_once()
+    assert platform.plane.xlen(f"gs:{{{running.agent.order('worker-0').plane_id}}}:log") == entries + 1, "stop is in the log"
+    assert len(running.agent.heartbeat()) == 4, "they may still write their last cut"
+    with platform.database.transaction() as session:
+        session.execute(text("UPDATE jobs SET stop_at = clock_timestamp()"))
+    assert running.agent.heartbeat() == {}, "the time is over"
+    running.end_all()
+    assert running.status == ("cancelled", "stopped_by_user")
+
+
+def test_a_clean_stop_is_a_cancelled_job_with_its_last_cut(running: Running) -> None:
+    running.api.post(f"/jobs/{running.id}/stop")
+    running.controller.run_once()
+    running.agent.commit_cut(0)
+    running.agent.exit(reason=ExitReason.STOPPED)
+    running.controller.run_once()
+    assert running.status == ("cancelled", "stopped_by_user")
+    assert running.items("attempts")[0]["cut"] == 0
+
+
+def test_a_job_that_runs_too_long_is_timed_out(api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path, platform: Platform) -> None:  # fmt: skip  # noqa: E501
+    running = Running(api, agent, controller, tmp_path, timeout="1h")
+    with platform.database.transaction() as session:
+        session.execute(text("UPDATE jobs SET started_at = started_at - interval '2 hours'"))
+    controller.run_once()
+    assert running.status == ("stopping", "timeout")
+    agent.exit(reason=ExitReason.STOPPED)
+    controller.run_once()
+    assert running.status == ("timed_out", "timeout")
+
+
+def test_a_snapshot_is_asked_for_once_until_it_is_there(api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path, platform: Platform) -> None:  # fmt: skip  # noqa: E501
+    Running(api, agent, controller, tmp_path, snapshot={"every": "30s"})
+    log = f"gs:{{{agent.order('worker-0').plane_id}}}:log"
+
+    def pass_time() -> int:
+        with platform.database.transaction() as session:
+            for column in ("running_at", "cut_requested_at"):
+                session.execute(text(f"UPDATE attempts SET {column} = {column} - interval '31 s'"))
+        controller.run_once()
+        return int(platform.plane.xlen(log))
+
+    first = pass_time()
+    assert pass_time() == first, "one is under way"
+    agent.commit_cut(1)
+    assert pass_time() == first + 1
+
+
+def test_a_silent_node_is_lost_with_its_processes(running: Running, platform: Platform) -> None:
+    with platform.database.transaction() as session:
+        session.execute(text("UPDATE nodes SET last_seen_at = last_seen_at - interval '11 s'"))
+        node_rows.stamp(session)
+    running.controller.run_once()
+    assert running.processes(1)["worker-0.0"] == "running", "nobody could have heard it: the API has just come"
+    with platform.database.transaction() as session:
+        session.execute(text("UPDATE presence SET up_since = up_since - interval '20 s', last_seen_at = clock_timestamp()"))
+    running.controller.run_once()
+    assert set(running.processes(1).values()) == {"lost"}
+    [node] = running.api.get("/nodes").json()["items"]
+    assert (node["status"], node["slots_used"]) == ("lost", 0)
+    assert running.status == ("queued", "node_lost")
+    running.controller.run_once()
+    assert running.status == ("queued", "waiting_for_nodes")
+    running.agent.heartbeat()
+    running.start()
+    assert running.status == ("running", None), "the node is back"
+    assert running.job["retries_used"] == 0
+
+
+def test_an_agent_that_starts_again_has_lost_its_processes(running: Running) -> None:
+    old = running.agent.token
+    running.agent.register()
+    answer = running.agent.http.post("/agent/heartbeat", json={}, headers={"Authorization": f"Bearer {old}"})
+    assert answer.status_code == 401, "the former agent is told that it was replaced"
+    assert set(running.processes(1).values()) == {"lost"}
+
+
+def test_jobs_wait_with_a_reason_and_run_when_room_appears(running: Running, tmp_path: Path) -> None:
+    api, controller = running.api, running.controller
+    big = submit(api, tmp_path, name="big", roles=workers(3))
+    huge = submit(api, tmp_path, name="huge", roles=workers(5))
+    later = submit(api, tmp_path, name="later", roles=workers(1))
+    important = submit(api, tmp_path, name="important", roles=workers(4), priority=90)
+    controller.run_once()
+    waiting = {
+        job["name"]: (job["position"], job["reason"], job["message"]) for job in api.get("/jobs?status=queued").json()["items"]
+    }
+    assert waiting == {
+        "important": (1, "no_capacity", "Waits for 4 free slots; 2 of 4 are free."),
+        "big": (2, "no_capacity", "Waits for 3 free slots; 2 of 4 are free."),
+        "huge": (3, "too_large", "Needs 5 slots, and all connected machines together have 4."),
+        "later": (4, "behind", "Waits for its turn behind other jobs."),
+    }
+    for job in (important, big, huge):
+        api.post(f"/jobs/{job['id']}/stop")
+    controller.run_once()
+    assert api.get(f"/jobs/{later['id']}").json()["status"] == "starting"

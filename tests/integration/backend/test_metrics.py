@@ -1,0 +1,155 @@
+"""From the gradient plane's stream to tables, series, files."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from uuid import UUID
+
+import httpx
+import pyarrow.parquet as pq
+import pytest
+
+from backend.metrics import export, ingest, service
+from backend.platform import Platform
+from gradstream.metrics import CATALOGUE, EVAL_ACCURACY, LOSS, STALENESS, THROUGHPUT, TOTAL, Point
+from gradstream.process.order import plane_id
+from gradstream.wire import keys, plane
+from tests.integration.backend.jobs import submit
+
+
+def point(name: str, value: float, *, rank: int = 0, step: int = 1, samples: int = 0, version: int = 0) -> Point:
+    return Point(name, rank, step, samples, version, 1000.0, value)
+
+
+class Stream:
+    """The metrics of a job's first attempt, as its processes would send them."""
+
+    def __init__(self, platform: Platform, job_id: UUID) -> None:
+        self.platform, self.job_id, self.j = platform, job_id, plane_id(job_id, 1)
+        plane.create(platform.plane, self.j, password="a password")
+
+    def send(self, source: str, batch: int, *points: Point) -> None:
+        fields = {"source": source, "batch": batch, "points": plane.pack_points(list(points))}
+        self.platform.plane.xadd(keys.metrics(self.j), fields)  # type: ignore[arg-type]
+
+    @property
+    def waiting(self) -> int:
+        return int(self.platform.plane.xlen(keys.metrics(self.j)))
+
+    def ingest(self) -> int:
+        return ingest.ingest(self.platform.database, self.platform.plane, self.job_id, 1)
+
+
+@pytest.fixture
+def stream(api: httpx.Client, platform: Platform, tmp_path: Path) -> Stream:
+    return Stream(platform, UUID(submit(api, tmp_path)["id"]))
+
+
+def stored(api: httpx.Client, job_id: UUID, **wanted: object) -> list[tuple[str, int, float | None]]:
+    """(source, step, value) of every stored point."""
+    items = api.get(f"/jobs/{job_id}/metrics", params=wanted).json()["items"]  # type: ignore[arg-type]
+    return [(batch["source"], p[2], p[6]) for batch in items for p in batch["points"]]
+
+
+def test_every_point_is_stored_once(api: httpx.Client, stream: Stream) -> None:
+    stream.send("worker-0.0", 0, point(LOSS.name, 2.0, step=1), point(LOSS.name, 1.5, step=2))
+    stream.send("worker-0.0", 0, point(LOSS.name, 2.0, step=1), point(LOSS.name, 1.5, step=2))
+    assert stream.ingest() == 1, "a batch that was sent twice counts once"
+    assert stream.waiting == 0, "trimmed after the commit"
+    stream.send("worker-0.0", 0, point(LOSS.name, 2.0, step=1))
+    stream.send("worker-0.0", 1, point(LOSS.name, 1.0, step=3))
+    assert stream.ingest() == 1, "also when it comes again later"
+    assert stored(api, stream.job_id) == [("worker-0", 1, 2.0), ("worker-0", 2, 1.5), ("worker-0", 3, 1.0)]
+
+
+def test_a_death_between_commit_and_trim_doubles_nothing(api: httpx.Client, stream: Stream, platform: Platform) -> None:
+    stream.send("worker-0.0", 0, point(LOSS.name, 2.0))
+    found = plane.read_metrics(platform.plane, stream.j)
+    stream.ingest()
+    for _, source, batch, points in found:
+        stream.send(source, batch, *points)
+    assert stream.ingest() == 0
+    assert len(stored(api, stream.job_id)) == 1
+
+
+def test_more_than_one_portion(api: httpx.Client, stream: Stream) -> None:
+    for batch in range(ingest.PORTION + 10):
+        stream.send("worker-0.0", batch, point(LOSS.name, 1.0, step=batch))
+    assert stream.ingest() == ingest.PORTION + 10
+    after, steps = 0, []
+    while page := api.get(f"/jobs/{stream.job_id}/metrics", params={"after": after, "limit": 200}).json():
+        if not page["items"]:
+            break
+        steps += [p[2] for batch in page["items"] for p in batch["points"]]
+        after = page["next"]
+    assert steps == list(range(ingest.PORTION + 10))
+
+
+def test_progress_is_folded_from_the_points(api: httpx.Client, stream: Stream) -> None:
+    stream.send("worker-0.0", 0, point(LOSS.name, 2.0, rank=0), point(THROUGHPUT.name, 100.0, rank=0), point(TOTAL.name, 640))
+    stream.send("worker-1.0", 0, point(LOSS.name, 1.0, rank=1), point(THROUGHPUT.name, 50.0, rank=1))
+    stream.send(
+        "server-0.0", 0, point(STALENESS.name, 0.0, samples=64, version=1), point(STALENESS.name, 1.0, samples=128, version=2)
+    )
+    stream.send("evaluator.0", 0, point(EVAL_ACCURACY.name, 0.5), point("eval/loss", float("nan")))
+    stream.ingest()
+    progress = api.get(f"/jobs/{stream.job_id}").json()["progress"]
+    assert progress.pop("first_step_at") is not None
+    assert progress == {
+        "samples": 128, "total_samples": 640, "version": 2, "samples_per_second": 150.0, "loss": 1.5, "mean_staleness": 0.5,
+        "eval": {"accuracy": 0.5},
+    }  # fmt: skip
+
+
+def test_what_is_not_finite_is_stored_and_shown_as_null(api: httpx.Client, stream: Stream) -> None:
+    stream.send("worker-0.0", 0, point(LOSS.name, float("nan"), step=1), point(LOSS.name, float("inf"), step=2))
+    stream.ingest()
+    assert stored(api, stream.job_id) == [("worker-0", 1, None), ("worker-0", 2, None)]
+
+
+def test_a_name_that_postgres_cannot_hold_holds_up_nothing(api: httpx.Client, stream: Stream) -> None:
+    stream.send("evaluator.0", 0, point("eval/a\x00b", 1.0), point("eval/\ud800", 2.0))
+    assert stream.ingest() == 1
+    assert stream.waiting == 0
+    assert api.get(f"/jobs/{stream.job_id}").json()["progress"]["eval"] == {"a\ufffdb": 1.0, "?": 2.0}
+
+
+def test_filters(api: httpx.Client, stream: Stream) -> None:
+    stream.send("worker-0.0", 0, point(LOSS.name, 2.0, rank=0), point(THROUGHPUT.name, 9.0, rank=0))
+    stream.send("worker-1.0", 0, point(LOSS.name, 1.0, rank=1))
+    stream.ingest()
+    assert stored(api, stream.job_id, names=LOSS.name) == [("worker-0", 1, 2.0), ("worker-1", 1, 1.0)]
+    assert stored(api, stream.job_id, source="worker-1") == [("worker-1", 1, 1.0)]
+    assert stored(api, stream.job_id, rank=0, names=THROUGHPUT.name) == [("worker-0", 1, 9.0)]
+
+
+def test_a_thinned_series_keeps_its_ends_and_extremes(api: httpx.Client, stream: Stream) -> None:
+    values = [float(n % 17) for n in range(3000)]
+    values[1234], values[2345] = 1000.0, -1000.0
+    stream.send("worker-0.0", 0, *(point(LOSS.name, value, step=step) for step, value in enumerate(values)))
+    stream.ingest()
+    whole = api.get(f"/jobs/{stream.job_id}/metrics/series", params={"name": LOSS.name, "max_points": 3000}).json()
+    [series] = whole["series"]
+    assert [p[4] for p in series["points"]] == values
+    [thin] = api.get(f"/jobs/{stream.job_id}/metrics/series", params={"name": LOSS.name, "max_points": 100}).json()["series"]
+    assert len(thin["points"]) <= 102
+    steps = [p[0] for p in thin["points"]]
+    assert steps == sorted(steps)
+    assert {0, 1234, 2345, 2999} <= set(steps)
+
+
+def test_the_export_has_every_point(stream: Stream, platform: Platform, tmp_path: Path) -> None:
+    stream.send("worker-0.0", 0, point(LOSS.name, 2.0, step=1), point(LOSS.name, float("nan"), step=2))
+    stream.ingest()
+    with platform.database.transaction() as session:
+        export.parquet(session, stream.job_id, tmp_path / "metrics.parquet")
+    table = pq.read_table(io.BytesIO((tmp_path / "metrics.parquet").read_bytes()))
+    assert table.column("step").to_pylist() == [1, 2]
+    assert table.column("name").to_pylist() == [LOSS.name] * 2
+    assert table.column("attempt").to_pylist() == [1, 1]
+
+
+def test_the_catalogue_is_that_of_the_library(api: httpx.Client) -> None:
+    assert [entry["name"] for entry in api.get("/metrics/catalogue").json()] == list(CATALOGUE)
+    assert service.label("worker-3.12") == "worker-3"

@@ -1,0 +1,150 @@
+"""Streams: everything once and in order, over reconnects; they end when the server stops."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import httpx
+
+from backend.jobs import service as jobs
+from backend.metrics import service as metrics
+from backend.platform import Platform
+from backend.settings import Settings
+from gradstream.metrics import LOSS, Point
+from tests.integration.backend.jobs import submit
+from tests.support import eventually
+
+
+class Event(NamedTuple):
+    id: int | None
+    kind: str
+    data: Any
+
+
+@contextmanager
+def stream(api: httpx.Client, path: str, last: int | None = None) -> Iterator[Iterator[Event]]:
+    headers = {} if last is None else {"Last-Event-ID": str(last)}
+    with api.stream("GET", path, headers=headers) as answer:
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        yield _events(answer.iter_lines())
+
+
+def _events(lines: Iterator[str]) -> Iterator[Event]:
+    fields: dict[str, str] = {}
+    for line in lines:
+        if line and not line.startswith(":"):
+            name, _, value = line.partition(":")
+            fields[name] = value.removeprefix(" ")
+        elif not line and fields:
+            yield Event(int(fields["id"]) if "id" in fields else None, fields["event"], json.loads(fields["data"]))
+            fields = {}
+
+
+def add_metrics(platform: Platform, job_id: str, number: int) -> None:
+    point = Point(LOSS.name, 0, number, 10 * number, number, 1000.0 + number, 1.0 / (number + 1))
+    with platform.database.transaction() as session:
+        metrics.store(session, jobs.lock(session, UUID(job_id)), 1, [("worker-0.0", number, [point])])
+
+
+def steps(events: list[Event]) -> list[int]:
+    return [point[2] for event in events if event.kind == "metrics" for point in event.data["points"]]
+
+
+def test_a_stream_that_is_taken_up_again_has_everything_once(api: httpx.Client, platform: Platform, tmp_path: Path) -> None:
+    job_id, seen = submit(api, tmp_path)["id"], []
+    writer = threading.Thread(target=lambda: [add_metrics(platform, job_id, number) for number in range(40)])
+    writer.start()
+    last: int | None = None
+    while len(steps(seen)) < 40:
+        with stream(api, f"/jobs/{job_id}/stream", last) as events:
+            for event, _ in zip(events, range(7), strict=False):  # the connection breaks after every seventh
+                seen.append(event)
+                last = event.id
+                if len(steps(seen)) == 40:
+                    break
+    writer.join()
+    assert steps(seen) == list(range(40))
+    ids = [event.id for event in seen]
+    assert ids == sorted(ids)
+    assert {event.kind for event in seen} == {"job", "event", "metrics"}
+    assert seen[-1].data["seq"] <= jobs_seq(api, job_id)
+
+
+def jobs_seq(api: httpx.Client, job_id: str) -> int:
+    return int(api.get(f"/jobs/{job_id}").json()["seq"])
+
+
+def test_a_stream_wakes_up_for_a_change(api: httpx.Client, tmp_path: Path) -> None:
+    job_id = submit(api, tmp_path)["id"]
+    with stream(api, f"/jobs/{job_id}/stream") as events:
+        assert [next(events).kind, next(events).kind] == ["event", "job"]
+        api.post(f"/jobs/{job_id}/stop")
+        assert next(events).data["data"]["to"] == "cancelled"
+        job = next(events)
+        assert (job.kind, job.data["status"]) == ("job", "cancelled")
+        api.delete(f"/jobs/{job_id}")
+        assert next(events).kind == "gone"
+
+
+def test_the_list_streams_every_job_that_changes(api: httpx.Client, tmp_path: Path) -> None:
+    first = submit(api, tmp_path, name="first")["id"]
+    with stream(api, "/jobs/stream") as events:
+        assert next(events).data["id"] == first
+        second = submit(api, tmp_path, name="second")["id"]
+        assert next(events).data["id"] == second
+        api.post(f"/jobs/{first}/stop")
+        assert next(events).data["status"] == "cancelled"
+        api.delete(f"/jobs/{first}")
+        assert next(events) == Event(None, "gone", {"id": first})
+
+
+def test_a_stop_of_the_server_closes_its_streams(platform: Platform, settings: Settings, token: str, tmp_path: Path) -> None:
+    port = _free_port()
+    server = subprocess.Popen(
+        [sys.executable, "-m", "backend", "api", "--port", str(port)], env=environment(settings), stdout=subprocess.DEVNULL
+    )
+    headers = {"Authorization": f"Bearer {token}"}
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}/api/v1", headers=headers, trust_env=False) as api:
+            eventually(lambda: _healthy(api), "the API's health", timeout=30)
+            job_id = submit(api, tmp_path)["id"]
+            with stream(api, f"/jobs/{job_id}/stream") as events:
+                assert next(events).kind == "event"
+                assert next(events).kind == "job"
+                server.send_signal(signal.SIGTERM)
+                assert next(events).kind == "closing"
+                assert next(events, None) is None, "the body ended cleanly"
+        assert server.wait(5) in (0, -signal.SIGTERM)
+    finally:
+        server.kill()
+        server.wait()
+
+
+def _healthy(api: httpx.Client) -> bool:
+    try:
+        return api.get("/health").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """The settings as a program is given them."""
+    given = settings.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+    return {**os.environ, **{f"GRADSTREAM_{name.upper()}": str(value) for name, value in given.items()}}

@@ -1,0 +1,158 @@
+"""Submitting, finding, reading jobs."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from backend.problems import MAX_BODY
+from tests.integration.backend.jobs import spec, submit, upload
+
+
+def test_a_submitted_job_is_queued_and_can_be_read(api: httpx.Client, tmp_path: Path) -> None:
+    job = submit(api, tmp_path)
+    assert (job["status"], job["user"], job["strategy"], job["gate"]) == ("queued", "ada", "adag", "asp")
+    assert api.get(f"/jobs/{job['id']}").json() == job
+    [event] = api.get(f"/jobs/{job['id']}/events").json()["items"]
+    assert (event["actor"], event["data"]["to"]) == ("user:ada", "queued")
+
+
+def test_mistakes_are_named_by_their_place(api: httpx.Client, tmp_path: Path) -> None:
+    wrong = spec(strategy={"name": "adag", "windw": 2}, batch_size=0)
+    answer = api.post("/jobs", json={"spec": wrong, "bundle": upload(api, tmp_path)})
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert problem["type"] == "/problems/InvalidJob"
+    found = {each["pointer"]: each["message"] for each in problem["errors"]}
+    assert "did you mean 'window'" in found["/spec/strategy/windw"]
+    assert "at least 1" in found["/spec/batch_size"]
+
+
+@pytest.mark.parametrize("given", ["text", 5, None, [], {"strategy": "adag"}])
+def test_what_is_no_mapping_is_a_mistake_of_the_request(api: httpx.Client, given: object) -> None:
+    answer = api.post("/jobs", json={"spec": given})
+    assert (answer.status_code, answer.json()["type"]) == (422, "/problems/InvalidJob")
+
+
+@pytest.mark.parametrize("value", ['"a\\u0000b"', '"\\ud800"', "NaN", "1e999", '{"\\u0000": 1}'])
+def test_arguments_that_a_worker_would_not_get_as_written_are_refused(api: httpx.Client, value: str) -> None:
+    body = json.dumps({"spec": spec(workload={"entrypoint": "work:Work", "args": {"x": "here"}})}).replace('"here"', value)
+    answer = api.post("/jobs", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["pointer"] == "/spec/workload/args"
+
+
+def test_what_postgres_cannot_hold_is_a_mistake_of_the_request(api: httpx.Client, tmp_path: Path) -> None:
+    job = submit(api, tmp_path)
+    paths = ["jobs?q=%00", "jobs?strategy=%00", f"jobs/{job['id']}/artifacts/%00", f"jobs/{job['id']}/metrics/series?name=%00"]
+    paths += [f"jobs/{job['id']}/{what}?after={2**63}" for what in ("events", "logs", "metrics", "stream")]
+    assert {path: api.get(path).status_code for path in paths} == dict.fromkeys(paths, 422)
+    names = ["a\\u0000", "\\ud800"]
+    answers = [api.post("/tokens", content=f'{{"name": "{name}"}}', headers={"Content-Type": "application/json"}) for name in names]
+    assert [answer.status_code for answer in answers] == [422, 422]
+
+
+def test_a_body_that_is_no_json_is_answered_with_the_place(api: httpx.Client) -> None:
+    answer = api.post("/jobs", content=b'{"spec": oh}', headers={"Content-Type": "application/json"})
+    [mistake] = answer.json()["errors"]
+    assert (answer.status_code, mistake["pointer"]) == (422, "")
+    assert "character 9" in mistake["message"]
+
+
+def test_a_body_is_not_read_without_end(anonymous: httpx.Client) -> None:
+    def endless() -> Iterator[bytes]:
+        yield from itertools.repeat(b" " * 65536, 2 * MAX_BODY // 65536)
+
+    headers = {"Content-Type": "application/json"}
+    declared = anonymous.post("/session", content=b" " * (MAX_BODY + 1), headers=headers)
+    assert (declared.status_code, declared.json()["type"]) == (413, "/problems/TooLarge")
+    assert anonymous.post("/session", content=endless(), headers=headers).status_code == 413
+
+
+def test_validate_answers_mistakes_without_submitting(api: httpx.Client) -> None:
+    good = api.post("/jobs/validate", json={"spec": spec()}).json()
+    assert good["valid"]
+    assert good["spec"]["batch_size"] == 32, "defaults are filled in"
+    bad = api.post("/jobs/validate", json={"yaml": "name: small\nstrategy: {name: adagg}\n"}).json()
+    assert not bad["valid"]
+    assert {"/strategy/name", "/workload", "/stop"} <= {each["pointer"] for each in bad["errors"]}
+    assert api.post("/jobs/validate", json={}).status_code == 422
+    assert api.get("/jobs").json()["items"] == []
+
+
+def test_user_code_must_be_there_and_hold_the_entrypoint(api: httpx.Client, tmp_path: Path) -> None:
+    without = api.post("/jobs", json={"spec": spec()})
+    unknown = api.post("/jobs", json={"spec": spec(), "bundle": "0" * 64})
+    lacking = api.post("/jobs", json={"spec": spec(workload={"entrypoint": "other:Work"}), "bundle": upload(api, tmp_path)})
+    assert [a.status_code for a in (without, unknown, lacking)] == [422, 422, 422]
+    assert without.json()["errors"][0]["pointer"] == unknown.json()["errors"][0]["pointer"] == "/bundle"
+    assert lacking.json()["errors"][0]["pointer"] == "/spec/workload/entrypoint"
+
+
+def test_a_bundle_that_leaves_its_folder_is_refused(api: httpx.Client) -> None:
+    answer = api.post("/bundles", content=b"no archive", headers={"Content-Type": "application/gzip"})
+    assert (answer.status_code, answer.json()["type"]) == (422, "/problems/InvalidBundle")
+
+
+def test_a_bundle_is_stored_once(api: httpx.Client, tmp_path: Path) -> None:
+    hash = upload(api, tmp_path)
+    assert upload(api, tmp_path) == hash
+    assert api.get(f"/bundles/{hash}").json()["files"] == [{"path": "work.py", "size": 16}]
+    assert api.get(f"/bundles/{'0' * 64}").status_code == 404
+
+
+def test_the_same_key_gives_the_same_job(api: httpx.Client, tmp_path: Path) -> None:
+    body, key = {"spec": spec(), "bundle": upload(api, tmp_path)}, {"Idempotency-Key": "once"}
+    first, again = (api.post("/jobs", json=body, headers=key) for _ in range(2))
+    assert first.status_code == again.status_code == 201
+    assert first.json()["id"] == again.json()["id"]
+    other = api.post("/jobs", json={**body, "spec": spec(seed=2)}, headers=key)
+    assert (other.status_code, other.json()["type"]) == (409, "/problems/Conflict")
+    assert len(api.get("/jobs").json()["items"]) == 1
+
+
+def test_pages_hold_every_job_once_newest_first(api: httpx.Client, tmp_path: Path) -> None:
+    submitted = [submit(api, tmp_path, name=f"job-{n}")["id"] for n in range(5)]
+    seen, cursor = [], None
+    while True:
+        page = api.get("/jobs", params={"limit": 2, **({"cursor": cursor} if cursor else {})}).json()
+        seen += [job["id"] for job in page["items"]]
+        if (cursor := page["next_cursor"]) is None:
+            break
+    assert seen == submitted[::-1]
+    assert api.get("/jobs", params={"cursor": "made-up"}).json()["errors"][0]["pointer"] == "/query/cursor"
+
+
+def test_filters(api: httpx.Client, tmp_path: Path) -> None:
+    submit(api, tmp_path, name="first")
+    second = submit(api, tmp_path, name="second", strategy={"name": "sync"})
+    api.post(f"/jobs/{second['id']}/stop")
+
+    def names(**wanted: str) -> list[str]:
+        return [job["name"] for job in api.get("/jobs", params=wanted).json()["items"]]
+
+    assert names(status="queued") == ["first"]
+    assert names(strategy="sync") == ["second"]
+    assert names(q="FIR") == ["first"]
+    assert names(q="%") == [], "what SQL would take for a pattern is text"
+
+
+def test_a_queued_job_stops_at_once_and_can_then_be_deleted(api: httpx.Client, tmp_path: Path) -> None:
+    job = submit(api, tmp_path)
+    assert api.delete(f"/jobs/{job['id']}").status_code == 409
+    assert api.post(f"/jobs/{job['id']}/stop").json()["status"] == "cancelled"
+    assert api.post(f"/jobs/{job['id']}/stop").json()["status"] == "cancelled", "safe to repeat"
+    assert api.delete(f"/jobs/{job['id']}").status_code == 204
+    assert api.get(f"/jobs/{job['id']}").status_code == 404
+
+
+def test_the_long_poll_answers_when_the_job_changes(api: httpx.Client, tmp_path: Path) -> None:
+    job = submit(api, tmp_path)
+    assert api.get(f"/jobs/{job['id']}", params={"wait": 30, "since": job["seq"] - 1}).json() == job
+    assert api.get(f"/jobs/{job['id']}", params={"wait": 0.05, "since": job["seq"]}).json() == job

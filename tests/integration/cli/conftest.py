@@ -1,0 +1,77 @@
+"""A whole platform for the tests of its clients, started once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gradstream import jobfile
+from gradstream.client import Client, Credentials, Job
+from gradstream.local.platform import Options, Platform
+from tests.integration.cli.shared import COMMAND, LINE, Gradstream, free_port
+
+
+@pytest.fixture(scope="session")
+def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+    with Platform(Options(data_dir=tmp_path_factory.mktemp("platform"), port=free_port(), slots=8)) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def credentials(platform: Platform) -> Credentials:
+    found = Credentials.load(platform.folder.client_file)
+    assert found
+    return found
+
+
+@pytest.fixture
+def client(credentials: Credentials) -> Iterator[Client]:
+    with Client(credentials, patience=30) as made:
+        yield made
+
+
+@pytest.fixture
+def submit(client: Client) -> Iterator[Callable[..., Job]]:
+    """Submits the line example with some overrides, and stops the job at the end of the test."""
+    made: list[Job] = []
+
+    def one(*overrides: str, **options: str) -> Job:
+        made.append(client.submit(jobfile.load(LINE / "job.yaml", overrides), code=LINE, **options))
+        return made[-1]
+
+    yield one
+    for job in made:
+        client.stop(job.id)
+    for job in made:
+        client.wait(job.id, timeout=60)
+
+
+@pytest.fixture(scope="session")
+def succeeded(credentials: Credentials) -> Job:
+    """A job that has run to its end."""
+    with Client(credentials) as client:
+        job = client.submit(jobfile.load(LINE / "job.yaml", ["name=succeeded"]), code=LINE)
+        return client.wait(job.id, timeout=60)
+
+
+@pytest.fixture(scope="session")
+def environment(platform: Platform, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Of a user at the machine of the platform."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GRADSTREAM_")}
+    config = str(tmp_path_factory.mktemp("config"))
+    return {**inherited, "GRADSTREAM_DATA_DIR": str(platform.folder.path), "GRADSTREAM_CONFIG_DIR": config, "NO_COLOR": "1"}
+
+
+@pytest.fixture
+def gradstream(environment: dict[str, str], tmp_path: Path) -> Gradstream:
+    """Runs the command in an empty folder and returns how it ended."""
+
+    def run(*args: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        command = [*COMMAND, *map(str, args)]
+        return subprocess.run(command, cwd=tmp_path, env=environment, input=stdin, capture_output=True, text=True, timeout=90)
+
+    return run

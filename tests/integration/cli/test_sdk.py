@@ -1,0 +1,105 @@
+"""The SDK against a real platform."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from backend.app import openapi, routes
+from gradstream import jobfile
+from gradstream.client import Client, Credentials, Job, models
+from gradstream.errors import Conflict, Invalid, InvalidJob, NotFound, NotSignedIn
+from tests.integration.cli.shared import FOREVER, LINE, api_process
+
+
+def test_a_job_from_submit_to_its_model(client: Client, succeeded: Job, tmp_path: Path) -> None:
+    assert succeeded.status == "succeeded"
+    assert succeeded.progress.samples == succeeded.progress.total_samples == 20_000
+    assert succeeded.progress.eval["loss"] == pytest.approx(0, abs=1e-3)
+    assert {process.label for process in client.processes(succeeded.id)} == {"worker-0", "worker-1", "server-0", "evaluator"}
+    assert client.events(succeeded.id)[-1].message.startswith("succeeded")
+
+    artifacts = {artifact.name: artifact for artifact in client.artifacts(succeeded.id)}
+    assert {"model.safetensors", "job.yaml", "metrics.parquet"} <= set(artifacts)
+    path = client.download(succeeded.id, "model.safetensors", into=tmp_path / "new")
+    assert path == tmp_path / "new" / "model.safetensors"
+    assert path.stat().st_size == artifacts["model.safetensors"].size
+    assert list(path.parent.iterdir()) == [path]
+    again = jobfile.load(client.download(succeeded.id, "job.yaml", into=tmp_path))
+    assert again == jobfile.load(LINE / "job.yaml", ["name=succeeded"])
+
+
+def test_all_metrics_come_in_pages_and_as_series(client: Client, succeeded: Job) -> None:
+    points = [point for batch in client.metrics(succeeded.id, names=["train/loss"]) for point in batch.points]
+    series = client.series(succeeded.id, "train/loss")
+    assert sorted({one.source for one in series}) == ["worker-0", "worker-1"]
+    assert len(points) == sum(len(one.points) for one in series) > 0
+    assert "train/staleness" in {entry["name"] for entry in client.catalogue()}
+
+
+def test_a_job_is_found_by_id_by_its_beginning_and_by_name(client: Client, succeeded: Job) -> None:
+    for reference in (str(succeeded.id), str(succeeded.id)[:13], "succeeded"):
+        assert client.find(reference).id == succeeded.id
+    with pytest.raises(NotFound, match="gradstream jobs"):
+        client.find("nothing-of-this-name")
+    with pytest.raises(NotFound):
+        client.find(str(uuid4()))
+
+
+def test_the_same_key_gives_the_same_job(client: Client, submit: Callable[..., Job]) -> None:
+    key = str(uuid4())
+    first = submit(FOREVER, key=key)
+    assert submit(FOREVER, key=key).id == first.id
+    with pytest.raises(Conflict):
+        submit("stop={epochs: 3}", key=key)
+
+
+def test_stop_wait_and_delete(client: Client, submit: Callable[..., Job]) -> None:
+    job = submit(FOREVER, "name=stopped")
+    with pytest.raises(TimeoutError):
+        client.wait(job.id, timeout=0.2)
+    with pytest.raises(Conflict):
+        client.delete(job.id)
+    client.stop(job.id)
+    assert client.wait(job.id, timeout=60).status == "cancelled"
+    assert job.id in {one.id for one in client.jobs(status=["cancelled"], q="stop").items}
+
+
+def test_mistakes_are_raised_as_they_are_at_the_server(client: Client, credentials: Credentials) -> None:
+    spec = jobfile.load(LINE / "job.yaml")
+    with pytest.raises(InvalidJob) as caught:
+        client.submit(spec)
+    assert [problem.pointer for problem in caught.value.problems] == ["/bundle"]
+    with pytest.raises(Invalid) as unknown:
+        client.jobs(limit=0)
+    assert unknown.value.problems
+    with Client(Credentials(credentials.url, "wrong")) as stranger, pytest.raises(NotSignedIn):
+        stranger.nodes()
+
+
+def test_following_survives_a_killed_api_without_gaps_or_repeats(client: Client, submit: Callable[..., Job]) -> None:
+    job = submit(FOREVER, "name=followed")
+    seen, killed = [], False
+    for event in client.follow(job.id):
+        seen.append(event)
+        if event.kind == "metrics" and not killed:
+            killed = True
+            api_process().kill()
+        elif event.kind == "metrics" and len(seen) > 40:
+            client.stop(job.id)
+    assert killed
+    ids = [event.id for event in seen]
+    assert ids == sorted(ids)
+    happened = [event.data["seq"] for event in seen if event.kind == "event"]
+    assert happened == [event.seq for event in client.events(job.id)]
+    assert seen[-1].data["status"] == "cancelled"
+
+
+@pytest.mark.parametrize("name", ["Job", "Progress", "Event", "Process", "LogChunk", "Artifact", "Node", "Series", "MetricBatch"])
+def test_the_models_are_those_of_the_api(name: str) -> None:
+    served = openapi(routes())["components"]["schemas"][name]
+    ours = getattr(models, name).model_json_schema()
+    assert set(ours["properties"]) <= set(served["properties"])

@@ -1,0 +1,194 @@
+"""`gradstream up` as people use it: a program of its own, with everything that it starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from gradstream.client import Client, Credentials
+from gradstream.local.folder import DataFolder
+from tests.support import eventually
+
+
+class Up:
+    """One run of `gradstream up`."""
+
+    def __init__(self, data: Path, port: int) -> None:
+        self.data, self.port = data, port
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "gradstream.cli.main", "up", "--json", "--data-dir", str(data), "--port", str(port)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self.said = ""
+        """On stderr, once it has ended."""
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def ready(self) -> dict[str, str]:
+        assert self._process.stdout
+        readable, _, _ = select.select([self._process.stdout], [], [], 60)
+        assert readable, "waited 60 s for the line that says it is ready"
+        line = self._process.stdout.readline()
+        assert line, self._process.communicate()[1]
+        told: dict[str, str] = json.loads(line)
+        return told
+
+    def send(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def end(self, timeout: float = 30) -> int:
+        _, self.said = self._process.communicate(timeout=timeout)
+        return self._process.returncode
+
+    def family(self) -> list[psutil.Process]:
+        return [self._me(), *self._me().children(recursive=True)]
+
+    def program(self, name: str) -> int | None:
+        """Its pid."""
+        return next((p.pid for p in self.family() if _command(p)[1:4] == ["-m", "backend", name]), None)
+
+    def _me(self) -> psutil.Process:
+        return psutil.Process(self.pid)
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def up(tmp_path: Path, port: int) -> Iterator[Up]:
+    up = Up(tmp_path / "data", port)
+    yield up
+    if up._process.poll() is None:
+        up.send(signal.SIGKILL)
+        up.end()
+        shutil.rmtree(_run_dir(up), ignore_errors=True)  # what the next start with this folder would remove
+
+
+def test_starts_says_where_refuses_a_second_one_heals_and_leaves_nothing(up: Up) -> None:
+    told = up.ready()
+    family, run_dir = up.family(), _run_dir(up)
+    assert told["sign_in_url"].startswith(f"http://127.0.0.1:{up.port}/sign-in#")
+    _assert_private(up.data)
+    _assert_no_secret_is_shown(up.data, family)
+
+    second = Up(up.data, up.port + 1)
+    assert second.end() == 1
+    assert f"in use by process {up.pid} at http://127.0.0.1:{up.port}" in second.said
+    assert "gradstream down" in second.said
+    other = Up(up.data.with_name("other"), up.port)
+    assert other.end() == 1
+    assert f"127.0.0.1:{up.port} is taken by process {up.program('api')}" in other.said
+    assert "--port" in other.said
+
+    with Client(Credentials.load(up.data / "client.json") or pytest.fail("no client.json")) as client:
+        assert [node.status for node in client.nodes()] == ["ready"]
+        controller = up.program("controller")
+        assert controller
+        os.kill(controller, signal.SIGKILL)
+        eventually(lambda: up.program("controller") not in (None, controller), "another controller")
+
+    up.send(signal.SIGINT)
+    assert up.end() == 0
+    assert "controller ended by itself (exit code -9); starting it again" in up.said
+    _assert_gone(family, up.port, run_dir)
+    assert not (up.data / "platform.json").exists()
+
+
+def test_a_killed_one_leaves_nothing_behind_and_the_next_goes_on(up: Up) -> None:
+    up.ready()
+    family, run_dir = up.family(), _run_dir(up)
+    token = Credentials.load(up.data / "client.json")
+    killed = time.monotonic()
+    up.send(signal.SIGKILL)
+    up.end()
+    eventually(lambda: not any(_lives(process) for process in family), "the end of all its programs", 5)
+    assert time.monotonic() - killed < 5
+    assert run_dir.exists()
+
+    again = Up(up.data, up.port)
+    again.ready()
+    assert not run_dir.exists()
+    assert Credentials.load(up.data / "client.json") == token
+    family, run_dir = again.family(), _run_dir(again)
+    down = _gradstream("down", "--json", "--data-dir", str(up.data))
+    assert json.loads(down.stdout)["stopped"] == again.pid
+    assert again.end() == 0
+    _assert_gone(family, up.port, run_dir)
+
+    refused = _gradstream("reset", "--data-dir", str(up.data), stdin="n\n")
+    assert refused.returncode == 1
+    assert (up.data / "postgres").exists()
+    assert _gradstream("reset", "--yes", "--data-dir", str(up.data)).returncode == 0
+    assert list(up.data.iterdir()) == []
+
+
+def test_it_can_be_stopped_while_it_starts(up: Up) -> None:
+    eventually(lambda: (up.data / "postgres").exists(), "the database", 30)
+    family = up.family()
+    up.send(signal.SIGTERM)
+    assert up.end() == 0
+    assert not any(_lives(process) for process in family)
+
+
+def _gradstream(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "gradstream.cli.main", *arguments]
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+
+
+def _run_dir(up: Up) -> Path:
+    holder = DataFolder(up.data).holder()
+    assert holder
+    return Path(holder.run_dir)
+
+
+def _assert_private(data: Path) -> None:
+    for path in (data, data / "secrets", *(data / "secrets").iterdir(), data / "client.json", data / "platform.json"):
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+
+
+def _assert_no_secret_is_shown(data: Path, family: list[psutil.Process]) -> None:
+    secrets = [path.read_text() for path in (data / "secrets").iterdir()]
+    for process in family:
+        shown = " ".join([*process.cmdline(), *process.environ().values()])
+        assert not any(secret in shown for secret in secrets), process
+
+
+def _assert_gone(family: list[psutil.Process], port: int, run_dir: Path) -> None:
+    assert [process for process in family if _lives(process)] == []
+    assert not run_dir.exists()
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("127.0.0.1", port))
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,226 @@
+"""The zygote with real forks: what a job process finds when it begins, and how its end is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from textwrap import dedent
+from uuid import UUID
+
+import psutil
+import pytest
+
+from gradstream.errors import Unavailable
+from gradstream.process import exits
+from gradstream.process.exits import ExitReason
+from gradstream.process.order import ProcessOrder
+from gradstream.process.zygote import Event, Exited, Started, Zygote
+from tests.orders import make_order
+from tests.support import eventually
+
+LIGHT = ("torch", "numpy", "?a_package_that_is_not_there.at_all")
+
+
+class Bench:
+    """A zygote with one folder per process, and what was heard from it."""
+
+    def __init__(self, zygote: Zygote, folder: Path) -> None:
+        self.zygote, self.folder, self.heard = zygote, folder, list[Event]()
+
+    def fork(self, code: str, order: ProcessOrder | None = None) -> ProcessOrder:
+        """Run `code` as the module of the process's `main`."""
+        order = order or make_order()
+        place = self.place(order.id) / "code"
+        place.mkdir(parents=True)
+        (place / "body.py").write_text(dedent(code))
+        self.zygote.fork(order, place.parent, entrypoint="body:main")
+        return order
+
+    def place(self, id: UUID) -> Path:
+        return self.folder / str(id)
+
+    def log(self, order: ProcessOrder) -> str:
+        return (self.place(order.id) / "log").read_text()
+
+    def pid(self, order: ProcessOrder) -> int:
+        return self._hear(lambda e: isinstance(e, Started) and e.id == order.id, "the start").pid  # type: ignore[union-attr]
+
+    def exit(self, order: ProcessOrder) -> int:
+        return self._hear(lambda e: isinstance(e, Exited) and e.id == order.id, "the exit").code  # type: ignore[union-attr]
+
+    def _hear(self, wanted: Callable[[Event], bool], what: str) -> Event:
+        def look() -> Event | None:
+            self.heard += self.zygote.events(0.05)
+            return next((event for event in self.heard if wanted(event)), None)
+
+        found = eventually(look, what, 20)
+        assert found
+        return found
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    zygote = Zygote(preload=LIGHT, fork=True)
+    zygote.start()
+    yield Bench(zygote, tmp_path_factory.mktemp("processes"))
+    zygote.close()
+
+
+@pytest.fixture(params=["fork", "spawn"])
+def any_bench(request: pytest.FixtureRequest, bench: Bench, tmp_path: Path) -> Iterator[Bench]:
+    """Also the way of systems where a fork is not safe."""
+    if request.param == "fork":
+        yield bench
+        return
+    zygote = Zygote(fork=False)
+    zygote.start()
+    yield Bench(zygote, tmp_path)
+    zygote.close()
+
+
+@pytest.fixture
+def own_bench(tmp_path: Path) -> Iterator[Bench]:
+    """One whose zygote the test may kill."""
+    zygote = Zygote(preload=("numpy",))
+    zygote.start()
+    yield Bench(zygote, tmp_path)
+    zygote.close()
+
+
+def test_five_processes_compute_in_parallel_and_draw_their_own_numbers(bench: Bench) -> None:
+    code = """
+        import torch
+        def main(order, folder):
+            m = torch.rand(256, 256, requires_grad=True)
+            (m @ m).sum().backward()   # hangs in a child of a parent that has computed
+            print(torch.get_num_threads(), m[0, 0].item())
+            return 0
+    """
+    job = make_order().job_id
+    orders = [bench.fork(code, make_order(rank=rank, job_id=job)) for rank in range(5)]
+    assert [bench.exit(order) for order in orders] == [0] * 5
+    lines = [bench.log(order).split() for order in orders]
+    assert {threads for threads, _ in lines} == {"2"}
+    assert len({number for _, number in lines}) == 5
+    again = bench.fork(code, make_order(rank=3, job_id=job))
+    assert bench.exit(again) == 0
+    assert bench.log(again).split() == lines[3]
+
+
+def test_a_process_sees_only_what_it_may(any_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = """
+        import json, os, sys
+        def main(order, folder):
+            leads = os.getsid(0) == os.getpid()
+            print(json.dumps({"env": dict(os.environ), "cwd": os.getcwd(), "argv": sys.argv, "leads": leads}))
+            os.system("echo from a shell; echo to stderr >&2")
+            return 0
+    """
+    order = any_bench.fork(code, make_order(gpu=1))
+    assert any_bench.exit(order) == 0
+    first, *others = any_bench.log(order).splitlines()
+    seen = json.loads(first)
+    assert others == ["from a shell", "to stderr"]
+    assert seen["env"]["COLOUR"] == "red"
+    assert seen["env"]["CUDA_VISIBLE_DEVICES"] == "1"
+    assert seen["env"]["PATH"] == os.environ["PATH"]
+    assert "PYTEST_CURRENT_TEST" not in seen["env"]
+    assert (seen["cwd"], seen["argv"], seen["leads"]) == (str(any_bench.place(order.id)), ["worker-0"], True)
+
+
+def test_a_server_gets_neither_user_code_nor_its_environment(bench: Bench) -> None:
+    order = bench.fork("def main(order, folder): return 0", make_order("server"))
+    assert bench.exit(order) == 70
+    assert "No module named 'body'" in exits.read(bench.place(order.id), 70).message
+
+
+def test_no_secret_stands_in_an_argument_list_or_environment(bench: Bench) -> None:
+    order = bench.fork("import time\ndef main(order, folder): time.sleep(60)")
+    process = psutil.Process(bench.pid(order))
+    shown = " ".join(process.cmdline()) + Path(f"/proc/{process.pid}/environ").read_bytes().decode()
+    assert "secret" not in shown
+    bench.zygote.signal(order.id, signal.SIGKILL)
+    assert bench.exit(order) == -9
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "message"),
+    [
+        ("raise ValueError('no luck')", 70, "ValueError: no luck"),
+        ("import sys; sys.exit(3)", 3, "ended with exit code 3 and left no reason"),
+        ("import sys; sys.exit('so long')", 1, "ended with exit code 1 and left no reason"),
+        ("return 0", 0, "ended with exit code 0 and left no reason"),
+    ],
+)
+def test_every_way_to_end_is_told(bench: Bench, body: str, code: int, message: str) -> None:
+    order = bench.fork(f"def main(order, folder):\n    {body}")
+    assert bench.exit(order) == code
+    told = exits.read(bench.place(order.id), code)
+    assert told.message == message
+    assert told.reason is ExitReason.INTERNAL
+
+
+def test_a_signal_reaches_the_process_and_what_it_started(any_bench: Bench) -> None:
+    order = any_bench.fork("""
+        import subprocess, time
+        def main(order, folder):
+            child = subprocess.Popen(["sleep", "60"])
+            (folder / "child").write_text(str(child.pid))
+            time.sleep(60)
+    """)
+    child = eventually(lambda: _number(any_bench.place(order.id) / "child"), "the grandchild's pid", 20)
+    any_bench.zygote.signal(order.id, signal.SIGTERM)
+    assert any_bench.exit(order) == -15
+    eventually(lambda: _gone(child), "the grandchild's end")
+
+
+def test_what_a_process_leaves_behind_ends_with_it(bench: Bench) -> None:
+    order = bench.fork("""
+        import subprocess
+        def main(order, folder):
+            (folder / "child").write_text(str(subprocess.Popen(["sleep", "60"]).pid))
+            return 0
+    """)
+    assert bench.exit(order) == 0
+    child = _number(bench.place(order.id) / "child")
+    assert child
+    eventually(lambda: _gone(child), "the end of the process left behind")
+
+
+def test_when_the_zygote_dies_its_processes_die_and_a_new_one_goes_on(own_bench: Bench) -> None:
+    order = own_bench.fork("import time\ndef main(order, folder): time.sleep(60)")
+    pid = own_bench.pid(order)
+    os.kill(psutil.Process(pid).ppid(), signal.SIGKILL)
+    assert own_bench.exit(order) == -9
+    assert not own_bench.zygote.alive
+    eventually(lambda: _gone(pid), "the end of the zygote's child")
+    with pytest.raises(Unavailable):
+        own_bench.fork("")
+    own_bench.zygote.start()
+    assert own_bench.exit(own_bench.fork("def main(order, folder): return 0")) == 0
+
+
+def test_closing_kills_what_runs(own_bench: Bench) -> None:
+    order = own_bench.fork("""
+        import signal, time
+        def main(order, folder):
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            time.sleep(60)
+    """)
+    pid = own_bench.pid(order)
+    own_bench.zygote.close()
+    eventually(lambda: _gone(pid), "the end of the child of a closed zygote")
+
+
+def _number(path: Path) -> int | None:
+    return int(path.read_text()) if path.exists() and path.read_text() else None
+
+
+def _gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True

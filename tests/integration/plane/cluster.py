@@ -1,0 +1,167 @@
+"""The real plane with formulas for models: real Redis, the product's servers, ports and links, each in a thread."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import torch
+from redis import Redis as Client
+from torch import Tensor
+
+from gradstream.center.entries import EVALUATOR, FINAL_CUT, Answer, Join, Leave, Payload
+from gradstream.local.redis import Redis
+from gradstream.process.order import PlaneAccess, ProcessOrder, Resume, Role, StoreAccess, plane_id
+from gradstream.process.store import Uploads, open_store
+from gradstream.spec import JobSpec
+from gradstream.wire import keys, plane
+from gradstream.wire.client import connect
+from gradstream.wire.layout import Layout
+from gradstream.wire.port import RedisPort
+from gradstream.wire.reporter import Reporter
+from gradstream.worker.link import Link
+from gradstream.worker.loop import train
+from gradstream.worker.problem import Problem
+from gradstream.worker.replica import Replica
+from ps_node.server import Server
+from ps_node.settings import Settings
+from ps_node.snapshot import Snapshots
+
+Make = Callable[[JobSpec, int], Problem]
+
+
+@dataclass
+class Cluster:
+    """One attempt. `start`, then `finish`, which returns the last center."""
+
+    redis: Redis
+    spec: JobSpec
+    problem: Make
+    folder: Path
+    number: int = 1
+    resume: Resume | None = None
+    job: UUID = field(default_factory=uuid4)
+    before_round: Callable[[int, Replica], None] = lambda rank, w: None
+    errors: list[BaseException] = field(default_factory=list)
+    threads: list[threading.Thread] = field(default_factory=list)
+    servers: list[Server] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.admin: Client = connect(self.redis.url, password=self.redis.password)
+        self.j = plane_id(self.job, self.number)
+        password = secrets.token_hex(8)
+        self.access = PlaneAccess(url=self.redis.url, user=plane.account(self.j), password=password)
+        plane.create(self.admin, self.j, password=password)
+
+    def start(self) -> None:
+        for rank in range(self.spec.roles.server.count):
+            self.thread(self.serve, rank)
+        for rank in range(self.spec.roles.worker.count):
+            self.thread(self.work, rank)
+
+    def thread(self, target: Callable[..., None], *args: Any) -> threading.Thread:
+        def guarded() -> None:
+            try:
+                target(*args)
+            except BaseException as error:
+                self.errors.append(error)
+
+        thread = threading.Thread(target=guarded, name=f"{target.__name__} {args}", daemon=True)
+        self.threads.append(thread)
+        thread.start()
+        return thread
+
+    def order(self, role: Role, rank: int, incarnation: int = 0) -> ProcessOrder:
+        return ProcessOrder(
+            id=uuid4(), job_id=self.job, attempt=self.number, role=role, rank=rank, incarnation=incarnation, spec=self.spec,
+            plane=self.access, store=StoreAccess(url=(self.folder / "store").as_uri()), resume=self.resume,
+        )  # fmt: skip
+
+    def home(self, name: str) -> Path:
+        home = self.folder / f"{self.number}.{name}"
+        home.mkdir(parents=True, exist_ok=True)
+        return home
+
+    def serve(self, rank: int) -> None:
+        order, home = self.order("server", rank), self.home(f"server-{rank}")
+        store = open_store(order.store, order)
+        uploads, reporter = Uploads(store, home), Reporter(order.plane, self.j, order.label)
+        server = Server(order, Snapshots(order, store, uploads, home), reporter, Settings())
+        self.servers.append(server)
+        server.run()
+        uploads.finish()
+        reporter.close()
+
+    def link(self, rank: int, incarnation: int = 0) -> tuple[Link, Replica, RedisPort, Uploads]:
+        order = self.order("worker", rank, incarnation)
+        problem = self.problem(self.spec, rank)
+        uploads = Uploads(open_store(order.store, order), self.home(f"worker-{rank}.{incarnation}"))
+        w = Replica(self.spec, problem)
+        port = self.port(rank, incarnation, problem)
+        link = Link(
+            self.spec, port, w, rank, incarnation, problem.buffers,
+            save=lambda cut, state: uploads.add(f"cuts/{cut}/worker-{rank}.pt", state),
+        )  # fmt: skip
+        proposes = rank == 0 and self.resume is None
+        found = open_store(order.store, order).resumed(f"worker-{rank}.pt", self.folder) if incarnation == 0 else None
+        link.join(
+            Payload(problem.theta, problem.buffers()) if proposes else None, torch.load(found, weights_only=True) if found else None
+        )
+        return link, w, port, uploads
+
+    def port(self, rank: int, incarnation: int, problem: Problem) -> RedisPort:
+        layout = Layout.of(problem.theta, problem.buffers(), self.spec.roles.server.count)
+        return RedisPort(self.access, self.j, rank, incarnation, layout, self.spec.codec)
+
+    def work(self, rank: int) -> None:
+        link, w, _, uploads = self.link(rank)
+        strategy = self.spec.strategy
+
+        class Watched:
+            def round(inner, w: Replica, ps: Link) -> None:
+                self.before_round(rank, w)
+                strategy.round(w, ps)
+
+        train(Watched(), w, link)  # type: ignore[arg-type]
+        link.leave()
+        uploads.add(f"cuts/{FINAL_CUT}/worker-{rank}.pt", link.state())
+        uploads.finish()
+
+    def watch(self, seconds: float = 30.0) -> Answer:
+        """Be the evaluator: wait for the end, and return the last answer (with a copy of the center)."""
+        port = self.port(EVALUATOR, 0, self.problem(self.spec, 0))
+        port.send(Join(EVALUATOR, 0))
+        answer = port.receive_within(seconds)
+        if answer is None and self.errors:
+            raise self.errors[0]
+        assert answer is not None, f"the job was not over after {seconds} s"
+        assert answer.verdict == "over"
+        port.send(Leave(EVALUATOR, 0, "done"))
+        return answer
+
+    def finish(self, seconds: float = 30.0) -> Tensor:
+        answer = self.watch(seconds)
+        for thread in self.threads:
+            thread.join(seconds)
+            assert not thread.is_alive(), f"{thread.name} did not end"
+        if self.errors:
+            raise self.errors[0]
+        assert answer.payload is not None
+        return answer.payload.x.clone()
+
+    def run(self, seconds: float = 30.0) -> Tensor:
+        self.start()
+        return self.finish(seconds)
+
+    def keys(self, kind: str) -> list[str]:
+        """Keys of this attempt's payloads (`d`), centers (`c`) or answers (`a`) that lie in Redis."""
+        found = [key.decode() for pattern in keys.patterns(self.j) for key in self.admin.scan_iter(match=pattern)]
+        return sorted(key for key in found if f":{kind}:" in key)
+
+    def close(self) -> None:
+        plane.destroy(self.admin, self.j)

@@ -1,0 +1,34 @@
+"""What tests of every kind share: waiting with a bound, and the handles of the servers that the fixtures start."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def eventually(condition: Callable[[], T], what: str, timeout: float = 10.0) -> T:
+    """Ask until the answer is true, and return it; fail, saying what was waited for, after `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    while not (answer := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {timeout:g} s for {what}; the last answer was {answer!r}")
+        time.sleep(0.01)
+    return answer
+
+
+@dataclass(frozen=True)
+class Database:
+    """One database on the tests' Postgres. `url` goes into settings, `dsn` (with the password) to psycopg."""
+
+    url: str
+    password: str
+    password_file: Path
+
+    @property
+    def dsn(self) -> str:
+        return self.url.replace("gradstream@", f"gradstream:{self.password}@", 1)

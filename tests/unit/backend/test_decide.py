@@ -1,0 +1,181 @@
+"""What comes next in a job's life, from plain situations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from backend.jobs.schemas import ENDED, AttemptStatus, JobStatus
+from backend.jobs.states import TRANSITIONS
+from backend.scheduler.decide import (
+    CUT_PATIENCE,
+    KILL_PATIENCE,
+    MOST_UNCHARGED,
+    Fail,
+    Finish,
+    PostStop,
+    Prepare,
+    Respawn,
+    Restart,
+    Run,
+    Step,
+    Succeed,
+    TakeSnapshot,
+    TimeOut,
+    decide,
+)  # fmt: skip
+from backend.scheduler.situation import Process, Situation
+from gradstream.process.exits import ExitReason
+from gradstream.process.order import label
+from gradstream.spec import JobSpec
+
+
+def spec(**changes: Any) -> JobSpec:
+    job = {
+        "name": "job",
+        "workload": {"entrypoint": "work:Work"},
+        "strategy": {"name": "adag"},
+        "stop": {"steps": 1},
+        "retries": 2,
+    }
+    return JobSpec.model_validate({**job, **changes})
+
+
+def process(role: Any, rank: int = 0) -> Process:
+    return Process(uuid4(), role, label(role, rank), running=True, ended=False)
+
+
+SERVER, WORKER, OTHER, EVALUATOR = process("server"), process("worker"), process("worker", 1), process("evaluator")
+
+RUNNING = Situation(
+    job_id=UUID(int=1), status=JobStatus.RUNNING, spec=spec(), retries_used=0, running_for=10, attempt=1,
+    attempt_status=AttemptStatus.RUNNING, attempt_age=10, stop_posted=False, stop_overdue=None,
+    processes=(SERVER, WORKER, OTHER, EVALUATOR), ended_for=0, cut_requested=0, since_cut_request=0, cut_committed=None,
+    final_cut=False, model=False,
+)  # fmt: skip
+STARTING = replace(RUNNING, status=JobStatus.STARTING, attempt_status=AttemptStatus.STARTING)
+STOPPING = replace(RUNNING, status=JobStatus.STOPPING, stop_overdue=-20.0)
+
+
+def next_step(now: Situation, *, plane_there: bool = True) -> Step | None:
+    return decide(now, plane_there=plane_there, start_timeout=120)
+
+
+def ended(now: Situation, which: Process, reason: ExitReason, message: str = "") -> Situation:
+    dead = replace(which, running=False, ended=True, reason=reason, message=message)
+    return replace(now, processes=tuple(dead if each.id == which.id else each for each in now.processes))
+
+
+def all_ended(now: Situation, reason: ExitReason = ExitReason.DONE) -> Situation:
+    for each in now.processes:
+        now = ended(now, each, reason)
+    return now
+
+
+def test_a_job_that_trains_is_left_alone() -> None:
+    assert next_step(RUNNING) is None
+
+
+def test_start() -> None:
+    assert next_step(replace(STARTING, attempt_status=AttemptStatus.PREPARING), plane_there=False) == Prepare()
+    waiting = replace(STARTING, processes=(replace(WORKER, running=False), OTHER))
+    assert next_step(waiting) is None
+    assert next_step(STARTING) == Run()
+    late = next_step(replace(waiting, attempt_age=121))
+    assert late == Restart("start_timeout", "worker-0 did not start within 120 s.", charged=True)
+    assert next_step(all_ended(STARTING)) == Run(), "a job that was over before it was seen running"
+
+
+def test_success_needs_the_last_cut_and_the_model() -> None:
+    done = all_ended(RUNNING)
+    assert next_step(replace(done, final_cut=True, model=True)) == Succeed()
+    assert isinstance(next_step(replace(done, final_cut=True)), Restart)
+    assert isinstance(next_step(replace(done, model=True)), Restart)
+    assert next_step(replace(done, final_cut=True, model=True), plane_there=False) == Succeed(), "Redis is not needed any more"
+
+
+@pytest.mark.parametrize("reason", [ExitReason.USER_ERROR, ExitReason.LOSS_NOT_FINITE, ExitReason.DATASET_TOO_SMALL])
+def test_what_would_happen_again_fails_the_job(reason: ExitReason) -> None:
+    assert next_step(ended(RUNNING, WORKER, reason, "no")) == Fail(reason, "worker-0: no", WORKER.id)
+
+
+def test_the_mistake_counts_not_its_consequences() -> None:
+    now = ended(ended(RUNNING, SERVER, ExitReason.KILLED), OTHER, ExitReason.USER_ERROR, "no")
+    assert isinstance(next_step(now), Fail)
+
+
+def test_a_lost_shard_restarts_all_and_costs_a_retry() -> None:
+    now = ended(RUNNING, SERVER, ExitReason.KILLED, "killed by signal 9")
+    assert next_step(now) == Restart("killed", "server-0 ended: killed by signal 9.", charged=True)
+    assert isinstance(next_step(replace(now, retries_used=2)), Fail)
+
+
+@pytest.mark.parametrize("reason", [ExitReason.PLANE_LOST, ExitReason.NODE_LOST])
+def test_the_machines_fault_is_not_charged_but_bounded(reason: ExitReason) -> None:
+    now = replace(ended(RUNNING, SERVER, reason), retries_used=2)
+    step = next_step(now)
+    assert isinstance(step, Restart)
+    assert not step.charged
+    assert isinstance(next_step(replace(now, attempt=2 + MOST_UNCHARGED + 1)), Fail)
+
+
+def test_an_emptied_redis_restarts_all_without_charge() -> None:
+    step = next_step(RUNNING, plane_there=False)
+    assert step == Restart("plane_lost", "Redis came back without this attempt.", charged=False)
+
+
+def test_a_lost_worker() -> None:
+    now = ended(RUNNING, WORKER, ExitReason.KILLED)
+    respawn = next_step(now)
+    assert isinstance(respawn, Respawn)
+    assert (respawn.process, respawn.charged) == (WORKER.id, True)
+    assert isinstance(next_step(replace(now, spec=spec(on_worker_loss="restart"))), Restart)
+    assert isinstance(next_step(replace(now, spec=spec(gate="bsp"))), Restart), "the default under bsp"
+    assert isinstance(next_step(replace(now, retries_used=2)), Fail)
+    assert isinstance(next_step(ended(now, SERVER, ExitReason.KILLED)), Restart), "no shard, no respawn"
+
+
+def test_a_lost_evaluator_is_respawned_whatever_the_gate() -> None:
+    assert isinstance(next_step(replace(ended(RUNNING, EVALUATOR, ExitReason.KILLED), spec=spec(gate="bsp"))), Respawn)
+
+
+def test_timeout() -> None:
+    now = replace(RUNNING, spec=spec(timeout=9))
+    assert next_step(now) == TimeOut("It ran for more than 9 s, its timeout.")
+    assert isinstance(next_step(replace(now, status=JobStatus.QUEUED)), TimeOut), "also while it waits for a new attempt"
+    assert next_step(replace(now, running_for=8)) is None
+
+
+def test_stop() -> None:
+    assert next_step(STOPPING) == PostStop()
+    posted = replace(STOPPING, stop_posted=True)
+    assert next_step(posted) is None
+    assert next_step(all_ended(posted, ExitReason.KILLED)) == Finish()
+    assert next_step(replace(posted, stop_overdue=1.0)) is None, "the agent kills now"
+    assert next_step(replace(posted, stop_overdue=KILL_PATIENCE + 1)) == Finish(), "bounded"
+    assert next_step(replace(STOPPING, stop_overdue=0.0)) is None, "killed without a word: nothing to post"
+
+
+def test_cuts_are_asked_for_one_at_a_time() -> None:
+    due = replace(RUNNING, since_cut_request=31)
+    assert next_step(due) == TakeSnapshot(1)
+    assert next_step(replace(due, since_cut_request=29)) is None
+    assert next_step(replace(due, cut_requested=1)) is None
+    assert next_step(replace(due, cut_requested=1, cut_committed=1)) == TakeSnapshot(2)
+    assert next_step(replace(due, cut_requested=1, since_cut_request=CUT_PATIENCE + 1)) == TakeSnapshot(2), "given up"
+    nobody_trains = ended(ended(due, WORKER, ExitReason.DONE), OTHER, ExitReason.DONE)
+    assert next_step(nobody_trains) is None
+
+
+@pytest.mark.parametrize("status", sorted(ENDED))
+def test_an_end_is_never_left(status: JobStatus) -> None:
+    assert TRANSITIONS[status] == frozenset()
+    assert next_step(replace(RUNNING, status=status)) is None
+
+
+def test_every_state_is_in_the_table_and_can_be_reached() -> None:
+    assert set(TRANSITIONS) == set(JobStatus)
+    assert set().union(*TRANSITIONS.values()) == set(JobStatus)

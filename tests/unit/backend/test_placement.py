@@ -1,0 +1,91 @@
+"""Placement: all or none, places used once, few machines, GPUs for those who ask."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from backend.scheduler.placement import Machine, Place, Shortage, place, place_again
+from gradstream.spec import JobSpec
+
+
+def job(workers: int, device: str = "cpu", servers: int = 1) -> JobSpec:
+    return JobSpec.model_validate(
+        {
+            "name": "job", "workload": {"entrypoint": "work:Work"}, "strategy": {"name": "async"}, "stop": {"steps": 1},
+            "roles": {"server": {"count": servers}, "worker": {"count": workers, "device": device}},
+        }
+    )  # fmt: skip
+
+
+def machine(name: str, free: int, *, slots: int | None = None, gpus: int = 0, free_gpus: int | None = None) -> Machine:
+    total = free if slots is None else slots
+    return Machine(
+        UUID(int=ord(name)), name, total, tuple(range(total - free, total)),
+        gpus, tuple(range(gpus if free_gpus is None else free_gpus)),
+    )  # fmt: skip
+
+
+def placed(plan: tuple[Place, ...] | Shortage) -> tuple[Place, ...]:
+    assert isinstance(plan, tuple), plan
+    return plan
+
+
+def workers(plan: tuple[Place, ...] | Shortage) -> list[tuple[str, int | None, int | None]]:
+    return [(p.node, p.slot, p.gpu) for p in placed(plan) if p.role == "worker"]
+
+
+def test_a_small_job_stays_on_one_machine() -> None:
+    plan = placed(place(job(2, servers=2), [machine("a", 1), machine("b", 4)]))
+    assert {p.node for p in plan} == {"b"}
+    assert [p.role for p in plan] == ["server", "server", "worker", "worker", "evaluator"]
+    assert [p.slot for p in plan] == [None, None, 0, 1, None], "servers and the evaluator take no slot"
+
+
+def test_a_large_job_takes_the_fewest_machines_and_no_place_twice() -> None:
+    plan = place(job(6, servers=3), [machine("a", 2), machine("b", 4), machine("c", 3, slots=5)])
+    assert [node for node, _, _ in workers(plan)] == ["b"] * 4 + ["c"] * 2
+    assert len(set(workers(plan))) == 6
+    assert [p.node for p in placed(plan) if p.role == "server"] == ["b", "c", "b"], "shards are spread over the workers' machines"
+
+
+@pytest.mark.parametrize(
+    ("spec", "machines", "reason", "message"),
+    [
+        (job(1), [], "waiting_for_nodes", "No machine is connected; the job starts when one is."),
+        (job(5), [machine("a", 4)], "too_large", "Needs 5 slots, and all connected machines together have 4."),
+        (job(2), [machine("a", 1, slots=4)], "no_capacity", "Waits for 2 free slots; 1 of 4 is free."),
+        (job(1, "cuda"), [machine("a", 4)], "too_large", "Needs 1 GPU, and all connected machines together have 0."),
+        (job(2, "cuda"), [machine("a", 4, gpus=2, free_gpus=1)], "no_gpu", "Waits for 2 free GPUs; 1 of 2 is free."),
+    ],
+)
+def test_a_shortage_says_what_is_missing(spec: JobSpec, machines: list[Machine], reason: str, message: str) -> None:
+    assert place(spec, machines) == Shortage(reason, message)
+
+
+def test_cuda_takes_one_gpu_each_and_only_where_they_are() -> None:
+    plan = place(job(3, "cuda"), [machine("a", 8), machine("b", 4, gpus=2), machine("c", 1, gpus=2)])
+    assert workers(plan) == [("b", 0, 0), ("b", 1, 1), ("c", 0, 0)]
+
+
+def test_auto_prefers_gpus_and_goes_on_without() -> None:
+    assert workers(place(job(3, "auto"), [machine("a", 8), machine("b", 2, gpus=1)])) == [
+        ("b", 0, 0),
+        ("b", 1, None),
+        ("a", 0, None),
+    ]
+    assert workers(place(job(1, "auto"), [machine("a", 1)])) == [("a", 0, None)]
+
+
+def test_cpu_leaves_gpus_alone() -> None:
+    assert workers(place(job(1, "cpu"), [machine("b", 2, gpus=2)])) == [("b", 0, None)]
+
+
+def test_a_respawn_stays_where_it_was_if_there_is_room() -> None:
+    machines = [machine("a", 4), machine("b", 1, slots=4)]
+    assert place_again("worker", 3, job(4), machines, UUID(int=ord("b"))) == Place("worker", 3, UUID(int=ord("b")), "b", 3)
+    full = [machine("a", 4), machine("b", 0, slots=4)]
+    assert place_again("worker", 3, job(4), full, UUID(int=ord("b"))) == Place("worker", 3, UUID(int=ord("a")), "a", 0)
+    assert place_again("worker", 3, job(4), [machine("b", 0, slots=4)], UUID(int=ord("b"))) is None
+    assert place_again("evaluator", -1, job(4), full, UUID(int=ord("b"))) == Place("evaluator", -1, UUID(int=ord("b")), "b")

@@ -1,0 +1,58 @@
+"""Thousands of short lives of a job in which everything goes wrong: see `crowd`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gradstream.center.entries import FINAL_CUT
+from gradstream.sim.toys import job
+from gradstream.spec import JobSpec
+from tests.unit.center.crowd import Crowd
+
+RUNS = int(os.environ.get("GRADSTREAM_FUZZ_RUNS", "200"))
+"""Of each gate. A night's worth: 100,000."""
+
+GATES: dict[str, tuple[str, Any]] = {
+    "asp": ("async", "asp"),
+    "asp, acknowledged": ("downpour", "asp"),
+    "max_staleness": ("async", {"max_staleness": 3}),
+    "ssp(0)": ("async", {"ssp": 0}),
+    "ssp(2)": ("async", {"ssp": 2}),
+    "ssp(1), acknowledged": ("downpour", {"ssp": 1}),
+    "bsp": ("sync", "bsp"),
+    "quorum 3": ("sync", {"mode": "bsp", "quorum": 3}),
+    "quorum 2": ("sync", {"mode": "bsp", "quorum": 2}),
+    "cohort": ("sync", {"mode": "bsp", "cohort": 0.5}),
+    "cohort and quorum": ("adag", {"mode": "bsp", "cohort": 0.8, "quorum": 2}),
+}
+
+
+def spec(gate: str, workers: int = 4) -> JobSpec:
+    strategy, given = GATES[gate]
+    return job({"name": strategy, "lr": 0.01}, workers=workers, gate=given, on_worker_loss="continue", on_nan="drop")
+
+
+@pytest.mark.parametrize("gate", GATES)
+def test_everything_goes_wrong(gate: str) -> None:
+    cuts = fenced = 0
+    for seed in range(RUNS):
+        crowd = Crowd(spec(gate), seed, pushes=30)
+        crowd.play()
+        cuts, fenced = cuts + len(crowd.cuts) - 1, fenced + crowd.fenced
+        crowd.cuts.pop(FINAL_CUT)
+        if crowd.cuts and seed % 4 == 0:
+            again = Crowd(spec(gate), seed, pushes=10, cut=crowd.cuts[max(crowd.cuts)])
+            again.play()
+    assert cuts > RUNS / 10, "the fuzz must make cuts"
+    assert fenced > RUNS / 10, "the fuzz must have zombies"
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(gate=st.sampled_from(sorted(GATES)), workers=st.integers(3, 7), seed=st.integers(0, 2**32), pushes=st.integers(1, 60))
+def test_any_number_of_workers(gate: str, workers: int, seed: int, pushes: int) -> None:
+    Crowd(spec(gate, workers), seed, pushes).play()

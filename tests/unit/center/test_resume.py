@@ -1,0 +1,95 @@
+"""A job that resumes from a cut takes the path of the one that went on, also from cuts that a crowd has made: with pushes
+waiting for an open round, workers held by the gate, ranks that are gone."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+import torch
+
+from gradstream.center.entries import Answer, Join, Leave, Payload, Push
+from gradstream.center.ledger import Decision
+from gradstream.center.shard import Shard
+from tests.unit.center.crowd import Crowd
+from tests.unit.center.test_fuzz import GATES, RUNS, spec
+from tests.unit.same import difference
+
+
+class Attempt:
+    """Drives the members of one shard, by rank."""
+
+    def __init__(self, shard: Shard, answers: list[Answer]) -> None:
+        self.shard = shard
+        self.free: set[int] = set()
+        self.bases: dict[int, int] = {}
+        self._read(answers)
+
+    def push(self, rank: int, x: torch.Tensor, examples: int) -> list[tuple[int, str, int]]:
+        self.free.discard(rank)
+        member = self.shard.members[rank]
+        position = self.shard.members.positions.get(rank, 0) + 1
+        entry = Push(rank, member.incarnation, member.seq + 1, self.bases[rank], 1, examples, "center", position)
+        outcome = self.shard.handle(entry, Payload(x))
+        self._read(outcome.answers)
+        return [_fact(decision) for decision in outcome.decisions]
+
+    def _read(self, answers: list[Answer]) -> None:
+        for answer in answers:
+            if answer.rank in self.shard.members:
+                if answer.brings == "center":
+                    self.bases[answer.rank] = answer.version
+                if answer.go:
+                    self.free.add(answer.rank)
+
+
+def _fact(decision: Decision) -> tuple[int, str, int]:
+    return decision.rank, decision.fate, decision.staleness
+
+
+def resumed(gate: str, state: dict[str, Any], ranks: list[int]) -> Attempt:
+    shard = Shard(spec(gate))
+    shard.load(state)
+    answers: list[Answer] = []
+    for rank in range(4):
+        answers += shard.handle(Join(rank, 0) if rank in ranks else Leave(rank, 0, "lost")).answers
+    return Attempt(shard, answers)
+
+
+@pytest.mark.parametrize("gate", [gate for gate in GATES if "acknowledged" not in gate])
+def test_takes_the_same_path(gate: str) -> None:
+    compared = waiting = held = 0
+    for seed in range(RUNS // 2):
+        crowd = Crowd(spec(gate), seed, pushes=0)
+        crowd.begin()
+        while not crowd.cuts and len(crowd.delivered) < 60:
+            crowd.act()
+        if not crowd.cuts:
+            continue
+        whole = crowd.shards[0]
+        state, ranks = crowd.cuts.popitem()[1][0], sorted(whole.members)
+        rest, gone_on = resumed(gate, state, ranks), Attempt(whole, crowd.answers_at_cut)
+        waiting += bool(state["gate"].get("pending"))
+        held += len(gone_on.free) < len(ranks)
+        compared += 1
+        _drive(gone_on, rest, random.Random(seed))
+    assert compared > RUNS / 4, "the crowd must make cuts"
+    if gate in ("bsp", "quorum 3"):
+        assert waiting > RUNS / 40, "some cuts must be made in an open round"
+    if gate != "asp" and gate != "max_staleness":
+        assert held, "some cuts must be made while the gate holds somebody"
+
+
+def _drive(gone_on: Attempt, rest: Attempt, chance: random.Random) -> None:
+    for _ in range(25):
+        assert gone_on.free == rest.free
+        rank = chance.choice(sorted(gone_on.free))
+        x, examples = torch.tensor([chance.random() for _ in range(7)]), chance.randrange(1, 4)
+        assert gone_on.push(rank, x, examples) == rest.push(rank, x, examples)
+        assert difference(_numbers(gone_on.shard), _numbers(rest.shard)) is None
+
+
+def _numbers(shard: Shard) -> tuple[Any, ...]:
+    assert shard.center is not None
+    return shard.center.theta, shard.center.version, shard.center.samples, shard.ledger.state()

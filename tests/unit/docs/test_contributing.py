@@ -1,0 +1,33 @@
+"""The strategy that CONTRIBUTING.md writes down works as it stands there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from gradstream import sim
+from gradstream.sim.toys import Bowl, job
+
+TEXT = (Path(__file__).parents[3] / "CONTRIBUTING.md").read_text()
+IMPORTS = """
+from typing import ClassVar, Literal
+from pydantic import Field
+from gradstream.gate import Gate
+from gradstream.strategies.base import ServerSide, Strategy, WorkerSide
+"""
+
+
+def test_the_worked_example_trains_and_mu_holds_its_steps_back() -> None:
+    [written] = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    made: dict[str, Any] = {"__name__": "proximal"}
+    exec(compile(IMPORTS + written, "CONTRIBUTING.md", "exec", dont_inherit=True), made)
+    spec = job({"name": "sync"}, workers=3, steps=100)
+
+    def first_push(mu: float) -> float:
+        strategy = made["Proximal"](h=5, mu=mu, lr=0.1)
+        run = sim.run(spec.model_copy(update={"strategy": strategy, "gate": strategy.gate}), Bowl)
+        assert run.version == 20, "a version for each round of 5 steps"
+        return run.decisions[0].norm
+
+    assert 0 < first_push(mu=5) < first_push(mu=0)

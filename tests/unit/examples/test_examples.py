@@ -1,0 +1,81 @@
+"""The examples run, and learn, in one plain process."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gradstream import bundle, jobfile, local_run
+from gradstream.local_run import Progress
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+REAL_MNIST = os.environ.get("GRADSTREAM_TEST_MNIST")
+
+
+def train(name: str, *overrides: str) -> Progress:
+    spec = jobfile.load(EXAMPLES / name / "job.yaml", overrides)
+    return list(local_run.train(spec, EXAMPLES / name))[-1]
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir()))
+def test_every_example_has_a_valid_job_file_with_its_code_beside_it(name: str) -> None:
+    spec = jobfile.load(EXAMPLES / name / "job.yaml")
+    packed = bundle.pack(EXAMPLES / name)
+    assert packed.holds(spec.workload.entrypoint)
+    assert len(packed.data) < 10_000
+    assert (EXAMPLES / name / "README.md").read_text().startswith("# ")
+
+
+def test_digits_reach_97_percent() -> None:
+    last = train("digits")
+    assert last.finished
+    assert last.evaluation["accuracy"] >= 0.97
+
+
+def test_the_line_is_found() -> None:
+    last = train("linear_regression")
+    assert last.samples == last.total_samples == 20_000
+    assert last.evaluation == {"loss": pytest.approx(0, abs=1e-6)}
+
+
+def write_idx(path: Path, values: np.ndarray, zipped: bool) -> None:
+    header = bytes([0, 0, 8, values.ndim]) + b"".join(length.to_bytes(4, "big") for length in values.shape)
+    data = header + values.astype(np.uint8).tobytes()
+    path.with_name(path.name + ".gz" * zipped).write_bytes(gzip.compress(data) if zipped else data)
+
+
+@pytest.fixture
+def idx(tmp_path: Path) -> Path:
+    """MNIST's four files with images whose brightness is their label."""
+    for prefix, count in (("train", 640), ("t10k", 100)):
+        labels = np.arange(count) % 10
+        images: Sequence[int] | np.ndarray = np.broadcast_to((labels * 25)[:, None, None], (count, 28, 28))
+        write_idx(tmp_path / f"{prefix}-images-idx3-ubyte", np.asarray(images), zipped=prefix == "train")
+        write_idx(tmp_path / f"{prefix}-labels-idx1-ubyte", labels, zipped=prefix == "train")
+    return tmp_path
+
+
+@pytest.mark.parametrize("network", ["mlp", "cnn"])
+def test_mnist_reads_idx_files_and_trains_both_networks(idx: Path, network: str) -> None:
+    reports = train("mnist", f"workload.args={{path: {idx}, network: {network}}}", "stop={epochs: 2}", "batch_size=64")
+    assert reports.samples == 1280
+    assert set(reports.evaluation) == {"loss", "accuracy"}
+
+
+def test_mnist_refuses_files_that_are_cut_short(idx: Path) -> None:
+    path = idx / "t10k-labels-idx1-ubyte"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ValueError, match="not a whole IDX file"):
+        train("mnist", f"workload.args.path={idx}")
+
+
+@pytest.mark.skipif(REAL_MNIST is None, reason="GRADSTREAM_TEST_MNIST names no folder with the real data set")
+@pytest.mark.parametrize(("network", "accuracy"), [("mlp", 0.90), ("cnn", 0.95)])
+def test_mnist_learns_the_real_data(network: str, accuracy: float) -> None:
+    last = train("mnist", f"workload.args={{path: {REAL_MNIST}, network: {network}}}", "stop={epochs: 1}", "strategy.lr=0.1")
+    assert last.evaluation["accuracy"] >= accuracy

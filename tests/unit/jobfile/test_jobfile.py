@@ -1,0 +1,202 @@
+"""A job file is read as its author meant it, and every mistake is explained where it stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from gradstream import jobfile
+from gradstream.errors import GradstreamError, InvalidJob, NotFound
+from gradstream.spec import JobSpec
+
+JOB = """\
+version: 1
+name: digits
+workload: {entrypoint: "digits:Digits"}
+strategy:
+  name: adag
+  window: 4
+gate: asp
+stop: {epochs: 1}
+"""
+
+
+def problems(text: str = JOB, *overrides: str) -> dict[str, str]:
+    with pytest.raises(InvalidJob) as caught:
+        jobfile.load(text, overrides)
+    return {problem.pointer: problem.message for problem in caught.value.problems}
+
+
+def test_text_and_file_give_the_same_job(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(JOB)
+    spec = jobfile.load(tmp_path / "job.yaml")
+    assert spec == jobfile.load(JOB)
+    assert (spec.strategy.name, spec.strategy.window) == ("adag", 4)
+
+
+def test_json_is_a_job_file_too() -> None:
+    assert jobfile.load(jobfile.load(JOB).model_dump_json()) == jobfile.load(JOB)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "pointer", "said"),
+    [
+        ("strategy.windw=4", "/strategy/windw", "did you mean 'window'?"),
+        ("strategy.name=adagg", "/strategy/name", "did you mean 'adag'?"),
+        ("strategy.name=sync", "/strategy/window", "unknown key 'window'"),
+        ("strategy=adag", "/strategy", "{name: adag}"),
+        ("strategy={lr: 1}", "/strategy", "name the strategy"),
+        ("strategy.window=0", "/strategy/window", "must be at least 1, not 0"),
+        ("strategy.window=many", "/strategy/window", "must be a whole number, not 'many'"),
+        ("strategy.momentum=0.9", "/strategy/momentum", "belongs under /optimizer"),
+        ("optimizer.name=adamm", "/optimizer/name", "did you mean 'adam"),
+        ("optimizer={name: sgd, moment: 1}", "/optimizer/moment", "did you mean 'momentum'?"),
+        ("optimizer={name: sgd, nesterov: true}", "/optimizer/nesterov", "needs a momentum"),
+        ("roles.server.optimizer={name: adam, lr: -1}", "/roles/server/optimizer/lr", "must be more than 0"),
+        ("roles.worker.count=two", "/roles/worker/count", "must be a whole number"),
+        ("codec={name: rar}", "/codec/name", "there is no codec 'rar'"),
+        ("gate=aspp", "/gate", "'asp'"),
+        ("gate={ssp: -1}", "/gate", "must be at least 0"),
+        ("gate={mode: bsp, quorum: 9}", "/gate/quorum", "9 of 1 workers"),
+        ("gate={mode: asp, quorum: 1}", "/gate", "means nothing under the gate 'asp'"),
+        ("workers=2", "/workers", "did you mean /roles/worker?"),
+        ("epochs=2", "/epochs", "belongs under /stop"),
+        ("stop={}", "/stop", "'epochs' or 'steps'"),
+        ("stop.target={metric: eval/loss}", "/stop/target", "at_least"),
+        ("workload={}", "/workload/entrypoint", "missing"),
+        ("workload.entrypoint=digits", "/workload/entrypoint", "e.g. digits:Digits"),
+        ("env={RATE: 1}", "/env/RATE", "put it in quotes"),
+        ("env={LD_PRELOAD: x}", "/env/LD_PRELOAD", "reserved"),
+        ("timeout=3 parsecs", "/timeout", "'30s'"),
+        ("seed=yes", "/seed", "must be a whole number, not 'yes'"),
+        ("strategy.lr=.inf", "/strategy/lr", "must be a number"),
+    ],
+)
+def test_each_mistake_is_explained_at_its_place(mistake: str, pointer: str, said: str) -> None:
+    found = problems(JOB, mistake)
+    assert list(found) == [pointer]
+    assert said in found[pointer]
+
+
+def test_problems_name_their_line_or_the_override_that_made_them() -> None:
+    text = JOB.replace("window: 4", "window: -4").replace("gate: asp", "gats: asp")
+    found = problems(text, "strategy.lr=-1")
+    assert found["/strategy/window"].endswith("(line 6)")
+    assert found["/gats"].endswith("(line 7)")
+    assert found["/strategy/lr"].endswith("(set by 'strategy.lr=-1')")
+
+
+def test_a_missing_key_points_at_the_mapping_that_lacks_it() -> None:
+    assert problems(JOB.replace("{epochs: 1}", "\n  target: {at_most: 1}"))["/stop"].endswith("(line 8)")
+
+
+def test_problems_of_leaves_out_the_tags_of_unions() -> None:
+    document = {"name": "adag", "strategy": {"name": "adag", "adag": 1}, "optimizer": {"name": "adam", "lr": "x"}}
+    with pytest.raises(ValidationError) as caught:
+        JobSpec.model_validate(document)
+    found = {problem.pointer for problem in jobfile.problems_of(caught.value, document)}
+    assert found == {"/strategy/adag", "/optimizer/lr", "/workload", "/stop"}
+
+
+@pytest.mark.parametrize(
+    ("override", "read"),
+    [
+        ("strategy.lr=1e-3", lambda job: job.strategy.lr == 0.001),
+        ("strategy={name: downpour, lr: 2}", lambda job: job.strategy.name == "downpour"),
+        ("gate={ssp: 5}", lambda job: job.gate.bound == 5),
+        ("roles.worker.count=8", lambda job: job.roles.worker.count == 8),
+        ("workload.args.path=/data/a=b", lambda job: job.workload.args == {"path": "/data/a=b"}),
+        ("workload.args.day=2026-01-02", lambda job: job.workload.args == {"day": "2026-01-02"}),
+        ("workload.args.flag=no", lambda job: job.workload.args == {"flag": "no"}),
+        ("workload.args.n=010", lambda job: job.workload.args == {"n": 10}),
+        ("workload.args.rate=1e3", lambda job: job.workload.args == {"rate": 1000.0}),
+        ("timeout=2h", lambda job: job.timeout == 7200),
+        ("gate=", lambda job: job.gate is None),
+    ],
+)
+def test_overrides_are_yaml_1_2(override: str, read: object) -> None:
+    assert callable(read)
+    assert read(jobfile.load(JOB, [override]))
+
+
+@pytest.mark.parametrize("override", ["strategy.lr", "=1", "strategy..lr=1", "name.first=x", "strategy.lr=[1"])
+def test_overrides_that_cannot_be_set(override: str) -> None:
+    with pytest.raises(InvalidJob):
+        jobfile.load(JOB, [override])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (JOB + "name: again\n", "'name' is there twice; remove one (line 9, column 1)"),
+        ("a: [1\nb: 2", "line 2"),
+        ("a: !!python/object/apply:os.system [ls]", "is not understood"),
+        ("a: !!timestamp 2026-01-01", "is not understood"),
+        ("? [1]\n: 2", "a key must be text"),
+        ("a: 1\n---\na: 1", "another document"),
+        ("a: \x01", "cannot be read"),
+        ("[" * 5000, "nested too deeply"),
+        ("a: &a [*a]", "nested too deeply"),
+        ("a: " + "9" * 5000, "cannot be read"),
+        ("a: " + "x" * 300_000, "are allowed"),
+        ("", "has a problem"),
+        ("- 1", "has a problem"),
+    ],
+)
+def test_what_is_no_job_file(text: str, said: str) -> None:
+    with pytest.raises(InvalidJob) as caught:
+        jobfile.load(text)
+    assert said in str(caught.value)
+
+
+def test_aliases_that_would_expand_without_end_are_refused() -> None:
+    laughs = "a: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(
+        f"{new}: &{new} [{','.join([f'*{old}'] * 10)}]\n" for old, new in zip("abcdef", "bcdefg", strict=True)
+    )
+    with pytest.raises(InvalidJob, match="more than 20,000 values"):
+        jobfile.load(laughs)
+
+
+def test_no_file_and_not_text(tmp_path: Path) -> None:
+    with pytest.raises(NotFound):
+        jobfile.load(tmp_path / "job.yaml")
+    with pytest.raises(InvalidJob, match="cannot be read"):
+        jobfile.load(tmp_path)
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InvalidJob, match="cannot be read"):
+        jobfile.load(tmp_path / "binary")
+
+
+keys = st.sampled_from([*JobSpec.model_fields, "mode", "count", "lr", "x", "0"])
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(["adag", "sync", "asp"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(st.dictionaries(keys, values))
+def test_every_mistake_has_a_pointer_that_starts_in_the_document(document: dict[str, object]) -> None:
+    try:
+        JobSpec.model_validate(document)
+    except ValidationError as caught:
+        error = caught
+    else:
+        return
+    found = jobfile.problems_of(error, document)
+    assert len(found) == error.error_count()
+    for problem in found:
+        assert problem.message
+        first = problem.pointer.split("/")[1] if problem.pointer else None
+        assert first is None or first in document or first in JobSpec.model_fields
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_a_job_or_an_explained_mistake(text: str) -> None:
+    with pytest.raises(GradstreamError):
+        jobfile.load(text)

@@ -1,0 +1,48 @@
+"""User code of the end-to-end tests: a line fitted to made data, as slow as `pause` says, and broken where `breaks` says."""
+
+import os
+import time
+
+import torch
+from torch import nn
+from torch.utils.data import TensorDataset
+
+from gradstream import Workload
+
+if os.environ.get("BREAK_AT_IMPORT"):
+    raise RuntimeError("broken at import")
+
+
+class Steady(Workload):
+    classifies = False
+    pause: float = 0.0
+    examples: int = 256
+    breaks: str = ""
+    after: int = 3
+
+    def model(self) -> nn.Module:
+        if self.breaks == "model":
+            raise RuntimeError("broken in model")
+        return nn.Linear(8, 1)
+
+    def dataset(self, split: str) -> TensorDataset:
+        generator = torch.Generator().manual_seed(3)
+        x = torch.randn(self.examples if split == "train" else 64, 8, generator=generator)
+        return TensorDataset(x, x.sum(1, keepdim=True))
+
+    def evaluate(self, model: nn.Module, batch: list[torch.Tensor]) -> dict[str, float]:
+        if self.breaks == "evaluate":
+            raise RuntimeError("broken in evaluate \x00 \ud800")
+        names = {"score": {"ratio": float("nan")}, "metric name": {"a\x00b": 1.0}}
+        return names.get(self.breaks) or super().evaluate(model, batch)
+
+    def loss(self, model: nn.Module, batch: list[torch.Tensor]) -> torch.Tensor:
+        time.sleep(self.pause if model.training else 0)
+        loss = nn.functional.mse_loss(model(batch[0]), batch[1])
+        if model.training and self.breaks in ("loss", "nan"):
+            self.after -= 1
+            if self.after < 0:
+                if self.breaks == "loss":
+                    raise RuntimeError("broken in loss")
+                loss = loss * float("nan")
+        return loss

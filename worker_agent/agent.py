@@ -1,0 +1,177 @@
+"""The agent's own loop: it tells the control plane what runs here, hears what should, and makes it so.
+
+    every beat:   ship output  ->  heartbeat (all processes, exits)  ->  desired set  ->  start, kill, forget
+
+An exit is told at once, after the last of its output. While the control plane is away everything goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import structlog
+
+from gradstream.errors import GradstreamError, NotFound, NotSignedIn
+from gradstream.process.order import ProcessOrder
+from gradstream.process.zygote import Zygote
+from worker_agent import leave, reconcile
+from worker_agent.api import ControlPlane, Desired, Report
+from worker_agent.bundles import Bundles
+from worker_agent.processes import Process, Processes
+from worker_agent.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+LOOK = 0.25
+"""Seconds between looks at the processes' output."""
+TAIL_BOUND = 1.5
+"""An exit waits this long for its output to be stored; what is left then follows it."""
+_SOON = 0.02
+_LONGEST_PAUSE = 2.0
+_GOODBYE = 3.0
+
+
+class Agent:
+    def __init__(self, settings: Settings, zygote: Zygote | None = None) -> None:
+        self._settings = settings
+        self._api = ControlPlane(settings)
+        bundles = Bundles(settings.work_dir / "bundles", self._api.bundle)
+        self._processes = Processes(settings.work_dir / "processes", zygote or Zygote(), bundles, on_exit=_leave)
+        self._beat_every, self._next_beat = 2.0, 0.0
+        self._away_since: float | None = None
+        self._was_there = False
+        self._stopping = asyncio.Event()
+
+    async def run(self) -> None:
+        """Until `stop`. Then everything is ended and, if possible, reported."""
+        self._processes.open()
+        pause = LOOK
+        try:
+            while not self._stopping.is_set():
+                try:
+                    await self._beat()
+                except GradstreamError as error:
+                    self._note_away(error)
+                    pause = min(pause * 2, _LONGEST_PAUSE) if self._was_there else LOOK
+                else:
+                    self._note_back()
+                    pause = _SOON if any(_untold(process) for process in self._processes) else LOOK
+                await self._wait(pause)
+        finally:
+            await self._close()
+
+    def wake(self) -> None:
+        """There is news at the control plane: ask now. From the loop's thread."""
+        self._next_beat = 0.0
+        self._processes.changed.set()
+
+    def stop(self) -> None:
+        """From the loop's thread."""
+        self._stopping.set()
+        self._processes.changed.set()
+
+    async def _beat(self) -> None:
+        if not self._api.registered:
+            self._beat_every = await self._api.register()
+            self._next_beat = 0.0
+            log.info("registered", node=self._settings.node_name, slots=self._settings.slots)
+        for process in self._processes:
+            await self._ship(process)
+        urgent = self._processes.changed.is_set() or any(_untold(process) and _tellable(process) for process in self._processes)
+        if urgent or time.monotonic() >= self._next_beat:
+            await self._report()
+
+    async def _report(self) -> None:
+        self._processes.changed.clear()
+        self._next_beat = time.monotonic() + self._beat_every
+        reports = [_report_of(process) for process in self._processes]
+        try:
+            answer = await self._api.heartbeat(reports)
+        except GradstreamError:
+            self._next_beat = 0.0
+            raise
+        self._beat_every = answer.heartbeat_every
+        self._processes.told(report.id for report in reports if report.exit)
+        self._apply(answer, reports)
+
+    def _apply(self, answer: Desired, reports: list[Report]) -> None:
+        """Compare what is desired with what was just reported: an end that was not reported yet is not forgotten."""
+        orders = {order.id: order for order in answer.orders}
+        todo = reconcile.steps(orders.keys(), {report.id: report.state for report in reports})
+        for id in todo.forget:
+            self._processes.forget(id)
+        for id in todo.kill:
+            self._processes.kill(id)
+        for order in sorted((orders[id] for id in todo.start), key=_servers_first):
+            self._processes.start(order)
+
+    async def _ship(self, process: Process) -> None:
+        tail = process.tail
+        while chunk := tail.next(ended=process.state == "exited"):
+            text, size = chunk
+            try:
+                reached = await self._api.post_log(process.order.id, tail.offset, text, size)
+            except NotFound:
+                tail.unwanted = True
+                return
+            if process.state != "exited" or reached <= tail.offset:
+                tail.offset = reached  # one chunk a turn, so that a talkative process does not delay the heartbeat
+                return
+            tail.offset = reached
+
+    async def _wait(self, pause: float) -> None:
+        try:
+            await asyncio.wait_for(self._processes.changed.wait(), pause)
+        except TimeoutError:
+            pass  # time to look again
+
+    def _note_away(self, error: GradstreamError) -> None:
+        self._processes.changed.clear()  # else the wait before the next try would be none
+        if isinstance(error, NotSignedIn):
+            log.warning("the control plane does not know this node; registering again", why=str(error))
+        elif self._away_since is None:
+            self._away_since = time.monotonic()
+            log.warning("the control plane is away; what runs goes on", why=str(error), processes=len(self._processes.live))
+
+    def _note_back(self) -> None:
+        self._was_there = True
+        if self._away_since is not None:
+            log.info("the control plane is back", after=round(time.monotonic() - self._away_since, 1))
+            self._away_since = None
+
+    async def _close(self) -> None:
+        await self._processes.close()
+        try:
+            async with asyncio.timeout(_GOODBYE):
+                await self._beat()
+        except (GradstreamError, TimeoutError) as error:
+            log.info("ended without a last report", why=str(error))
+        await self._api.close()
+
+
+async def _leave(process: Process) -> None:
+    """Tell the attempt's other processes, so that no gate waits for this one."""
+    if process.order.role != "server" and process.exit:
+        await leave.post(process.order, process.exit.reason)
+
+
+def _untold(process: Process) -> bool:
+    return process.state == "exited" and not process.told
+
+
+def _tellable(process: Process) -> bool:
+    """Whether its end may be reported: its output is stored, or has had its time."""
+    return process.tail.complete or time.monotonic() - process.ended_at > TAIL_BOUND
+
+
+def _report_of(process: Process) -> Report:
+    state, exit = process.state, process.exit
+    if state == "exited" and not _tellable(process):
+        state, exit = "running", None
+    return Report(process.order.id, state, process.pid, exit, process.tail.offset)
+
+
+def _servers_first(order: ProcessOrder) -> tuple[bool, int]:
+    """Workers find their shards sooner."""
+    return (order.role != "server", order.rank)

@@ -1,0 +1,120 @@
+"""The agent's side of the control plane's REST API."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import httpx
+import psutil
+
+import gradstream
+from gradstream.errors import Denied, NotFound, NotSignedIn, Unavailable
+from gradstream.process.exits import Exit
+from gradstream.process.order import ProcessOrder
+from worker_agent import gpus
+from worker_agent.reconcile import State
+from worker_agent.settings import Settings, secret
+
+_TIMEOUT = httpx.Timeout(5.0)
+_DOWNLOAD_TIMEOUT = httpx.Timeout(10.0, read=30.0)
+_KINDS = {401: NotSignedIn, 403: Denied, 404: NotFound}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One process, as the control plane is told of it."""
+
+    id: UUID
+    state: State
+    pid: int | None
+    exit: Exit | None
+    log_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    orders: list[ProcessOrder]
+    heartbeat_every: float
+    """Seconds."""
+
+
+class ControlPlane:
+    """Every method raises Unavailable when the API cannot be reached or has trouble of its own, and NotSignedIn when it does
+    not know this node (any more): register again."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._client = httpx.AsyncClient(base_url=f"{settings.api_url.rstrip('/')}/api/v1/agent", timeout=_TIMEOUT)
+        self._token: str | None = None
+
+    @property
+    def registered(self) -> bool:
+        return self._token is not None
+
+    async def register(self) -> float:
+        """Enter this machine; processes of its former life count as lost from now on. Returns the heartbeat interval, seconds."""
+        settings = self._settings
+        self._token = None
+        answer = await self._call(
+            "POST", "/register", token=secret(settings.node_token_file),
+            json={
+                "name": settings.node_name, "slots": settings.slots, "labels": settings.labels, "version": gradstream.__version__,
+                "cpus": os.cpu_count() or 1, "memory": psutil.virtual_memory().total,
+                "gpus": [gpu.as_dict() for gpu in gpus.inventory()],
+            },
+        )  # fmt: skip
+        told = answer.json()
+        self._token = told["token"]
+        return float(told["heartbeat_every"])
+
+    async def heartbeat(self, reports: Sequence[Report]) -> Desired:
+        body = {
+            "processes": [_as_json(report) for report in reports],
+            "load": os.getloadavg()[0],
+            "memory_used": psutil.virtual_memory().used,
+        }
+        answer = (await self._call("POST", "/heartbeat", json=body)).json()
+        return Desired([ProcessOrder.model_validate(order) for order in answer["desired"]], float(answer["heartbeat_every"]))
+
+    async def post_log(self, process_id: UUID, offset: int, text: str, size: int) -> int:
+        """`size` bytes of output, decoded to `text`. Returns where to go on.
+
+        Raises: NotFound: nobody wants this process's output any more."""
+        body = {"process_id": str(process_id), "offset": offset, "text": text, "size": size}
+        return int((await self._call("POST", "/logs", json=body)).json()["next_offset"])
+
+    async def bundle(self, hash: str) -> bytes:
+        return (await self._call("GET", f"/bundles/{hash}", timeout=_DOWNLOAD_TIMEOUT)).content
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def _call(self, method: str, path: str, *, token: str | None = None, **request: Any) -> httpx.Response:
+        try:
+            headers = {"Authorization": f"Bearer {token or self._token}"}
+            answer = await self._client.request(method, path, headers=headers, **request)
+        except httpx.TransportError as error:
+            raise Unavailable(f"{method} {path}: {type(error).__name__}: {error}") from error
+        if answer.status_code == 401:
+            self._token = None
+        if answer.is_error:
+            raise _KINDS.get(answer.status_code, Unavailable)(f"{method} {path}: {answer.status_code} {_detail(answer)}")
+        return answer
+
+
+def _as_json(report: Report) -> dict[str, Any]:
+    return {
+        "id": str(report.id), "state": report.state, "pid": report.pid, "log_offset": report.log_offset,
+        "exit": report.exit.model_dump(mode="json") if report.exit else None,
+    }  # fmt: skip
+
+
+def _detail(answer: httpx.Response) -> str:
+    try:
+        return str(answer.json()["detail"])
+    except (ValueError, KeyError, TypeError):
+        return answer.text[:200]

@@ -1,0 +1,101 @@
+"""The agent's Celery worker: hints that there is news for this node (`gradstream.tasknames`).
+
+Hints only shorten the wait for the next heartbeat, so a consumer that has gone silent must not cost a running process. It
+gets a ping over the broker now and then, and is replaced when pings do not come back.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections.abc import Callable
+
+import structlog
+from celery import Celery, signals
+from celery.exceptions import SecurityWarning
+from celery.worker import state
+from kombu.exceptions import OperationalError
+
+from gradstream import broker, tasknames
+from worker_agent.settings import Settings, secret
+
+log = structlog.get_logger(__name__)
+
+PING_EVERY = 10.0
+SILENT_AFTER = 30.0
+_EXPIRES = 60
+
+
+class Consumer:
+    def __init__(
+        self, settings: Settings, on_news: Callable[[], None], *, ping_every: float = PING_EVERY, silent_after: float = SILENT_AFTER
+    ) -> None:
+        self._node, self._on_news = settings.node_name, on_news
+        self._ping_every, self._silent_after = ping_every, silent_after
+        self._queue = tasknames.node_queue(settings.node_name)
+        self._app = Celery("worker_agent", broker=broker.url(settings.live_redis_url, secret(settings.live_redis_password_file)))
+        self._app.conf.update(broker.SETTINGS)
+        warnings.filterwarnings("ignore", category=SecurityWarning)  # about root and pickle: only JSON is accepted here
+        self._app.task(name=tasknames.SYNC)(self._sync)
+        self._app.task(name=tasknames.PING)(self._pong)
+        self._stopped = threading.Event()
+        self._unanswered: dict[str, float] = {}
+        """Pings on their way, by token, and since when."""
+        self._replacing = False
+
+    def run(self) -> None:
+        """In the main thread, which Celery's signal handlers need. Returns after SIGTERM, SIGINT or `stop`."""
+        pinger = threading.Thread(target=self._ping, name="ping", daemon=True)
+        pinger.start()
+        while not self._stopped.is_set():
+            self._replacing = False
+            worker = self._app.Worker(
+                queues=[self._queue], pool="solo", hostname=f"{self._node}@agent", quiet=True,
+                without_mingle=True, without_gossip=True, without_heartbeat=True,
+            )  # fmt: skip
+            worker.start()
+            state.should_stop = None
+            if not self._replacing:
+                self._stopped.set()
+        pinger.join(self._ping_every)
+        self._app.close()
+
+    def stop(self) -> None:
+        """From any thread; harmless twice."""
+        self._stopped.set()
+        _leave_loop()
+
+    def _sync(self) -> None:
+        self._on_news()
+
+    def _pong(self, token: str) -> None:
+        self._unanswered.clear()  # the queue keeps its order: what was sent before this one is late, not lost
+        log.debug("ping", token=token)
+
+    def _ping(self) -> None:
+        number = 0
+        while not self._stopped.wait(self._ping_every):
+            number += 1
+            self._unanswered[str(number)] = time.monotonic()
+            try:
+                self._app.send_task(tasknames.PING, [str(number)], queue=self._queue, expires=_EXPIRES)
+            except OperationalError:
+                self._unanswered.clear()  # the broker is away, so nobody is to blame
+                continue
+            waiting = min(self._unanswered.values(), default=time.monotonic())
+            if time.monotonic() - waiting > self._silent_after:
+                log.error("the broker takes messages, but none arrives here; replacing the consumer")
+                self._unanswered.clear()
+                self._replacing = True
+                _leave_loop()
+
+
+@signals.setup_logging.connect
+def _leave_logging_alone(**_: object) -> None:
+    """That somebody listens to this signal keeps Celery from raising the root logger's level."""
+
+
+def _leave_loop() -> None:
+    """Celery's loop looks at this between messages, and ends as it does on SIGTERM."""
+    state.should_stop = 0  # type: ignore[assignment]

@@ -1,0 +1,42 @@
+"""The GPUs of this machine, asked from the driver (NVML). Nothing here, and nothing in the zygote, initialises CUDA."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import structlog
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    index: int
+    name: str
+    memory: int
+    """Bytes."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@functools.cache
+def inventory() -> list[Gpu]:
+    """Looked up once. In the driver's order, which is also that of CUDA_VISIBLE_DEVICES under CUDA_DEVICE_ORDER=PCI_BUS_ID."""
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:  # also when there is no driver library at all
+        log.info("no GPU here", why=str(error))
+        return []
+    try:
+        handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
+        return [
+            Gpu(index, pynvml.nvmlDeviceGetName(handle), int(pynvml.nvmlDeviceGetMemoryInfo(handle).total))
+            for index, handle in enumerate(handles)
+        ]
+    finally:
+        pynvml.nvmlShutdown()

@@ -1,0 +1,208 @@
+"""The job processes of this node: from an order to a folder, a fork, an exit, and an empty place again."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+import time
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import structlog
+
+from gradstream.errors import GradstreamError, InvalidBundle, NotFound, NotSignedIn
+from gradstream.process import exits
+from gradstream.process.exits import Exit, ExitReason
+from gradstream.process.order import ProcessOrder
+from gradstream.process.zygote import Event, Exited, Refused, Started, Zygote
+from worker_agent.bundles import Bundles
+from worker_agent.logs import Tail
+from worker_agent.reconcile import State
+
+log = structlog.get_logger(__name__)
+
+GRACE = 5.0
+"""Seconds between SIGTERM and SIGKILL."""
+_FETCH_PAUSE = 1.0
+_LOOK = 0.05
+
+
+@dataclass(slots=True)
+class Process:
+    order: ProcessOrder
+    folder: Path
+    tail: Tail
+    state: State = "starting"
+    forked: bool = False
+    pid: int | None = None
+    exit: Exit | None = None
+    ended_at: float = 0.0
+    """On the monotonic clock."""
+    killed_at: float | None = None
+    """When it was asked to end."""
+    told: bool = False
+    """The control plane knows of its end."""
+
+
+class Processes:
+    """Everything here runs in the event loop's thread, which the zygote's death signal is tied to."""
+
+    def __init__(
+        self, folder: Path, zygote: Zygote, bundles: Bundles, *, on_exit: Callable[[Process], Coroutine[Any, Any, None]]
+    ) -> None:
+        self._folder, self._zygote, self._bundles, self._on_exit = folder, zygote, bundles, on_exit
+        self._table: dict[UUID, Process] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.changed = asyncio.Event()
+        """Something started or ended since this was last cleared."""
+        self._closing = False
+
+    def __iter__(self) -> Iterator[Process]:
+        return iter(list(self._table.values()))
+
+    @property
+    def live(self) -> list[Process]:
+        return [process for process in self._table.values() if process.state != "exited"]
+
+    def open(self) -> None:
+        """Clean what a former agent left, and warm up a zygote. The processes of a former agent died with it."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._bundles.drop_old()
+        self._warm_up()
+
+    def start(self, order: ProcessOrder) -> None:
+        folder = self._folder / str(order.id)
+        process = self._table[order.id] = Process(order, folder, Tail(folder / "log"))
+        log.info("starting", process=str(order.id), label=order.label, job=str(order.job_id))
+        self._later(self._fetch_and_fork(process))
+
+    def kill(self, id: UUID) -> None:
+        """Ask it to end, and see to it that it does. Harmless when it has ended or is ending."""
+        process = self._table[id]
+        if process.state == "exited" or process.killed_at is not None:
+            return
+        process.killed_at = time.monotonic()
+        if not process.forked:
+            self._ended(process, Exit(reason=ExitReason.KILLED, message="no longer wanted before it had started"))
+            return
+        log.info("ending", process=str(id), label=process.order.label)
+        self._zygote.signal(id, signal.SIGTERM)
+        self._later(self._kill_after_grace(process))
+
+    def told(self, ids: Iterable[UUID]) -> None:
+        """The control plane has been told of the end of these."""
+        for id in ids:
+            self._table[id].told = True
+
+    def forget(self, id: UUID) -> None:
+        process = self._table.pop(id)
+        shutil.rmtree(process.folder, ignore_errors=True)
+
+    async def close(self) -> None:
+        """End everything, within the grace time."""
+        self._closing = True
+        for process in self.live:
+            self.kill(process.order.id)
+        deadline = time.monotonic() + GRACE + 1
+        while self.live and time.monotonic() < deadline:
+            await asyncio.sleep(0.02)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._unwatch()
+        await asyncio.to_thread(self._zygote.close)
+
+    async def _fetch_and_fork(self, process: Process) -> None:
+        try:
+            process.folder.mkdir(mode=0o700)
+            if process.order.bundle is not None and (code := await self._code(process)):
+                (process.folder / "code").symlink_to(code)
+        except (InvalidBundle, NotFound, OSError) as error:
+            self._ended(process, Exit(reason=ExitReason.CANNOT_START, message=f"its folder could not be made: {error}"))
+        while not self._zygote.alive:
+            await asyncio.sleep(_LOOK)  # until its successor is there: 2 s at most
+        if process.state == "exited" or process.killed_at is not None:
+            return
+        process.forked = True
+        self._zygote.fork(process.order, process.folder)
+
+    async def _code(self, process: Process) -> Path | None:
+        """The folder with its user code, as soon as the API gives it; None when the process is no longer wanted."""
+        assert process.order.bundle is not None
+        while process.killed_at is None:
+            try:
+                return await self._bundles.folder_of(process.order.bundle)
+            except (InvalidBundle, NotFound):
+                raise
+            except GradstreamError as error:  # the API is away, or wants us to register again: the heartbeat does
+                log.warning("no user code yet", label=process.order.label, why=str(error), again=isinstance(error, NotSignedIn))
+                await asyncio.sleep(_FETCH_PAUSE)
+        return None
+
+    async def _kill_after_grace(self, process: Process) -> None:
+        await asyncio.sleep(GRACE)
+        if process.state != "exited":
+            log.warning("still there after SIGTERM", process=str(process.order.id), label=process.order.label)
+            self._zygote.signal(process.order.id, signal.SIGKILL)
+
+    def _warm_up(self) -> None:
+        self._zygote.start()
+        asyncio.get_running_loop().add_reader(self._zygote.fileno(), self._hear)
+        log.info("warming up")
+
+    def _unwatch(self) -> None:
+        if self._zygote.alive:
+            asyncio.get_running_loop().remove_reader(self._zygote.fileno())
+
+    def _hear(self) -> None:
+        was_ready, fd = self._zygote.ready, self._zygote.fileno()
+        for event in self._zygote.events(0):
+            self._on_event(event)
+        if self._zygote.ready and not was_ready:
+            log.info("warm")
+        if not self._zygote.alive:
+            asyncio.get_running_loop().remove_reader(fd)
+            log.error("the zygote died, and its processes with it")
+            self._later(self._replace_zygote(pause=0.0 if was_ready else 2.0))
+
+    async def _replace_zygote(self, pause: float) -> None:
+        await asyncio.sleep(pause)
+        self._warm_up()
+
+    def _on_event(self, event: Event) -> None:
+        process = self._table[event.id]
+        match event:
+            case Started(pid=pid):
+                process.state, process.pid = "running", pid
+                self.changed.set()
+            case Refused(message=message):
+                self._ended(process, Exit(reason=ExitReason.CANNOT_START, message=message))
+            case Exited(code=code):
+                self._ended(process, self._in_truth(exits.read(process.folder, code)))
+
+    def _in_truth(self, exit: Exit) -> Exit:
+        """A process that was killed because of us is not the job's fault, and costs it no retry."""
+        why = "the agent of its node was stopped" if self._closing else "" if self._zygote.alive else "the zygote of its node died"
+        return exit.model_copy(update={"reason": ExitReason.NODE_LOST, "message": why}) if why and exit.code < 0 else exit
+
+    def _ended(self, process: Process, exit: Exit) -> None:
+        process.state, process.exit, process.ended_at = "exited", exit, time.monotonic()
+        log.info("ended", process=str(process.order.id), label=process.order.label, reason=exit.reason, code=exit.code)
+        self.changed.set()
+        if process.forked:
+            self._later(self._on_exit(process))
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            log.error("a task of the agent failed", exc_info=error)

@@ -1,0 +1,34 @@
+"""What an agent is told from outside: environment variables GRADSTREAM_*, read once."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(frozen=True, env_prefix="GRADSTREAM_")
+
+    api_url: str
+    """The API's base URL, without /api/v1."""
+    node_name: str = Field(default_factory=lambda: socket.gethostname().split(".")[0])
+    """Unique among nodes: a second agent of this name would take the first one's place."""
+    node_token_file: Path
+    """The shared secret with which machines register."""
+    live_redis_url: str
+    """Celery broker. redis://host:port or unix:///path, without the password."""
+    live_redis_password_file: Path | None = None
+    work_dir: Path
+    """The agent's own folder: bundles and the folders of processes. Nothing in it is needed after a restart."""
+    slots: int = Field(default_factory=lambda: max(4, os.cpu_count() or 1), ge=1)
+    """Workers that run here at once; servers and evaluators ride beside."""
+    labels: dict[str, str] = {}
+
+
+def secret(path: Path | None) -> str | None:
+    """The content of a secret's file, without the newline that editors add."""
+    return None if path is None else path.read_text().strip()
