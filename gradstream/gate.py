@@ -2,7 +2,8 @@
 
     bsp   all wait for all: a round's pushes are averaged and applied once      (quorum: the first K of n count)
     ssp   nobody is more than `bound` rounds ahead of the slowest               (stale synchronous parallel)
-    asp   nobody waits                                                          (max_staleness: older pushes are dropped)
+    asp   nobody waits                                                          (max_staleness: older pushes are dropped;
+                                                                                 warm_start: one begins alone)
 
 How each decides is `gradstream.center.gate`.
 """
@@ -24,6 +25,7 @@ class Gate(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     quorum: int | None = Field(None, ge=1, description="bsp: how many distinct workers make a round; the rest are backups")
     cohort: float = Field(1.0, gt=0, le=1, description="bsp: share of the workers drawn for each round")
     max_staleness: int | None = Field(None, ge=1, description="asp: a push this stale or staler is dropped")
+    warm_start: int | None = Field(None, ge=1, description="asp: samples that the lowest worker trains before others may begin")
 
     @model_validator(mode="before")
     @classmethod
@@ -37,7 +39,7 @@ class Gate(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     @model_validator(mode="after")
     def _options_of_the_mode(self) -> Self:
         """An option that the mode would ignore is refused, not ignored."""
-        meant = {"bsp": {"quorum", "cohort"}, "ssp": {"bound"}, "asp": {"max_staleness"}}[self.mode]
+        meant = {"bsp": {"quorum", "cohort"}, "ssp": {"bound"}, "asp": {"max_staleness", "warm_start"}}[self.mode]
         for option in self.model_fields_set - {"mode"} - meant:
             if getattr(self, option) != type(self).model_fields[option].default:
                 raise ValueError(f"'{option}' means nothing under the gate '{self.mode}'; remove it")

@@ -53,6 +53,7 @@ def train(spec: JobSpec, folder: Path) -> Iterator[Progress]:
     model = workload.model().to(device)
     data, held_out = _dataset(workload, spec, "train"), _dataset(workload, spec, "eval")
     optimizer = spec.optimizer.build(list(model.parameters()), lr=spec.strategy.lr)
+    full_rate = [group["lr"] for group in optimizer.param_groups]
     steps = _steps(spec, len(data))
     losses: list[float] = []
     samples, seconds, evaluated = 0, 0.0, 0.0
@@ -63,6 +64,10 @@ def train(spec: JobSpec, folder: Path) -> Iterator[Progress]:
         if math.isfinite(losses[-1]):
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
+            if spec.optimizer.clip_norm is not None:
+                torch.nn.utils.clip_grad_norm_(model.parameters(), spec.optimizer.clip_norm)
+            for group, rate in zip(optimizer.param_groups, full_rate, strict=True):
+                group["lr"] = rate * spec.schedule.factor(samples)
             optimizer.step()
         elif spec.on_nan == "fail":
             raise InvalidWorkload(f"the loss of mini-batch {step - 1} is {losses[-1]}; a smaller strategy.lr may help")

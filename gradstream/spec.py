@@ -14,7 +14,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, WithJson
 from gradstream.codecs import AnyCodec
 from gradstream.codecs.raw import Raw
 from gradstream.gate import Gate
-from gradstream.optim.spec import AnyOptimizer, Sgd
+from gradstream.optim.schedule import AnySchedule, Constant
+from gradstream.optim.spec import AnyOptimizer, Optimizer, Sgd
 from gradstream.strategies import AnyStrategy
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -74,7 +75,7 @@ class WorkloadRef(_Part, frozen=True):
 class ServerRole(_Part, frozen=True):
     count: int = Field(1, ge=1, le=256, description="Shards of the center: one parameter-server process each")
     optimizer: AnyOptimizer | None = Field(
-        None, description="How the server descends along pushed directions; default: theta - x"
+        None, description="How the server descends along pushed directions; default: the strategy's own, mostly theta - x"
     )
 
 
@@ -125,6 +126,11 @@ class Snapshot(_Part, frozen=True):
 class Evaluate(_Part, frozen=True):
     every: Seconds = Field(2.0, ge=0.05, description="Time between evaluations of the center; training does not wait")
     batch_size: int = Field(1024, ge=1, description="Examples per evaluation batch")
+    average: Annotated[float, Field(gt=0, lt=1)] | Literal["uniform"] | None = Field(
+        None,
+        description="Evaluate, and give out as the model, an average of the center over its versions (Polyak): the share that each "
+        "version takes, e.g. 0.001, or 'uniform'",
+    )
 
 
 _RESERVED_ENV = re.compile(r"^(GRADSTREAM_|LD_|DYLD_|PYTHON)|^(PATH|HOME|USER|SHELL|CUDA_VISIBLE_DEVICES)$")
@@ -146,6 +152,7 @@ class JobSpec(_Part, frozen=True):
     stop: Stop
     seed: int = Field(1, ge=0, lt=2**31, description="Model, order of the data and everything else that is drawn")
     optimizer: AnyOptimizer = Field(Sgd(), description="The optimizer of the side that descends (see the strategy)")
+    schedule: AnySchedule = Field(Constant(), description="How the learning rate changes, by samples that the center has seen")
     codec: AnyCodec = Field(Raw(), description="How vectors travel")
     evaluate: Evaluate = Evaluate()
     snapshot: Snapshot = Snapshot()
@@ -168,14 +175,50 @@ class JobSpec(_Part, frozen=True):
             raise ValueError(f"gate: the strategy '{name}' works under {', '.join(sorted(self.strategy.gates))}, not '{gate.mode}'")
         if gate.quorum is not None and gate.quorum > workers:
             raise ValueError(f"gate.quorum: {gate.quorum} of {workers} workers cannot be had; lower it or raise roles.worker.count")
-        if self.strategy.descends == "server" and self.roles.server.optimizer is not None:
-            raise ValueError(f"roles.server.optimizer: '{name}' pushes gradients, so 'optimizer' is the server's; remove one")
-        if isinstance(self.optimizer, Sgd) and self.optimizer.nesterov and not self.optimizer.momentum:
-            raise ValueError("optimizer.nesterov: needs a momentum above 0")
+        if self.strategy.workers not in (None, workers):
+            raise ValueError(f"roles.worker.count: the strategy '{name}' runs with {self.strategy.workers}, not {workers}")
+        self._optimizers_fit()
         for key in self.env:
             if _RESERVED_ENV.search(key) or not re.fullmatch(r"[A-Za-z_]\w*", key):
                 raise ValueError(f"env.{key}: this name is reserved or not a variable's name")
         return self
+
+    def _optimizers_fit(self) -> None:
+        name, by_server = self.strategy.name, self.strategy.descends == "server"
+        if by_server and self.roles.server.optimizer is not None:
+            raise ValueError(f"roles.server.optimizer: '{name}' pushes gradients, so 'optimizer' is the server's; remove one")
+        if "server" not in self.strategy.optimizers and self.roles.server.optimizer is not None:
+            raise ValueError(f"roles.server.optimizer: with '{name}' the server follows the strategy's own rule; remove it")
+        if not self.strategy.optimizers and self.optimizer != Sgd():
+            raise ValueError(f"optimizer: '{name}' makes its steps by itself, with the strategy's lr; remove it")
+        if self.optimizer.lr is not None and not self.strategy.uses_lr_beside_optimizer and self._lr_is_set:
+            raise ValueError("optimizer.lr: it would be used instead of strategy.lr; give one of them")
+        for place, optimizer, on_server in (
+            ("optimizer", self.optimizer, by_server), ("roles.server.optimizer", self.roles.server.optimizer, True),
+        ):  # fmt: skip
+            if isinstance(optimizer, Sgd):
+                self._sgd_fits(place, optimizer, on_server)
+            if optimizer and optimizer.clip_norm is not None and on_server and self.roles.server.count > 1:
+                raise ValueError(f"{place}.clip_norm: a norm is taken of the whole mean, so it needs roles.server.count: 1")
+
+    def _sgd_fits(self, place: str, sgd: Sgd, on_server: bool) -> None:
+        if sgd.nesterov and not sgd.momentum:
+            raise ValueError(f"{place}.nesterov: needs a momentum above 0")
+        if not sgd.momentum_correction:
+            return
+        if not on_server or self.effective_gate.mode != "asp":
+            raise ValueError(f"{place}.momentum_correction: only a server under the gate asp gains momentum by itself; remove it")
+        if sgd.nesterov:
+            raise ValueError(f"{place}.momentum_correction: it may turn the momentum negative, which nesterov cannot have")
+
+    @property
+    def _lr_is_set(self) -> bool:
+        return bool(self.strategy.lr != type(self.strategy).model_fields["lr"].default)
+
+    @property
+    def server_optimizer(self) -> Optimizer:
+        """The server's, where workers descend."""
+        return self.roles.server.optimizer or self.strategy.server_optimizer or Sgd()
 
     @property
     def effective_gate(self) -> Gate:

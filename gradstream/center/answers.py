@@ -49,7 +49,7 @@ class Answers:
 
     def center_to_evaluator(self, incarnation: int, seq: int, verdict: Verdict) -> None:
         answer = self._answer(EVALUATOR, incarnation, seq, verdict)
-        self.written.append(replace(answer, brings="center", payload=self.there().read()))
+        self.written.append(replace(answer, brings="center", payload=self.there().read_for_evaluation()))
 
     def reply(self, rank: int, held: Held, *, go: bool) -> None:
         """What a worker's push asked for."""

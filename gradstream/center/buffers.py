@@ -18,7 +18,9 @@ class CenterBuffers:
         self._last: dict[int, tuple[int, Buffers]] = {}
 
     def put(self, rank: int, examples: int, buffers: Buffers) -> None:
-        self._last[rank] = (examples, buffers)
+        """A push without examples, as the first of an elastic worker, says nothing about them."""
+        if examples:
+            self._last[rank] = (examples, buffers)
 
     def value(self) -> Buffers:
         if not self._last:

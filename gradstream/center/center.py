@@ -12,7 +12,7 @@ from gradstream.center.buffers import CenterBuffers
 from gradstream.center.entries import Payload
 from gradstream.center.updates import Updates
 from gradstream.optim.flat import FlatOptimizer
-from gradstream.optim.spec import Sgd
+from gradstream.optim.schedule import Constant, Schedule
 from gradstream.spec import JobSpec
 
 
@@ -29,22 +29,35 @@ class Center:
         self._slots: dict[str, Tensor] = {}
         self._bases: dict[int, Tensor] = {}
         self._changed = False
+        self._calls = 0
+        self._schedule: Schedule
+        self._average_by = spec.evaluate.average
+        self._average = theta.clone() if self._average_by else None
+        self.n = spec.roles.worker.count
         if spec.strategy.descends == "server":
-            self._optimizer = FlatOptimizer(theta, spec.optimizer, spec.strategy.lr)
-        else:
-            self._optimizer = FlatOptimizer(theta, spec.roles.server.optimizer or Sgd(), 1.0)
+            self._optimizer, self._schedule = FlatOptimizer(theta, spec.optimizer, spec.strategy.lr, self.n), spec.schedule
+        else:  # the schedule is the workers'
+            self._optimizer, self._schedule = FlatOptimizer(theta, spec.server_optimizer, 1.0, self.n), Constant()
 
     def slot(self, name: str) -> Tensor:
         if name not in self._slots:
             self._slots[name] = torch.zeros_like(self.theta)
         return self._slots[name]
 
+    def every(self, k: int) -> bool:
+        self._calls += 1
+        return self._calls % k == 0
+
     def descend(self, g: Tensor) -> None:
-        self._optimizer.step(g)
+        self._optimizer.step(g, self._schedule.factor(self.samples))
         self._changed = True
 
     def add(self, d: Tensor) -> None:
         self.theta.add_(d)
+        self._changed = True
+
+    def replace(self, x: Tensor) -> None:
+        self.theta.copy_(x)
         self._changed = True
 
     def send(self, x: Tensor) -> Tensor:
@@ -56,11 +69,18 @@ class Center:
         self._strategy.apply(self, us)
         self.version += self._changed
         self.samples += sum(u.examples for u in us)
+        if self._changed and self._average is not None and self._average_by is not None:
+            rate = 1 / (self.version + 1) if self._average_by == "uniform" else self._average_by
+            self._average.lerp_(self.theta, rate)
         return self._changed
 
     def read(self) -> Payload:
-        """What a worker or evaluator is given: theta itself, not a copy."""
+        """What a worker is given: theta itself, not a copy."""
         return Payload(self.theta, self.buffers.value() if self.buffers else None)
+
+    def read_for_evaluation(self) -> Payload:
+        """The average of the center over its versions, if the job wants that evaluated; else theta itself."""
+        return self.read() if self._average is None else self.read()._replace(x=self._average)
 
     def base(self, rank: int) -> Tensor | None:
         """The center as this rank last got it, if the strategy wants that kept."""
@@ -75,6 +95,8 @@ class Center:
             "theta": self.theta.clone(),
             "version": self.version,
             "samples": self.samples,
+            "calls": self._calls,
+            "average": None if self._average is None else self._average.clone(),
             "optimizer": self._optimizer.state(),
             "slots": {name: slot.clone() for name, slot in self._slots.items()},
             "bases": {rank: base.clone() for rank, base in self._bases.items()},
@@ -85,7 +107,9 @@ class Center:
     def load(cls, spec: JobSpec, state: dict[str, Any], send: Callable[[Tensor], Tensor]) -> Center:
         buffers = CenterBuffers.load(state["buffers"]) if state["buffers"] else None
         center = cls(spec, state["theta"].clone(), buffers, send)
-        center.version, center.samples = state["version"], state["samples"]
+        center.version, center.samples, center._calls = state["version"], state["samples"], state["calls"]
+        if center._average is not None:
+            center._average.copy_(state["average"])
         center._optimizer.load(state["optimizer"])
         center._slots = {name: slot.clone() for name, slot in state["slots"].items()}
         center._bases = {rank: base.clone() for rank, base in state["bases"].items()}

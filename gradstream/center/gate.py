@@ -3,6 +3,7 @@ and which waiting workers may begin. It is asked again after *every* entry, sinc
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
@@ -30,19 +31,21 @@ class GateKeeper(Protocol):
     def open(self, members: Collection[int]) -> None:
         """Begin the next round."""
 
-    def free(self, waiting: Collection[int], members: Mapping[int, Member]) -> list[int]:
-        """The waiting ranks that may begin, in rank order."""
+    def free(self, waiting: Collection[int], members: Mapping[int, Member], samples: int) -> list[int]:
+        """The waiting ranks that may begin when the center has seen so many samples, in rank order."""
 
     def state(self) -> dict[str, Any]: ...
     def load(self, state: dict[str, Any]) -> None: ...
 
 
 class Immediate:
-    """asp and ssp: a push counts alone and at once; ssp holds back who is more than `bound` ahead of the slowest."""
+    """asp and ssp: a push counts alone and at once; ssp holds back who is more than `bound` ahead of the slowest, and a warm
+    start all but the lowest rank that is there."""
 
     def __init__(self, gate: Gate) -> None:
         self.bound = gate.bound if gate.mode == "ssp" else None
         self.max_staleness = gate.max_staleness
+        self.warm_start = gate.warm_start or 0
         self.pending: Pending = {}
 
     def late(self, push: Push, version: int) -> bool:
@@ -54,7 +57,9 @@ class Immediate:
     def open(self, members: Collection[int]) -> None:
         """There are no rounds."""
 
-    def free(self, waiting: Collection[int], members: Mapping[int, Member]) -> list[int]:
+    def free(self, waiting: Collection[int], members: Mapping[int, Member], samples: int) -> list[int]:
+        if samples < self.warm_start:
+            return [rank for rank in waiting if rank == min(members)]
         if self.bound is None:
             return sorted(waiting)
         lowest = min((m.clock for m in members.values()), default=0)
@@ -91,12 +96,12 @@ class Rounds:
 
     def open(self, members: Collection[int]) -> None:
         ranks = sorted(members)
-        size = max(1, round(self.share * len(ranks))) if ranks else 0
+        size = math.ceil(self.share * len(ranks) - 1e-9)  # ceil(C n), whatever floats make of 0.07 * 100
         self.cohort = set(random.Random(self.number).sample(ranks, size))
         self.number += 1
         self.pending = {}
 
-    def free(self, waiting: Collection[int], members: Mapping[int, Member]) -> list[int]:
+    def free(self, waiting: Collection[int], members: Mapping[int, Member], samples: int) -> list[int]:
         return sorted(rank for rank in waiting if rank in self.cohort and rank not in self.pending)
 
     def state(self) -> dict[str, Any]:

@@ -70,7 +70,8 @@ class Shard:
         self._watchers: dict[int, Watcher] = {}
         """Evaluators, by incarnation."""
         self._early_pulls: list[Pull] = []
-        self._cutting = 0
+        self._cutting = self._asked_cut = 0
+        """The cut that is being made; one that is announced when the round closes."""
         self._last_cut = 0
         self._cuttable = True
         """False: a worker was lost and the job will restart from its last cut, so none may be taken of what goes on without it."""
@@ -91,10 +92,11 @@ class Shard:
             case Leave():
                 self._leave(entry)
             case Snapshot(cut) if cut > self._last_cut and self._cuttable and not (self._cutting or self._stopping or self.over):
-                self._cutting = self._last_cut = cut
-                self._answers.tell_all("cut", cut=cut)
+                self._last_cut = self._asked_cut = cut
+                if not self._waits_inside:
+                    self._announce_cut()
             case Stop() if not self._stopping:
-                self._stopping, self._cutting = True, 0  # who leaves now would be missing in the cut
+                self._stopping, self._cutting, self._asked_cut = True, 0, 0  # who leaves now would be missing in the cut
                 self._answers.tell_all("stop")
             case Pull(rank) if rank == EVALUATOR:
                 if self.is_news(entry):
@@ -138,7 +140,7 @@ class Shard:
         if self.members.leave(leave):
             self._held.pop(leave.rank, None)
         if self.members.left[leave.rank].why == "lost" and self.spec.effective_on_worker_loss == "restart":
-            self._cutting, self._cuttable = 0, False
+            self._cutting, self._asked_cut, self._cuttable = 0, 0, False
 
     def _from_worker(self, entry: Push | Pull | Saved, payload: Payload | None) -> None:
         rank, seq = entry.rank, entry.seq
@@ -177,7 +179,7 @@ class Shard:
         self.ledger.pushed(push.rank)
         if not push.finite or self._gate.late(push, center.version):
             self._decide(push, "dropped")
-            self._held[push.rank] = Held("dropped", push)
+            self._hold(Held("dropped", push), push)
             return
         if center.buffers and payload.buffers:
             center.buffers.put(push.rank, push.examples, payload.buffers)
@@ -189,10 +191,15 @@ class Shard:
     def _count_alone(self, push: Push, x: Tensor) -> None:
         update = self._update(push, x)
         fate = self._fold(Updates([update]))
-        if push.want == "center":  # it gets the center of the moment in which the gate lets it go
-            self._held[push.rank] = Held(fate, push)
+        self._hold(Held(fate, push, update.answer), push)
+
+    def _hold(self, held: Held, push: Push) -> None:
+        """Answer a push when the gate lets its worker go, with the center of that moment. A worker that waits for the answer
+        inside of its round gets it now, and later the word to go on."""
+        if push.want == "center" and self.spec.strategy.pulls_every_round:
+            self._held[push.rank] = held
         else:
-            self._answers.reply(push.rank, Held(fate, push, update.answer), go=False)
+            self._answers.reply(push.rank, held, go=False)
             self._held[push.rank] = Held("go")
 
     # ---- after every entry ------------------------------------------------------------------------------------------------
@@ -207,27 +214,39 @@ class Shard:
         while self._early_pulls:
             pull = self._early_pulls.pop(0)
             self._answers.center_to_evaluator(pull.incarnation, pull.seq, "ok")
-        for rank in self._gate.free(self._held, self.members):
+        for rank in self._gate.free(self._held, self.members, self.center.samples):
             self._answers.reply(rank, self._held.pop(rank), go=True)
         if self.members.all_done() and not self.over:
-            self.over, self._cutting = True, 0
+            self.over, self._cutting, self._asked_cut = True, 0, 0
             self._out.cut = (FINAL_CUT, list(range(self.members.count)), self.state())
         for incarnation, watcher in self._watchers.items():
             if self.over and not watcher.knows_it_is_over:
                 watcher.knows_it_is_over = True
                 self._answers.center_to_evaluator(incarnation, 0, "over")
 
+    @property
+    def _waits_inside(self) -> bool:
+        """Workers wait for the round's close inside of their round, where they cannot save: a cut is announced with the close, so
+        that all of them, or none, begin another round before they save."""
+        return self.spec.effective_gate.mode == "bsp" and not self.spec.strategy.pulls_every_round
+
+    def _announce_cut(self) -> None:
+        self._cutting, self._asked_cut = self._asked_cut, 0
+        self._answers.tell_all("cut", cut=self._cutting)
+
     def _close_round(self, counting: list[int]) -> None:
         pending = self._gate.pending
         us = Updates(self._update(*pending[rank]) for rank in sorted(counting))
         fate = self._fold(us)
+        if self._asked_cut:
+            self._announce_cut()
         held = {u.rank: Held(fate, u.push, u.answer) for u in us}
         for rank, (push, _) in pending.items():
             if rank not in held:
                 self._decide(push, "dropped")
             member = self.members.get(rank)
             if member and member.incarnation == push.incarnation:
-                self._held[rank] = held.get(rank, Held("dropped", push))
+                self._hold(held.get(rank, Held("dropped", push)), push)
         self._gate.open(self.members)
 
     def _update(self, push: Push, x: Tensor) -> Update:
@@ -256,7 +275,7 @@ class Shard:
         self._cutting = 0
         for rank, member in sorted(self.members.items()):
             at_gate = rank in self._held or rank in self._gate.pending
-            go = not at_gate and bool(self._gate.free([rank], self.members))
+            go = not at_gate and bool(self._gate.free([rank], self.members, self._center().samples))
             if not at_gate and not go:
                 self._held[rank] = Held()
             seq, member.saved = member.saved, 0

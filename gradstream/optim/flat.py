@@ -16,15 +16,37 @@ class FlatOptimizer:
     Every rule of torch.optim that is offered works element by element, so a step on slices of a vector gives the bits of
     a step on the whole, and a step on the whole gives those of torch.optim on the model's own parameters."""
 
-    def __init__(self, theta: Tensor, spec: Optimizer, lr: float) -> None:
+    def __init__(self, theta: Tensor, spec: Optimizer, lr: float, workers: int = 1) -> None:
         self._parameter = nn.Parameter(theta, requires_grad=False)
-        self._optimizer = spec.build([self._parameter], lr)
+        self._spec, self._lr = spec, spec.lr or lr
+        self._optimizer = spec.build([self._parameter], lr, workers)
 
-    def step(self, direction: Tensor) -> None:
-        """One step along `direction`, shape (n,), in place."""
+    def step(self, direction: Tensor, factor: float = 1.0) -> None:
+        """One step along `direction`, shape (n,), in place, at `factor` times the learning rate."""
+        if self._spec.clip_norm is not None:
+            direction = clipped(direction, self._spec.clip_norm)
+        for group in self._optimizer.param_groups:
+            group["lr"] = self._lr * factor
         self._parameter.grad = direction
         self._optimizer.step()
         self._parameter.grad = None
+
+    def reset(self) -> None:
+        """Forget what earlier steps left: momentum, sums of squares, counters."""
+        self._optimizer.state.clear()
+
+    def vectors(self) -> list[Tensor]:
+        """What it keeps that is as long as theta, in a fixed order; zeros before the first step."""
+        state = self._optimizer.state.get(self._parameter, {})
+        kept = (state.get(name) for name in self._spec.state_vectors)
+        return [torch.zeros_like(self._parameter) if vector is None else vector for vector in kept]
+
+    def set_vectors(self, vectors: list[Tensor]) -> None:
+        """Put these in the place of `vectors()`, once a step was made."""
+        state = self._optimizer.state.get(self._parameter, {})
+        for name, vector in zip(self._spec.state_vectors, vectors, strict=True):
+            if state.get(name) is not None:
+                state[name].copy_(vector)
 
     def state(self) -> dict[str, Any]:
         """Tensors and plain values; a copy."""
@@ -36,3 +58,9 @@ class FlatOptimizer:
         copied = {key: value.clone() if isinstance(value, torch.Tensor) else value for key, value in state.items()}
         whole["state"] = {0: copied} if copied else {}
         self._optimizer.load_state_dict(whole)
+
+
+def clipped(x: Tensor, longest: float) -> Tensor:
+    """`x`, or a copy of it that is shortened to the L2 norm `longest` (by the formula of torch.nn.utils.clip_grad_norm_)."""
+    share = longest / (float(torch.linalg.vector_norm(x)) + 1e-6)
+    return x * share if share < 1 else x

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
@@ -14,17 +14,22 @@ Beta = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Optimizer(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """Fields other than `name` go to the `torch.optim` class as they are."""
+    """Fields go to the `torch.optim` class as they are, but for `name`, `clip_norm` and `momentum_correction`."""
 
     lr: float | None = Field(None, gt=0, description="Default: the strategy's lr where the strategy descends, else 1")
     weight_decay: float = Field(0.0, ge=0, description="L2 penalty (decoupled for adamw)")
+    clip_norm: float | None = Field(
+        None, gt=0, description="A direction longer than this is shortened to it before the step; on the server: the mean of all"
+    )
+    state_vectors: ClassVar[tuple[str, ...]] = ()
+    """What it keeps that is as long as theta, by torch's names."""
 
-    def build(self, params: list[torch.Tensor], lr: float) -> torch.optim.Optimizer:
-        """The torch optimizer over `params`; `lr` is used unless the job file names one here."""
+    def build(self, params: list[torch.Tensor], lr: float, workers: int = 1) -> torch.optim.Optimizer:
+        """The torch optimizer over `params`; `lr` is used unless the job file names one here. Clipping is the caller's."""
         from torch import optim
 
         classes: dict[str, Any] = {"sgd": optim.SGD, "adagrad": optim.Adagrad, "adam": optim.Adam, "adamw": optim.AdamW}
-        options = self.model_dump(exclude={"name", "lr"})
+        options = self.model_dump(exclude={"name", "lr", "clip_norm", "momentum_correction"})
         made: torch.optim.Optimizer = classes[self.name](params, lr=self.lr or lr, **options)  # type: ignore[attr-defined]
         return made
 
@@ -33,15 +38,31 @@ class Sgd(Optimizer, frozen=True):
     name: Literal["sgd"] = "sgd"
     momentum: float = Field(0.0, ge=0, lt=1)
     nesterov: bool = Field(False, description="Nesterov's look-ahead; needs momentum")
+    momentum_correction: bool = Field(
+        False, description="Take off the momentum that n asynchronous workers add by themselves: use momentum - (1 - 1/n)"
+    )
+    state_vectors: ClassVar[tuple[str, ...]] = ("momentum_buffer",)
+
+    def effective_momentum(self, workers: int) -> float:
+        """May be below 0. Source: Mitliagkas, Zhang, Hadjis, Re 2016, "Asynchrony begets momentum"."""
+        return self.momentum - (1 - 1 / workers) if self.momentum_correction else self.momentum
+
+    def build(self, params: list[torch.Tensor], lr: float, workers: int = 1) -> torch.optim.Optimizer:
+        made = super().build(params, lr)
+        for group in made.param_groups:
+            group["momentum"] = self.effective_momentum(workers)  # torch's constructor would refuse one below 0
+        return made
 
 
 class Adagrad(Optimizer, frozen=True):
     name: Literal["adagrad"] = "adagrad"
+    state_vectors: ClassVar[tuple[str, ...]] = ("sum",)
     eps: float = Field(1e-10, gt=0)
 
 
 class Adam(Optimizer, frozen=True):
     name: Literal["adam"] = "adam"
+    state_vectors: ClassVar[tuple[str, ...]] = ("exp_avg", "exp_avg_sq")
     betas: tuple[Beta, Beta] = (0.9, 0.999)
     eps: float = Field(1e-8, gt=0)
 

@@ -151,8 +151,8 @@ class Simulation:
         def save(cut: int, state: dict[str, Any]) -> None:
             self._saved[cut][rank] = state
 
-        link = Link(self._spec, port, replica, rank, incarnation, problem.buffers, save)
-        theta = Payload(problem.theta, problem.buffers()) if proposes else None
+        link = Link(self._spec, port, replica, rank, incarnation, save)
+        theta = Payload(problem.theta, replica.buffers()) if proposes else None
 
         def live() -> None:
             link.join(theta, resumed)

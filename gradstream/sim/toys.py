@@ -32,6 +32,7 @@ class Quadratic:
         """`start`, `slope` (b): shape (size,). `curvature` (H): shape (size, size), or (size,) for a diagonal one."""
         self.theta = start
         self.total = spec.stop.steps or ENDLESS
+        self.per_epoch = 1
         self.total_samples = self.total * spec.batch_size * spec.roles.worker.count
         self._examples = spec.batch_size
         self._curvature, self._slope, self._constant, self._noise = curvature, slope, constant, noise

@@ -12,12 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from gradstream.gate import Gate, Mode
+from gradstream.optim.spec import Optimizer
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+Side = Literal["worker", "server"]
 
 
 class WorkerSide(Protocol):
@@ -32,6 +35,12 @@ class WorkerSide(Protocol):
     def n(self) -> int: ...  # live workers, as of the last answer
     @property
     def done(self) -> bool: ...  # the mini-batch taken last was the last one
+    @property
+    def left(self) -> int: ...  # mini-batches that are not taken yet
+    @property
+    def epoch(self) -> int: ...  # mini-batches in one pass over this worker's share of the data
+    @property
+    def lr(self) -> float: ...  # the learning rate as the schedule has it now, for rules that do not `descend`
 
     def grad(self, at: Tensor | None = None) -> Tensor:
         """Gradient of the mean loss over the next mini-batch, at `at` (default: theta). Valid until the next call."""
@@ -42,8 +51,11 @@ class WorkerSide(Protocol):
     def step(self) -> None:
         """`descend(grad())`."""
 
+    def reset(self) -> None:
+        """The local optimizer forgets its momentum and whatever else it keeps."""
+
     def local(self, k: int | None) -> int:
-        """Up to `k` steps (None: to the end); returns how many were left to make, at least 1."""
+        """Up to `k` steps (None: to the end); returns how many were made, fewer than `k` at the end of the data."""
 
     def window(self, k: int | None) -> Iterator[int]:
         """1, 2, ... k, ending early with the data; the body takes one mini-batch each time."""
@@ -51,8 +63,8 @@ class WorkerSide(Protocol):
     def every(self, k: int) -> bool:
         """True at each k-th mini-batch, and at the last: so a partial window is never lost."""
 
-    def slot(self, name: str) -> Tensor:
-        """A vector like theta that is saved with the worker's state; zero at first."""
+    def slot(self, name: str, first: Tensor | None = None) -> Tensor:
+        """A vector like theta that is saved with the worker's state; at first a copy of `first`, or zero."""
 
 
 class ServerSide(Protocol):
@@ -105,14 +117,23 @@ class ShardSide(Protocol):
 
     theta: Tensor
 
+    @property
+    def n(self) -> int: ...  # workers that the job has
+
     def slot(self, name: str) -> Tensor:
         """A vector like theta that is part of every cut; zero at first."""
+
+    def every(self, k: int) -> bool:
+        """True at each k-th call, counted over the whole job."""
 
     def descend(self, g: Tensor) -> None:
         """One step of the server optimizer along `g`."""
 
     def add(self, d: Tensor) -> None:
         """theta += d."""
+
+    def replace(self, x: Tensor) -> None:
+        """theta = x."""
 
     def send(self, x: Tensor) -> Tensor:
         """The value that the worker will hold after decoding `x`: use it on the center too, and nothing leaks."""
@@ -126,21 +147,48 @@ class Strategy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """The gates it is meant for; others are refused at submit."""
     gate: ClassVar[Gate] = Gate(mode="asp")
     """The gate of a job that names none."""
-    descends: ClassVar[Literal["worker", "server"]] = "worker"
+    descends: ClassVar[Side] = "worker"
     """The side that uses lr and the job's `optimizer`: the server when raw gradients are pushed."""
+    optimizers: ClassVar[frozenset[Side]] = frozenset({"worker", "server"})
+    """The sides that make their steps by an optimizer; one that is named for another side is refused."""
+    server_optimizer: ClassVar[Optimizer | None] = None
+    """The server's optimizer where workers descend, for jobs that name none; None: theta - x."""
+    workers: ClassVar[int | None] = None
+    """The only number of workers it runs with; None: any."""
     keeps_base: ClassVar[bool] = False
     """The server keeps the center that each worker holds: one more copy of the model per worker."""
     pulls_every_round: ClassVar[bool] = True
     """Each round starts with `ps.pull`, so the answer to a push brings the center. False: the round pulls when it wants."""
     answers: ClassVar[bool] = False
     """`apply` answers each push itself (`u.answer`)."""
+    uses_lr_beside_optimizer: ClassVar[bool] = False
+    """lr means something also when the optimizer has one of its own."""
+    letters: ClassVar[dict[str, str]] = {}
+    """What its paper calls some fields: job files may say that instead."""
+
+    @property
+    def averages_optimizers(self) -> bool:
+        """The state of the workers' optimizers travels with every push, is averaged like BatchNorm's statistics, and comes
+        back with every pull."""
+        return False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_letter(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        for letter, field in cls.letters.items():
+            if letter in given and field in given:
+                raise ValueError(f"'{letter}' and '{field}' are two names of one setting; give one of them")
+        return {cls.letters.get(key, key): value for key, value in given.items()}
 
     @classmethod
     def about(cls) -> dict[str, Any]:
         """What it is chosen by, as the API and `gradstream strategies --json` tell it."""
         return {
             "name": cls.model_fields["name"].default, "summary": cls.summary(), "gates": sorted(cls.gates),
-            "default_gate": str(cls.gate), "descends": cls.descends, "schema": cls.model_json_schema(),
+            "default_gate": str(cls.gate), "descends": cls.descends, "optimizers": sorted(cls.optimizers),
+            "schema": cls.model_json_schema(),
         }  # fmt: skip
 
     @classmethod

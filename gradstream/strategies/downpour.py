@@ -5,7 +5,8 @@
                               if t mod n_push = 0: push accrued; accrued = 0
     server:                   theta <- opt(theta, accrued)              plain SGD, or Adagrad as in the paper
 
-Choose the server with `optimizer: {name: adagrad, lr: ...}`; the paper advises about 10 times the best fixed rate.
+Choose the server with `optimizer: {name: adagrad, lr: ...}`; the paper advises about 10 times the best fixed rate. Its warm
+start, one worker alone at first, is the gate's: `gate: {mode: asp, warm_start: 10000}`.
 
 Source: Dean et al. 2012, "Large Scale Distributed Deep Networks", algorithm 7.1.
 """
@@ -25,6 +26,7 @@ class Downpour(Strategy, frozen=True):
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     descends: ClassVar[Literal["worker", "server"]] = "server"
     pulls_every_round: ClassVar[bool] = False
+    uses_lr_beside_optimizer: ClassVar[bool] = True
 
     n_push: int = Field(1, ge=1, description="Mini-batches between pushes")
     n_fetch: int = Field(1, ge=1, description="Mini-batches between fetches of the center")
@@ -35,7 +37,7 @@ class Downpour(Strategy, frozen=True):
         g = w.grad()
         accrued = w.slot("accrued")
         accrued += g
-        w.theta.sub_(g, alpha=self.lr)
+        w.theta.sub_(g, alpha=w.lr)
         if w.every(self.n_push):
             ps.push(accrued)
             accrued.zero_()

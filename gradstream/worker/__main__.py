@@ -52,7 +52,7 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
 
     w = Replica(spec, problem, on_loss)
     link = Link(
-        spec, setup.port(order, flat), w, rank, order.incarnation, problem.buffers,
+        spec, setup.port(order, flat), w, rank, order.incarnation,
         save=lambda cut, state: uploads.add(f"cuts/{cut}/worker-{rank}.pt", state, needed=False),
     )  # fmt: skip
     link.on_push = _PushReport(reporter, w, link, problem)
@@ -61,7 +61,7 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
     if proposes:
         reporter.point(metrics.TOTAL, problem.total_samples)
     link.join(
-        Payload(flat.theta.cpu(), flat.buffers()) if proposes else None,
+        Payload(flat.theta.cpu(), w.buffers()) if proposes else None,
         torch.load(resumed, weights_only=True) if resumed else None,
     )
     loop.train(spec.strategy, w, link)

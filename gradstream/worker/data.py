@@ -36,6 +36,8 @@ class Batches:
             )
         self._per_epoch = [math.ceil(self._share(r) / self._batch) for r in range(self._workers)]
         self._order: tuple[int, Tensor] | None = None
+        self.per_epoch = self._per_epoch[rank]
+        """Mini-batches in one pass over this rank's share."""
         self.total = self._total(spec, rank)
         self.total_samples = sum(self._samples(self._total(spec, r), r) for r in range(self._workers))
 

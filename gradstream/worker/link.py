@@ -43,20 +43,19 @@ class Ticket:
 
 class Link:
     def __init__(
-        self, spec: JobSpec, port: Port, w: Replica, rank: int, incarnation: int,
-        buffers: Callable[[], Buffers | None], save: Callable[[int, dict[str, Any]], None],
-    ) -> None:  # fmt: skip
-        """`buffers()` gives what travels with a push; `save(cut, state)` keeps this worker's state for a cut."""
+        self, spec: JobSpec, port: Port, w: Replica, rank: int, incarnation: int, save: Callable[[int, dict[str, Any]], None]
+    ) -> None:
+        """`save(cut, state)` keeps this worker's state for a cut."""
         self._port, self._w, self._rank, self._incarnation = port, w, rank, incarnation
-        self._buffers, self._save = buffers, save
-        self._pulls_every_round = spec.strategy.pulls_every_round
-        self._want: Want = "answer" if spec.strategy.answers else "center" if self._pulls_every_round else "ack"
-        self._never_held = spec.effective_gate.mode == "asp"
+        self._save = save
+        self._strategy_answers, self._pulls_every_round = spec.strategy.answers, spec.strategy.pulls_every_round
+        self._never_held = spec.effective_gate.mode == "asp" and spec.effective_gate.warm_start is None
         self._fails_on_nan = spec.on_nan == "fail"
         pinned = w.theta.is_cuda
         self._out = torch.zeros_like(w.theta, device="cpu", pin_memory=pinned)
         self._hand = torch.zeros_like(w.theta, device="cpu", pin_memory=pinned)
         self._hand_version = -1
+        self._hand_buffers: Buffers | None = None
         self._open: dict[int, Ticket] = {}
         self._seq = 0
         self._base = 0
@@ -76,6 +75,7 @@ class Link:
         if self._pulls_every_round:
             out.copy_(self._hand)
             self._base = self._hand_version
+            self._w.pulled(self._hand_buffers)
         else:
             self.wait(self.post(None, out))
 
@@ -95,13 +95,18 @@ class Link:
         self._out.copy_(x)
         push = Push(
             self._rank, self._incarnation, self._seq + 1, base=self._base, steps=self._w.steps, examples=self._w.examples,
-            want=self._want, position=self._w.t, finite=finite, norm=norm if finite else 0.0,
+            want=self._wanted(out), position=self._w.t, finite=finite, norm=norm if finite else 0.0,
         )  # fmt: skip
         self._w.steps = self._w.examples = 0
         self._go = self._never_held
-        ticket = self._enter(push, out, Payload(self._out, self._buffers()))
+        ticket = self._enter(push, out, Payload(self._out, self._w.buffers()))
         self.on_push(push)
         return ticket
+
+    def _wanted(self, out: Tensor | None) -> Want:
+        if self._strategy_answers:
+            return "answer"
+        return "center" if self._pulls_every_round or out is not None else "ack"
 
     def wait(self, ticket: Ticket) -> Tensor:
         while not ticket.answered:
@@ -128,7 +133,7 @@ class Link:
             if self._cut:
                 self._make_cut()
             elif self._go and not self._open:
-                return not self._w.done  # done: this rank's last life had pushed all, and only its leave was missing
+                return self._w.has_work  # none: this rank's last life had pushed all, and only its leave was missing
             else:
                 self._take()
         return False
@@ -162,7 +167,8 @@ class Link:
         self.wait_seconds += time.perf_counter() - began
         if answer.verdict == "fenced":
             raise PlaneLost(f"worker {self._rank}.{self._incarnation} was replaced; this life of it is over")
-        self.samples, self.version, self._w.n = answer.samples, answer.version, answer.members
+        self.samples, self.version = answer.samples, answer.version
+        self._w.samples, self._w.n = answer.samples, answer.members
         self._go = answer.go or (self._go and answer.verdict != "saved")
         if answer.verdict == "cut":
             self._cut = answer.cut
@@ -183,6 +189,7 @@ class Link:
         if self._pulls_every_round:
             self._hand.copy_(answer.payload.x)
             self._hand_version = answer.version
+            self._hand_buffers = answer.payload.buffers
         if self._fresh and answer.go:  # a replica without a state of its own goes on where its rank had got to
             self._fresh = False
             self._base = answer.version

@@ -8,6 +8,7 @@ from gradstream.worker.replica import Replica
 
 
 def train(strategy: Strategy, w: Replica, ps: Link) -> None:
-    """Rounds until the data ends or the job is stopped. The worker has joined; leaving is the caller's."""
-    while not w.done and ps.begin():
+    """Rounds until the data has ended and all of it is pushed, or the job is stopped. The worker has joined; leaving is the
+    caller's. A strategy whose rounds begin with a push makes its last round without data."""
+    while w.has_work and ps.begin():
         strategy.round(w, ps)

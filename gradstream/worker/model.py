@@ -84,6 +84,7 @@ class ModelProblem:
         self._code, self._flat, self._batches = code, flat, batches
         self.theta = flat.theta
         self.total = batches.total
+        self.per_epoch = batches.per_epoch
         self.total_samples = batches.total_samples
         self.data_seconds = 0.0
         """Spent waiting for mini-batches, since it was last set to 0."""

@@ -22,6 +22,8 @@ class Problem(Protocol):
     """The parameters that gradients are taken at, shape (size,): theta_0 at first."""
     total: int
     """Mini-batches that this worker trains in all."""
+    per_epoch: int
+    """Mini-batches in one pass over this worker's share of the data."""
     total_samples: int
     """Examples that all workers train in all."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from gradstream.center.entries import Payload
+from gradstream.center.entries import Buffers, Payload
 from gradstream.optim.flat import FlatOptimizer
 from gradstream.optim.spec import Sgd
 from gradstream.spec import JobSpec
@@ -19,6 +19,10 @@ from gradstream.worker.problem import Problem
 
 class LossNotFinite(Exception):
     """The loss is a NaN or an infinity, and the job says that this ends it."""
+
+
+class DataEnded(Exception):
+    """A strategy asked for a mini-batch after the last one: its round must end with the data, and send what it has trained."""
 
 
 class Replica:
@@ -30,11 +34,15 @@ class Replica:
         self._slots: dict[str, Tensor] = {}
         here = spec.strategy.descends == "worker"
         self._optimizer = FlatOptimizer(problem.theta, spec.optimizer if here else Sgd(), spec.strategy.lr)
+        self._lr, self._schedule = spec.strategy.lr, spec.schedule
+        self._shares_optimizer = spec.strategy.averages_optimizers
         self.theta = problem.theta
         self.t = 0
         self.n = spec.roles.worker.count
         self.steps = self.examples = 0
         """Mini-batches and examples since the last push."""
+        self.samples = 0
+        """Examples that the center had seen, as of the last answer."""
         self.compute_seconds = 0.0
         """Since the last push."""
 
@@ -42,8 +50,32 @@ class Replica:
     def done(self) -> bool:
         return self.t >= self._problem.total
 
+    @property
+    def has_work(self) -> bool:
+        """Mini-batches are left, or some that were taken are not pushed yet."""
+        return not self.done or self.steps > 0
+
+    @property
+    def left(self) -> int:
+        return max(0, self._problem.total - self.t)
+
+    @property
+    def epoch(self) -> int:
+        return self._problem.per_epoch
+
+    @property
+    def lr(self) -> float:
+        return self._lr * self._factor
+
+    @property
+    def _factor(self) -> float:
+        """Others have trained as much as this worker, as far as it knows."""
+        return self._schedule.factor(self.samples + self.n * self.examples)
+
     def grad(self, at: Tensor | None = None) -> Tensor:
-        """Raises: LossNotFinite, if the job says so."""
+        """Raises: LossNotFinite, if the job says so. DataEnded."""
+        if self.done:
+            raise DataEnded(f"the data ended after {self.t} mini-batches, and the strategy wants another one")
         began = time.perf_counter()
         if at is None:
             gradient = self._problem.gradient(self.t)
@@ -62,7 +94,10 @@ class Replica:
         return gradient.g
 
     def descend(self, g: Tensor) -> None:
-        self._optimizer.step(g)
+        self._optimizer.step(g, self._factor)
+
+    def reset(self) -> None:
+        self._optimizer.reset()
 
     def step(self) -> None:
         self.descend(self.grad())
@@ -83,16 +118,27 @@ class Replica:
     def every(self, k: int) -> bool:
         return self.t % k == 0 or self.done
 
-    def slot(self, name: str) -> Tensor:
+    def slot(self, name: str, first: Tensor | None = None) -> Tensor:
         if name not in self._slots:
-            self._slots[name] = torch.zeros_like(self.theta)
+            self._slots[name] = torch.zeros_like(self.theta) if first is None else first.clone()
         return self._slots[name]
+
+    def buffers(self) -> Buffers | None:
+        """What travels with a push and is averaged: the model's buffers, and the optimizer's vectors if the strategy wants that."""
+        buffers = self._problem.buffers()
+        return riding(buffers, self._optimizer.vectors()) if self._shares_optimizer else buffers
+
+    def pulled(self, buffers: Buffers | None) -> None:
+        """A pull brought these: if the optimizers are averaged, the mean of all takes the place of this one's vectors."""
+        if self._shares_optimizer and buffers:
+            count = len(self._optimizer.vectors()) * self.theta.numel()
+            self._optimizer.set_vectors(list(buffers.floats[buffers.floats.numel() - count :].view(-1, self.theta.numel())))
 
     def start(self, center: Payload, position: int) -> None:
         """Begin at the center, at this mini-batch. A rank that had a life before takes the center's buffers, too."""
         self.theta.copy_(center.x)
         self.t = position
-        if position and center.buffers:
+        if position and center.buffers:  # of these, the model takes as many as it has
             self._problem.load_buffers(center.buffers)
 
     def state(self) -> dict[str, Any]:
@@ -113,3 +159,11 @@ class Replica:
         self._slots = {name: slot.to(self.theta.device, copy=True) for name, slot in state["slots"].items()}
         self._optimizer.load(state["optimizer"])
         self._problem.load(state["problem"])
+
+
+def riding(buffers: Buffers | None, vectors: Sequence[Tensor]) -> Buffers | None:
+    """Buffers with vectors like theta behind them, on the CPU."""
+    if not vectors:
+        return buffers
+    floats, ints = buffers or Buffers(torch.empty(0, dtype=vectors[0].dtype), torch.empty(0, dtype=torch.int64))
+    return Buffers(torch.cat([floats, *(vector.cpu() for vector in vectors)]), ints)

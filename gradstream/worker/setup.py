@@ -6,10 +6,13 @@ import logging
 
 import torch
 
+from gradstream.center.entries import Buffers
 from gradstream.process.order import ProcessOrder
+from gradstream.spec import JobSpec
 from gradstream.wire.layout import Layout
 from gradstream.wire.port import RedisPort
 from gradstream.worker.model import FlatModel
+from gradstream.worker.replica import riding
 from gradstream.worker.usercode import UserCode, blaming
 
 log = logging.getLogger(__name__)
@@ -31,7 +34,7 @@ def flat_model(code: UserCode, order: ProcessOrder) -> FlatModel:
 
 def port(order: ProcessOrder, flat: FlatModel) -> RedisPort:
     """Logs, now and then, how long it has been waiting for its next answer: nothing here hangs in silence."""
-    layout = Layout.of(flat.theta, flat.buffers(), order.spec.roles.server.count)
+    layout = Layout.of(flat.theta, _travelling(flat, order.spec), order.spec.roles.server.count)
     said = 0.0
 
     def on_wait(seconds: float) -> None:
@@ -42,3 +45,9 @@ def port(order: ProcessOrder, flat: FlatModel) -> RedisPort:
             log.warning("waiting for the center for %.0f s: the gate is closed, or no server answers", seconds)
 
     return RedisPort(order.plane, order.plane_id, order.rank, order.incarnation, layout, order.spec.codec, on_wait)
+
+
+def _travelling(flat: FlatModel, spec: JobSpec) -> Buffers | None:
+    """Buffers of the size of those that a `Replica` sends."""
+    vectors = len(spec.optimizer.state_vectors) if spec.strategy.averages_optimizers else 0
+    return riding(flat.buffers(), [torch.zeros_like(flat.theta, device="cpu")] * vectors)

@@ -710,6 +710,11 @@ export interface components {
              */
             weight_decay: number;
             /**
+             * Clip Norm
+             * @description A direction longer than this is shortened to it before the step; on the server: the mean of all
+             */
+            clip_norm?: number | null;
+            /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
@@ -733,6 +738,11 @@ export interface components {
              * @default 0
              */
             weight_decay: number;
+            /**
+             * Clip Norm
+             * @description A direction longer than this is shortened to it before the step; on the server: the mean of all
+             */
+            clip_norm?: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -768,6 +778,11 @@ export interface components {
              * @default 0.01
              */
             weight_decay: number;
+            /**
+             * Clip Norm
+             * @description A direction longer than this is shortened to it before the step; on the server: the mean of all
+             */
+            clip_norm?: number | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -910,6 +925,51 @@ export interface components {
              */
             better: "lower" | "higher" | "neither";
         };
+        /**
+         * Constant
+         * @description The same rate all the time.
+         */
+        Constant: {
+            /**
+             * Warmup
+             * @description Samples, of all workers together, while the rate rises in a line to its full height
+             * @default 0
+             */
+            warmup: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "constant";
+        };
+        /**
+         * Cosine
+         * @description The rate falls along half a cosine, then stays. Source: Loshchilov, Hutter 2017, "SGDR", without restarts.
+         */
+        Cosine: {
+            /**
+             * Warmup
+             * @description Samples, of all workers together, while the rate rises in a line to its full height
+             * @default 0
+             */
+            warmup: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "cosine";
+            /**
+             * Over
+             * @description Samples, of all workers together, after which it is at its lowest
+             */
+            over: number;
+            /**
+             * To
+             * @description Its lowest, as a share of the full rate
+             * @default 0.01
+             */
+            to: number;
+        };
         /** CreateToken */
         CreateToken: {
             /**
@@ -955,6 +1015,75 @@ export interface components {
             /** Cut */
             cut: number;
         };
+        /**
+         * DcAsgd
+         * @description DC-ASGD: asynchronous SGD, each gradient corrected for how far the center has moved.
+         */
+        DcAsgd: {
+            /**
+             * Lr
+             * @description Learning rate
+             * @default 0.05
+             */
+            lr: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "dc_asgd";
+            /**
+             * Lam
+             * @description Strength of the compensation (lambda); adaptive: lambda_0, 2 in the paper
+             * @default 0.04
+             */
+            lam: number;
+            /**
+             * Adaptive
+             * @description Divide the strength by the root mean square of the gradients (DC-ASGD-a)
+             * @default false
+             */
+            adaptive: boolean;
+            /**
+             * Decay
+             * @description adaptive: memory of the mean square (m)
+             * @default 0.95
+             */
+            decay: number;
+            /**
+             * Eps
+             * @description adaptive: added to the mean square
+             * @default 1e-7
+             */
+            eps: number;
+        };
+        /**
+         * DelayedDiLoCo
+         * @description Delayed DiLoCo: nobody waits, an outer step for every K arrivals.
+         */
+        DelayedDiLoCo: {
+            /**
+             * Lr
+             * @description Learning rate
+             * @default 0.05
+             */
+            lr: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "delayed_diloco";
+            /**
+             * Window
+             * @description Local steps per push (H)
+             * @default 50
+             */
+            window: number;
+            /**
+             * K
+             * @description Pushes per outer step (K); default: one for each worker
+             */
+            k?: number | null;
+        };
         /** Desired */
         Desired: {
             /**
@@ -967,6 +1096,58 @@ export interface components {
              * @description Seconds
              */
             heartbeat_every: number;
+        };
+        /**
+         * DiLoCo
+         * @description DiLoCo: hundreds of local steps, then an outer Nesterov step along their mean.
+         */
+        DiLoCo: {
+            /**
+             * Lr
+             * @description Learning rate
+             * @default 0.05
+             */
+            lr: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "diloco";
+            /**
+             * Window
+             * @description Local steps per round (H); 500 in the paper
+             * @default 50
+             */
+            window: number;
+        };
+        /**
+         * Distance
+         * @description The distance rule: each weight counts less, the further the center has moved there.
+         */
+        Distance: {
+            /**
+             * Lr
+             * @description Learning rate
+             * @default 0.05
+             */
+            lr: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "distance";
+            /**
+             * Window
+             * @description Local steps per push (lambda)
+             * @default 5
+             */
+            window: number;
+            /**
+             * Gamma
+             * @description Squared distance at which a weight's step is halved
+             * @default 0.0001
+             */
+            gamma: number;
         };
         /**
          * Downpour
@@ -997,6 +1178,91 @@ export interface components {
              */
             n_fetch: number;
         };
+        /**
+         * DynSgd
+         * @description DynSGD: windows of local steps, divided by their staleness + 1.
+         */
+        DynSgd: {
+            /**
+             * Lr
+             * @description Learning rate
+             * @default 0.05
+             */
+            lr: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "dynsgd";
+            /**
+             * Window
+             * @description Local steps per push (lambda)
+             * @default 5
+             */
+            window: number;
+        };
+        /**
+         * Eamsgd
+         * @description EAMSGD: elastic averaging with Nesterov momentum in every worker.
+         */
+        Eamsgd: {
+            /**
+             * Lr
+             * @description Learning rate
+             * @default 0.05
+             */
+            lr: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "eamsgd";
+            /**
+             * Window
+             * @description Local steps between exchanges (tau)
+             * @default 10
+             */
+            window: number;
+            /**
+             * Alpha
+             * @description Share of the distance that an exchange takes off; default 0.9/n
+             */
+            alpha?: number | null;
+            /**
+             * Delta
+             * @description Momentum of each worker; 0.99 in the paper
+             * @default 0.9
+             */
+            delta: number;
+        };
+        /**
+         * Easgd
+         * @description EASGD: workers train by themselves, tied to the center by a spring.
+         */
+        Easgd: {
+            /**
+             * Lr
+             * @description Learning rate
+             * @default 0.05
+             */
+            lr: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "easgd";
+            /**
+             * Window
+             * @description Local steps between exchanges (tau)
+             * @default 10
+             */
+            window: number;
+            /**
+             * Alpha
+             * @description Share of the distance that an exchange takes off; default 0.9/n
+             */
+            alpha?: number | null;
+        };
         /** Evaluate */
         Evaluate: {
             /**
@@ -1011,6 +1277,11 @@ export interface components {
              * @default 1024
              */
             batch_size: number;
+            /**
+             * Average
+             * @description Evaluate, and give out as the model, an average of the center over its versions (Polyak): the share that each version takes, e.g. 0.001, or 'uniform'
+             */
+            average?: number | "uniform" | null;
         };
         /** Event */
         Event: {
@@ -1093,6 +1364,58 @@ export interface components {
             message: string;
         };
         /**
+         * FedAvg
+         * @description FedAvg: a cohort trains for whole epochs on its own data, then parameters are averaged.
+         */
+        FedAvg: {
+            /**
+             * Lr
+             * @description Learning rate
+             * @default 0.05
+             */
+            lr: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "fedavg";
+            /**
+             * Epochs
+             * @description Passes over its own examples that a worker makes in a round (E)
+             * @default 1
+             */
+            epochs: number;
+        };
+        /**
+         * FedProx
+         * @description FedProx: FedAvg whose local steps are held near the center.
+         */
+        FedProx: {
+            /**
+             * Lr
+             * @description Learning rate
+             * @default 0.05
+             */
+            lr: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "fedprox";
+            /**
+             * Epochs
+             * @description Passes over its own examples that a worker makes in a round (E)
+             * @default 1
+             */
+            epochs: number;
+            /**
+             * Mu
+             * @description How strongly the center pulls
+             * @default 0.01
+             */
+            mu: number;
+        };
+        /**
          * Gate
          * @description In a job file: `gate: asp`, `gate: {ssp: 3}`, or in full `gate: {mode: bsp, quorum: 3}`.
          */
@@ -1125,6 +1448,40 @@ export interface components {
              * @description asp: a push this stale or staler is dropped
              */
             max_staleness?: number | null;
+            /**
+             * Warm Start
+             * @description asp: samples that the lowest worker trains before others may begin
+             */
+            warm_start?: number | null;
+        };
+        /**
+         * Geo
+         * @description GEO-SGD: progress is merged into the center while training goes on.
+         */
+        Geo: {
+            /**
+             * Lr
+             * @description Learning rate
+             * @default 0.05
+             */
+            lr: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "geo";
+            /**
+             * Window
+             * @description Local steps between merges (k); 400 in PaddleRec
+             * @default 100
+             */
+            window: number;
+            /**
+             * Delay
+             * @description Local steps made while a merge is on its way; 0: wait for it
+             * @default 0
+             */
+            delay: number;
         };
         /** Gpu */
         Gpu: {
@@ -1300,7 +1657,7 @@ export interface components {
             name: string;
             workload: components["schemas"]["WorkloadRef"];
             /** Strategy */
-            strategy: components["schemas"]["Sync"] | components["schemas"]["Async"] | components["schemas"]["Downpour"] | components["schemas"]["Adag"];
+            strategy: components["schemas"]["Single"] | components["schemas"]["Sync"] | components["schemas"]["Async"] | components["schemas"]["DcAsgd"] | components["schemas"]["Downpour"] | components["schemas"]["Adag"] | components["schemas"]["DynSgd"] | components["schemas"]["Distance"] | components["schemas"]["Easgd"] | components["schemas"]["Eamsgd"] | components["schemas"]["Geo"] | components["schemas"]["LocalSgd"] | components["schemas"]["FedAvg"] | components["schemas"]["FedProx"] | components["schemas"]["DiLoCo"] | components["schemas"]["DelayedDiLoCo"];
             /** @description bsp, asp, {ssp: 3}, ...; default: the strategy's own */
             gate?: components["schemas"]["Gate"] | null;
             /**
@@ -1336,10 +1693,20 @@ export interface components {
              *       "weight_decay": 0,
              *       "name": "sgd",
              *       "momentum": 0,
-             *       "nesterov": false
+             *       "nesterov": false,
+             *       "momentum_correction": false
              *     }
              */
             optimizer: components["schemas"]["Sgd"] | components["schemas"]["Adagrad"] | components["schemas"]["Adam"] | components["schemas"]["AdamW"];
+            /**
+             * Schedule
+             * @description How the learning rate changes, by samples that the center has seen
+             * @default {
+             *       "warmup": 0,
+             *       "name": "constant"
+             *     }
+             */
+            schedule: components["schemas"]["Constant"] | components["schemas"]["Step"] | components["schemas"]["Cosine"];
             /**
              * Codec
              * @description How vectors travel
@@ -1404,6 +1771,42 @@ export interface components {
          * @enum {string}
          */
         JobStatus: "queued" | "starting" | "running" | "stopping" | "succeeded" | "failed" | "cancelled" | "timed_out";
+        /**
+         * LocalSgd
+         * @description Local SGD: parameters averaged every H steps; with no window, once at the end.
+         */
+        LocalSgd: {
+            /**
+             * Lr
+             * @description Learning rate
+             * @default 0.05
+             */
+            lr: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "local_sgd";
+            /**
+             * Window
+             * @description Local steps between averages (H); null: only one average, at the end
+             * @default 16
+             */
+            window: number | null;
+            /**
+             * Switch
+             * @description Mini-batches of each worker before which H is 1 (post-local SGD)
+             * @default 0
+             */
+            switch: number;
+            /**
+             * Inner
+             * @description What an average does to the local optimizers' state
+             * @default keep
+             * @enum {string}
+             */
+            inner: "keep" | "reset" | "average";
+        };
         /**
          * LogChunk
          * @description Some output of one process, as it came: it may begin and end within a line.
@@ -1887,7 +2290,7 @@ export interface components {
             count: number;
             /**
              * Optimizer
-             * @description How the server descends along pushed directions; default: theta - x
+             * @description How the server descends along pushed directions; default: the strategy's own, mostly theta - x
              */
             optimizer?: (components["schemas"]["Sgd"] | components["schemas"]["Adagrad"] | components["schemas"]["Adam"] | components["schemas"]["AdamW"]) | null;
         };
@@ -1905,6 +2308,11 @@ export interface components {
              */
             weight_decay: number;
             /**
+             * Clip Norm
+             * @description A direction longer than this is shortened to it before the step; on the server: the mean of all
+             */
+            clip_norm?: number | null;
+            /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
@@ -1920,6 +2328,12 @@ export interface components {
              * @default false
              */
             nesterov: boolean;
+            /**
+             * Momentum Correction
+             * @description Take off the momentum that n asynchronous workers add by themselves: use momentum - (1 - 1/n)
+             * @default false
+             */
+            momentum_correction: boolean;
         };
         /**
          * SignIn
@@ -1952,6 +2366,29 @@ export interface components {
              */
             expires_at: string;
         };
+        /**
+         * Single
+         * @description Sequential training by one worker: the baseline for all others.
+         */
+        Single: {
+            /**
+             * Lr
+             * @description Learning rate
+             * @default 0.05
+             */
+            lr: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "single";
+            /**
+             * Window
+             * @description Local steps between two looks that the evaluator may take
+             * @default 20
+             */
+            window: number;
+        };
         /** Snapshot */
         Snapshot: {
             /**
@@ -1960,6 +2397,34 @@ export interface components {
              * @default 30
              */
             every: number | string;
+        };
+        /**
+         * Step
+         * @description The rate falls by a factor at regular intervals.
+         */
+        Step: {
+            /**
+             * Warmup
+             * @description Samples, of all workers together, while the rate rises in a line to its full height
+             * @default 0
+             */
+            warmup: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "step";
+            /**
+             * Every
+             * @description Samples, of all workers together, between two falls
+             */
+            every: number;
+            /**
+             * To
+             * @description What each fall multiplies the rate with
+             * @default 0.1
+             */
+            to: number;
         };
         /**
          * Stop

@@ -102,20 +102,20 @@ class Cluster:
         problem = self.problem(self.spec, rank)
         uploads = Uploads(open_store(order.store, order), self.home(f"worker-{rank}.{incarnation}"))
         w = Replica(self.spec, problem)
-        port = self.port(rank, incarnation, problem)
+        port = self.port(rank, incarnation, w)
         link = Link(
-            self.spec, port, w, rank, incarnation, problem.buffers,
+            self.spec, port, w, rank, incarnation,
             save=lambda cut, state: uploads.add(f"cuts/{cut}/worker-{rank}.pt", state),
         )  # fmt: skip
         proposes = rank == 0 and self.resume is None
         found = open_store(order.store, order).resumed(f"worker-{rank}.pt", self.folder) if incarnation == 0 else None
         link.join(
-            Payload(problem.theta, problem.buffers()) if proposes else None, torch.load(found, weights_only=True) if found else None
+            Payload(problem.theta, w.buffers()) if proposes else None, torch.load(found, weights_only=True) if found else None
         )
         return link, w, port, uploads
 
-    def port(self, rank: int, incarnation: int, problem: Problem) -> RedisPort:
-        layout = Layout.of(problem.theta, problem.buffers(), self.spec.roles.server.count)
+    def port(self, rank: int, incarnation: int, w: Replica) -> RedisPort:
+        layout = Layout.of(w.theta, w.buffers(), self.spec.roles.server.count)
         return RedisPort(self.access, self.j, rank, incarnation, layout, self.spec.codec)
 
     def work(self, rank: int) -> None:
@@ -134,7 +134,7 @@ class Cluster:
 
     def watch(self, seconds: float = 30.0) -> Answer:
         """Be the evaluator: wait for the end, and return the last answer (with a copy of the center)."""
-        port = self.port(EVALUATOR, 0, self.problem(self.spec, 0))
+        port = self.port(EVALUATOR, 0, Replica(self.spec, self.problem(self.spec, 0)))
         port.send(Join(EVALUATOR, 0))
         answer = port.receive_within(seconds)
         if answer is None and self.errors:

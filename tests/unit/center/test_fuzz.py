@@ -28,7 +28,7 @@ GATES: dict[str, tuple[str, Any]] = {
     "quorum 3": ("sync", {"mode": "bsp", "quorum": 3}),
     "quorum 2": ("sync", {"mode": "bsp", "quorum": 2}),
     "cohort": ("sync", {"mode": "bsp", "cohort": 0.5}),
-    "cohort and quorum": ("adag", {"mode": "bsp", "cohort": 0.8, "quorum": 2}),
+    "cohort and quorum": ("adag", {"mode": "bsp", "cohort": 0.75, "quorum": 2}),
 }
 
 

@@ -138,7 +138,7 @@ class TestResume:
 
     def test_with_pushes_of_an_open_round(self) -> None:
         """One has pushed, others stand before the round: with backups, since all would come for a round of all."""
-        spec = job({"name": "sync", "lr": 0.01}, workers=4, shards=2, gate={"mode": "bsp", "quorum": 2, "cohort": 0.8})
+        spec = job({"name": "sync", "lr": 0.01}, workers=4, shards=2, gate={"mode": "bsp", "quorum": 2, "cohort": 0.75})
         opened = 0
         for asked in range(11, 41):
             whole = sim.run(spec, NoisyToy, events=80, schedule="random", cuts={asked})

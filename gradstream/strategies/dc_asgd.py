@@ -1,0 +1,50 @@
+"""DC-ASGD: asynchronous SGD with the delay of each gradient compensated.
+
+    worker i:  pull theta; g = grad f(theta); push g
+    server:    theta <- opt(theta, g + lambda g^2 (theta - theta_pulled))                 elementwise
+    adaptive:  MS <- m MS + (1 - m) g^2;  lambda = lambda_0 / sqrt(MS + eps)
+
+g^2 stands for the diagonal of the Hessian, so the bracket is the gradient's Taylor expansion at where the center has moved to.
+The server keeps what *each* worker pulled; with a single copy for all of them (MXNet) it is another algorithm.
+
+Source: Zheng et al. 2017, "Asynchronous Stochastic Gradient Descent with Delay Compensation", equations 10 and 14.
+"""
+
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from gradstream.gate import Mode
+from gradstream.strategies.base import ServerSide, ShardSide, Strategy, Updates, WorkerSide
+
+
+class DcAsgd(Strategy, frozen=True):
+    """DC-ASGD: asynchronous SGD, each gradient corrected for how far the center has moved."""
+
+    name: Literal["dc_asgd"] = "dc_asgd"
+    gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
+    descends: ClassVar[Literal["worker", "server"]] = "server"
+    keeps_base: ClassVar[bool] = True
+    letters: ClassVar[dict[str, str]] = {"lambda": "lam"}
+    lam: float = Field(0.04, ge=0, description="Strength of the compensation (lambda); adaptive: lambda_0, 2 in the paper")
+    adaptive: bool = Field(False, description="Divide the strength by the root mean square of the gradients (DC-ASGD-a)")
+    decay: float = Field(0.95, ge=0, lt=1, description="adaptive: memory of the mean square (m)")
+    eps: float = Field(1e-7, gt=0, description="adaptive: added to the mean square")
+
+    @model_validator(mode="after")
+    def _adaptive_options(self) -> Self:
+        if not self.adaptive and (self.decay, self.eps) != (0.95, 1e-7):
+            raise ValueError("'decay' and 'eps' mean nothing without 'adaptive: true'; remove them")
+        return self
+
+    def round(self, w: WorkerSide, ps: ServerSide) -> None:
+        ps.pull(w.theta)
+        ps.push(w.grad())
+
+    def apply(self, s: ShardSide, us: Updates) -> None:
+        for u in us:
+            lam, square = self.lam, u.x * u.x
+            if self.adaptive:
+                mean = s.slot("mean_square").mul_(self.decay).add_(square, alpha=1 - self.decay)
+                square = square / (mean + self.eps).sqrt()
+            s.descend(u.x + lam * square * (s.theta - u.base))

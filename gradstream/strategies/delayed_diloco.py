@@ -1,0 +1,43 @@
+"""Delayed DiLoCo: the asynchronous form. Workers never wait; the server takes an outer step for every K arrivals.
+
+    worker i:  pull theta; H steps of the inner optimizer; push d_i = theta_pulled - theta_i
+    server:    gather K of them, whosever they are; d = their mean;  outer Nesterov step along d
+
+A momentum that is fed each stale d_i on arrival does worse than waiting; gathered ones restore it. With K = n workers of
+equal speed it is DiLoCo. What is gathered but not complete at the end of the job is shown as buffered.
+
+Source: Liu et al. 2024, "Asynchronous Local-SGD Training for Language Modeling" (its delayed outer step).
+"""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from gradstream.gate import Mode
+from gradstream.optim.spec import Optimizer, Sgd
+from gradstream.strategies.base import ServerSide, ShardSide, Strategy, Updates, WorkerSide
+
+
+class DelayedDiLoCo(Strategy, frozen=True):
+    """Delayed DiLoCo: nobody waits, an outer step for every K arrivals."""
+
+    name: Literal["delayed_diloco"] = "delayed_diloco"
+    gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
+    server_optimizer: ClassVar[Optimizer] = Sgd(lr=0.7, momentum=0.9, nesterov=True)
+    letters: ClassVar[dict[str, str]] = {"h": "window"}
+    window: int = Field(50, ge=1, description="Local steps per push (H)")
+    k: int | None = Field(None, ge=1, description="Pushes per outer step (K); default: one for each worker")
+
+    def round(self, w: WorkerSide, ps: ServerSide) -> None:
+        ps.pull(w.theta)
+        base = w.theta.clone()
+        w.local(self.window)
+        ps.push(base - w.theta)
+
+    def apply(self, s: ShardSide, us: Updates) -> None:
+        gathered, k = s.slot("gathered"), self.k or s.n
+        for u in us:
+            gathered.add_(u.x, alpha=1 / k)
+            if s.every(k):
+                s.descend(gathered.clone())
+                gathered.zero_()

@@ -1,0 +1,35 @@
+"""DynSGD: windows of local steps, each weighed down by its staleness.
+
+    worker i:  pull theta; lambda local steps from it; push theta_pulled - theta_i
+    server:    theta <- theta - x / (s + 1)                 s: changes of the center since worker i pulled
+
+With one worker, or in turn with nobody in between, s = 0 and it is DOWNPOUR. On a quadratic, in turn, any number of workers
+is stable for rates up to 1.57 over the curvature; plain asynchronous SGD tolerates 1 / (2n - 1) of that.
+
+Source: Jiang, Cui, Zhang, Yu 2017, "Heterogeneity-aware Distributed Parameter Servers"; in this form Hermans' dist-keras.
+"""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from gradstream.gate import Mode
+from gradstream.strategies.base import ServerSide, ShardSide, Strategy, Updates, WorkerSide
+
+
+class DynSgd(Strategy, frozen=True):
+    """DynSGD: windows of local steps, divided by their staleness + 1."""
+
+    name: Literal["dynsgd"] = "dynsgd"
+    gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
+    window: int = Field(5, ge=1, description="Local steps per push (lambda)")
+
+    def round(self, w: WorkerSide, ps: ServerSide) -> None:
+        ps.pull(w.theta)
+        base = w.theta.clone()
+        w.local(self.window)
+        ps.push(base - w.theta)
+
+    def apply(self, s: ShardSide, us: Updates) -> None:
+        for u in us:
+            s.descend(u.x / (u.staleness + 1))

@@ -1,0 +1,43 @@
+"""Elastic averaging SGD: workers explore by themselves, tied to the center by a spring.
+
+    worker i, every tau steps:  E = alpha (x_i - center);  x_i <- x_i - E;  center <- center + E      one atomic exchange
+    worker i, every step:       x_i <- x_i - lr grad f(x_i)              in the exchange's step: at x_i from before it
+
+x_i + center is conserved by an exchange. Under asp it is the asynchronous form; under bsp all E_i of a round are taken against the
+same old center and added together, the synchronous one. The center is the model that comes out. Keep n alpha below 1.
+
+Source: Zhang, Choromanska, LeCun 2015, "Deep learning with Elastic Averaging SGD", algorithm 1.
+"""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from gradstream.strategies.base import ServerSide, ShardSide, Side, Strategy, Updates, WorkerSide
+
+
+class Easgd(Strategy, frozen=True):
+    """EASGD: workers train by themselves, tied to the center by a spring."""
+
+    name: Literal["easgd"] = "easgd"
+    pulls_every_round: ClassVar[bool] = False
+    answers: ClassVar[bool] = True
+    optimizers: ClassVar[frozenset[Side]] = frozenset({"worker"})
+    letters: ClassVar[dict[str, str]] = {"tau": "window"}
+    window: int = Field(10, ge=1, description="Local steps between exchanges (tau)")
+    alpha: float | None = Field(None, ge=0, le=1, description="Share of the distance that an exchange takes off; default 0.9/n")
+
+    def round(self, w: WorkerSide, ps: ServerSide) -> None:
+        e = ps.exchange(w.theta, w.slot("e"))
+        for k in w.window(self.window):
+            g = w.grad()
+            if k == 1:
+                w.theta.sub_(e)
+            w.descend(g)
+
+    def apply(self, s: ShardSide, us: Updates) -> None:
+        alpha = 0.9 / s.n if self.alpha is None else self.alpha
+        for u in us:
+            u.answer = s.send(alpha * (u.x - s.theta))
+        for u in us:
+            s.add(u.answer)

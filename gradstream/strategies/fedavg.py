@@ -1,0 +1,34 @@
+"""FedAvg: a cohort of workers trains for some epochs on its own data; the parameters are averaged.
+
+    worker k in the cohort:  pull theta; E epochs of local steps on its n_k examples; push theta - theta_k
+    server:                  theta <- theta - sum_k n_k (theta - theta_k) / sum_k n_k
+
+The share C of workers in a cohort is the gate's: `gate: {mode: bsp, cohort: 0.1}`. A worker keeps no optimizer state between its
+rounds. FedAvgM is momentum on the server: `roles.server.optimizer: {name: sgd, lr: 1, momentum: 0.9}`; FedAdam is adam there.
+
+Sources: McMahan et al. 2017, "Communication-Efficient Learning of Deep Networks from Decentralized Data"; Hsu, Qi, Brown
+2019, "Measuring the Effects of Non-Identical Data Distribution" (FedAvgM).
+"""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from gradstream.gate import Gate, Mode
+from gradstream.strategies.base import ServerSide, Strategy, WorkerSide
+
+
+class FedAvg(Strategy, frozen=True):
+    """FedAvg: a cohort trains for whole epochs on its own data, then parameters are averaged."""
+
+    name: Literal["fedavg"] = "fedavg"
+    gates: ClassVar[frozenset[Mode]] = frozenset({"bsp"})
+    gate: ClassVar[Gate] = Gate(mode="bsp")
+    epochs: int = Field(1, ge=1, description="Passes over its own examples that a worker makes in a round (E)")
+
+    def round(self, w: WorkerSide, ps: ServerSide) -> None:
+        ps.pull(w.theta)
+        w.reset()
+        base = w.theta.clone()
+        w.local(self.epochs * w.epoch)
+        ps.push(base - w.theta)

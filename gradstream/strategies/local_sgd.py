@@ -1,0 +1,43 @@
+"""Local SGD: parameters averaged every H steps.
+
+    worker i:  pull theta; H local steps from it; push theta - theta_i
+    server:    theta <- theta - sum_i B_i (theta - theta_i) / sum_i B_i = the mean of theta_i, weighted by examples
+
+One-shot averaging is `window: null`: everybody trains to the end, then once. Post-local SGD is `switch`: a first phase with H = 1.
+What becomes of a worker's momentum at an average is `inner`: kept, forgotten, or averaged like the parameters (which doubles
+or triples what travels).
+
+Sources: Stich 2019, "Local SGD Converges Fast and Communicates Little"; Zinkevich et al. 2010 (one-shot); Lin et al. 2020,
+"Don't Use Large Mini-Batches, Use Local SGD" (post-local).
+"""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from gradstream.gate import Gate, Mode
+from gradstream.strategies.base import ServerSide, Strategy, WorkerSide
+
+
+class LocalSgd(Strategy, frozen=True):
+    """Local SGD: parameters averaged every H steps; with no window, once at the end."""
+
+    name: Literal["local_sgd"] = "local_sgd"
+    gates: ClassVar[frozenset[Mode]] = frozenset({"bsp"})
+    gate: ClassVar[Gate] = Gate(mode="bsp")
+    letters: ClassVar[dict[str, str]] = {"h": "window"}
+    window: int | None = Field(16, ge=1, description="Local steps between averages (H); null: only one average, at the end")
+    switch: int = Field(0, ge=0, description="Mini-batches of each worker before which H is 1 (post-local SGD)")
+    inner: Literal["keep", "reset", "average"] = Field("keep", description="What an average does to the local optimizers' state")
+
+    @property
+    def averages_optimizers(self) -> bool:
+        return self.inner == "average"
+
+    def round(self, w: WorkerSide, ps: ServerSide) -> None:
+        ps.pull(w.theta)
+        if self.inner == "reset":
+            w.reset()
+        base = w.theta.clone()
+        w.local(1 if w.t < self.switch else self.window)
+        ps.push(base - w.theta)
