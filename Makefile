@@ -29,11 +29,11 @@ check: .venv/.dev frontend/node_modules/.installed  ## lint, types, import contr
 	$(BIN)/python -m backend openapi | diff -q - frontend/openapi.json >/dev/null || { echo "frontend/openapi.json is stale: run 'make client'" >&2; exit 1; }
 	scripts/npm run client:check
 
-unit: .venv/.dev  ## tests without servers
-	$(BIN)/pytest tests/unit -q -n 2
+unit: .venv/.dev  ## tests without servers, the laws in the simulator among them
+	$(BIN)/pytest tests/unit tests/laws -m 'not redis' -q -n 2
 
-integration: .venv/.dev backend/page/index.html  ## tests against real Postgres, Redis and Celery
-	$(BIN)/pytest tests/integration tests/gpu -q -n 2
+integration: .venv/.dev backend/page/index.html  ## tests against real Postgres, Redis and Celery, the laws over Redis among them
+	$(BIN)/pytest tests/integration tests/laws tests/gpu -m 'not simulator' -q -n 2
 
 e2e: .venv/.dev backend/page/index.html  ## whole jobs in real processes, and what goes wrong with them
 	$(BIN)/pytest tests/e2e tests/faults -q

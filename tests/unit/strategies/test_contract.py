@@ -10,46 +10,12 @@ import pytest
 import torch
 
 from gradstream import sim, strategies
-from gradstream.sim.toys import NoisyToy, Toy, job
-from gradstream.spec import JobSpec
+from gradstream.sim.toys import NoisyToy, Toy
 from gradstream.strategies import STRATEGIES
-from gradstream.strategies.base import Strategy
 from tests.unit.same import difference
+from tests.unit.strategies.cases import CASES, as_id, every_case, spec, workers
 
-GATES: dict[str, list[dict[str, Any]]] = {
-    "asp": [{"mode": "asp"}, {"mode": "asp", "max_staleness": 3}],
-    "ssp": [{"mode": "ssp", "bound": 0}, {"mode": "ssp", "bound": 2}],
-    "bsp": [
-        {"mode": "bsp"},
-        {"mode": "bsp", "quorum": 3},
-        {"mode": "bsp", "cohort": 0.5},
-        {"mode": "bsp", "quorum": 2, "cohort": 0.75},
-    ],
-}
-SMALL_WINDOW = 3
 SEEDS = range(3)
-
-
-def small(cls: type[Strategy]) -> dict[str, Any]:
-    """Its settings: the defaults, but no window longer than a test can wait for."""
-    defaults = cls.model_construct().model_dump()
-    return {key: min(value, SMALL_WINDOW) if type(value) is int else value for key, value in defaults.items()} | {"lr": 0.006}
-
-
-def _id(value: Any) -> str:
-    return value if isinstance(value, str) else " ".join(str(part) for part in value.values())
-
-
-CASES = [(name, gate) for name, cls in STRATEGIES.items() for mode in sorted(cls.gates) for gate in GATES[mode]]
-every_case = pytest.mark.parametrize(("name", "gate"), CASES, ids=_id)
-
-
-def workers(name: str) -> int:
-    return STRATEGIES[name].workers or 4
-
-
-def spec(name: str, gate: dict[str, Any], **more: Any) -> JobSpec:
-    return job(small(STRATEGIES[name]), workers=workers(name), gate=gate, on_worker_loss="continue", **more)
 
 
 def test_every_file_is_in_the_union() -> None:
@@ -111,7 +77,7 @@ def test_lost_workers_come_back_and_train_the_rest(name: str, gate: dict[str, An
     assert {account.pending for account in run.ledger.values()} == {0}
 
 
-@pytest.mark.parametrize(("name", "gate"), [(name, gate) for name, gate in CASES if workers(name) > 1], ids=_id)
+@pytest.mark.parametrize(("name", "gate"), [(name, gate) for name, gate in CASES if workers(name) > 1], ids=as_id)
 def test_a_lost_worker_that_stays_away_stops_nobody(name: str, gate: dict[str, Any]) -> None:
     run = sim.run(spec(name, gate, steps=30), NoisyToy, schedule="random", deaths=[sim.Death(7, 2, respawn=False)])
     positions = run.shards[0]["members"]["positions"]
