@@ -23,6 +23,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from gradstream.errors import InvalidWorkload
 from gradstream.spec import JobSpec
+from gradstream.worker import ensemble
 from gradstream.worker.data import to_device
 from gradstream.workload import Split, Workload
 
@@ -49,8 +50,7 @@ def train(spec: JobSpec, folder: Path) -> Iterator[Progress]:
     torch.set_num_threads(spec.roles.worker.threads)
     device = _device(spec)
     workload = _workload(spec, folder)
-    _seed(spec)
-    model = workload.model().to(device)
+    model = ensemble.build(workload, spec).to(device)
     data, held_out = _dataset(workload, spec, "train"), _dataset(workload, spec, "eval")
     optimizer = spec.optimizer.build(list(model.parameters()), lr=spec.strategy.lr)
     full_rate = [group["lr"] for group in optimizer.param_groups]
@@ -59,11 +59,9 @@ def train(spec: JobSpec, folder: Path) -> Iterator[Progress]:
     samples, seconds, evaluated = 0, 0.0, 0.0
     for step, batch in zip(range(1, steps + 1), _batches(data, spec), strict=False):
         began = time.perf_counter()
-        loss = workload.loss(model, to_device(batch, device))
-        losses.append(loss.item())
+        optimizer.zero_grad()
+        losses.append(ensemble.train_step(model, to_device(batch, device), workload.loss, torch.Tensor.backward))
         if math.isfinite(losses[-1]):
-            optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
             if spec.optimizer.clip_norm is not None:
                 torch.nn.utils.clip_grad_norm_(model.parameters(), spec.optimizer.clip_norm)
             for group, rate in zip(optimizer.param_groups, full_rate, strict=True):
@@ -148,7 +146,7 @@ def _evaluate(workload: Workload, model: torch.nn.Module, data: Any, spec: JobSp
     model.eval()
     with torch.no_grad():
         for batch in DataLoader(data, spec.evaluate.batch_size):
-            for name, value in workload.evaluate(model, to_device(batch, device)).items():
+            for name, value in ensemble.evaluate(model, to_device(batch, device), workload.evaluate).items():
                 totals[name] = totals.get(name, 0.0) + value * _examples(batch)
     model.train()
     return {name: total / len(data) for name, total in totals.items()}

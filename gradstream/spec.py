@@ -151,6 +151,9 @@ class JobSpec(_Part, frozen=True):
     batch_size: int = Field(32, ge=1, description="Examples per mini-batch of each worker")
     stop: Stop
     seed: int = Field(1, ge=0, lt=2**31, description="Model, order of the data and everything else that is drawn")
+    members: int = Field(
+        1, ge=1, le=64, description="Models of an ensemble: trained side by side on the same data, evaluated together"
+    )
     optimizer: AnyOptimizer = Field(Sgd(), description="The optimizer of the side that descends (see the strategy)")
     schedule: AnySchedule = Field(Constant(), description="How the learning rate changes, by samples that the center has seen")
     codec: AnyCodec = Field(Raw(), description="How vectors travel")
@@ -198,6 +201,8 @@ class JobSpec(_Part, frozen=True):
         ):  # fmt: skip
             if isinstance(optimizer, Sgd):
                 self._sgd_fits(place, optimizer, on_server)
+            if optimizer and optimizer.clip_norm is not None and self.members > 1:
+                raise ValueError(f"{place}.clip_norm: a norm is taken of all members together, which would couple them; remove it")
             if optimizer and optimizer.clip_norm is not None and on_server and self.roles.server.count > 1:
                 raise ValueError(f"{place}.clip_norm: a norm is taken of the whole mean, so it needs roles.server.count: 1")
 

@@ -33,7 +33,7 @@ class Workload:
             setattr(self, key, value)
 
     def model(self) -> nn.Module:
-        """A new model. Called once per process, after seeding, so that every process builds the same one."""
+        """A new model. Called after seeding, so that every process builds the same one: once, or for each of `members`."""
         raise NotImplementedError
 
     def dataset(self, split: Split) -> Dataset[Any]:
@@ -52,11 +52,34 @@ class Workload:
             values["accuracy"] = float((scores.argmax(-1) == labels).float().mean())
         return values
 
+    def combine(self, outputs: list[Any]) -> Any:
+        """The output of an ensemble (`members` of the job), from what its members return for one input: their mean, tensor by
+        tensor, also in tuples, lists and dicts of them."""
+        return _mean(outputs)
+
 
 def arguments(cls: type[Workload]) -> dict[str, Any]:
     """The arguments of a workload class with their types: its annotated attributes."""
     hints = typing.get_type_hints(cls)
     return {key: hint for key, hint in hints.items() if not key.startswith("_") and typing.get_origin(hint) is not ClassVar}
+
+
+def _mean(outputs: list[Any]) -> Any:
+    """Raises: InvalidWorkload, for what has no mean."""
+    import torch
+
+    first = outputs[0]
+    if isinstance(first, torch.Tensor) and (first.is_floating_point() or first.is_complex()):
+        return torch.stack(outputs).mean(0)
+    if isinstance(first, dict):
+        return {key: _mean([output[key] for output in outputs]) for key in first}
+    if isinstance(first, tuple | list):
+        parts = [_mean(list(part)) for part in zip(*outputs, strict=True)]
+        return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
+    if first is None:
+        return None
+    what = f"a tensor of {first.dtype}" if isinstance(first, torch.Tensor) else f"a {type(first).__name__}"
+    raise InvalidWorkload(f"the model returns {what}, which has no mean over the job's members; override Workload.combine")
 
 
 def _checked(cls: type[Workload], args: dict[str, Any]) -> dict[str, Any]:

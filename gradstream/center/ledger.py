@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
+
+from gradstream.gate import Gate
 
 Fate = Literal["applied", "buffered", "dropped"]
 
@@ -54,3 +57,65 @@ class Ledger:
 
     def load(self, state: dict[int, dict[str, Any]]) -> None:
         self.accounts = defaultdict(Account, {rank: Account(**account) for rank, account in state.items()})
+
+
+SILENT_ROUNDS = 20
+"""Pushes that counted, for each worker of the job on average, without one of the rank that is silent."""
+SILENT_PUSHES = 3
+"""Pushes of that rank that were dropped meanwhile, at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """A worker whose pushes are always dropped: what it trains on is not learned."""
+
+    rank: int
+    dropped: int
+    """In a row."""
+
+    def sentence(self, gate: Gate) -> str:
+        """What is wrong, and what to do about it."""
+        if gate.quorum is not None:
+            why, do = f"the others fill the quorum of {gate.quorum} before it is done", "raise gate.quorum"
+        elif gate.max_staleness is not None:
+            why, do = f"they were {gate.max_staleness} updates stale, or more", "raise gate.max_staleness"
+        else:
+            why, do = "they held values that are not finite", "lower strategy.lr"
+        return (
+            f"Worker {self.rank} does not contribute: its last {self.dropped} pushes were all dropped, as {why}. "
+            f"Its share of the data is not learned; {do}, give it a faster machine, or train with fewer workers."
+        )
+
+
+class Silence:
+    """Finds workers that never contribute, each once, from the decisions in their order.
+
+    A rank is silent if, since it began or last counted, the others had as many pushes counted as would be SILENT_ROUNDS for each
+    worker, and its own were all dropped. If all had the same chance to count, that would happen to one in e^20."""
+
+    def __init__(self, workers: int) -> None:
+        self._enough = SILENT_ROUNDS * workers
+        self._counted = 0
+        self._since: dict[int, int] = {}
+        """How many had counted when the rank began, or last counted itself."""
+        self._dropped: dict[int, int] = defaultdict(int)
+        self._told: set[int] = set()
+
+    def note(self, decision: Decision) -> Silent | None:
+        rank = decision.rank
+        if decision.fate != "dropped":
+            self._counted += 1
+            self._since[rank], self._dropped[rank] = self._counted, 0
+            return None
+        self._dropped[rank] += 1
+        missed = self._counted - self._since.setdefault(rank, self._counted)
+        if rank in self._told or missed < self._enough or self._dropped[rank] < SILENT_PUSHES:
+            return None
+        self._told.add(rank)
+        return Silent(rank, self._dropped[rank])
+
+
+def silent(decisions: Iterable[Decision], workers: int) -> list[Silent]:
+    """The workers that were found not to contribute, in the order in which that was found."""
+    silence = Silence(workers)
+    return [found for found in map(silence.note, decisions) if found]

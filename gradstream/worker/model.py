@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from gradstream.center.entries import Buffers
 from gradstream.errors import InvalidWorkload
-from gradstream.worker import randomness
+from gradstream.worker import ensemble, randomness
 from gradstream.worker.data import Batches
 from gradstream.worker.problem import Gradient
 from gradstream.worker.usercode import UserCode, blaming
@@ -65,6 +65,11 @@ class FlatModel:
                 start += b.numel()
 
 
+def _backward(loss: Tensor) -> None:
+    with blaming("backward of loss()"):
+        loss.backward()  # type: ignore[no-untyped-call]
+
+
 def _dense(p: nn.Parameter) -> Tensor:
     """Its gradient. nn.Embedding(sparse=True) leaves one of the rows that it looked up."""
     if p.grad is None:
@@ -96,10 +101,8 @@ class ModelProblem:
             batch, examples = self._batches.take(position, self._flat.device)
         self.data_seconds += time.perf_counter() - began
         self._flat.model.train()
-        loss = self._code.loss(self._flat.model, batch)
-        with blaming("backward of loss()"):
-            loss.backward()  # type: ignore[no-untyped-call]
-        return Gradient(self._flat.gather_gradient(), float(loss.detach()), examples)
+        loss = ensemble.train_step(self._flat.model, batch, self._code.loss, _backward)
+        return Gradient(self._flat.gather_gradient(), loss, examples)
 
     def buffers(self) -> Buffers | None:
         return self._flat.buffers()

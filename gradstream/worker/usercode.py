@@ -14,7 +14,7 @@ from torch.utils.data import Dataset
 from gradstream.errors import InvalidWorkload
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
-from gradstream.worker import randomness
+from gradstream.worker import ensemble, randomness
 from gradstream.workload import Split, Workload
 
 _LONGEST_METRIC = 100
@@ -55,11 +55,8 @@ class UserCode:
 
     def model(self) -> nn.Module:
         """The same model in every process of the job."""
-        with blaming("model()"), randomness.seeded(self._spec.seed):
-            model = self._workload.model()
-            if not isinstance(model, nn.Module):
-                raise InvalidWorkload(f"model() must return an nn.Module, not a {type(model).__name__}")
-        return model
+        with blaming("model()"):
+            return ensemble.build(self._workload, self._spec)
 
     def dataset(self, split: Split) -> Dataset[Any]:
         """The same data set in every process of the job, also if it is split at random."""
@@ -74,6 +71,9 @@ class UserCode:
         return loss
 
     def evaluate(self, model: nn.Module, batch: Any) -> dict[str, float]:
+        return ensemble.evaluate(model, batch, self._scores)
+
+    def _scores(self, model: nn.Module, batch: Any) -> dict[str, float]:
         with blaming("evaluate()"):
             values = self._workload.evaluate(model, batch)
             if not isinstance(values, dict):

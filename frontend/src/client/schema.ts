@@ -1687,6 +1687,12 @@ export interface components {
              */
             seed: number;
             /**
+             * Members
+             * @description Models of an ensemble: trained side by side on the same data, evaluated together
+             * @default 1
+             */
+            members: number;
+            /**
              * Optimizer
              * @description The optimizer of the side that descends (see the strategy)
              * @default {

@@ -1,0 +1,84 @@
+"""`members: n` of a job: n models that are trained on the same mini-batches and evaluated together.
+
+    model    = [model() seeded by seed, seed + 1, ...]      one long vector: strategies, codecs and cuts see nothing else
+    training = each member's own mean loss                  so its gradient is the one that it would have alone
+    scoring  = combine(outputs of the members)              Workload.combine, by default their mean
+
+Keys of the stored model are `members.<i>.<key>`. With one member all of this is the plain model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import Tensor, nn
+
+from gradstream.errors import InvalidWorkload
+from gradstream.spec import JobSpec
+from gradstream.worker import randomness
+from gradstream.workload import Workload
+
+
+class Ensemble(nn.Module):
+    """Called like one of its members, it returns what `combine` makes of their outputs."""
+
+    def __init__(self, members: Sequence[nn.Module], combine: Callable[[list[Any]], Any]) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(members)
+        self._combine = combine
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self._combine([member(*args, **kwargs) for member in self.members])
+
+
+def build(workload: Workload, spec: JobSpec) -> nn.Module:
+    """The workload's model; with several members, an `Ensemble` in which member i is the model of the seed `spec.seed` + i.
+
+    Raises: InvalidWorkload; whatever `model()` raises."""
+    members = []
+    for number in range(spec.members):
+        with randomness.seeded(spec.seed + number):
+            model = workload.model()
+        if not isinstance(model, nn.Module):
+            raise InvalidWorkload(f"model() must return an nn.Module, not a {type(model).__name__}")
+        members.append(model)
+    if spec.members == 1:
+        return members[0]
+    _share_nothing(members)
+    return Ensemble(members, workload.combine)
+
+
+def _share_nothing(members: Sequence[nn.Module]) -> None:
+    seen: set[int] = set()
+    for member in members:
+        trained = {id(parameter) for parameter in member.parameters() if parameter.requires_grad}
+        if seen & trained:
+            raise InvalidWorkload("two calls of model() returned the same parameters; with 'members', each call must make new ones")
+        seen |= trained
+
+
+def members(model: nn.Module) -> list[nn.Module]:
+    """Of a model that is no ensemble: itself."""
+    return list(model.members) if isinstance(model, Ensemble) else [model]
+
+
+def train_step(
+    model: nn.Module, batch: Any, loss: Callable[[nn.Module, Any], Tensor], backward: Callable[[Tensor], None]
+) -> float:
+    """Leave in each member the gradient of its own loss. Returns the mean of the members' losses."""
+    losses = []
+    for member in members(model):
+        value = loss(member, batch)
+        backward(value)
+        losses.append(float(value.detach()))
+    return sum(losses) / len(losses)
+
+
+def evaluate(model: nn.Module, batch: Any, score: Callable[[nn.Module, Any], dict[str, float]]) -> dict[str, float]:
+    """What the model scores; of an ensemble also `members_<key>`, the mean of what its members score alone."""
+    values = score(model, batch)
+    if not isinstance(model, Ensemble):
+        return values
+    alone = [score(member, batch) for member in model.members]
+    return {f"members_{key}": sum(one[key] for one in alone) / len(alone) for key in alone[0]} | values
