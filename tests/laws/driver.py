@@ -56,7 +56,8 @@ class Run:
     center: Tensor
     version: int
     samples: int
-    average: Tensor | None
+    evaluated: Tensor
+    """What an evaluator is given at the end."""
     accounts: dict[int, Account]
     decisions: list[Decision]
     folds: list[Fold]
@@ -118,14 +119,16 @@ class Watch:
         self.shard = self.shard or shard
         return shard is self.shard
 
-    def run(self, center: Tensor, problems: dict[int, Problem]) -> Run:
+    def run(self, evaluated: Tensor | None, center: Tensor | None, problems: dict[int, Problem]) -> Run:
+        """What a driver does not know by itself is the first shard's."""
         assert self.shard is not None
         last = self.shard.center
         assert last is not None, "training has begun"
-        average = last.state()["average"]
+        evaluated = last.read_for_evaluation().x.clone() if evaluated is None else evaluated
+        center = last.theta.clone() if center is None else center
         accounts = dict(self.shard.ledger.accounts)
-        workers = {rank: problem.theta.clone() for rank, problem in problems.items()}
-        return Run(center, last.version, last.samples, average, accounts, self.decisions, self.folds, workers)
+        workers = {rank: problem.theta.clone() for rank, problem in sorted(problems.items())}
+        return Run(center, last.version, last.samples, evaluated, accounts, self.decisions, self.folds, workers)
 
 
 def entry_rank(entry: Entry) -> int | None:
@@ -157,7 +160,7 @@ class Simulator:
         if free:
             how = {"schedule": "random", **how}
         done = sim.run(spec, make, **how)
-        return self.watch.run(done.center, problems)
+        return self.watch.run(None, done.center, problems)
 
 
 @dataclass
@@ -177,9 +180,8 @@ class OverRedis:
         attempt = self.cluster(spec, make)
         if turns:
             _take_turns(attempt, turns)
-        center = attempt.run(PATIENCE)
-        workers = {rank: problem for rank, problem in problems.items() if rank != EVALUATOR}
-        return self.watch.run(center, workers)
+        evaluated = attempt.run(PATIENCE)
+        return self.watch.run(evaluated, None if spec.evaluate.average else evaluated, problems)
 
 
 @dataclass

@@ -134,7 +134,7 @@ class Cluster:
 
     def watch(self, seconds: float = 30.0) -> Answer:
         """Be the evaluator: wait for the end, and return the last answer (with a copy of the center)."""
-        port = self.port(EVALUATOR, 0, Replica(self.spec, self.problem(self.spec, 0)))
+        port = self.port(EVALUATOR, 0, Replica(self.spec, self.problem(self.spec, EVALUATOR)))
         port.send(Join(EVALUATOR, 0))
         answer = port.receive_within(seconds)
         if answer is None and self.errors:

@@ -12,7 +12,7 @@ from gradstream.strategies import STRATEGIES
 from gradstream.strategies.base import Strategy
 
 GATES: dict[str, list[dict[str, Any]]] = {
-    "asp": [{"mode": "asp"}, {"mode": "asp", "max_staleness": 3}],
+    "asp": [{"mode": "asp"}, {"mode": "asp", "max_staleness": 3}, {"mode": "asp", "warm_start": 700}],
     "ssp": [{"mode": "ssp", "bound": 0}, {"mode": "ssp", "bound": 2}],
     "bsp": [
         {"mode": "bsp"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from typing import Any, cast
 
@@ -44,13 +45,15 @@ class Fits:
 
     def __init__(self, examples: int, dtype: torch.dtype = torch.float32) -> None:
         self._examples, self._dtype = examples, dtype
+        self._seeding = threading.Lock()  # torch has one generator for all threads
         self.workloads: dict[int, Fit] = {}
 
     def model(self) -> nn.Module:
         return network(self._dtype)
 
     def __call__(self, spec: JobSpec, rank: int) -> ModelProblem:
-        workload = self.workloads[rank] = Fit(self.model(), self._examples, self._dtype)
+        with self._seeding:
+            workload = self.workloads[rank] = Fit(self.model(), self._examples, self._dtype)
         flat = FlatModel(workload.model(), torch.device("cpu"))
         return ModelProblem(cast(Any, workload), flat, Batches(workload.dataset("train"), spec, rank))
 
