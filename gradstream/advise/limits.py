@@ -1,0 +1,191 @@
+"""Exact limits of stability: the largest learning rate times curvature, x = lr h, at which training still settles.
+
+On f = h theta^2 / 2, with workers that take turns, every rule here is a linear recurrence in lr h, and it settles if all roots
+of its characteristic polynomial lie inside the unit circle. With p the share of a push's center that the push takes off:
+
+    sync, momentum m         (z - 1)(z - m) + p z = 0                                    serial: x < 2 (1 + m)
+    async, n workers         (z - 1) z^(n-1) + p = 0                                     p < 2 sin(pi / (2 (2n - 1)))
+    ... with momentum m      (z - 1)(z - m) z^(n-1) + p z = 0                            Nesterov: (1 + m) z - m for the last z
+    a window of lambda steps p = 1 - (1 - x)^lambda; divided by lambda (adag) or by the staleness + 1 (dynsgd)
+    easgd, easgd under bsp   a worker takes N = T^tau - alpha T^(tau-1) from its own x, and alpha T^(tau-1) from the center
+    geo, q = (1 - x)^k       (z - 1)(z^n - (1 - 1/n) q) + (1 - q) z / n = 0
+
+What limits a rule that is not linear (Adam, Adagrad, the distance rule, FedProx), or one that nobody wrote down here, is
+unknown: `limit` says None. Weight decay acts as so much more curvature. tests/unit/advise/test_limits.py runs all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from gradstream.advise import elastic
+from gradstream.advise.roots import smallest_crossing
+from gradstream.optim.spec import Optimizer, Sgd
+from gradstream.spec import JobSpec
+
+
+def limit(spec: JobSpec) -> float | None:
+    """The lr h at which the job stops to settle, lr being `rate(spec)`; None where no exact limit is known."""
+    rule = _RULES.get(spec.strategy.name)
+    return rule(spec) if rule else None
+
+
+def largest_curvature(spec: JobSpec) -> float | None:
+    """The curvature that the job stands at its full learning rate, where that is known."""
+    found = limit(spec)
+    return None if found is None else found / rate(spec)
+
+
+def serial_limit(spec: JobSpec) -> float | None:
+    """The same for one process that trains with the job's optimizer, as `gradstream run --local` does."""
+    return _stands(spec.optimizer, 1, 0)
+
+
+def rate(spec: JobSpec) -> float:
+    """The learning rate of a worker's step, or of the server's where workers make none of their own."""
+    takes_strategys = spec.strategy.uses_lr_beside_optimizer or spec.optimizer.lr is None or not spec.strategy.optimizers
+    return spec.strategy.lr if takes_strategys else (spec.optimizer.lr or spec.strategy.lr)
+
+
+def alternating(spec: JobSpec) -> int:
+    """How many workers' pushes come between a worker's pull and its push, itself included: n, or less where pushes that
+    old are dropped. Workers of equal speed take turns, so then the same ones are dropped each time."""
+    gate, n = spec.effective_gate, spec.roles.worker.count
+    return 1 if gate.mode == "bsp" else min(n, gate.max_staleness or n)
+
+
+def _settings(spec: JobSpec) -> Any:
+    """A strategy of the kind that the rule is for."""
+    return spec.strategy
+
+
+def _stands(optimizer: Optimizer, workers: int, delay: int) -> float | None:
+    """The largest p, before the optimizer's own lr, that a center with this delay of its pushes stands."""
+    if not isinstance(optimizer, Sgd):
+        return None
+    m = optimizer.effective_momentum(workers)
+    if m == 0:
+        return 2 * math.sin(math.pi / (2 * (2 * delay + 1)))
+
+    def gain(z: complex) -> complex:
+        looks_ahead = (1 + m) * z - m if optimizer.nesterov else z
+        return -(z - 1) * (z - m) * z**delay / looks_ahead
+
+    return smallest_crossing(gain, delay + 1)
+
+
+def _server(spec: JobSpec, optimizer: Optimizer) -> float | None:
+    """The largest sum of what pushes from one center take off it."""
+    gate, n = spec.effective_gate, spec.roles.worker.count
+    if gate.mode == "ssp" and gate.bound == 0:  # all from the same center, one after another
+        plain = isinstance(optimizer, Sgd) and not optimizer.effective_momentum(n)
+        weight = sum(1 / (s + 1) for s in range(n)) / n if spec.strategy.name == "dynsgd" else 1.0
+        return 2 / (n * weight) if plain else None
+    stands = _stands(optimizer, n, alternating(spec) - 1)
+    divided = alternating(spec) if spec.strategy.name == "dynsgd" else 1
+    return None if stands is None else stands * divided
+
+
+def _of_gradients(spec: JobSpec) -> float | None:
+    return _server(spec, spec.optimizer)
+
+
+def _steps(stands: float | None, window: int) -> float | None:
+    """The x at which `window` plain steps together take off `stands`: 1 - (1 - x)^window = stands."""
+    if stands is None:
+        return None
+    if stands < 1:
+        return 1 - float((1 - stands) ** (1 / window))
+    return 2.0 if window % 2 == 0 else 1 + float((stands - 1) ** (1 / window))
+
+
+def _plain(optimizer: Optimizer) -> bool:
+    return isinstance(optimizer, Sgd) and not optimizer.momentum
+
+
+def _of_windows(spec: JobSpec, window: int, share: float = 1.0) -> float | None:
+    """Workers that make plain steps from what they pulled, and push all of that, or `share` of it."""
+    server = spec.server_optimizer
+    stands = _server(spec, server) if _plain(spec.optimizer) else None
+    return _steps(None if stands is None else stands / (server.lr or 1.0) / share, window)
+
+
+def _downpour(spec: JobSpec) -> float | None:
+    window = int(_settings(spec).n_push)
+    if window != _settings(spec).n_fetch:
+        return None
+    stands = _server(spec, spec.optimizer)
+    return _steps(None if stands is None else stands * spec.strategy.lr / (spec.optimizer.lr or spec.strategy.lr), window)
+
+
+def _averaging(spec: JobSpec) -> float | None:
+    """Local SGD and DiLoCo. Equal workers that keep their momentum, averaged as they are, are one serial run."""
+    window, server = getattr(spec.strategy, "window", None), spec.server_optimizer
+    averages = isinstance(server, Sgd) and (server.lr or 1.0) == 1.0 and not server.momentum
+    if averages and getattr(spec.strategy, "inner", "keep") != "reset":
+        return _stands(spec.optimizer, 1, 0)
+    if window is None:
+        return None
+    limits = [_of_windows(spec, window), _of_windows(spec, 1) if getattr(spec.strategy, "switch", 0) else math.inf]
+    return None if None in limits else min(x for x in limits if x is not None)
+
+
+def _fedavg(spec: JobSpec) -> float | None:
+    """However many steps an epoch has."""
+    server = spec.server_optimizer
+    averages = isinstance(server, Sgd) and (server.lr or 1.0) == 1.0 and not server.momentum
+    return 2.0 if averages and _plain(spec.optimizer) else None
+
+
+def _delayed_diloco(spec: JobSpec) -> float | None:
+    """In turn, only the worker that completes an outer step goes on from the new center; the others hold the one before."""
+    n, server, gate = spec.roles.worker.count, spec.server_optimizer, spec.effective_gate
+    if _settings(spec).k not in (None, n) or gate.max_staleness == 1:
+        return None
+    if not isinstance(server, Sgd) or not _plain(spec.optimizer):
+        return None
+    m = server.effective_momentum(n)
+    old = 0.0 if gate.mode == "ssp" and gate.bound == 0 else 1 - 1 / n
+
+    def gain(z: complex) -> complex:
+        looks_ahead = (1 + m) * z - m if server.nesterov else z
+        return -(z - 1) * (z - m) / looks_ahead / (1 - old + old / z)
+
+    stands = smallest_crossing(gain, 2)
+    return _steps(None if stands is None else stands / (server.lr or 1.0), _settings(spec).window)
+
+
+def _geo(spec: JobSpec) -> float | None:
+    gate, n = spec.effective_gate, spec.roles.worker.count
+    whole = gate.quorum is None and gate.cohort == 1 and not (gate.max_staleness and gate.max_staleness < n)
+    if _settings(spec).delay or not whole or not _plain(spec.optimizer):
+        return None
+    kept = 1 - 1 / n
+    if gate.mode == "bsp":
+        return _steps(1 + 1 / (1 + 2 * kept), _settings(spec).window)
+
+    def gain(z: complex) -> complex:
+        return -(z - 1) * (z**n - kept) / (kept * (z - 1) + z / n)
+
+    return _steps(smallest_crossing(gain, n), _settings(spec).window)
+
+
+_RULES: dict[str, Callable[[JobSpec], float | None]] = {
+    "single": serial_limit,
+    "sync": _of_gradients,
+    "async": _of_gradients,
+    "dc_asgd": _of_gradients,  # near a minimum, where g^2 (theta - base) is of the third order
+    "downpour": _downpour,
+    "adag": lambda spec: _of_windows(spec, _settings(spec).window, 1 / _settings(spec).window),
+    "dynsgd": lambda spec: _of_windows(spec, _settings(spec).window),
+    "easgd": elastic.limit,
+    "eamsgd": elastic.limit,
+    "geo": _geo,
+    "local_sgd": _averaging,
+    "fedavg": _fedavg,
+    "diloco": _averaging,
+    "delayed_diloco": _delayed_diloco,
+}
+"""A strategy that is not here has no limit that is known."""
