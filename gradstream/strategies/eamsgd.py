@@ -30,6 +30,8 @@ class Eamsgd(Strategy, frozen=True):
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         e, v = ps.exchange(w.theta, w.slot("e")), w.slot("v")
+        if w.done:  # the last exchange: no step comes after it
+            w.theta.sub_(e)
         for k in w.window(self.window):
             g = w.grad(at=w.theta + self.delta * v)
             v.mul_(self.delta).sub_(g, alpha=w.lr)

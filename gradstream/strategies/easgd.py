@@ -29,6 +29,8 @@ class Easgd(Strategy, frozen=True):
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         e = ps.exchange(w.theta, w.slot("e"))
+        if w.done:  # the last exchange: no step comes after it
+            w.theta.sub_(e)
         for k in w.window(self.window):
             g = w.grad()
             if k == 1:
