@@ -35,13 +35,14 @@ BUFFERED = Metric("ledger/buffered", "pushes", "Pushes kept for a later step of 
 DROPPED = Metric("ledger/dropped", "pushes", "Pushes dropped: too stale, beyond the quorum, not finite; by worker", "lower")
 PENDING = Metric("ledger/pending", "pushes", "Pushes waiting for their round to close, by worker")
 UNDONE = Metric("ledger/undone", "pushes", "Pushes undone by a return to an earlier cut, by worker", "lower")
+SILENT = Metric("ledger/silent", "pushes", "Pushes of a worker dropped in a row, when it was found never to contribute", "lower")
 EVAL_LOSS = Metric("eval/loss", "loss", "Loss of the center on the evaluation split", "lower")
 EVAL_ACCURACY = Metric("eval/accuracy", "1", "Share of the evaluation split that the center classifies correctly", "higher")
 
 CATALOGUE: dict[str, Metric] = {
     m.name: m
     for m in (LOSS, STALENESS, THROUGHPUT, COMPUTE, WAIT, DATA, NORM, APPLY, QUEUE, TOTAL, PUSHED, APPLIED, BUFFERED,
-              DROPPED, PENDING, UNDONE, EVAL_LOSS, EVAL_ACCURACY)
+              DROPPED, PENDING, UNDONE, SILENT, EVAL_LOSS, EVAL_ACCURACY)
 }  # fmt: skip
 
 

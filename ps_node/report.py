@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 
 from gradstream import metrics
-from gradstream.center.ledger import Decision
+from gradstream.center.ledger import Decision, Silence
 from gradstream.center.shard import Shard
 from gradstream.process.order import ProcessOrder
 from gradstream.wire.reporter import Reporter
@@ -20,9 +20,10 @@ class Report:
         self._due = time.monotonic() + self._every
         self._busy = 0.0
         self._entries = self._queued = self._steps = 0
+        self._silence = Silence(order.spec.roles.worker.count)
 
     def decided(self, decisions: Iterable[Decision]) -> None:
-        """Each push as it is decided; its staleness, if it counted."""
+        """Each push as it is decided; its staleness, if it counted; and who turns out to contribute nothing."""
         center = self._shard.center
         if not self._first or center is None:
             return
@@ -32,6 +33,8 @@ class Report:
             if d.fate != "dropped":  # what was dropped is in the ledger; here it would make what counted look stale
                 self._reporter.point(metrics.STALENESS, d.staleness, **place)
             self._reporter.point(metrics.NORM, d.norm, **place)
+            if found := self._silence.note(d):
+                self._reporter.point(metrics.SILENT, found.dropped, **place)
 
     def handled(self, seconds: float, queued: int) -> None:
         """One entry took so long, and so many wait behind it."""

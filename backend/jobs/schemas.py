@@ -64,6 +64,9 @@ class Progress(Schema):
     eval: dict[str, float | None] = Field(
         default_factory=dict, description="Last evaluation", examples=[{"accuracy": 0.97, "loss": 0.11}]
     )
+    alerts: list[str] = Field(
+        default_factory=list, description="What is wrong with the training, and what to do about it, a sentence each"
+    )
     first_step_at: datetime | None = Field(None, description="When the first update was applied")
 
 

@@ -30,7 +30,8 @@ log = structlog.get_logger(__name__)
 def view(row: JobRow) -> Job:
     """A job as the API shows it."""
     plain = {name: getattr(row, name) for name in Job.model_fields if name not in ("spec", "progress")}
-    return Job(**plain, spec=JobSpec.model_validate(row.spec), progress=shown(row.progress))
+    spec = JobSpec.model_validate(row.spec)
+    return Job(**plain, spec=spec, progress=shown(row.progress, spec.effective_gate))
 
 
 def find(session: Session, job_id: UUID) -> JobRow:

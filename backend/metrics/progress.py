@@ -11,6 +11,8 @@ from pydantic import BaseModel, Field
 
 from backend.jobs.schemas import Progress
 from gradstream import metrics
+from gradstream.center.ledger import Silent
+from gradstream.gate import Gate
 from gradstream.metrics import Point
 
 
@@ -28,6 +30,8 @@ class Folded(BaseModel):
     staleness_sum: float = 0.0
     staleness_count: int = 0
     eval: dict[str, float] = Field(default_factory=dict)
+    silent: dict[int, int] = Field(default_factory=dict)
+    """Workers that were found not to contribute, in any attempt, with how many of their pushes were dropped in a row."""
     first_step_at: datetime | None = None
 
 
@@ -57,16 +61,24 @@ def _take(new: Folded, point: Point) -> None:
             new.staleness_sum, new.staleness_count = new.staleness_sum + point.value, new.staleness_count + 1
         case metrics.TOTAL.name:
             new.total_samples = int(point.value)
+        case metrics.SILENT.name:
+            new.silent.setdefault(point.rank, int(point.value))
         case name if name.startswith("eval/"):
             new.eval[name.removeprefix("eval/")] = point.value
 
 
-def shown(state: dict[str, Any]) -> Progress:
+def silent(state: dict[str, Any]) -> dict[int, Silent]:
+    """The workers that were found not to contribute, by rank."""
+    return {rank: Silent(rank, dropped) for rank, dropped in sorted(Folded.model_validate(state).silent.items())}
+
+
+def shown(state: dict[str, Any], gate: Gate) -> Progress:
     kept = Folded.model_validate(state)
     return Progress(
         samples=kept.samples, total_samples=kept.total_samples, version=kept.version,
         samples_per_second=sum(kept.rate.values()) if kept.rate else None,
         loss=sum(kept.loss.values()) / len(kept.loss) if kept.loss else None,
         mean_staleness=kept.staleness_sum / kept.staleness_count if kept.staleness_count else None,
-        eval=dict(kept.eval), first_step_at=kept.first_step_at,
+        eval=dict(kept.eval), alerts=[found.sentence(gate) for found in silent(state).values()],
+        first_step_at=kept.first_step_at,
     )  # fmt: skip

@@ -15,9 +15,11 @@ from backend.jobs import service as jobs
 from backend.jobs.models import JobRow
 from backend.metrics import repository
 from backend.metrics.models import MetricBatchRow
-from backend.metrics.progress import fold
+from backend.metrics.progress import fold, silent
 from backend.metrics.schemas import CatalogueEntry, MetricBatch, MetricPage, PointRow, Series, SeriesOf, SeriesPoint
+from gradstream.center.ledger import Silent
 from gradstream.metrics import CATALOGUE, Point
+from gradstream.spec import JobSpec
 
 Batch = tuple[str, int, list[Point]]
 """Source, number and points, as a process sent them. The source is its label and incarnation: `worker-0.1`."""
@@ -48,9 +50,18 @@ def store(session: Session, job: JobRow, attempt: int, batches: Sequence[Batch])
     repository.insert_points(session, job.id, [(seq, label(source), points) for seq, source, _, points in numbered if seq in new])
     if new:
         fresh = [point for seq, _, _, points in numbered if seq in new for point in points]
+        known = silent(job.progress)
         job.progress = fold(job.progress, attempt, fresh, now(session))
+        _alert(session, job, [found for rank, found in silent(job.progress).items() if rank not in known])
         feed.changed(session, job)
     return len(new)
+
+
+def _alert(session: Session, job: JobRow, workers: Sequence[Silent]) -> None:
+    """Each rank is told of once in the life of the job."""
+    for worker in workers:
+        message = worker.sentence(JobSpec.model_validate(job.spec).effective_gate)
+        feed.record(session, job, "warning", message, actor="server-0", data={"rank": worker.rank, "dropped": worker.dropped})
 
 
 def page(

@@ -76,14 +76,16 @@ class Silent:
     def sentence(self, gate: Gate) -> str:
         """What is wrong, and what to do about it."""
         if gate.quorum is not None:
-            why, do = f"the others fill the quorum of {gate.quorum} before it is done", "raise gate.quorum"
+            why = f"the others fill the quorum of {gate.quorum} before it is done"
+            do = "raise gate.quorum, give it a faster machine"
         elif gate.max_staleness is not None:
-            why, do = f"they were {gate.max_staleness} updates stale, or more", "raise gate.max_staleness"
+            why = f"they were {gate.max_staleness} or more updates stale"
+            do = "raise gate.max_staleness, give it a faster machine"
         else:
-            why, do = "they held values that are not finite", "lower strategy.lr"
+            why, do = "they held values that are not finite", "lower strategy.lr, look for such values in its data"
         return (
             f"Worker {self.rank} does not contribute: its last {self.dropped} pushes were all dropped, as {why}. "
-            f"Its share of the data is not learned; {do}, give it a faster machine, or train with fewer workers."
+            f"Its share of the data is not learned; {do}, or train with fewer workers."
         )
 
 

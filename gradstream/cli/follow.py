@@ -120,6 +120,8 @@ def conclude(client: Client, job: Job) -> None:
         talk(f"  took {duration((job.ended_at - job.started_at).total_seconds())}, {progress_line(job)}")
     for name, value in sorted(job.progress.eval.items()):
         talk(f"  eval/{name} {number(value)}")
+    for alert in job.progress.alerts:
+        talk(f"  alert: {alert}", "yellow")
     if job.status == "succeeded":
         talk(f"  the model: gradstream download {job.id}")
     if job.status == "failed":

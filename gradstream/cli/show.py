@@ -39,6 +39,8 @@ def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_f
 
 
 def _head(job: Job, page: str) -> None:
+    from rich.text import Text
+
     from gradstream.cli.output import ago, duration, number, print_table, progress_line, status
 
     rows: list[tuple[str, str | Text]] = [("id", str(job.id)), ("status", status(job.status))]
@@ -46,6 +48,7 @@ def _head(job: Job, page: str) -> None:
     rows += [("place in queue", str(job.position))] if job.position else []
     rows += [("strategy", f"{job.strategy} under {job.gate}"), ("progress", progress_line(job))]
     rows += [(f"eval/{name}", number(value)) for name, value in sorted(job.progress.eval.items())]
+    rows += [("alert", Text(alert, "yellow")) for alert in job.progress.alerts]
     rows += [("attempt", f"{job.attempt}, {job.retries_used} retries used")] if job.attempt > 1 else []
     rows += [("created", f"{ago(job.created_at)} by {job.user}")]
     if job.started_at and job.ended_at:

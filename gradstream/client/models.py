@@ -27,6 +27,7 @@ class Progress(Answer):
     loss: float | None = None
     mean_staleness: float | None = None
     eval: dict[str, float | None] = Field(default_factory=dict)
+    alerts: list[str] = Field(default_factory=list)
     first_step_at: datetime | None = None
 
 

@@ -10,11 +10,13 @@ from typing import Any, Self, TextIO
 
 from rich.console import Console
 
+from gradstream.center.ledger import Silent
 from gradstream.errors import Conflict
+from gradstream.gate import Gate
 from gradstream.local.attempt import LocalAttempt
 from gradstream.local.child import run_dir
 from gradstream.local.redis import Redis
-from gradstream.metrics import LOSS, STALENESS, TOTAL, Point
+from gradstream.metrics import LOSS, SILENT, STALENESS, TOTAL, Point
 from gradstream.process.zygote import Zygote
 from gradstream.spec import JobSpec
 from gradstream.wire.client import connect
@@ -53,7 +55,7 @@ class Trainer:
         spec, began = self._spec, time.monotonic()
         admin = connect(self._redis.url, password=self._redis.password)
         attempt = LocalAttempt(spec, self._code, self._folder, zygote=self._zygote, redis=admin, plane_url=self._redis.url)
-        progress = _Progress()
+        progress = _Progress(spec.effective_gate)
         next_cut, cut, stopping = began + spec.snapshot.every, 0, False
         attempt.start()
         try:
@@ -62,7 +64,8 @@ class Trainer:
                     try:
                         for name, end in attempt.pump(0.25):
                             self._console.print(f"{name}: {end.reason}{': ' + end.message if end.message else ''}")
-                        progress.take(attempt.points())
+                        for alert in progress.take(attempt.points()):
+                            self._console.print(f"[yellow]alert[/]: {alert}", highlight=False)
                         status.update(progress.line())
                         if time.monotonic() >= next_cut:
                             next_cut, cut = time.monotonic() + spec.snapshot.every, cut + 1
@@ -92,13 +95,18 @@ class Trainer:
 class _Progress:
     """What the metrics say so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self._alerts: dict[int, str] = {}
+        """Workers that contribute nothing, by rank."""
         self._samples, self._total, self._loss = 0, 0, float("nan")
         self._evals: dict[str, float] = {}
         self._staleness, self._pushes = 0.0, 0
         self._first = self._last = 0.0
 
-    def take(self, points: list[Point]) -> None:
+    def take(self, points: list[Point]) -> list[str]:
+        """Returns the alerts that are new."""
+        known = len(self._alerts)
         for point in points:
             self._samples = max(self._samples, point.samples)
             if point.name == LOSS.name:
@@ -107,8 +115,11 @@ class _Progress:
                 self._staleness, self._pushes = self._staleness + point.value, self._pushes + 1
             elif point.name == TOTAL.name:
                 self._total = int(point.value)
+            elif point.name == SILENT.name:
+                self._alerts.setdefault(point.rank, Silent(point.rank, int(point.value)).sentence(self._gate))
             elif point.name.startswith("eval/"):
                 self._evals[point.name] = point.value
+        return list(self._alerts.values())[known:]
 
     def line(self) -> str:
         if not self._first:
@@ -121,7 +132,10 @@ class _Progress:
     def summary(self) -> dict[str, Any]:
         seconds = self._last - self._first
         rate = self._samples / seconds if seconds > 0 else 0.0
-        return {"samples": self._samples, "samples_per_second": round(rate, 1), "mean_staleness": round(self._mean(), 4)}
+        return {
+            "samples": self._samples, "samples_per_second": round(rate, 1), "mean_staleness": round(self._mean(), 4),
+            "alerts": list(self._alerts.values()),
+        }  # fmt: skip
 
     def _mean(self) -> float:
         return self._staleness / self._pushes if self._pushes else 0.0

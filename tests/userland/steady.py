@@ -19,6 +19,8 @@ class Steady(Workload):
     examples: int = 256
     breaks: str = ""
     after: int = 3
+    straggler: str = ""
+    """A folder that is not there: the worker that makes it, the first, pauses at each mini-batch."""
 
     def model(self) -> nn.Module:
         if self.breaks == "model":
@@ -37,7 +39,7 @@ class Steady(Workload):
         return names.get(self.breaks) or super().evaluate(model, batch)
 
     def loss(self, model: nn.Module, batch: list[torch.Tensor]) -> torch.Tensor:
-        time.sleep(self.pause if model.training else 0)
+        time.sleep(0 if not model.training else 0.2 if self._is_straggler() else self.pause)
         loss = nn.functional.mse_loss(model(batch[0]), batch[1])
         if model.training and self.breaks in ("loss", "nan"):
             self.after -= 1
@@ -46,3 +48,12 @@ class Steady(Workload):
                     raise RuntimeError("broken in loss")
                 loss = loss * float("nan")
         return loss
+
+    def _is_straggler(self) -> bool:
+        if self.straggler and not hasattr(self, "slow"):
+            try:
+                os.mkdir(self.straggler)
+                self.slow = True
+            except FileExistsError:
+                self.slow = False
+        return bool(self.straggler) and self.slow

@@ -2145,6 +2145,11 @@ export interface components {
                 [key: string]: number | null;
             };
             /**
+             * Alerts
+             * @description What is wrong with the training, and what to do about it, a sentence each
+             */
+            alerts?: string[];
+            /**
              * First Step At
              * @description When the first update was applied
              */

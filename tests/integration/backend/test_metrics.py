@@ -12,7 +12,7 @@ import pytest
 
 from backend.metrics import export, ingest, service
 from backend.platform import Platform
-from gradstream.metrics import CATALOGUE, EVAL_ACCURACY, LOSS, STALENESS, THROUGHPUT, TOTAL, Point
+from gradstream.metrics import CATALOGUE, EVAL_ACCURACY, LOSS, SILENT, STALENESS, THROUGHPUT, TOTAL, Point
 from gradstream.process.order import plane_id
 from gradstream.wire import keys, plane
 from tests.integration.backend.jobs import submit
@@ -98,7 +98,7 @@ def test_progress_is_folded_from_the_points(api: httpx.Client, stream: Stream) -
     assert progress.pop("first_step_at") is not None
     assert progress == {
         "samples": 128, "total_samples": 640, "version": 2, "samples_per_second": 150.0, "loss": 1.5, "mean_staleness": 0.5,
-        "eval": {"accuracy": 0.5},
+        "eval": {"accuracy": 0.5}, "alerts": [],
     }  # fmt: skip
 
 
@@ -153,3 +153,15 @@ def test_the_export_has_every_point(stream: Stream, platform: Platform, tmp_path
 def test_the_catalogue_is_that_of_the_library(api: httpx.Client) -> None:
     assert [entry["name"] for entry in api.get("/metrics/catalogue").json()] == list(CATALOGUE)
     assert service.label("worker-3.12") == "worker-3"
+
+
+def test_a_worker_that_contributes_nothing_is_told_of_once(api: httpx.Client, stream: Stream) -> None:
+    stream.send("server-0.0", 0, point(SILENT.name, 12, rank=1))
+    stream.ingest()
+    stream.send("server-0.1", 0, point(SILENT.name, 40, rank=1), point(SILENT.name, 7, rank=0))
+    stream.ingest()
+    events = [event for event in api.get(f"/jobs/{stream.job_id}/events").json()["items"] if event["kind"] == "warning"]
+    assert [(event["data"], event["actor"]) for event in events] == [
+        ({"rank": 1, "dropped": 12}, "server-0"), ({"rank": 0, "dropped": 7}, "server-0"),
+    ]  # fmt: skip
+    assert api.get(f"/jobs/{stream.job_id}").json()["progress"]["alerts"] == [events[1]["message"], events[0]["message"]], "by rank"

@@ -38,6 +38,11 @@ export function JobHeader() {
       </Group>
       {gone && <Alert mt="sm" color="yellow" variant="light" icon={<IconInfoCircle />} title="This job has been deleted" />}
       <Reason job={job} />
+      {job.progress.alerts?.map((alert) => (
+        <Alert key={alert} mt="sm" color="yellow" variant="light" icon={<IconAlertTriangle />}>
+          {alert}
+        </Alert>
+      ))}
     </div>
   )
 }
