@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import cmath
 import math
+from functools import lru_cache
 from typing import Any
 
 from gradstream.advise.roots import first_failure, settles
@@ -35,11 +36,13 @@ def limit(spec: JobSpec) -> float | None:
     velocity = _velocity(spec)
     if not whole or velocity is None or alpha == 0:
         return None
-    momentum, looks_ahead = velocity
-    window: int = _settings(spec).window
+    return _limit(*velocity, alpha, _settings(spec).window, n, gate.mode == "bsp")
 
+
+@lru_cache(256)
+def _limit(momentum: float, looks_ahead: str, alpha: float, window: int, n: int, in_step: bool) -> float:
     def holds(x: float) -> bool:
-        return _settles(_step(x, momentum, looks_ahead), alpha, window, n, in_step=gate.mode == "bsp")
+        return _settles(_step(x, momentum, looks_ahead), alpha, window, n, in_step=in_step)
 
     return first_failure(holds, 2 * (1 + momentum) + 0.1)
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from gradstream.advise import elastic
@@ -61,6 +62,7 @@ def _settings(spec: JobSpec) -> Any:
     return spec.strategy
 
 
+@lru_cache(256)
 def _stands(optimizer: Optimizer, workers: int, delay: int) -> float | None:
     """The largest p, before the optimizer's own lr, that a center with this delay of its pushes stands."""
     if not isinstance(optimizer, Sgd):
@@ -162,14 +164,19 @@ def _geo(spec: JobSpec) -> float | None:
     whole = gate.quorum is None and gate.cohort == 1 and not (gate.max_staleness and gate.max_staleness < n)
     if _settings(spec).delay or not whole or not _plain(spec.optimizer):
         return None
-    kept = 1 - 1 / n
     if gate.mode == "bsp":
-        return _steps(1 + 1 / (1 + 2 * kept), _settings(spec).window)
+        return _steps(1 + 1 / (3 - 2 / n), _settings(spec).window)
+    return _steps(_geo_in_turn(n), _settings(spec).window)
+
+
+@lru_cache(256)
+def _geo_in_turn(n: int) -> float | None:
+    kept = 1 - 1 / n
 
     def gain(z: complex) -> complex:
         return -(z - 1) * (z**n - kept) / (kept * (z - 1) + z / n)
 
-    return _steps(smallest_crossing(gain, n), _settings(spec).window)
+    return smallest_crossing(gain, n)
 
 
 _RULES: dict[str, Callable[[JobSpec], float | None]] = {
