@@ -88,11 +88,15 @@ def _seed(order: ProcessOrder) -> None:
     import numpy
     import torch
 
-    digest = hashlib.sha256(f"{order.spec.seed}/{order.role}/{order.rank}".encode()).digest()
-    seed = int.from_bytes(digest[:4], "big")
+    seed = seed_of(order.spec.seed, order.role, order.rank)
     random.seed(seed)
     numpy.random.seed(seed)
     torch.manual_seed(seed)
+
+
+def seed_of(seed: int, role: str, rank: int) -> int:
+    """What the generators of a process begin from, in a job with this seed."""
+    return int.from_bytes(hashlib.sha256(f"{seed}/{role}/{rank}".encode()).digest()[:4], "big")
 
 
 def _resolve(entrypoint: str) -> Callable[[ProcessOrder, Path], int]:

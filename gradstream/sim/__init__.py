@@ -8,8 +8,10 @@ sockets or clocks. The same job, problem and seed give the same bits.
     run.center, run.version, run.staleness
 """
 
-from gradstream.sim.cluster import Death, Stuck, run
+from gradstream.sim.cluster import Death, Diverged, Stuck, run
+from gradstream.sim.costs import Costs
 from gradstream.sim.result import Cut, Result
 from gradstream.sim.service import Schedule
+from gradstream.sim.view import View
 
-__all__ = ["Cut", "Death", "Result", "Schedule", "Stuck", "run"]
+__all__ = ["Costs", "Cut", "Death", "Diverged", "Result", "Schedule", "Stuck", "View", "run"]

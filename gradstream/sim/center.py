@@ -47,8 +47,21 @@ class ShardedCenter:
         states = [outcome.cut[2] for outcome in outcomes if outcome.cut]
         return Settled(answers, first.decisions, (*first.cut[:2], states) if first.cut else None)
 
+    @property
+    def samples(self) -> int:
+        return self.shards[0].center.samples if self.shards[0].center else 0
+
+    @property
+    def version(self) -> int:
+        return self.shards[0].center.version if self.shards[0].center else 0
+
     def theta(self) -> Tensor:
         return torch.cat([shard.center.theta for shard in self.shards if shard.center])
+
+    def for_evaluation(self) -> Payload:
+        """What an evaluator would be given: a copy."""
+        parts = [shard.center.read_for_evaluation() for shard in self.shards if shard.center]
+        return Payload(torch.cat([part.x for part in parts]), parts[0].buffers)
 
     def load(self, states: list[dict[str, Any]]) -> None:
         for shard, state in zip(self.shards, states, strict=True):

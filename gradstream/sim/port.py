@@ -15,11 +15,11 @@ Post = Callable[[Entry, Payload | None], None]
 class SimPort:
     """A `gradstream.worker.link.Port`: send and receive give the processor back to the cluster until it is their turn."""
 
-    def __init__(self, post: Post) -> None:
-        """`post` queues an entry for the log."""
-        self._post = post
+    def __init__(self, post: Post, took: Callable[[float], None]) -> None:
+        """`post` queues an entry for the log. `took(arrived)` is told of each answer that the worker reads."""
+        self._post, self._took = post, took
         self._cluster = greenlet.getcurrent()
-        self._inbox: deque[Answer] = deque()
+        self._inbox: deque[tuple[Answer, float]] = deque()
         self._waits = False
 
     def send(self, entry: Entry, payload: Payload | None = None) -> None:
@@ -30,11 +30,13 @@ class SimPort:
         if not self._inbox:
             self._waits = True
             self._cluster.switch()
-        return self._inbox.popleft()
+        answer, arrived = self._inbox.popleft()
+        self._took(arrived)
+        return answer
 
-    def deliver(self, answer: Answer) -> bool:
+    def deliver(self, answer: Answer, arrives: float) -> bool:
         """True: the worker was waiting for this one, so it can run."""
-        self._inbox.append(answer)
+        self._inbox.append((answer, arrives))
         waited, self._waits = self._waits, False
         return waited
 

@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from gradstream.center.ledger import Account, Decision
+from gradstream.sim.costs import Traffic
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,15 @@ class Result:
     cuts: dict[int, Cut]
     shards: list[dict[str, Any]]
     """The state of each at the end."""
+    times: list[float]
+    """Virtual time of each decision."""
+    compute: dict[int, float]
+    """Virtual time that each rank spent on mini-batches, also on those that were lost with it."""
+    wait: dict[int, float]
+    """Virtual time that each rank spent waiting for answers and at the gate; 0 without costs."""
+    bytes: Traffic
+    deaths: int
+    """Lives that were lost."""
 
     @property
     def staleness(self) -> list[int]:

@@ -1,16 +1,34 @@
-"""How long workers compute, in virtual time: the only thing that decides who comes before whom."""
+"""The schedules without costs: a push takes a unit of time, whatever it took to make, and nothing else takes any."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
+
+from gradstream.center.entries import Answer, Entry, Payload, Push
+from gradstream.sim.costs import Meter
 
 Schedule = Literal["round-robin", "random"]
 
 
+class Times(Protocol):
+    """What decides who comes before whom. See `gradstream.sim.costs.CostedTimes`."""
+
+    meter: Meter
+
+    def born(self, rank: int, now: float) -> None: ...
+    def computed(self, rank: int) -> None: ...
+    def reaches_log(self, rank: int, entry: Entry, payload: Payload | None, now: float) -> float: ...
+    def handled(self, entry: Entry, now: float) -> float: ...
+    def arrives(self, rank: int, answer: Answer, given: float) -> float: ...
+    def took(self, rank: int, arrived: float) -> None: ...
+    def state(self) -> dict[str, Any]: ...
+    def load(self, state: dict[str, Any], now: float) -> None: ...
+
+
 class ServiceTimes:
-    """Time between the moment a worker may begin and its next push; everything else that it does takes none.
+    """Time between the moment a worker may begin and its next push.
 
     round-robin: n units, and rank + 1 for the first push: without a gate, push k of worker i comes at k * n + i + 1.
     random: exponential with mean 1, drawn from a generator of the worker's own.
@@ -19,21 +37,46 @@ class ServiceTimes:
     def __init__(self, schedule: Schedule, workers: int, seed: int, speeds: Sequence[float]) -> None:
         if speeds and (len(speeds) != workers or min(speeds) <= 0):
             raise ValueError(f"speeds must be {workers} numbers above 0, one per worker")
+        self.meter = Meter()
         self._schedule, self._workers = schedule, workers
         self._speeds = speeds or [1.0] * workers
         self._drawn = [0] * workers
         self._random = [random.Random(f"{seed}/{rank}") for rank in range(workers)]
 
-    def draw(self, rank: int) -> float:
-        even = self._workers if self._drawn[rank] else rank + 1
-        self._drawn[rank] += 1
-        time = self._random[rank].expovariate(1.0) if self._schedule == "random" else even
-        return time / self._speeds[rank]
+    def born(self, rank: int, now: float) -> None:
+        """Lives are alike."""
+
+    def computed(self, rank: int) -> None:
+        """What a push took is drawn when it is sent."""
+
+    def reaches_log(self, rank: int, entry: Entry, payload: Payload | None, now: float) -> float:
+        self.meter.sent(payload)
+        if not isinstance(entry, Push):
+            return now
+        takes = self._draw(rank)
+        self.meter.compute[rank] += takes
+        return now + takes
+
+    def handled(self, entry: Entry, now: float) -> float:
+        return now
+
+    def arrives(self, rank: int, answer: Answer, given: float) -> float:
+        self.meter.given(answer.payload)
+        return given
+
+    def took(self, rank: int, arrived: float) -> None:
+        """Waiting is not counted."""
 
     def state(self) -> dict[str, Any]:
         return {"drawn": list(self._drawn), "random": [generator.getstate() for generator in self._random]}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load(self, state: dict[str, Any], now: float) -> None:
         self._drawn = list(state["drawn"])
         for generator, at in zip(self._random, state["random"], strict=True):
             generator.setstate(at)
+
+    def _draw(self, rank: int) -> float:
+        even = self._workers if self._drawn[rank] else rank + 1
+        self._drawn[rank] += 1
+        time = self._random[rank].expovariate(1.0) if self._schedule == "random" else even
+        return time / self._speeds[rank]

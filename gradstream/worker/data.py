@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sized
+from functools import lru_cache
 from typing import Any, cast
 
 import torch
@@ -44,14 +45,13 @@ class Batches:
     def take(self, position: int, device: torch.device) -> tuple[Any, int]:
         """Mini-batch number `position` (from 0) of this rank, on `device`, and how many examples it has."""
         epoch, index = divmod(position, self._per_epoch[self._rank])
-        mine = self._permutation(epoch)[self._rank :: self._workers]
-        chosen = mine[index * self._batch : (index + 1) * self._batch]
+        chosen = self._mine(epoch)[index * self._batch : (index + 1) * self._batch]
         return to_device(fetch(self._dataset, chosen), device), len(chosen)
 
-    def _permutation(self, epoch: int) -> Tensor:
+    def _mine(self, epoch: int) -> Tensor:
+        """This rank's share, in the order of the epoch."""
         if self._order is None or self._order[0] != epoch:
-            generator = torch.Generator().manual_seed(self._seed * 1_000_003 + epoch)
-            self._order = (epoch, torch.randperm(self._size, generator=generator))
+            self._order = (epoch, _permutation(self._size, self._seed, epoch)[self._rank :: self._workers].clone())
         return self._order[1]
 
     def _share(self, rank: int) -> int:
@@ -64,6 +64,12 @@ class Batches:
     def _samples(self, total: int, rank: int) -> int:
         epochs, rest = divmod(total, self._per_epoch[rank])
         return epochs * self._share(rank) + min(rest * self._batch, self._share(rank))
+
+
+@lru_cache(maxsize=2)
+def _permutation(size: int, seed: int, epoch: int) -> Tensor:
+    """The same for all workers, who are in one process in the simulator."""
+    return torch.randperm(size, generator=torch.Generator().manual_seed(seed * 1_000_003 + epoch))
 
 
 def length(dataset: Dataset[Any], split: str) -> int:

@@ -57,7 +57,7 @@ def test_a_worker_that_fails_fails_the_run() -> None:
 
 def test_what_can_not_go_on_says_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """No machine that is right gets there; so here answers are lost on the way."""
-    monkeypatch.setattr(SimPort, "deliver", lambda port, answer: False)
+    monkeypatch.setattr(SimPort, "deliver", lambda port, answer, arrives: False)
     with pytest.raises(sim.Stuck, match=r"workers \[0, 1, 2\] wait"):
         sim.run(job({"name": "sync"}, workers=3), Toy, events=9)
 

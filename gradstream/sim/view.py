@@ -1,0 +1,74 @@
+"""What one sees of a simulation while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from gradstream.center.entries import Buffers
+from gradstream.sim.center import ShardedCenter
+
+
+@dataclass(frozen=True)
+class View:
+    """Of one moment; read it before the watch returns."""
+
+    time: float
+    """Virtual."""
+    samples: int
+    """Examples whose updates the center has seen."""
+    version: int
+    events: int
+    """Pushes."""
+    loss: float | None
+    """Mean over the mini-batches made since the view before; None: there were none."""
+    _center: ShardedCenter
+
+    def center(self) -> Tensor:
+        """What an evaluator is given: a copy, averaged over the versions if the job says `evaluate.average`."""
+        return self._center.for_evaluation().x
+
+    def buffers(self) -> Buffers | None:
+        return self._center.for_evaluation().buffers
+
+
+Watch = Callable[[View], bool | None]
+"""True ends the simulation."""
+
+
+class Watching:
+    """Calls a watch each time the center has seen `every` more samples, and at the end."""
+
+    def __init__(self, watch: Watch, every: int | None) -> None:
+        """`every` None: at the end only. Raises: ValueError."""
+        if every is not None and every < 1:
+            raise ValueError("watch_every must be 1 sample or more")
+        self._watch, self._every = watch, every
+        self._seen = -1
+        self._losses = 0.0
+        self._count = 0
+
+    def lost(self, loss: float) -> None:
+        self._losses += loss
+        self._count += 1
+
+    def look(self, center: ShardedCenter, time: float, events: int, *, end: bool = False) -> bool:
+        """True: the watch wants an end."""
+        samples = center.samples
+        if samples == self._seen or not (end or self._due(samples)):
+            return False
+        self._seen = samples
+        loss = self._losses / self._count if self._count else None
+        self._losses, self._count = 0.0, 0
+        return bool(self._watch(View(time, samples, center.version, events, loss, center)))
+
+    def begin(self, samples: int) -> None:
+        """Samples up to here, of a resumed run, were seen."""
+        self._seen = samples
+
+    def _due(self, samples: int) -> bool:
+        return self._every is not None and samples // self._every > max(0, self._seen) // self._every
+
+

@@ -1,0 +1,145 @@
+"""A job file's own model and data in the simulator: what `sim.run` trains instead of a toy.
+
+    workloads = Workloads(spec, Path("examples/digits"))
+    sim.run(spec, workloads, watch=lambda view: print(view.samples, workloads.evaluate(view)), watch_every=6000)
+
+The data set is loaded once and shared; each worker has a model of its own. Beside the data, memory is about four vectors of
+the model's size for each worker, and what its optimizer and its strategy keep.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy
+import torch
+from torch import Tensor
+
+from gradstream.center.entries import Buffers
+from gradstream.errors import InvalidWorkload
+from gradstream.process.begin import seed_of
+from gradstream.spec import JobSpec
+from gradstream.worker.data import Batches, in_order, length
+from gradstream.worker.model import FlatModel, ModelProblem
+from gradstream.worker.problem import Gradient
+from gradstream.worker.usercode import UserCode, blaming
+
+_CPU = torch.device("cpu")
+
+
+class Center(Protocol):
+    """A `gradstream.sim.View`, or whatever has a center."""
+
+    def center(self) -> Tensor: ...
+    def buffers(self) -> Buffers | None: ...
+
+
+class Workloads:
+    """Makes the problem of each rank, and scores centers."""
+
+    def __init__(self, spec: JobSpec, folder: Path) -> None:
+        """`folder`: where the user's modules are. Raises: UserError, InvalidWorkload."""
+        if str(folder.resolve()) not in sys.path:
+            sys.path.insert(0, str(folder.resolve()))
+        self._spec = spec
+        self._code = UserCode(spec)
+        self._data = self._code.dataset("train")
+        self._held_out: Any = None
+        self._scored: FlatModel | None = None
+
+    def __call__(self, spec: JobSpec, rank: int) -> Randomly:
+        """The same model and data for any number of workers and any strategy: `spec` may differ from the first one in those.
+
+        Raises: DatasetTooSmall, UserError."""
+        flat = FlatModel(self._code.model(), _CPU)
+        return Randomly(ModelProblem(self._code, flat, Batches(self._data, spec, rank)), seed_of(spec.seed, "worker", rank))
+
+    def evaluate(self, view: Center) -> dict[str, float]:
+        """Means over the evaluation split, weighted by examples, as the platform's evaluator gives them. Raises: UserError."""
+        flat = self._scored = self._scored or FlatModel(self._code.model(), _CPU)
+        if self._held_out is None:
+            self._held_out = self._code.dataset("eval")
+            if not length(self._held_out, "eval"):
+                raise InvalidWorkload("dataset('eval') is empty; the simulator scores the center on it")
+        flat.theta.copy_(view.center())
+        if buffers := view.buffers():
+            flat.load_buffers(buffers)
+        flat.model.eval()
+        sums: dict[str, float] = defaultdict(float)
+        total = 0
+        with torch.no_grad(), blaming("dataset('eval')"):
+            for batch, examples in in_order(self._held_out, self._spec.evaluate.batch_size, _CPU):
+                for key, value in self._code.evaluate(flat.model, batch).items():
+                    sums[key] += value * examples
+                total += examples
+        return {key: value / total for key, value in sums.items()}
+
+
+class Randomly:
+    """A worker's `Problem`, with generators of random numbers of its own: dropout, augmentation. They begin as in the process
+    of that worker on the platform."""
+
+    def __init__(self, problem: ModelProblem, seed: int) -> None:
+        self._problem = problem
+        self.theta = problem.theta
+        self.total, self.per_epoch, self.total_samples = problem.total, problem.per_epoch, problem.total_samples
+        self._own = _from_seed(seed)
+
+    def gradient(self, position: int) -> Gradient:
+        with _Swapped(self):
+            return self._problem.gradient(position)
+
+    def buffers(self) -> Buffers | None:
+        return self._problem.buffers()
+
+    def load_buffers(self, buffers: Buffers) -> None:
+        self._problem.load_buffers(buffers)
+
+    def state(self) -> dict[str, Any]:
+        with _Swapped(self):
+            return self._problem.state()
+
+    def load(self, state: dict[str, Any]) -> None:
+        with _Swapped(self):
+            self._problem.load(state)
+
+
+Generators = tuple[Tensor, Any, Any]
+"""States of torch's, Python's and numpy's, in their own forms: swapped twice for each mini-batch."""
+
+
+class _Swapped:
+    """Inside, the process's generators are those of the worker."""
+
+    def __init__(self, worker: Randomly) -> None:
+        self._worker = worker
+
+    def __enter__(self) -> None:
+        self._before = _get()
+        _set(self._worker._own)
+
+    def __exit__(self, *_: object) -> None:
+        self._worker._own = _get()
+        _set(self._before)
+
+
+def _get() -> Generators:
+    return torch.get_rng_state(), random.getstate(), numpy.random.get_state()
+
+
+def _set(generators: Generators) -> None:
+    torch.set_rng_state(generators[0])
+    random.setstate(generators[1])
+    numpy.random.set_state(generators[2])
+
+
+def _from_seed(seed: int) -> Generators:
+    """States right after seeding, without touching the process's own."""
+    return (
+        torch.Generator().manual_seed(seed).get_state(), random.Random(seed).getstate(),
+        numpy.random.RandomState(seed).get_state(),
+    )  # fmt: skip
