@@ -188,14 +188,3 @@ class TestGeo:
         assert left[:-1] == pytest.approx([0.5 * 0.75**r for r in range(1, 40)], abs=1e-14)
         for theta in run.workers.values():
             close(theta, run.center, 1e-14)
-
-    def test_in_step_all_workers_stand_where_the_center_is_plus_what_they_keep_back(self, driver: Driver) -> None:
-        """With equal shares of n: x_i - center after merge r is (1 - 1/n) times what it kept back before and did since."""
-        run = driver.run(geo(2, 6, window=2, lr=0.01), NoisyToy)
-        offsets = {rank: torch.zeros(2, dtype=torch.float64) for rank in range(2)}
-        for fold in run.folds[:-1]:
-            for u in fold.updates:
-                offsets[u.rank] = -u.x
-        for u in run.folds[-1].updates:
-            assert u.x.norm() > 0
-            assert not torch.equal(u.x, -offsets[u.rank])
