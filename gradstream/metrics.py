@@ -26,6 +26,9 @@ COMPUTE = Metric("time/compute", "s", "Time per push spent on gradients and loca
 WAIT = Metric("time/wait", "s", "Time per push spent waiting for answers and at the gate, by worker", "lower")
 DATA = Metric("time/data", "s", "Time per push spent waiting for mini-batches, by worker", "lower")
 NORM = Metric("push/norm", "1", "L2 norm of the pushed direction, by worker")
+CODEC_ERROR = Metric("push/error", "1", "What a lossy codec has not sent yet, over what was pushed (L2 norms), by worker", "lower")
+SENT = Metric("push/sent_bytes", "bytes", "Bytes of vectors sent since the last push, by worker", "lower")
+RECEIVED = Metric("push/received_bytes", "bytes", "Bytes of vectors received since the last push, by worker", "lower")
 APPLY = Metric("server/apply", "s", "Time to decode and apply one entry of the log, by shard", "lower")
 QUEUE = Metric("server/queue", "entries", "Entries of the log not handled yet, by shard", "lower")
 TOTAL = Metric("train/total_samples", "samples", "Samples the job will train in all, if it is not stopped")
@@ -41,8 +44,8 @@ EVAL_ACCURACY = Metric("eval/accuracy", "1", "Share of the evaluation split that
 
 CATALOGUE: dict[str, Metric] = {
     m.name: m
-    for m in (LOSS, STALENESS, THROUGHPUT, COMPUTE, WAIT, DATA, NORM, APPLY, QUEUE, TOTAL, PUSHED, APPLIED, BUFFERED,
-              DROPPED, PENDING, UNDONE, SILENT, EVAL_LOSS, EVAL_ACCURACY)
+    for m in (LOSS, STALENESS, THROUGHPUT, COMPUTE, WAIT, DATA, NORM, CODEC_ERROR, SENT, RECEIVED, APPLY, QUEUE, TOTAL,
+              PUSHED, APPLIED, BUFFERED, DROPPED, PENDING, UNDONE, SILENT, EVAL_LOSS, EVAL_ACCURACY)
 }  # fmt: skip
 
 

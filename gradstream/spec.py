@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from gradstream.codecs import AnyCodec
+from gradstream.codecs import AnyCodec, PullCodec
 from gradstream.codecs.raw import Raw
 from gradstream.gate import Gate
 from gradstream.optim.schedule import AnySchedule, Constant
@@ -156,7 +156,8 @@ class JobSpec(_Part, frozen=True):
     )
     optimizer: AnyOptimizer = Field(Sgd(), description="The optimizer of the side that descends (see the strategy)")
     schedule: AnySchedule = Field(Constant(), description="How the learning rate changes, by samples that the center has seen")
-    codec: AnyCodec = Field(Raw(), description="How vectors travel")
+    codec: AnyCodec = Field(Raw(), description="How pushes travel; what a lossy codec takes away is added to the next push")
+    pull_codec: PullCodec = Field(Raw(), description="How the center travels to the workers, and what exchanges are answered")
     evaluate: Evaluate = Evaluate()
     snapshot: Snapshot = Snapshot()
     timeout: Seconds | None = Field(None, gt=0, description="The job is ended as timed_out after this long running")
@@ -180,6 +181,8 @@ class JobSpec(_Part, frozen=True):
             raise ValueError(f"gate.quorum: {gate.quorum} of {workers} workers cannot be had; lower it or raise roles.worker.count")
         if self.strategy.workers not in (None, workers):
             raise ValueError(f"roles.worker.count: the strategy '{name}' runs with {self.strategy.workers}, not {workers}")
+        if self.strategy.pushes == "parameters" and not self.codec.dense:
+            raise ValueError(f"codec: '{name}' pushes parameters, and '{self.codec.name}' leaves most out; take bf16, fp16 or int8")
         self._optimizers_fit()
         for key in self.env:
             if _RESERVED_ENV.search(key) or not re.fullmatch(r"[A-Za-z_]\w*", key):

@@ -11,8 +11,9 @@ from typing import Any
 import torch
 from redis import Redis
 
-from gradstream.center.entries import Answer, Payload
+from gradstream.center.entries import EVALUATOR, Answer, Payload
 from gradstream.codecs.base import Codec
+from gradstream.codecs.raw import RAW
 from gradstream.errors import PlaneLost
 from gradstream.wire import inline, keys
 from gradstream.wire.client import patiently
@@ -25,10 +26,11 @@ Life = tuple[int, int]
 
 
 class Mailbox:
-    def __init__(self, redis: Redis, j: str, shard: int, codec: Codec, settings: Settings) -> None:
+    def __init__(self, redis: Redis, j: str, shard: int, codec: Codec, pull_codec: Codec, settings: Settings) -> None:
         self.layout: Layout | None = None
         """Known from the first `Init`, or from the cut."""
-        self._redis, self._j, self._shard, self._codec, self._settings = redis, j, shard, codec, settings
+        self._redis, self._j, self._shard, self._settings = redis, j, shard, settings
+        self._codec, self._pull_codec = codec, pull_codec
         self._numbers: dict[Life, int] = defaultdict(int)
         self._readers: dict[str, dict[Life, int]] = {}
         """Vectors that lie in Redis, and who has not read them yet: the numbers of the letters that brought them."""
@@ -53,7 +55,8 @@ class Mailbox:
         patiently(lambda: inline.free(self._redis, key, last), what="freeing an update")
         mine = self.layout.slices[self._shard]
         out = torch.empty(mine.stop - mine.start, dtype=self.layout.torch_dtype)
-        return self.layout.decode(self._codec, data, self._shard, out)
+        codec = self._codec if seq else RAW  # theta_0 has no seq, and is never rounded
+        return self.layout.decode(codec, data, self._shard, out)
 
     def answer(self, answers: list[Answer], position: str, pushed: tuple[int, int] | None) -> None:
         """Write the vectors that the answers bring, then the letters and this shard's place in the log, all repeatable.
@@ -98,8 +101,10 @@ class Mailbox:
             return "", None
         assert self.layout is not None, "there is a center, so there was an Init"
         life = (answer.rank, answer.incarnation)
-        where = position if answer.brings == "center" else f"{position}:{answer.rank}.{answer.incarnation}"
-        data = self.layout.encode(self._codec, answer.payload)
+        codec = RAW if answer.rank == EVALUATOR else self._pull_codec
+        mine = answer.brings != "center" or codec is not self._pull_codec
+        where = f"{position}:{answer.rank}.{answer.incarnation}" if mine else position
+        data = self.layout.encode(codec, answer.payload)
         part = Part(len(data), zlib.crc32(data))
         if where not in self._readers:
             key = keys.center(self._j, self._shard, where)

@@ -29,7 +29,7 @@ class Server:
         self._redis = connect(access.url, user=access.user, password=access.password)
         self._j = order.plane_id
         self.shard = Shard(order.spec)
-        self._mailbox = Mailbox(self._redis, self._j, order.rank, order.spec.codec, settings)
+        self._mailbox = Mailbox(self._redis, self._j, order.rank, order.spec.codec, order.spec.pull_codec, settings)
         self._report = Report(reporter, order, self.shard, settings)
         self._position = "0"
         self._handled = 0

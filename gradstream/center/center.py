@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -19,13 +18,13 @@ from gradstream.spec import JobSpec
 class Center:
     """Numbers only: who may change them when is the shard's business."""
 
-    def __init__(self, spec: JobSpec, theta: Tensor, buffers: CenterBuffers | None, send: Callable[[Tensor], Tensor]) -> None:
+    def __init__(self, spec: JobSpec, theta: Tensor, buffers: CenterBuffers | None) -> None:
         self.theta = theta
         self.buffers = buffers
         self.version = 0
         self.samples = 0
         self._strategy = spec.strategy
-        self._send = send
+        self._pull_codec = spec.pull_codec
         self._slots: dict[str, Tensor] = {}
         self._bases: dict[int, Tensor] = {}
         self._changed = False
@@ -61,7 +60,7 @@ class Center:
         self._changed = True
 
     def send(self, x: Tensor) -> Tensor:
-        return self._send(x)
+        return self._pull_codec.arrives(x)
 
     def fold(self, us: Updates) -> bool:
         """Let the strategy apply what counts together. True: theta changed, the version is one higher."""
@@ -88,7 +87,7 @@ class Center:
 
     def given_to(self, rank: int) -> None:
         if self._strategy.keeps_base:
-            self._bases[rank] = self.theta.clone()
+            self._bases[rank] = self.send(self.theta).clone()
 
     def state(self) -> dict[str, Any]:
         return {
@@ -104,9 +103,9 @@ class Center:
         }
 
     @classmethod
-    def load(cls, spec: JobSpec, state: dict[str, Any], send: Callable[[Tensor], Tensor]) -> Center:
+    def load(cls, spec: JobSpec, state: dict[str, Any]) -> Center:
         buffers = CenterBuffers.load(state["buffers"]) if state["buffers"] else None
-        center = cls(spec, state["theta"].clone(), buffers, send)
+        center = cls(spec, state["theta"].clone(), buffers)
         center.version, center.samples, center._calls = state["version"], state["samples"], state["calls"]
         if center._average is not None:
             center._average.copy_(state["average"])

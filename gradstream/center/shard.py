@@ -9,7 +9,6 @@ The version counts changes of theta; the staleness of a push is the version just
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +51,7 @@ class Watcher:
 class Shard:
     """One shard of the center, its workers and its gate. `theta` and all vectors are this shard's slices."""
 
-    def __init__(self, spec: JobSpec, *, send: Callable[[Tensor], Tensor] = lambda x: x) -> None:
+    def __init__(self, spec: JobSpec) -> None:
         self.spec = spec
         self.center: Center | None = None
         """None until the first `Init`."""
@@ -65,7 +64,6 @@ class Shard:
         self.ended = False
         """Over, and an evaluator has made the last evaluation: nothing more will come."""
         self._gate = keeper(spec.effective_gate)
-        self._send = send
         self._held: dict[int, Held] = {}
         self._watchers: dict[int, Watcher] = {}
         """Evaluators, by incarnation."""
@@ -86,7 +84,7 @@ class Shard:
         match entry:
             case Init() if self.center is None and payload is not None:
                 buffers = payload.buffers and CenterBuffers(payload.buffers)
-                self._adopt(Center(self.spec, payload.x.clone(), buffers, self._send))
+                self._adopt(Center(self.spec, payload.x.clone(), buffers))
             case Join():
                 self._join(entry)
             case Leave():
@@ -300,7 +298,7 @@ class Shard:
 
     def load(self, state: dict[str, Any]) -> None:
         """Begin from a cut, before the first entry: the same numbers, new members."""
-        self._adopt(Center.load(self.spec, state["center"], self._send))
+        self._adopt(Center.load(self.spec, state["center"]))
         self.members.load(state["members"])
         self.ledger.load(state["ledger"])
         self._gate.load(state["gate"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from gradstream.codecs.base import Codec
 
@@ -14,6 +14,7 @@ class Raw(Codec, frozen=True):
     """Uncompressed: the vector's own bytes."""
 
     name: Literal["raw"] = "raw"
+    lossy: ClassVar[bool] = False
 
     def encode(self, x: Tensor) -> memoryview:
         import torch
@@ -26,3 +27,9 @@ class Raw(Codec, frozen=True):
 
         if data:
             out.copy_(torch.frombuffer(data, dtype=out.dtype))
+
+    def nbytes(self, n: int, itemsize: int) -> int:
+        return n * itemsize
+
+
+RAW = Raw()

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradstream.center.entries import Answer, Entry, Payload
+from gradstream.center.entries import Answer, Entry, Payload, Push
 from gradstream.center.ledger import Decision
 from gradstream.center.shard import Shard
 from gradstream.center.slices import slices
@@ -33,17 +33,20 @@ class ShardedCenter:
     def __init__(self, spec: JobSpec, size: int, align: int) -> None:
         """`align`: where slices may begin; 1 cuts even the tiny vectors of the toys."""
         self.shards = [Shard(spec) for _ in range(spec.roles.server.count)]
-        self._slices = slices(size, len(self.shards), align)
+        self._codec, self._pull_codec = spec.codec, spec.pull_codec
+        self._slices = slices(size, len(self.shards), max(align, spec.codec.block))
 
     def handle(self, entry: Entry, payload: Payload | None) -> Settled:
         """Raises: ShardsDisagree."""
+        if isinstance(entry, Push) and payload:
+            payload = payload._replace(x=self._codec.arrives(payload.x))
         first, *others = (shard.handle(entry, self._part(k, payload)) for k, shard in enumerate(self.shards))
         for outcome in others:
             same_answers = list(map(_without_payload, outcome.answers)) == list(map(_without_payload, first.answers))
             if not same_answers or outcome.decisions != first.decisions or _cut(outcome.cut) != _cut(first.cut):
                 raise ShardsDisagree(f"after {entry}: {first} and {outcome}")
         outcomes = [first, *others]
-        answers = [_joined(parts) for parts in zip(*(outcome.answers for outcome in outcomes), strict=True)]
+        answers = [self._joined(parts) for parts in zip(*(outcome.answers for outcome in outcomes), strict=True)]
         states = [outcome.cut[2] for outcome in outcomes if outcome.cut]
         return Settled(answers, first.decisions, (*first.cut[:2], states) if first.cut else None)
 
@@ -73,6 +76,13 @@ class ShardedCenter:
     def _part(self, k: int, payload: Payload | None) -> Payload | None:
         return payload and Payload(payload.x[self._slices[k]], payload.buffers if k == 0 else None)
 
+    def _joined(self, parts: tuple[Answer, ...]) -> Answer:
+        payloads = [part.payload for part in parts if part.payload]
+        if not payloads:
+            return parts[0]
+        x = self._pull_codec.arrives(torch.cat([payload.x for payload in payloads]))
+        return replace(parts[0], payload=Payload(x, payloads[0].buffers))
+
 
 def _without_payload(answer: Answer) -> Answer:
     return replace(answer, payload=None)
@@ -80,10 +90,3 @@ def _without_payload(answer: Answer) -> Answer:
 
 def _cut(cut: tuple[int, list[int], Any] | None) -> tuple[int, list[int]] | None:
     return cut and cut[:2]
-
-
-def _joined(parts: tuple[Answer, ...]) -> Answer:
-    payloads = [part.payload for part in parts if part.payload]
-    if not payloads:
-        return parts[0]
-    return replace(parts[0], payload=Payload(torch.cat([payload.x for payload in payloads]), payloads[0].buffers))

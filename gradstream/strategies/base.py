@@ -153,6 +153,8 @@ class Strategy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """The sides that make their steps by an optimizer; one that is named for another side is refused."""
     server_optimizer: ClassVar[Optimizer | None] = None
     """The server's optimizer where workers descend, for jobs that name none; None: theta - x."""
+    pushes: ClassVar[Literal["direction", "parameters"]] = "direction"
+    """Of a direction, what a lossy codec takes away may come with the next one; of parameters, nothing may be missing."""
     workers: ClassVar[int | None] = None
     """The only number of workers it runs with; None: any."""
     keeps_base: ClassVar[bool] = False

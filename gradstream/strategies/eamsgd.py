@@ -22,6 +22,7 @@ class Eamsgd(Strategy, frozen=True):
     name: Literal["eamsgd"] = "eamsgd"
     pulls_every_round: ClassVar[bool] = False
     answers: ClassVar[bool] = True
+    pushes: ClassVar[Literal["direction", "parameters"]] = "parameters"
     optimizers: ClassVar[frozenset[Side]] = frozenset()
     letters: ClassVar[dict[str, str]] = {"tau": "window"}
     window: int = Field(10, ge=1, description="Local steps between exchanges (tau)")

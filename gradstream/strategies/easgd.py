@@ -22,6 +22,7 @@ class Easgd(Strategy, frozen=True):
     name: Literal["easgd"] = "easgd"
     pulls_every_round: ClassVar[bool] = False
     answers: ClassVar[bool] = True
+    pushes: ClassVar[Literal["direction", "parameters"]] = "parameters"
     optimizers: ClassVar[frozenset[Side]] = frozenset({"worker"})
     letters: ClassVar[dict[str, str]] = {"tau": "window"}
     window: int = Field(10, ge=1, description="Local steps between exchanges (tau)")

@@ -19,6 +19,7 @@ class Single(Strategy, frozen=True):
 
     name: Literal["single"] = "single"
     gates: ClassVar[frozenset[Mode]] = frozenset({"asp"})
+    pushes: ClassVar[Literal["direction", "parameters"]] = "parameters"
     workers: ClassVar[int | None] = 1
     optimizers: ClassVar[frozenset[Side]] = frozenset({"worker"})
     window: int = Field(20, ge=1, description="Local steps between two looks that the evaluator may take")

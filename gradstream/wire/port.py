@@ -14,8 +14,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from gradstream.center.entries import Answer, Entry, Init, Payload, seq_of
+from gradstream.center.entries import EVALUATOR, Answer, Entry, Init, Payload, seq_of
 from gradstream.codecs.base import Codec
+from gradstream.codecs.raw import RAW
 from gradstream.errors import PlaneLost
 from gradstream.process.order import PlaneAccess
 from gradstream.wire import inline, keys
@@ -27,12 +28,14 @@ from gradstream.wire.messages import FIELD, Header, Letter, Part
 class RedisPort:
     def __init__(
         self, access: PlaneAccess, j: str, rank: int, incarnation: int, layout: Layout, codec: Codec,
-        on_wait: Callable[[float], None] = lambda seconds: None,
+        pull_codec: Codec, on_wait: Callable[[float], None] = lambda seconds: None,
     ) -> None:  # fmt: skip
-        """`on_wait(seconds)` is told, about every second, how long the port has been waiting for its next answer."""
+        """`codec` for what is pushed, `pull_codec` for what comes back. `on_wait(seconds)` is told, about every second, how
+        long the port has been waiting for its next answer."""
         self._redis = connect(access.url, user=access.user, password=access.password)
         self._j, self._rank, self._incarnation = j, rank, incarnation
-        self._layout, self._codec, self._on_wait = layout, codec, on_wait
+        self._layout, self._on_wait = layout, on_wait
+        self._codec, self._pull_codec = codec, RAW if rank == EVALUATOR else pull_codec
         self._answers = {keys.answers(j, k, rank, incarnation): k for k in range(layout.servers)}
         self._read = dict.fromkeys(self._answers, "0")
         self._letters: list[deque[Letter]] = [deque() for _ in range(layout.servers)]
@@ -40,15 +43,18 @@ class RedisPort:
         self._opened = 0
         """Letters of each shard that are opened; what they brought is copied."""
         self._received = layout.vector()
-        self._sent: tuple[int, Payload] | None = None
+        self.bytes_sent = self.bytes_received = 0
+        """Vectors only, as they travelled."""
+        self._sent: tuple[int, Payload, Codec] | None = None
 
     def send(self, entry: Entry, payload: Payload | None = None) -> None:
         parts: tuple[Part, ...] = ()
         if payload is not None:
-            self._sent = (seq_of(entry), payload)
+            self._sent = (seq_of(entry), payload, RAW if isinstance(entry, Init) else self._codec)
             encoded = [self._encoded(k) for k in range(self._layout.servers)]
             parts = tuple(Part(len(data), zlib.crc32(data)) for _, _, data in encoded)
             patiently(lambda: inline.write(self._redis, encoded), what="sending an update")
+            self.bytes_sent += sum(part.nbytes for part in parts)
         layout = self._layout if isinstance(entry, Init) else None
         packed = Header(entry, parts, layout, self._opened).pack()
         key = keys.log(self._j)
@@ -104,7 +110,7 @@ class RedisPort:
         buffers = None
         for shard, letter in enumerate(letters):
             out = self._received[self._layout.slices[shard]]
-            part = self._layout.decode(self._codec, self._fetch(shard, letter), shard, out)
+            part = self._layout.decode(self._pull_codec, self._fetch(shard, letter), shard, out)
             buffers = part.buffers or buffers
         return replace(answer, payload=Payload(self._received, buffers))
 
@@ -114,13 +120,14 @@ class RedisPort:
         for _ in range(3):
             data, _ = patiently(lambda: inline.read(self._redis, key, 0, part.nbytes), what="reading the center")
             if data is not None and zlib.crc32(data) == part.checksum:
+                self.bytes_received += part.nbytes
                 return data
         raise PlaneLost(f"the center slice {key} is not there, or damaged")
 
     def _encoded(self, shard: int) -> inline.Stream:
         assert self._sent is not None, "there is a payload to encode"
-        seq, payload = self._sent
-        data = self._layout.encode(self._codec, self._layout.part(payload, shard))
+        seq, payload, codec = self._sent
+        data = self._layout.encode(codec, self._layout.part(payload, shard))
         return keys.payload(self._j, shard, self._rank, self._incarnation), seq, data
 
     def _send_again(self, shard: int, seq: int) -> None:

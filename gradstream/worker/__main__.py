@@ -13,6 +13,7 @@ from gradstream.process import exits
 from gradstream.process.exits import Ending, ExitReason
 from gradstream.process.order import ProcessOrder
 from gradstream.process.store import Uploads, open_store
+from gradstream.wire.port import RedisPort
 from gradstream.wire.reporter import Reporter
 from gradstream.worker import loop, setup
 from gradstream.worker.data import Batches, DatasetTooSmall
@@ -51,11 +52,12 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
         reporter.point(metrics.LOSS, loss, rank=rank, step=t, samples=link.samples, version=link.version)
 
     w = Replica(spec, problem, on_loss)
+    port = setup.port(order, flat)
     link = Link(
-        spec, setup.port(order, flat), w, rank, order.incarnation,
+        spec, port, w, rank, order.incarnation,
         save=lambda cut, state: uploads.add(f"cuts/{cut}/worker-{rank}.pt", state, needed=False),
     )  # fmt: skip
-    link.on_push = _PushReport(reporter, w, link, problem)
+    link.on_push = _PushReport(reporter, w, link, port, problem)
     resumed = store.resumed(f"worker-{rank}.pt", folder) if order.incarnation == 0 else None
     proposes = rank == 0 and order.resume is None
     if proposes:
@@ -75,8 +77,8 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
 class _PushReport:
     """Where the time of a push went."""
 
-    def __init__(self, reporter: Reporter, w: Replica, link: Link, problem: ModelProblem) -> None:
-        self._reporter, self._w, self._link, self._problem = reporter, w, link, problem
+    def __init__(self, reporter: Reporter, w: Replica, link: Link, port: RedisPort, problem: ModelProblem) -> None:
+        self._reporter, self._w, self._link, self._port, self._problem = reporter, w, link, port, problem
         self._last = time.perf_counter()
 
     def __call__(self, push: Push) -> None:
@@ -86,8 +88,13 @@ class _PushReport:
             metrics.COMPUTE: self._w.compute_seconds - self._problem.data_seconds,
             metrics.DATA: self._problem.data_seconds,
             metrics.WAIT: self._link.wait_seconds,
+            metrics.SENT: self._port.bytes_sent,
+            metrics.RECEIVED: self._port.bytes_received,
         }
+        if self._link.codec_error:
+            values[metrics.CODEC_ERROR] = self._link.codec_error
         for metric, value in values.items():
             place = {"step": push.position, "samples": self._link.samples, "version": self._link.version}
             self._reporter.point(metric, value, rank=push.rank, **place)
+        self._port.bytes_sent = self._port.bytes_received = 0
         self._last, self._w.compute_seconds, self._problem.data_seconds, self._link.wait_seconds = now, 0.0, 0.0, 0.0

@@ -54,6 +54,8 @@ class Link:
         pinned = w.theta.is_cuda
         self._out = torch.zeros_like(w.theta, device="cpu", pin_memory=pinned)
         self._hand = torch.zeros_like(w.theta, device="cpu", pin_memory=pinned)
+        self._codec, self._feeds_back = spec.codec, spec.codec.lossy and spec.strategy.pushes == "direction"
+        self._residual = torch.zeros_like(self._out) if self._feeds_back else None
         self._hand_version = -1
         self._hand_buffers: Buffers | None = None
         self._open: dict[int, Ticket] = {}
@@ -67,6 +69,8 @@ class Link:
         """As of the last answer."""
         self.wait_seconds = 0.0
         """Since the last push."""
+        self.codec_error = 0.0
+        """Norm of what a lossy codec has not sent yet, over the norm of the last push."""
         self.on_push: Callable[[Push], None] = lambda push: None
 
     # ---- what a strategy uses -------------------------------------------------------------------------------------------
@@ -93,6 +97,8 @@ class Link:
         if not finite and self._fails_on_nan:
             raise LossNotFinite(f"the update after mini-batch {self._w.t} holds a value that is not finite")
         self._out.copy_(x)
+        if self._residual is not None and finite:
+            self._feed_back(self._residual, norm)
         push = Push(
             self._rank, self._incarnation, self._seq + 1, base=self._base, steps=self._w.steps, examples=self._w.examples,
             want=self._wanted(out), position=self._w.t, finite=finite, norm=norm if finite else 0.0,
@@ -102,6 +108,14 @@ class Link:
         ticket = self._enter(push, out, Payload(self._out, self._w.buffers()))
         self.on_push(push)
         return ticket
+
+    def _feed_back(self, residual: Tensor, norm: float) -> None:
+        """Error feedback: what the codec took away from earlier pushes goes out with this one, and what it takes away now, later.
+
+        Source: Seide et al. 2014; Karimireddy et al. 2019, "Error Feedback Fixes SignSGD"."""
+        self._out.add_(residual)
+        torch.sub(self._out, self._codec.arrives(self._out), out=residual)
+        self.codec_error = float(torch.linalg.vector_norm(residual)) / norm if norm else 0.0
 
     def _wanted(self, out: Tensor | None) -> Want:
         if self._strategy_answers:
@@ -123,6 +137,8 @@ class Link:
         if resumed and resumed["replica"]:
             self._w.load(resumed["replica"])
             self._base, self._fresh = resumed["base"], False
+            if self._residual is not None:
+                self._residual.copy_(resumed["residual"])
         self._port.send(Join(self._rank, self._incarnation))
 
     def begin(self) -> bool:
@@ -143,7 +159,8 @@ class Link:
 
     def state(self) -> dict[str, Any]:
         """A worker that the gate has never let begin has none: in its next life it begins at the center, too."""
-        return {"replica": None if self._fresh else self._w.state(), "base": self._base}
+        residual = None if self._residual is None else self._residual.clone()
+        return {"replica": None if self._fresh else self._w.state(), "base": self._base, "residual": residual}
 
     def _make_cut(self) -> None:
         cut, self._cut = self._cut, 0

@@ -44,7 +44,8 @@ def port(order: ProcessOrder, flat: FlatModel) -> RedisPort:
             said = seconds
             log.warning("waiting for the center for %.0f s: the gate is closed, or no server answers", seconds)
 
-    return RedisPort(order.plane, order.plane_id, order.rank, order.incarnation, layout, order.spec.codec, on_wait)
+    codecs = order.spec.codec, order.spec.pull_codec
+    return RedisPort(order.plane, order.plane_id, order.rank, order.incarnation, layout, *codecs, on_wait)
 
 
 def _travelling(flat: FlatModel, spec: JobSpec) -> Buffers | None:

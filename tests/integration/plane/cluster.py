@@ -116,7 +116,7 @@ class Cluster:
 
     def port(self, rank: int, incarnation: int, w: Replica) -> RedisPort:
         layout = Layout.of(w.theta, w.buffers(), self.spec.roles.server.count)
-        return RedisPort(self.access, self.j, rank, incarnation, layout, self.spec.codec)
+        return RedisPort(self.access, self.j, rank, incarnation, layout, self.spec.codec, self.spec.pull_codec)
 
     def work(self, rank: int) -> None:
         link, w, _, uploads = self.link(rank)
