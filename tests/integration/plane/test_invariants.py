@@ -175,7 +175,7 @@ def test_a_damaged_payload_is_asked_for_again(cluster: Make) -> None:
         """Write the vector, spoil a byte of it at shard 1, and only then the header."""
         if isinstance(entry, Push) and not damaged:
             damaged.append(entry.seq)
-            port._sent = (entry.seq, payload)  # type: ignore[assignment]
+            port._sent = (entry.seq, payload, port._codec)  # type: ignore[assignment]
             streams = [port._encoded(shard) for shard in range(2)]
             good = Header(entry, tuple(_part(data) for _, _, data in streams))
             key, seq, data = streams[1]
