@@ -883,6 +883,17 @@ export interface components {
             /** Items */
             items: components["schemas"]["Attempt"][];
         };
+        /**
+         * Bf16
+         * @description bfloat16: half of the bytes, the range of float32.
+         */
+        Bf16: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "bf16";
+        };
         /** Bundle */
         Bundle: {
             /**
@@ -1080,7 +1091,7 @@ export interface components {
             window: number;
             /**
              * K
-             * @description Pushes per outer step (K); default: one for each worker
+             * @description Pushes per outer step (K); default: n (one for each worker)
              */
             k?: number | null;
         };
@@ -1416,6 +1427,17 @@ export interface components {
             mu: number;
         };
         /**
+         * Fp16
+         * @description float16, scaled: half of the bytes, three more bits than bfloat16.
+         */
+        Fp16: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "fp16";
+        };
+        /**
          * Gate
          * @description In a job file: `gate: asp`, `gate: {ssp: 3}`, or in full `gate: {mode: bsp, quorum: 3}`.
          */
@@ -1554,6 +1576,17 @@ export interface components {
              * @description Bytes
              */
             memory_used?: number | null;
+        };
+        /**
+         * Int8
+         * @description int8 by blocks: a quarter of the bytes.
+         */
+        Int8: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "int8";
         };
         /** Job */
         Job: {
@@ -1715,12 +1748,20 @@ export interface components {
             schedule: components["schemas"]["Constant"] | components["schemas"]["Step"] | components["schemas"]["Cosine"];
             /**
              * Codec
-             * @description How vectors travel
+             * @description How pushes travel; what a lossy codec takes away is added to the next push
              * @default {
              *       "name": "raw"
              *     }
              */
-            codec: components["schemas"]["Raw"];
+            codec: components["schemas"]["Raw"] | components["schemas"]["Bf16"] | components["schemas"]["Fp16"] | components["schemas"]["Int8"] | components["schemas"]["OneBit"] | components["schemas"]["TopK"] | components["schemas"]["RandomK"];
+            /**
+             * Pull Codec
+             * @description How the center travels to the workers, and what exchanges are answered
+             * @default {
+             *       "name": "raw"
+             *     }
+             */
+            pull_codec: components["schemas"]["Raw"] | components["schemas"]["Bf16"];
             /**
              * @default {
              *       "every": 2,
@@ -1973,6 +2014,17 @@ export interface components {
             items: components["schemas"]["Node"][];
         };
         /**
+         * OneBit
+         * @description 1-bit SGD: signs, and two means for each block.
+         */
+        OneBit: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "onebit";
+        };
+        /**
          * PlaneAccess
          * @description How to reach the gradient plane of one attempt, with the rights of that attempt only.
          */
@@ -2154,6 +2206,24 @@ export interface components {
              * @description When the first update was applied
              */
             first_step_at?: string | null;
+        };
+        /**
+         * RandomK
+         * @description Random-k: a random comb of the values of each block.
+         */
+        RandomK: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "randomk";
+            /**
+             * Every
+             * @description One of so many values travels
+             * @default 16
+             * @enum {integer}
+             */
+            every: 2 | 4 | 8 | 16 | 32 | 64 | 128;
         };
         /**
          * Raw
@@ -2580,6 +2650,23 @@ export interface components {
         Tokens: {
             /** Items */
             items: components["schemas"]["Token"][];
+        };
+        /**
+         * TopK
+         * @description Top-k: only the largest values of each block.
+         */
+        TopK: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "topk";
+            /**
+             * Share
+             * @description Share of the values that travels
+             * @default 0.01
+             */
+            share: number;
         };
         /** User */
         User: {
