@@ -6,7 +6,7 @@ BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 PAGE_SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null)
 
-.PHONY: help demo up test check unit integration e2e browser gpu page client format bench clean
+.PHONY: help demo up test check unit integration e2e browser gpu page generate client format bench clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,7 +26,7 @@ check: .venv/.dev frontend/node_modules/.installed  ## lint, types, import contr
 	scripts/npm run lint
 	scripts/npm run typecheck
 	scripts/npm test
-	$(BIN)/python -m backend openapi | diff -q - frontend/openapi.json >/dev/null || { echo "frontend/openapi.json is stale: run 'make client'" >&2; exit 1; }
+	$(BIN)/python -m backend openapi | diff -q - frontend/openapi.json >/dev/null || { echo "frontend/openapi.json is stale: run 'make generate'" >&2; exit 1; }
 	scripts/npm run client:check
 
 unit: .venv/.dev  ## tests without servers, the laws in the simulator among them
@@ -50,6 +50,9 @@ bench: .venv/.dev  ## claims of speed, as ratios measured in one run
 	$(BIN)/python -m benchmarks.simulator
 
 page: backend/page/index.html  ## build the web page
+
+generate: client  ## write anew what is made from the code: README's table of strategies, the API document, the page's API client
+	$(BIN)/python scripts/readme-table
 
 client: .venv/.dev frontend/node_modules/.installed  ## generate the page's API client from the API
 	$(BIN)/python -m backend openapi > frontend/openapi.json

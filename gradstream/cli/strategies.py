@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from gradstream.cli.common import AsJson
 
 if TYPE_CHECKING:
     from gradstream.strategies.base import Strategy
 
+COLUMNS = ("strategy", "what it is", "gates", "settings beside lr")
 
-def command(as_json: AsJson = False) -> None:
-    """List the strategies with their gates and settings; needs no platform.
+
+def command(
+    as_json: AsJson = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as it stands in README.md")] = False,
+) -> None:
+    """List the strategies with their gates, the default first, and settings; needs no platform.
 
     Example: gradstream strategies --json
     """
@@ -20,11 +28,19 @@ def command(as_json: AsJson = False) -> None:
 
     if as_json:
         print_json([strategy.about() for strategy in STRATEGIES.values()])
-        return
-    print_table(
-        ("strategy", "what it is", "gates", "settings"),
-        [(name, cls.summary(), _gates(cls), _settings(cls)) for name, cls in STRATEGIES.items()],
-    )
+    elif as_markdown:
+        print("\n".join(markdown()))
+    else:
+        print_table(COLUMNS, [(name, cls.summary(), _gates(cls), _settings(cls)) for name, cls in STRATEGIES.items()])
+
+
+def markdown() -> list[str]:
+    """The lines of the table in README.md."""
+    from gradstream.strategies import STRATEGIES
+
+    rows = [(f"`{name}`", cls.summary(), _gates(cls), _settings(cls)) for name, cls in STRATEGIES.items()]
+    header, *lines = [f"| {' | '.join(row)} |" for row in (COLUMNS, *rows)]
+    return [header, "|---" * len(COLUMNS) + "|", *lines]
 
 
 def _gates(cls: type[Strategy]) -> str:
@@ -34,4 +50,19 @@ def _gates(cls: type[Strategy]) -> str:
 
 
 def _settings(cls: type[Strategy]) -> str:
-    return " ".join(f"{name}={field.default}" for name, field in cls.model_fields.items() if name != "name")
+    """Its own fields with their defaults, without those that only mean something beside another one (`adaptive: ...`)."""
+    fields = {name: field for name, field in cls.model_fields.items() if name not in ("name", "lr")}
+    told = {name: field.description or "" for name, field in fields.items()}
+    return " ".join(
+        f"{name}={_default(field.default, told[name])}"
+        for name, field in fields.items()
+        if told[name].partition(":")[0] not in fields
+    )
+
+
+def _default(value: object, told: str) -> str:
+    """What None means stands in the description: `... default: n`."""
+    if value is not None:
+        return str(value)
+    meant = re.search(r"default:? (\S+)", told)
+    return meant[1] if meant else "-"

@@ -26,7 +26,7 @@ class DelayedDiLoCo(Strategy, frozen=True):
     server_optimizer: ClassVar[Optimizer] = Sgd(lr=0.7, momentum=0.9, nesterov=True)
     letters: ClassVar[dict[str, str]] = {"h": "window"}
     window: int = Field(50, ge=1, description="Local steps per push (H)")
-    k: int | None = Field(None, ge=1, description="Pushes per outer step (K); default: one for each worker")
+    k: int | None = Field(None, ge=1, description="Pushes per outer step (K); default: n (one for each worker)")
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         ps.pull(w.theta)
