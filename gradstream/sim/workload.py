@@ -58,6 +58,10 @@ class Workloads:
         flat = FlatModel(self._code.model(), _CPU)
         return Randomly(ModelProblem(self._code, flat, Batches(self._data, spec, rank)), seed_of(spec.seed, "worker", rank))
 
+    def total_samples(self) -> int:
+        """Examples that all workers train in all. Raises: DatasetTooSmall."""
+        return Batches(self._data, self._spec, 0).total_samples
+
     def evaluate(self, view: Center) -> dict[str, float]:
         """Means over the evaluation split, weighted by examples, as the platform's evaluator gives them. Raises: UserError."""
         flat = self._scored = self._scored or FlatModel(self._code.model(), _CPU)

@@ -1,0 +1,141 @@
+"""What `gradstream sim` is to simulate, read from its options."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+import typer
+
+from gradstream.cli.common import OUTCOMES
+
+if TYPE_CHECKING:
+    from gradstream.sim import Costs
+    from gradstream.sim.workload import Workloads
+    from gradstream.spec import JobSpec
+
+Toy = Literal["toy", "noisy", "bowl"]
+
+_POINTS = 20
+"""Of a curve, unless --watch says otherwise."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to simulate."""
+
+    spec: JobSpec
+    problem: Callable[[JobSpec, int], Any]
+    workloads: Workloads | None
+    """None: a toy."""
+    costs: Costs | None
+    options: dict[str, Any]
+    """Of `sim.run`."""
+    watch_every: int
+    total: int | None
+
+
+def of_job(
+    path: Path, code: Path | None, overrides: list[str], costs: Costs | None, options: dict[str, Any], watch: int | None
+) -> Plan:
+    """Raises: InvalidJob, NotFound."""
+    from gradstream import jobfile
+
+    spec = jobfile.load(path, overrides)
+    import torch
+
+    from gradstream.process.exits import UserError
+    from gradstream.sim import Costs
+    from gradstream.sim.workload import Workloads
+    from gradstream.worker.data import DatasetTooSmall
+
+    torch.set_num_threads(spec.roles.worker.threads)
+    where = (code or path.parent).resolve()
+    try:
+        workloads = Workloads(spec, where if where.is_dir() else where.parent)
+        total = workloads.total_samples()
+    except UserError as error:
+        blame(error)
+    except DatasetTooSmall as error:
+        raise typer.BadParameter(str(error), param_hint="--workers") from error
+    return Plan(spec, workloads, workloads, costs or Costs(), options, watch or max(spec.batch_size, total // _POINTS), total)
+
+
+def of_toy(spec: JobSpec, problem: Toy, costs: Costs | None, options: dict[str, Any], watch: int | None) -> Plan:
+    from gradstream.sim.toys import TOYS
+
+    every = watch or max(1, (options["events"] or 100) // _POINTS) * spec.batch_size
+    return Plan(spec, TOYS[problem], None, costs, options, every, None)
+
+
+def toy_spec(strategy: str, settings: list[str], parts: dict[str, Any]) -> JobSpec:
+    """Raises: InvalidJob."""
+    from gradstream import jobfile
+    from gradstream.sim.toys import ENDLESS
+
+    document = {
+        "name": "simulation",
+        "workload": {"entrypoint": "toys:Toy"},
+        "strategy": {"name": strategy},
+        "roles": {"worker": {"count": 4}, "server": {"count": 1}},
+        "stop": {"steps": ENDLESS},
+        "seed": 1,
+    }
+    return jobfile.load(json.dumps(document), [*(f"strategy.{setting}" for setting in settings), *given(parts)])
+
+
+def given(parts: dict[str, Any]) -> list[str]:
+    return [f"{key}={value}" for key, value in parts.items() if value is not None]
+
+
+def costs_of(
+    speeds: str | None, step: float | None, latency: float | None, bandwidth: str | None, apply: float | None
+) -> Costs | None:
+    """None: no option of theirs is given."""
+    options = {"speeds": speeds, "step": step, "latency": latency, "bandwidth": _bytes(bandwidth), "apply": apply}
+    options = {key: value for key, value in options.items() if value is not None}
+    if not options:
+        return None
+    from gradstream.sim.costs import Costs
+
+    try:
+        return Costs(**options)  # type: ignore[arg-type]
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _bytes(text: str | None) -> float | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?(?:e\d+)?)([kMG]?)", text)
+    if not found or not float(found[1]):
+        raise typer.BadParameter("write bytes per second above 0, with k, M or G: 500k, 100M, 1.25G", param_hint="--bandwidth")
+    return float(found[1]) * {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}[found[2]]
+
+
+def joins_of(texts: list[str]) -> dict[int, float]:
+    joins = {}
+    for one in texts:
+        found = re.fullmatch(r"(\d+)(?:-(\d+))?=(\d+(?:\.\d+)?)", one)
+        if not found:
+            raise typer.BadParameter(f"'{one}': write RANK=TIME, or FIRST-LAST=TIME", param_hint="--join")
+        for rank in range(int(found[1]), int(found[2] or found[1]) + 1):
+            joins[rank] = float(found[3])
+    return joins
+
+
+def blame(error: Exception) -> NoReturn:
+    """The workload raised: say what, and where in the user's code."""
+    import traceback
+
+    from gradstream.cli.output import talk
+
+    cause = error.__cause__
+    talk(f"error: {error}: {type(cause).__name__}: {cause}" if cause else f"error: {error}", "red")
+    if cause and (frames := traceback.extract_tb(cause.__traceback__)):
+        talk(f"  in {frames[-1].filename}, line {frames[-1].lineno}: {frames[-1].line}")
+    raise typer.Exit(OUTCOMES["failed"]) from error

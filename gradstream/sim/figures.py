@@ -1,0 +1,133 @@
+"""The figures of a simulation: what `gradstream sim` prints, gives as JSON and plots."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from statistics import fmean
+from typing import Any
+
+from gradstream.optim.spec import Sgd
+from gradstream.sim.result import Result
+from gradstream.sim.speeds import Speeds
+from gradstream.sim.view import View
+from gradstream.spec import JobSpec
+
+
+@dataclass(frozen=True)
+class Point:
+    """Of a curve."""
+
+    time: float
+    samples: int
+    version: int
+    loss: float | None
+    """Mean over the mini-batches since the point before."""
+    scores: dict[str, float]
+    """On the evaluation split; empty for a toy."""
+
+
+@dataclass
+class Curve:
+    """A watch that keeps what it sees, and ends the run when the job's target is reached."""
+
+    spec: JobSpec
+    evaluate: Callable[[View], dict[str, float]] = lambda view: {}
+    said: Callable[[Point], None] = lambda point: None
+    points: list[Point] = field(default_factory=list)
+    on_target: bool = False
+
+    def __call__(self, view: View) -> bool:
+        point = Point(view.time, view.samples, view.version, view.loss, self.evaluate(view))
+        self.points.append(point)
+        self.said(point)
+        target = self.spec.stop.target
+        key = target.metric.removeprefix("eval/") if target else ""
+        self.on_target = target is not None and key in point.scores and target.reached(point.scores[key])
+        return self.on_target
+
+
+@dataclass(frozen=True)
+class Share:
+    """How a class of workers spent its virtual time."""
+
+    name: str
+    workers: int
+    compute: float
+    wait: float
+    """Both are means of one worker."""
+
+    @property
+    def waiting(self) -> float:
+        """Between 0 and 1."""
+        return self.wait / (self.compute + self.wait) if self.compute + self.wait else 0.0
+
+
+def shares(result: Result, speeds: Speeds) -> list[Share]:
+    """Of all workers; and of the slower ones and the others, where the speeds make a difference."""
+    ranks = sorted(result.compute)
+    slow = [rank for rank in ranks if speeds.slow(rank, len(ranks))]
+    fast = [rank for rank in ranks if rank not in set(slow)]
+    found = [_share("all", ranks, result)]
+    return [*found, _share("slower", slow, result), _share("others", fast, result)] if slow and fast else found
+
+
+def _share(name: str, ranks: list[int], result: Result) -> Share:
+    return Share(name, len(ranks), fmean(result.compute[rank] for rank in ranks), fmean(result.wait[rank] for rank in ranks))
+
+
+def staleness(result: Result) -> dict[str, Any]:
+    """Mean, percentiles and counts of what counted."""
+    ordered = sorted(result.staleness)
+    if not ordered:
+        return {"mean": None, "p50": None, "p90": None, "p99": None, "max": None, "counts": {}}
+
+    def percentile(p: int) -> int:
+        return ordered[min(len(ordered) - 1, len(ordered) * p // 100)]
+
+    counts = {str(value): count for value, count in sorted(Counter(ordered).items())}
+    return {
+        "mean": fmean(ordered), "p50": percentile(50), "p90": percentile(90), "p99": percentile(99), "max": ordered[-1],
+        "counts": counts,
+    }  # fmt: skip
+
+
+def rates(points: list[Point]) -> list[float]:
+    """Samples per unit of virtual time, between each point and the one before."""
+    before, found = (0.0, 0), []
+    for point in points:
+        passed = point.time - before[0]
+        found.append((point.samples - before[1]) / passed if passed > 0 else 0.0)
+        before = (point.time, point.samples)
+    return found
+
+
+def momentum(spec: JobSpec) -> tuple[float, float] | None:
+    """What the job file says and what the server uses, if it corrects for asynchrony."""
+    optimizer = spec.optimizer if spec.strategy.descends == "server" else spec.server_optimizer
+    if isinstance(optimizer, Sgd) and optimizer.momentum_correction:
+        return optimizer.momentum, optimizer.effective_momentum(spec.roles.worker.count)
+    return None
+
+
+def facts(spec: JobSpec, result: Result, curve: Curve, speeds: Speeds, *, small: bool) -> dict[str, Any]:
+    """For programs. `small`: the center is worth printing."""
+    corrected = momentum(spec)
+    return {
+        **({"center": result.center.tolist()} if small else {"parameters": result.center.numel()}),
+        "version": result.version,
+        "staleness": result.staleness,
+        "staleness_summary": staleness(result),
+        "ledger": {str(rank): asdict(account) | {"pending": account.pending} for rank, account in sorted(result.ledger.items())},
+        "events": result.events,
+        "samples": result.samples,
+        "time": result.time,
+        "samples_per_time": result.samples / result.time if result.time else None,
+        "waiting": [asdict(share) | {"share": share.waiting} for share in shares(result, speeds)],
+        "bytes": result.bytes._asdict(),
+        "deaths": result.deaths,
+        "target_reached": curve.on_target,
+        "effective_momentum": corrected[1] if corrected else None,
+        "series": [asdict(point) for point in curve.points],
+    }
