@@ -9,6 +9,12 @@ export function readScalar(text: string): unknown {
   }
 }
 
+/** What was typed where a number or text may stand; nothing for no text. */
+export function numberOrText(text: string): number | string | undefined {
+  if (text === "") return undefined
+  return /^-?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : text
+}
+
 export function writeScalar(value: unknown): string {
   if (typeof value === "string") return readScalar(value) === value ? value : JSON.stringify(value)
   return stringify(value, { collectionStyle: "flow" }).trim()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { readSchema, type Field, type JsonSchema } from "./schema"
+import { isShown, readSchema, type Field, type JsonSchema } from "./schema"
 
 const schema: JsonSchema = {
   $defs: {
@@ -9,10 +9,25 @@ const schema: JsonSchema = {
   },
   properties: {
     name: { type: "string", description: "Short name", examples: ["digits"] },
-    strategy: { discriminator: { propertyName: "name", mapping: { adag: "#/$defs/Adag", sync: "#/$defs/Sync" } }, oneOf: [] },
+    strategy: { discriminator: { propertyName: "name", mapping: { adag: "#/$defs/Adag", sync: "#/$defs/Sync" } }, oneOf: [{ $ref: "#/$defs/Sync" }, { $ref: "#/$defs/Adag" }] },
     target: { anyOf: [{ $ref: "#/$defs/Target" }, { type: "null" }], default: null },
     every: { anyOf: [{ type: "number" }, { type: "string", pattern: "s$" }], default: 2 },
     timeout: { anyOf: [{ anyOf: [{ type: "number" }, { type: "string" }] }, { type: "null" }] },
+    average: { anyOf: [{ type: "number" }, { const: "uniform", type: "string" }, { type: "null" }], default: null },
+    averaging: {
+      properties: {
+        steps: { anyOf: [{ type: "integer" }, { type: "null" }], default: 16, description: "Steps between averages; null: only one, at the end" },
+        alpha: { anyOf: [{ type: "number" }, { type: "null" }], default: null },
+      },
+    },
+    gate: {
+      properties: {
+        mode: { enum: ["asp", "ssp"], default: "asp" },
+        bound: { type: "integer", default: 3, description: "ssp: rounds ahead" },
+        adaptive: { type: "boolean", default: false },
+        decay: { type: "number", description: "adaptive: memory" },
+      },
+    },
     on_nan: { enum: ["fail", "drop"], default: "fail" },
     env: { type: "object", additionalProperties: { type: "string" } },
     version: { const: 1 },
@@ -27,10 +42,10 @@ describe("readSchema", () => {
     expect(fields.name).toMatchObject({ kind: "text", example: "digits", description: "Short name", required: true })
   })
 
-  it("reads a tagged union as variants without the tag among their fields", () => {
+  it("reads a tagged union as variants, in its order and without the tag among their fields", () => {
     const strategy = fields.strategy as Extract<Field, { kind: "variants" }>
-    expect(strategy.variants.map(({ value, summary }) => [value, summary])).toEqual([["adag", "Normalized windows."], ["sync", ""]])
-    expect(strategy.variants[0]!.fields).toMatchObject([{ key: "window", kind: "number", integer: true, min: 1, default: 12 }])
+    expect(strategy.variants.map(({ value, summary }) => [value, summary])).toEqual([["sync", ""], ["adag", "Normalized windows."]])
+    expect(strategy.variants[1]!.fields).toMatchObject([{ key: "window", kind: "number", integer: true, min: 1, default: 12 }])
   })
 
   it("reads what may be null as optional, through references", () => {
@@ -40,6 +55,25 @@ describe("readSchema", () => {
 
   it("reads number or text as a duration, also inside an optional one", () => {
     expect([fields.every!.kind, fields.timeout!.kind, fields.timeout!.optional]).toEqual(["duration", "duration", true])
+  })
+
+  it("reads a number or a word as that, not as a duration", () => {
+    expect(fields.average).toMatchObject({ kind: "numberOrWord", words: ["uniform"], optional: true })
+  })
+
+  it("knows where null is a choice of its own, and what it means", () => {
+    const [steps, alpha] = (fields.averaging as Extract<Field, { kind: "group" }>).fields
+    expect(steps).toMatchObject({ kind: "number", optional: true, description: "Steps between averages", none: "only one, at the end" })
+    expect(alpha).toMatchObject({ optional: true, none: undefined })
+  })
+
+  it("ties a field to the choice or the switch that it is about", () => {
+    const [mode, bound, adaptive, decay] = (fields.gate as Extract<Field, { kind: "group" }>).fields
+    expect(bound).toMatchObject({ description: "Rounds ahead", when: { key: "mode", value: "ssp" } })
+    expect([isShown(mode!, {}), isShown(bound!, {}), isShown(bound!, { mode: "ssp" }), isShown(bound!, { mode: "asp", bound: 3 })]).toEqual([
+      true, false, true, true,
+    ])
+    expect([isShown(adaptive!, {}), isShown(decay!, {}), isShown(decay!, { adaptive: true })]).toEqual([true, false, true])
   })
 
   it("reads choices, maps and constants", () => {

@@ -34,6 +34,7 @@ export type Kind =
   | { kind: "text"; example: string | undefined }
   | { kind: "duration" }
   | { kind: "number"; integer: boolean; min: number | undefined; max: number | undefined }
+  | { kind: "numberOrWord"; words: string[] }
   | { kind: "switch" }
   | { kind: "choice"; options: string[] }
   | { kind: "group"; fields: Field[] }
@@ -49,6 +50,10 @@ export type Field = Kind & {
   required: boolean
   /** null is a value of it: "not set". */
   optional: boolean
+  /** What null means, where it is not the default and so has to be chosen. */
+  none: string | undefined
+  /** It means something only while its neighbour `key` has this value. */
+  when: { key: string; value: unknown; default: unknown } | undefined
   default: unknown
 }
 
@@ -57,16 +62,38 @@ export function readSchema(root: JsonSchema): Field[] {
 }
 
 function fieldsOf(schema: JsonSchema, root: JsonSchema): Field[] {
-  return Object.entries(schema.properties ?? {}).map(([key, property]) => field(key, property, schema.required?.includes(key) ?? false, root))
+  const fields = Object.entries(schema.properties ?? {}).map(([key, property]) =>
+    field(key, property, schema.required?.includes(key) ?? false, root),
+  )
+  return fields.map((one) => conditional(one, fields))
 }
 
-/** Keys that are not words. */
-const LABELS: Record<string, string> = { lr: "learning rate", n_push: "push every", n_fetch: "fetch every", eps: "epsilon" }
+/** A description that begins with "bsp: ..." or "adaptive: ..." belongs to that choice, or switch, among the field's neighbours. */
+function conditional(one: Field, neighbours: readonly Field[]): Field {
+  const [, word, rest] = /^(\w+): (.+)$/s.exec(one.description) ?? []
+  const deciding = neighbours.find((other) => (other.kind === "choice" ? other.options.includes(word!) : other.kind === "switch" && other.key === word))
+  if (!word || !deciding || deciding.key === one.key) return one
+  return { ...one, description: rest!.replace(/^./, (first) => first.toUpperCase()), when: { key: deciding.key, value: deciding.kind === "switch" ? true : word, default: deciding.default } }
+}
+
+/** Whether a field means something beside these values of its group; one that has a value is always shown. */
+export function isShown({ key, when }: Field, group: Record<string, unknown> | null | undefined): boolean {
+  return !when || group?.[key] !== undefined || (group?.[when.key] ?? when.default) === when.value
+}
+
+/** Keys that are not words, or not the ones that people look for. */
+const LABELS: Record<string, string> = {
+  lr: "learning rate", n_push: "push every", n_fetch: "fetch every", eps: "epsilon", lam: "strength (lambda)", k: "pushes per outer step",
+  alpha: "elasticity (alpha)", delta: "momentum (delta)", mu: "pull of the center (mu)", gamma: "half distance (gamma)", inner: "inner optimizer",
+  switch: "average every step until", over: "falls over", to: "falls to", warmup: "warm-up", clip_norm: "clip norm at", args: "arguments",
+  average: "average of the center", members: "ensemble members", max_staleness: "drop from staleness", decay: "memory (decay)",
+}
 
 function field(key: string, property: JsonSchema, required: boolean, root: JsonSchema): Field {
   const { schema, optional } = withoutNull(resolve(property, root), root)
   const label = LABELS[key] ?? key.replaceAll("_", " ")
-  const description = property.description ?? schema.description ?? ""
+  const [, told, none] = /^(.*?)(?:; null: (.+))?$/s.exec(property.description ?? schema.description ?? "")!
+  const description = told!
   return {
     ...kindOf(schema, root),
     key,
@@ -74,6 +101,8 @@ function field(key: string, property: JsonSchema, required: boolean, root: JsonS
     description: description.toLowerCase() === label ? "" : description,
     required,
     optional,
+    none: optional && property.default !== null && property.default !== undefined ? (none ?? "none") : undefined,
+    when: undefined,
     default: property.default,
   }
 }
@@ -94,9 +123,9 @@ function withoutNull(schema: JsonSchema, root: JsonSchema): { schema: JsonSchema
 function kindOf(schema: JsonSchema, root: JsonSchema): Kind {
   if (schema.const !== undefined) return { kind: "fixed" }
   if (schema.enum) return { kind: "choice", options: schema.enum.map(String) }
-  if (schema.discriminator) return variants(schema.discriminator, root)
+  if (schema.discriminator) return variants(schema, schema.discriminator, root)
   if (schema.properties) return { kind: "group", fields: fieldsOf(schema, root) }
-  if (schema.anyOf?.some((part) => part.type === "string") && schema.anyOf.some((part) => part.type === "number")) return { kind: "duration" }
+  if (schema.anyOf) return numberOrText(schema.anyOf)
   switch (schema.type) {
     case "boolean":
       return { kind: "switch" }
@@ -117,11 +146,22 @@ function kindOf(schema: JsonSchema, root: JsonSchema): Kind {
   }
 }
 
-function variants({ propertyName, mapping }: NonNullable<JsonSchema["discriminator"]>, root: JsonSchema): Kind {
+/** A number or some word of a list, such as "uniform"; or a number or text with a unit, which is a duration. */
+function numberOrText(parts: readonly JsonSchema[]): Kind {
+  const texts = parts.filter((part) => part.type === "string")
+  if (texts.length === 0 || !parts.some((part) => part.type === "number" || part.type === "integer")) return { kind: "other" }
+  const words = texts.flatMap((part) => (typeof part.const === "string" ? [part.const] : (part.enum ?? []).map(String)))
+  return words.length > 0 ? { kind: "numberOrWord", words } : { kind: "duration" }
+}
+
+/** In the order of the union: a mapping is sorted by name. */
+function variants({ oneOf = [] }: JsonSchema, { propertyName, mapping }: NonNullable<JsonSchema["discriminator"]>, root: JsonSchema): Kind {
+  const place = ($ref: string) => oneOf.findIndex((part) => part.$ref === $ref)
+  const entries = Object.entries(mapping).sort(([, one], [, other]) => place(one) - place(other))
   return {
     kind: "variants",
     tag: propertyName,
-    variants: Object.entries(mapping).map(([value, $ref]) => {
+    variants: entries.map(([value, $ref]) => {
       const schema = resolve({ $ref }, root)
       return { value, summary: schema.description ?? "", fields: fieldsOf(schema, root).filter(({ key }) => key !== propertyName) }
     }),

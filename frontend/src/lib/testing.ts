@@ -7,7 +7,8 @@ export function makeJob(over: Partial<Job> = {}): Job {
     seq: 1, spec: { name: "digits-adag", stop: {} } as Job["spec"], bundle: null, strategy: "adag", gate: "asp", priority: 50,
     created_at: "2026-01-10T12:00:00Z", started_at: "2026-01-10T12:00:02Z", ended_at: null, attempt: 1, retries_used: 0, user: "ada",
     progress: {
-      samples: 0, total_samples: 1000, version: 0, samples_per_second: null, loss: null, mean_staleness: null, eval: {}, first_step_at: null,
+      samples: 0, total_samples: 1000, version: 0, samples_per_second: null, loss: null, mean_staleness: null, eval: {}, alerts: [],
+      first_step_at: null,
     },
     ...over,
   }

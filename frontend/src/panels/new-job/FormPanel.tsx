@@ -10,7 +10,7 @@ import classes from "./SchemaField.module.css"
 /** What most jobs set. Fields of the schema that are in no group stand under "Everything else", new ones included. */
 const GROUPS = [
   { title: "Job", keys: ["name", "workload", "batch_size", "seed"] },
-  { title: "Algorithm", keys: ["strategy", "gate", "optimizer"] },
+  { title: "Algorithm", keys: ["strategy", "gate", "optimizer", "schedule", "members"] },
   { title: "Processes", keys: ["roles"] },
   { title: "End", keys: ["stop"] },
 ]

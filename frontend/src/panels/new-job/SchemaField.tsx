@@ -1,8 +1,8 @@
 import type { ReactNode } from "react"
 import { useDraftField } from "@/hooks/useDraft"
 import type { Path } from "@/lib/draft"
-import type { Field } from "@/lib/schema"
-import { ChoiceField, NumberField, SwitchField, TextField } from "./fields"
+import { isShown, type Field } from "@/lib/schema"
+import { ChoiceField, NumberField, NumberOrWordField, SwitchField, TextField } from "./fields"
 import { MapField } from "./MapField"
 import { OptionalGroup } from "./OptionalGroup"
 import { VariantsField } from "./VariantsField"
@@ -16,6 +16,8 @@ export function SchemaField({ field, path }: { field: Field; path: Path }): Reac
       return <TextField field={field} path={path} />
     case "number":
       return <NumberField field={field} path={path} />
+    case "numberOrWord":
+      return <NumberOrWordField field={field} path={path} />
     case "switch":
       return <SwitchField field={field} path={path} />
     case "choice":
@@ -41,7 +43,8 @@ interface NestedProps {
 }
 
 export function NestedFields({ field, path, titled = false, flat = false }: NestedProps) {
-  const { fault } = useDraftField(path)
+  const { fault, value } = useDraftField(path)
+  const shown = field.fields.filter((inner) => isShown(inner, value as Record<string, unknown> | null | undefined))
   return (
     <fieldset className={classes.nested} data-flat={flat || undefined}>
       {titled && <legend>{field.label}</legend>}
@@ -51,7 +54,7 @@ export function NestedFields({ field, path, titled = false, flat = false }: Nest
         </p>
       )}
       <div className={classes.fields}>
-        {field.fields.map((inner) => (
+        {shown.map((inner) => (
           <SchemaField key={inner.key} field={inner} path={[...path, inner.key]} />
         ))}
       </div>

@@ -1,12 +1,17 @@
-import { Select } from "@mantine/core"
+import { Select, Text, type ComboboxItem, type OptionsFilter } from "@mantine/core"
 import { useDraftField } from "@/hooks/useDraft"
 import type { Path } from "@/lib/draft"
 import type { Field } from "@/lib/schema"
 import { NestedFields } from "./SchemaField"
 import classes from "./SchemaField.module.css"
 
+/** From so many on, one types what to look for. */
+const MANY = 6
+
+type Variants = Extract<Field, { kind: "variants" }>
+
 /** One of several kinds, each with fields of its own: strategy, optimizer, codec. Another kind begins with its own defaults. */
-export function VariantsField({ field, path }: { field: Extract<Field, { kind: "variants" }>; path: Path }) {
+export function VariantsField({ field, path }: { field: Variants; path: Path }) {
   const { value, fault, set } = useDraftField(path)
   const named = (value as Record<string, unknown> | null | undefined)?.[field.tag]
   const chosen = field.variants.find((variant) => variant.value === named)
@@ -23,6 +28,11 @@ export function VariantsField({ field, path }: { field: Extract<Field, { kind: "
         error={fault}
         placeholder={fallback ?? "none"}
         data={field.variants.map((variant) => variant.value)}
+        searchable={field.variants.length > MANY}
+        filter={matching(field)}
+        nothingFoundMessage="Nothing is called or described so"
+        maxDropdownHeight={340}
+        renderOption={({ option }) => <Option name={option.value} summary={summaryOf(field, option.value)} />}
         value={chosen?.value ?? null}
         onChange={(next) => set(next === null ? undefined : { [field.tag]: next })}
         clearable={!field.required}
@@ -30,5 +40,34 @@ export function VariantsField({ field, path }: { field: Extract<Field, { kind: "
       />
       {chosen && chosen.fields.length > 0 && <NestedFields field={{ ...field, fields: chosen.fields }} path={path} />}
     </>
+  )
+}
+
+function summaryOf(field: Variants, value: string): string {
+  return field.variants.find((variant) => variant.value === value)?.summary ?? ""
+}
+
+/** Found by its name and by the words of its summary. The text of what is chosen hides nothing. */
+function matching(field: Variants): OptionsFilter {
+  return ({ options, search }) => {
+    const words = search.toLowerCase().split(/\s+/)
+    const isChoice = field.variants.some(({ value }) => value === search)
+    const found = ({ value }: ComboboxItem) => words.every((word) => `${value} ${summaryOf(field, value)}`.toLowerCase().includes(word))
+    return isChoice ? options : options.filter((option) => "value" in option && found(option))
+  }
+}
+
+function Option({ name, summary }: { name: string; summary: string }) {
+  return (
+    <div>
+      <Text size="sm" fw={550}>
+        {name}
+      </Text>
+      {summary && (
+        <Text size="xs" c="dimmed">
+          {summary}
+        </Text>
+      )}
+    </div>
   )
 }

@@ -1,7 +1,9 @@
 /** Fields for single values. Each writes what was given, or removes its key when emptied, so that the default counts. */
-import { NumberInput, Select, Switch, TextInput } from "@mantine/core"
+import { Autocomplete, Checkbox, NumberInput, Select, Switch, TextInput } from "@mantine/core"
+import { useState } from "react"
 import { useDraftField } from "@/hooks/useDraft"
 import type { Path } from "@/lib/draft"
+import { numberOrText } from "@/lib/scalar"
 import type { Field } from "@/lib/schema"
 import classes from "./SchemaField.module.css"
 
@@ -24,32 +26,75 @@ function placeholder(field: Field, otherwise = ""): string {
 
 export function TextField({ field, path }: FieldProps<"text" | "duration">) {
   const { value, fault, set } = useDraftField(path)
+  const typed = useTyped(value)
   const example = field.kind === "text" ? (field.example ?? "") : "such as 30s, 5m, 2h"
+  const change = (text: string) => set(field.kind === "duration" ? typed.read(text) : text === "" ? undefined : text)
   return (
     <TextInput
       {...shared(field, fault)}
       placeholder={placeholder(field, example)}
-      value={isScalar(value) ? String(value) : ""}
-      onChange={(event) => {
-        const text = event.currentTarget.value
-        set(text === "" ? undefined : field.kind === "duration" && /^\d+(\.\d+)?$/.test(text) ? Number(text) : text)
-      }}
+      value={field.kind === "duration" ? typed.text : isScalar(value) ? String(value) : ""}
+      onChange={(event) => change(event.currentTarget.value)}
     />
   )
 }
 
+/** A number, or one of a few words: the share that an average takes, or "uniform". */
+export function NumberOrWordField({ field, path }: FieldProps<"numberOrWord">) {
+  const { value, fault, set } = useDraftField(path)
+  const typed = useTyped(value)
+  return (
+    <Autocomplete
+      {...shared(field, fault)}
+      placeholder={placeholder(field, "none")}
+      data={field.words}
+      filter={({ options }) => options}
+      value={typed.text}
+      onChange={(text) => set(typed.read(text))}
+      clearable
+    />
+  )
+}
+
+/** The text of a number stays as it is typed, so that the zeros of 0.001 can be written one by one. */
+function useTyped(value: unknown) {
+  const [last, setLast] = useState("")
+  return {
+    text: isScalar(value) ? (numberOrText(last) === value ? last : String(value)) : "",
+    read: (text: string) => {
+      setLast(text)
+      return numberOrText(text)
+    },
+  }
+}
+
 export function NumberField({ field, path }: FieldProps<"number">) {
   const { value, fault, set } = useDraftField(path)
-  return (
+  const input = (
     <NumberInput
       {...shared(field, fault)}
-      placeholder={placeholder(field)}
+      placeholder={value === null ? "none" : placeholder(field)}
+      disabled={field.none !== undefined && value === null}
       value={typeof value === "number" ? value : typeof value === "string" ? value : ""}
       onChange={(next) => next !== value && set(next === "" ? undefined : next)}
       allowDecimal={!field.integer}
       step={field.integer ? 1 : 0.01}
       hideControls={!field.integer}
     />
+  )
+  if (field.none === undefined) return input
+  return (
+    <div>
+      {input}
+      <Checkbox
+        size="xs"
+        mt={6}
+        label={`None: ${field.none}`}
+        aria-label={`No ${field.label}`}
+        checked={value === null}
+        onChange={(event) => set(event.currentTarget.checked ? null : undefined)}
+      />
+    </div>
   )
 }
 
