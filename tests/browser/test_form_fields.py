@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from gradstream.strategies import STRATEGIES
 from tests.browser.support import SCREENSHOTS, OpenPage
 
 YAML = "Job file as YAML"
@@ -26,7 +27,7 @@ def test_a_strategy_is_found_by_the_words_of_its_summary(open_page: OpenPage) ->
     page = open_page("/jobs/new?example=digits")
     chooser = page.get_by_role("combobox", name="Strategy")
     chooser.click()
-    expect(page.get_by_role("option")).to_have_count(16)
+    expect(page.get_by_role("option")).to_have_count(len(STRATEGIES))
     chooser.fill("spring")
     expect(page.get_by_role("option")).to_have_count(1)
     page.get_by_role("option").click()
