@@ -38,6 +38,7 @@ class Ticket:
     """An entry that is not answered yet."""
 
     out: Tensor | None
+    examples: int = 0
     answered: bool = False
 
 
@@ -99,11 +100,11 @@ class Link:
         self._out.copy_(x)
         if self._residual is not None and finite:
             self._feed_back(self._residual, norm)
+        steps, examples = self._w.hand_over()
         push = Push(
-            self._rank, self._incarnation, self._seq + 1, base=self._base, steps=self._w.steps, examples=self._w.examples,
+            self._rank, self._incarnation, self._seq + 1, base=self._base, steps=steps, examples=examples,
             want=self._wanted(out), position=self._w.t, finite=finite, norm=norm if finite else 0.0,
         )  # fmt: skip
-        self._w.steps = self._w.examples = 0
         self._go = self._never_held
         ticket = self._enter(push, out, Payload(self._out, self._w.buffers()))
         self.on_push(push)
@@ -171,7 +172,7 @@ class Link:
 
     def _enter(self, entry: Push | Pull | Saved, out: Tensor | None, payload: Payload | None = None) -> Ticket:
         self._seq = entry.seq
-        ticket = self._open[entry.seq] = Ticket(out)
+        ticket = self._open[entry.seq] = Ticket(out, entry.examples if isinstance(entry, Push) else 0)
         began = time.perf_counter()
         self._port.send(entry, payload)
         self.wait_seconds += time.perf_counter() - began
@@ -196,6 +197,7 @@ class Link:
         ticket = self._open.pop(answer.seq, None)
         if ticket:
             ticket.answered = True
+            self._w.posted -= ticket.examples
             if ticket.out is not None and answer.payload:
                 ticket.out.copy_(answer.payload.x)
                 if not self._pulls_every_round:

@@ -41,6 +41,10 @@ class Replica:
         self.n = spec.roles.worker.count
         self.steps = self.examples = 0
         """Mini-batches and examples since the last push."""
+        self.posted = 0
+        """Examples of pushes that are not answered yet."""
+        self._newest = 0
+        """Examples of the mini-batch taken last, along which a step is still to be made."""
         self.samples = 0
         """Examples that the center had seen, as of the last answer."""
         self.compute_seconds = 0.0
@@ -69,8 +73,9 @@ class Replica:
 
     @property
     def _factor(self) -> float:
-        """Others have trained as much as this worker, as far as it knows."""
-        return self._schedule.factor(self.samples + self.n * self.examples)
+        """By what was trained before the mini-batch taken last, as on a server that descends. Others have trained as much as
+        this worker, as far as it knows."""
+        return self._schedule.factor(self.samples + self.n * (self.posted + self.examples - self._newest))
 
     def grad(self, at: Tensor | None = None) -> Tensor:
         """Raises: LossNotFinite, if the job says so. DataEnded."""
@@ -90,6 +95,7 @@ class Replica:
         self.t += 1
         self.steps += 1
         self.examples += gradient.examples
+        self._newest = gradient.examples
         self.compute_seconds += time.perf_counter() - began
         return gradient.g
 
@@ -122,6 +128,13 @@ class Replica:
         if name not in self._slots:
             self._slots[name] = torch.zeros_like(self.theta) if first is None else first.clone()
         return self._slots[name]
+
+    def hand_over(self) -> tuple[int, int]:
+        """Mini-batches and examples since the last push, which are pushed now."""
+        handed = self.steps, self.examples
+        self.steps = self.examples = self._newest = 0
+        self.posted += handed[1]
+        return handed
 
     def buffers(self) -> Buffers | None:
         """What travels with a push and is averaged: the model's buffers, and the optimizer's vectors if the strategy wants that."""
