@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError, field_validator
 
 from backend.schemas import Fault, Schema
 from gradstream import jobfile
+from gradstream.advise.warnings import warnings
 from gradstream.errors import InvalidJob, Problem
 from gradstream.process.order import Role
 from gradstream.spec import JobSpec
@@ -70,6 +71,17 @@ class Progress(Schema):
     first_step_at: datetime | None = Field(None, description="When the first update was applied")
 
 
+class JobWarning(Schema):
+    """A limit that a valid job file is known to be over. It keeps no job from running."""
+
+    pointer: str = Field(description="JSON pointer into the job file", examples=["/strategy/lr"])
+    message: str = Field(description="What will go wrong, by which limit, and what to change")
+
+    @classmethod
+    def of(cls, spec: JobSpec) -> list[JobWarning]:
+        return [cls(pointer=each.pointer, message=each.text) for each in warnings(spec)]
+
+
 class Job(Schema):
     id: UUID
     name: str = Field(examples=["digits-adag"])
@@ -79,6 +91,7 @@ class Job(Schema):
     position: int | None = Field(description="Place in the queue, from 1; null unless queued")
     seq: int = Field(description="Counts up with each change of the job; for `since` of the long poll")
     spec: JobSpec
+    warnings: list[JobWarning] = Field(default_factory=list, description="Limits that the job file is over, with remedies")
     bundle: str | None = Field(description="Hash of the bundle of user code")
     strategy: str = Field(examples=["adag"])
     gate: str = Field(examples=["asp"])
@@ -124,6 +137,7 @@ class ValidateJob(Schema):
 class Validated(Schema):
     valid: bool
     errors: list[Fault] = Field(description="Pointers are into the job file, e.g. `/strategy/window`")
+    warnings: list[JobWarning] = Field(default_factory=list, description="Of a valid file: limits that it is over, with remedies")
     spec: JobSpec | None = Field(description="With all defaults filled in; null if not valid")
 
 

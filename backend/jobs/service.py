@@ -14,7 +14,7 @@ from backend.away import REDIS
 from backend.db import after_commit
 from backend.jobs import lifecycle, repository
 from backend.jobs.models import JobRow, ProcessRow
-from backend.jobs.schemas import ENDED, Attempt, Attempts, Event, Events, Job, JobPage, JobStatus, Process, Processes
+from backend.jobs.schemas import ENDED, Attempt, Attempts, Event, Events, Job, JobPage, JobStatus, JobWarning, Process, Processes
 from backend.jobs.states import switch
 from backend.metrics.progress import shown
 from backend.platform import Platform
@@ -29,9 +29,9 @@ log = structlog.get_logger(__name__)
 
 def view(row: JobRow) -> Job:
     """A job as the API shows it."""
-    plain = {name: getattr(row, name) for name in Job.model_fields if name not in ("spec", "progress")}
+    plain = {name: getattr(row, name) for name in Job.model_fields if name not in ("spec", "progress", "warnings")}
     spec = JobSpec.model_validate(row.spec)
-    return Job(**plain, spec=spec, progress=shown(row.progress, spec.effective_gate))
+    return Job(**plain, spec=spec, warnings=JobWarning.of(spec), progress=shown(row.progress, spec.effective_gate))
 
 
 def find(session: Session, job_id: UUID) -> JobRow:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from backend.bundles import service as bundles
 from backend.jobs import feed, repository
 from backend.jobs.models import JobRow
-from backend.jobs.schemas import Job, JobStatus, SubmitJob, Validated, ValidateJob
+from backend.jobs.schemas import Job, JobStatus, JobWarning, SubmitJob, Validated, ValidateJob
 from backend.jobs.service import find, view
 from backend.schemas import Fault
 from backend.users.service import Caller
@@ -53,7 +53,8 @@ def submit(session: Session, caller: Caller, body: SubmitJob, key: str | None) -
 def validate(body: ValidateJob) -> Validated:
     """Raises: Invalid unless exactly one of the two forms is given."""
     try:
-        return Validated(valid=True, errors=[], spec=_read(body))
+        spec = _read(body)
+        return Validated(valid=True, errors=[], warnings=JobWarning.of(spec), spec=spec)
     except InvalidJob as error:
         problems = error.problems or [Problem("", error.message)]
         return Validated(valid=False, errors=[Fault(pointer=p.pointer, message=p.message) for p in problems], spec=None)

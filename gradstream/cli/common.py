@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from gradstream.client import Client, Job
+    from gradstream.spec import JobSpec
 
 PLATFORM = "Which platform"
 Url = Annotated[str | None, typer.Option("--url", help="Address of the platform; also GRADSTREAM_URL", rich_help_panel=PLATFORM)]
@@ -49,6 +50,15 @@ def connect(url: str | None, token_file: Path | None, *, patience: float = BRIEF
             talk(f"{why}; trying again for {patience:.0f} s")
 
     return Client(Credentials.find(url=url, token_file=token_file), patience=patience, on_retry=retrying)
+
+
+def warn(spec: JobSpec) -> None:
+    """Say what is known to go wrong with a job file that is valid: a line for each, with its remedy."""
+    from gradstream.advise.warnings import warnings
+    from gradstream.cli.output import talk
+
+    for warning in warnings(spec):
+        talk(f"warning: {warning.pointer}: {warning.text}", "yellow")
 
 
 def exit_with(job: Job) -> NoReturn:

@@ -53,6 +53,7 @@ COMMANDS: dict[str, _Entry] = {
     "download": _Entry("download", _JOBS, "Download what a job made"),
     "train": _Entry("train", _ALONE, "Train a job file with all its processes on this machine"),
     "run": _Entry("run", _ALONE, "Submit and follow a job file; --local: train it in this process"),
+    "advise": _Entry("advise", _ALONE, "Say what to expect of a job file, and what to choose"),
     "sim": _Entry("sim", _ALONE, "Run a job file or a toy problem in virtual time"),
     "nodes": _Entry("nodes", _ABOUT, "List nodes and their GPUs"),
     "strategies": _Entry("strategies", _ABOUT, "List the strategies and their settings"),

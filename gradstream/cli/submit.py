@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gradstream.cli.common import LONG, AsJson, Code, JobFile, Overrides, TokenFile, Url, connect, exit_with
+from gradstream.cli.common import LONG, AsJson, Code, JobFile, Overrides, TokenFile, Url, connect, exit_with, warn
 
 if TYPE_CHECKING:
     from gradstream.client import Client, Job
@@ -47,4 +47,5 @@ def submitted(client: Client, job_file: Path, overrides: list[str] | None, code:
     from gradstream import jobfile
 
     spec = jobfile.load(job_file, overrides or [])
+    warn(spec)
     return client.submit(spec, code=code or job_file.parent, key=key)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from gradstream.cli.common import OUTCOMES, AsJson, Code, JobFile, Overrides
+from gradstream.cli.common import OUTCOMES, AsJson, Code, JobFile, Overrides, warn
 
 
 def command(
@@ -26,6 +26,7 @@ def command(
     from gradstream.local.trainer import Trainer
 
     spec = jobfile.load(job_file, overrides or [])
+    warn(spec)
     where = (code or job_file.parent).resolve()
     folder = out or Path(f"{spec.name}.out")
     with Trainer(spec, where if where.is_dir() else where.parent, folder, talk=sys.stderr) as trainer:

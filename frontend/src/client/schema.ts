@@ -1625,6 +1625,11 @@ export interface components {
             seq: number;
             spec: components["schemas"]["JobSpec"];
             /**
+             * Warnings
+             * @description Limits that the job file is over, with remedies
+             */
+            warnings?: components["schemas"]["JobWarning"][];
+            /**
              * Bundle
              * @description Hash of the bundle of user code
              */
@@ -1818,6 +1823,23 @@ export interface components {
          * @enum {string}
          */
         JobStatus: "queued" | "starting" | "running" | "stopping" | "succeeded" | "failed" | "cancelled" | "timed_out";
+        /**
+         * JobWarning
+         * @description A limit that a valid job file is known to be over. It keeps no job from running.
+         */
+        JobWarning: {
+            /**
+             * Pointer
+             * @description JSON pointer into the job file
+             * @example /strategy/lr
+             */
+            pointer: string;
+            /**
+             * Message
+             * @description What will go wrong, by which limit, and what to change
+             */
+            message: string;
+        };
         /**
          * LocalSgd
          * @description Local SGD: parameters averaged every H steps; with no window, once at the end.
@@ -2702,6 +2724,11 @@ export interface components {
              * @description Pointers are into the job file, e.g. `/strategy/window`
              */
             errors: components["schemas"]["Fault"][];
+            /**
+             * Warnings
+             * @description Of a valid file: limits that it is over, with remedies
+             */
+            warnings?: components["schemas"]["JobWarning"][];
             /** @description With all defaults filled in; null if not valid */
             spec: components["schemas"]["JobSpec"] | null;
         };

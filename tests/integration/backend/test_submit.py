@@ -86,6 +86,19 @@ def test_validate_answers_mistakes_without_submitting(api: httpx.Client) -> None
     assert api.get("/jobs").json()["items"] == []
 
 
+def test_a_job_file_over_a_known_limit_is_warned_of_and_taken(api: httpx.Client, tmp_path: Path) -> None:
+    heavy = {"strategy": {"name": "async"}, "optimizer": {"name": "sgd", "momentum": 0.9}}
+    checked = api.post("/jobs/validate", json={"spec": spec(**heavy)}).json()
+    [warning] = checked["warnings"]
+    assert checked["valid"]
+    assert warning["pointer"] == "/optimizer/momentum"
+    assert "momentum_correction: true, which uses 0.4" in warning["message"]
+    job = submit(api, tmp_path, **heavy)
+    assert job["warnings"] == api.get(f"/jobs/{job['id']}").json()["warnings"] == [warning]
+    assert api.get("/jobs").json()["items"][0]["warnings"] == [warning]
+    assert api.post("/jobs/validate", json={"spec": spec()}).json()["warnings"] == []
+
+
 def test_user_code_must_be_there_and_hold_the_entrypoint(api: httpx.Client, tmp_path: Path) -> None:
     without = api.post("/jobs", json={"spec": spec()})
     unknown = api.post("/jobs", json={"spec": spec(), "bundle": "0" * 64})

@@ -1,0 +1,145 @@
+"""What to choose, from what is to be expected of every strategy, with the reasons in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from pydantic import ValidationError
+
+from gradstream.advise.limits import rate, serial_limit
+from gradstream.advise.measure import Measured
+from gradstream.advise.outlook import Machines, Outlook, outlook
+from gradstream.spec import JobSpec
+from gradstream.strategies import STRATEGIES
+
+BUSY_ENOUGH = 0.7
+"""Share of the time that workers should compute."""
+FAR_ENOUGH = 0.5
+"""Of the limit: curvatures grow while a model trains, and differ between mini-batches."""
+
+NEAR = 0.6
+"""A strategy whose limit is a little narrower than others' is not passed over for that."""
+
+_IN_ORDER: tuple[dict[str, Any], ...] = (
+    {"name": "sync"},
+    {"name": "local_sgd", "window": 4},
+    {"name": "local_sgd", "window": 16},
+    {"name": "async"},
+    {"name": "dynsgd", "window": 5},
+    {"name": "dynsgd", "window": 20},
+    {"name": "easgd", "window": 10},
+    {"name": "local_sgd", "window": 64},
+    {"name": "dynsgd", "window": 100},
+)
+"""The first that keeps its workers busy far enough from its limit is chosen: what is closest to serial training stands first."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    job: Outlook
+    """As the job file is."""
+    strategies: list[Outlook]
+    """All, with the job's rate, optimizer and gate where they fit, else with defaults."""
+    choice: Outlook
+    rate: float
+    """For the choice."""
+    reasons: list[str]
+
+
+def advise(spec: JobSpec, measured: Measured, machines: Machines) -> Advice:
+    def look(candidate: JobSpec) -> Outlook:
+        payload = (measured.pushed[candidate.codec.name] + measured.pulled) / 2
+        return outlook(candidate, machines, payload, measured.per_epoch, measured.curvature)
+
+    job = look(spec)
+    others = [name for name in STRATEGIES if name != job.name]
+    strategies = [job] + [look(found) for name in others if (found := _variant(spec, {"name": name}))]
+    calm, slower = _calm(spec, measured)
+    choice, reasons = _choice(spec, calm, look)
+    lr, last = _rate(choice, measured)
+    return Advice(job, strategies, choice, lr, [*slower, *reasons, *last])
+
+
+def _calm(spec: JobSpec, measured: Measured) -> tuple[float, list[str]]:
+    """The job's rate, or a lower one at which one process would settle well; and why."""
+    lr, alone = rate(spec), serial_limit(spec)
+    if not measured.curvature or measured.curvature < 0 or alone is None or lr * measured.curvature <= FAR_ENOUGH * alone:
+        return lr, []
+    most = FAR_ENOUGH * alone / measured.curvature
+    return most, [
+        f"Lower the rate from {lr:.3g} to {most:.2g}: at the measured curvature even one process settles only below "
+        f"{most / FAR_ENOUGH:.2g}, and curvatures grow while a model trains."
+    ]
+
+
+def _choice(spec: JobSpec, lr: float, look: Callable[[JobSpec], Outlook]) -> tuple[Outlook, list[str]]:
+    if spec.roles.worker.count == 1:
+        alone = _variant(spec, {"name": "single", "lr": lr}) or spec
+        return look(alone), ["One worker needs no strategy: single is plain training."]
+    seen: list[Outlook] = []
+    passed: list[str] = []
+    for settings in _IN_ORDER:
+        candidate = _variant(spec, {**settings, "lr": lr})
+        if candidate is None:
+            continue
+        seen.append(look(candidate))
+        against = list(_against(seen[-1]))
+        if not against:
+            return seen[-1], [*passed, f"{seen[-1].described}: its workers compute {seen[-1].busy:.0%} of the time."]
+        passed.append(f"Not {seen[-1].described}: {against[0]}.")
+    settled = [each for each in seen if each.settles is not False] or seen
+    best = max(settled, key=lambda each: each.busy)
+    return best, [*passed, f"{best.described} waits least of those that settle: its workers compute {best.busy:.0%} of the time."]
+
+
+def _against(found: Outlook) -> Iterator[str]:
+    if found.settles is False:
+        yield "it would diverge at this rate" + (f", {found.distance:.3g} times over its limit" if found.distance else "")
+    elif found.distance is not None and found.distance > NEAR:
+        yield f"at this rate it is at {found.distance:.0%} of its limit"
+    if found.busy < BUSY_ENOUGH:
+        yield f"its workers would wait {1 - found.busy:.0%} of the time, for transfers and for one another"
+
+
+def _rate(choice: Outlook, measured: Measured) -> tuple[float, list[str]]:
+    """The learning rate for the choice, and why."""
+    lr = rate(choice.spec)
+    if measured.curvature is None or choice.limit is None:
+        why = measured.unknown or "no formula for it"
+        return lr, [f"How far that is from its limit is not known: {why}. Try it for a moment first."]
+    if choice.distance is None or choice.distance <= NEAR:
+        return lr, []
+    most = FAR_ENOUGH * choice.limit / measured.curvature
+    return most, [f"With {choice.described}, lower the rate to {most:.2g}, half of what it settles with."]
+
+
+def takes(spec: JobSpec, codec: str) -> bool:
+    """The job file would be valid with this codec."""
+    if codec == spec.codec.name:
+        return True
+    try:
+        JobSpec.model_validate(spec.model_dump(mode="json") | {"codec": {"name": codec}})
+    except ValidationError:
+        return False
+    return True
+
+
+def _variant(spec: JobSpec, strategy: dict[str, Any]) -> JobSpec | None:
+    """The job with another strategy at the same rate; the first combination that the job file allows."""
+    name = strategy["name"]
+    workers = STRATEGIES[name].workers or spec.roles.worker.count
+    same = spec.optimizer.model_dump(mode="json", exclude={"lr", "momentum_correction"})
+    gate = spec.effective_gate.model_dump(mode="json") if spec.effective_gate.mode in STRATEGIES[name].gates else None
+    whole = spec.model_dump(mode="json")
+    roles = {"worker": {**whole["roles"]["worker"], "count": workers}, "server": {"count": spec.roles.server.count}}
+    for codec, optimizer, chosen in product((whole["codec"], {"name": "raw"}), (same, {"name": "sgd"}), (gate, None)):
+        changed = {**whole, "strategy": {"lr": rate(spec), **strategy}, "roles": roles, "codec": codec}
+        changed |= {"optimizer": optimizer, "gate": chosen}
+        try:
+            return JobSpec.model_validate(changed)
+        except ValidationError:
+            continue
+    return None

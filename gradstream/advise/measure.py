@@ -1,0 +1,139 @@
+"""What an advice needs to know about a workload: its sizes, the time of a mini-batch, and how much the loss curves."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradstream.center.entries import Payload
+from gradstream.codecs import CODECS
+from gradstream.codecs.base import Codec
+from gradstream.optim.flat import clipped
+from gradstream.spec import JobSpec
+from gradstream.wire.layout import Layout
+from gradstream.worker.data import Batches
+from gradstream.worker.model import FlatModel, ModelProblem
+from gradstream.worker.usercode import UserCode
+
+_STEPS = 20
+"""Mini-batches that are trained to see how long one takes."""
+_LONGEST = 10.0
+"""Seconds for those, and again for each of the two looks at the curvature."""
+_ITERATIONS = 30
+_CLOSE = 0.01
+"""Relative change of the curvature between two iterations at which it is found."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    parameters: int
+    pushed: dict[str, int]
+    """Bytes of a push with its buffers, by codec; the job's own with its settings, others with their defaults."""
+    pulled: int
+    """Bytes of the center with its buffers, as the job's pull_codec sends it."""
+    per_epoch: int
+    """Mini-batches of one worker."""
+    step: float
+    """Seconds of a mini-batch: the median of some."""
+    curvature: float | None
+    """Largest eigenvalue of the Hessian of the loss over one mini-batch, the larger one of before and after some steps."""
+    unknown: str | None
+    """Why there is none."""
+
+
+def measure(spec: JobSpec, folder: Path) -> Measured:
+    """Train a few mini-batches of the first worker in this process, on the CPU.
+
+    Raises: UserError, InvalidWorkload, DatasetTooSmall."""
+    torch.set_num_threads(spec.roles.worker.threads)
+    sys.path.insert(0, str(folder.resolve()))
+    code = UserCode(spec)
+    flat = FlatModel(code.model(), torch.device("cpu"))
+    batches = Batches(code.dataset("train"), spec, rank=0)
+    problem = ModelProblem(code, flat, batches)
+    batch, _ = batches.take(0, flat.device)
+    look = _Look(code, flat, batch)
+    first = look.curvature()
+    step, gradient = _trained(problem, spec)
+    looks = [first, look.curvature()] if bool(flat.theta.isfinite().all()) else [first]
+    offered = [spec.codec, *(codec() for name, codec in CODECS.items() if name != spec.codec.name)]
+    size_of = partial(_bytes, spec, flat)
+    found = [each for each in looks if isinstance(each, float)]
+    return Measured(
+        flat.theta.numel(), {_name(codec): size_of(codec, gradient) for codec in offered}, size_of(spec.pull_codec, flat.theta),
+        batches.per_epoch, step, max(found, default=None), None if found else str(first),
+    )  # fmt: skip
+
+
+def _trained(problem: ModelProblem, spec: JobSpec) -> tuple[float, Tensor]:
+    """Seconds of a mini-batch, and the last gradient."""
+    times: list[float] = []
+    until = time.perf_counter() + _LONGEST
+    for position in range(min(_STEPS, problem.total)):
+        began = time.perf_counter()
+        g = clipped(problem.gradient(position).g, 1.0)  # so that a rate that is too high does not spoil the second look
+        problem.theta.sub_(g, alpha=spec.strategy.lr)
+        times.append(time.perf_counter() - began)
+        if time.perf_counter() > until:
+            break
+    return sorted(times)[len(times) // 2], g
+
+
+def _name(codec: Codec) -> str:
+    return str(type(codec).model_fields["name"].default)
+
+
+def _bytes(spec: JobSpec, flat: FlatModel, codec: Codec, x: Tensor) -> int:
+    layout = Layout.of(x, flat.buffers(), spec.roles.server.count)
+    whole = Payload(x, flat.buffers())
+    return sum(len(layout.encode(codec, layout.part(whole, k))) for k in range(layout.servers))
+
+
+class _Look:
+    """At the curvature on one mini-batch, by power iteration with products of the Hessian and a vector."""
+
+    def __init__(self, code: UserCode, flat: FlatModel, batch: Any) -> None:
+        self._code, self._flat, self._batch = code, flat, batch
+        self._trained = [p for p in flat.model.parameters() if p.requires_grad]
+
+    def curvature(self) -> float | str:
+        """The largest eigenvalue; or why it cannot be had."""
+        try:
+            gradient = self._gradient()
+            largest = self._largest(gradient, 0.0)
+            # by size it may have been the most negative one: then look again from there
+            return largest if largest >= 0 else largest + self._largest(gradient, -largest)
+        except RuntimeError as error:  # what torch raises for operations that are differentiable once only
+            return f"the loss cannot be differentiated twice: {str(error).splitlines()[0]}"
+
+    def _gradient(self) -> Tensor:
+        self._flat.model.train()
+        loss = self._code.loss(self._flat.model, self._batch)
+        return self._joined(torch.autograd.grad(loss, self._trained, create_graph=True, allow_unused=True))
+
+    def _largest(self, gradient: Tensor, shift: float) -> float:
+        """The eigenvalue of H + shift that is largest by size."""
+        if not gradient.requires_grad:  # linear in all parameters
+            return 0.0
+        v = torch.randn(gradient.shape, dtype=gradient.dtype, generator=torch.Generator().manual_seed(1))
+        v /= v.norm()
+        value, until = 0.0, time.perf_counter() + _LONGEST / 2
+        for _ in range(_ITERATIONS):
+            image = self._joined(torch.autograd.grad(gradient, self._trained, v, retain_graph=True, allow_unused=True)) + shift * v
+            before, value = value, float(v @ image)
+            norm = float(image.norm())
+            if norm == 0 or abs(value - before) <= _CLOSE * abs(value) or time.perf_counter() > until:
+                break
+            v = image / norm
+        return value
+
+    def _joined(self, parts: tuple[Tensor | None, ...]) -> Tensor:
+        pairs = zip(parts, self._trained, strict=True)
+        return torch.cat([(torch.zeros_like(p) if part is None else part).reshape(-1) for part, p in pairs])

@@ -1,0 +1,161 @@
+"""What to expect of a job: the simulator runs it on formulas with one parameter, with the times and sizes of the real one.
+
+A constant slope shows how fast the center moves, who waits and what travels; the difference between the end of a run and its
+middle leaves the start out of it. A parabola of the measured curvature shows whether it settles where no formula is known.
+So a strategy needs nothing here to be judged, also one that was written yesterday.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+
+from gradstream import sim
+from gradstream.advise.limits import limit, rate
+from gradstream.codecs.raw import Raw
+from gradstream.optim.schedule import Constant
+from gradstream.optim.spec import Sgd
+from gradstream.sim.speeds import Speeds
+from gradstream.sim.toys import ENDLESS, Quadratic
+from gradstream.spec import Evaluate, JobSpec, ServerRole, Stop
+from gradstream.worker.replica import LossNotFinite
+
+_MINI_BATCHES = 1500
+"""Of all workers, in half of a simulated run."""
+_FEWEST_ROUNDS, _MOST_ROUNDS = 4, 60
+_VECTOR = 8
+"""Bytes of the one parameter of a formula."""
+_ONE = torch.ones(1, dtype=torch.float64)
+
+
+@dataclass(frozen=True)
+class Machines:
+    """What the workers run on."""
+
+    step: float
+    """Seconds of a mini-batch."""
+    bandwidth: float
+    """Bytes per second of each worker's link, in each direction."""
+    latency: float
+    """Seconds of a message, one way."""
+    speeds: Speeds
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """Of one strategy with its settings."""
+
+    spec: JobSpec
+    pushed: float
+    pulled: float
+    """Vectors of the model's size, for each mini-batch of a worker."""
+    staleness: float
+    """Mean over the pushes."""
+    busy: float
+    """Share of the time in which workers compute."""
+    samples_per_second: float
+    effective_rate: float
+    """What one process would need to get on as fast, as the workers do with a mini-batch each."""
+    limit: float | None
+    """Of the rate times the curvature; None: not known."""
+    load: float | None
+    """The rate times the measured curvature."""
+    settles: bool | None
+    """At the measured curvature; None: neither a formula nor the simulator can tell."""
+
+    @property
+    def distance(self) -> float | None:
+        """The load as a share of the limit: training settles below 1."""
+        return None if self.limit is None or self.load is None else self.load / self.limit if self.limit else math.inf
+
+    @property
+    def name(self) -> str:
+        return self.spec.strategy.name
+
+    @property
+    def window(self) -> int | None:
+        """Local steps to a push, for strategies that have them."""
+        settings: Any = self.spec.strategy
+        return getattr(settings, "window", getattr(settings, "n_push", None))
+
+    @property
+    def described(self) -> str:
+        return f"{self.name} with a window of {self.window}" if self.window and self.window > 1 else self.name
+
+
+def outlook(spec: JobSpec, machines: Machines, payload: float, per_epoch: int, curvature: float | None) -> Outlook:
+    """`payload`: bytes of a vector on the wire, the mean of push and pull. `per_epoch`: mini-batches in a worker's pass over
+    its data."""
+    formula, n = _as_formula(spec), spec.roles.worker.count
+    rounds = max(_FEWEST_ROUNDS, min(_MOST_ROUNDS, _MINI_BATCHES // (n * _length(spec, per_epoch))))
+    costs = sim.Costs(machines.speeds, machines.step, machines.latency, machines.bandwidth * _VECTOR / payload)
+    half, whole = (
+        sim.run(formula, partial(_Line, slope=1.0, per_epoch=per_epoch), events=events, costs=costs)
+        for events in (n * rounds, 2 * n * rounds)
+    )
+    made = _mini_batches(whole) - _mini_batches(half)
+    seconds = max(1e-12, whole.time - half.time)
+    late = whole.staleness[len(half.staleness) :]
+    load = None if curvature is None else curvature * rate(spec)
+    known = limit(spec)
+    return Outlook(
+        spec,
+        (whole.bytes.pushed - half.bytes.pushed) / _VECTOR / made,
+        (whole.bytes.pulled - half.bytes.pulled) / _VECTOR / made,
+        sum(late) / max(1, len(late)),
+        min(1.0, (sum(whole.compute.values()) - sum(half.compute.values())) / (n * seconds)),
+        made * spec.batch_size / seconds,
+        float(half.center - whole.center) * n / made,
+        known, load, None if curvature is None or load is None else _settles(formula, known, load, curvature, per_epoch, rounds),
+    )  # fmt: skip
+
+
+class _Line(Quadratic):
+    """slope x + curvature x^2 / 2"""
+
+    def __init__(self, spec: JobSpec, rank: int, slope: float = 0.0, curvature: float = 0.0, per_epoch: int = 1) -> None:
+        super().__init__(spec, rank, (1 - slope) * _ONE, curvature * _ONE, -slope * _ONE)
+        self.per_epoch = per_epoch
+
+
+def _as_formula(spec: JobSpec) -> JobSpec:
+    """The job without what belongs to its beginning, its end, or the length of its vector."""
+    gate, server = spec.effective_gate, spec.roles.server.optimizer
+    roles = spec.roles.model_copy(update={"server": ServerRole(optimizer=server and server.model_copy(update={"clip_norm": None}))})
+    return spec.model_copy(update={
+        "gate": gate.model_copy(update={"warm_start": None}), "roles": roles, "stop": Stop(steps=ENDLESS),
+        "optimizer": spec.optimizer.model_copy(update={"clip_norm": None}), "schedule": Constant(), "evaluate": Evaluate(),
+        "codec": Raw(), "pull_codec": Raw(),
+    })  # fmt: skip
+
+
+def _length(spec: JobSpec, per_epoch: int) -> int:
+    """Mini-batches to a push."""
+    settings: Any = spec.strategy
+    if hasattr(settings, "epochs"):
+        return max(1, int(settings.epochs) * per_epoch)
+    window = getattr(settings, "window", getattr(settings, "n_push", 1))
+    return int(window or 1)  # none at all: one average at the end of the run
+
+
+def _mini_batches(result: sim.Result) -> int:
+    return sum(map(len, result.losses.values()))
+
+
+def _settles(spec: JobSpec, known: float | None, load: float, curvature: float, per_epoch: int, rounds: int) -> bool | None:
+    if known is not None:
+        return load < known
+    if not (isinstance(spec.optimizer, Sgd) and isinstance(spec.server_optimizer, Sgd)):
+        return None
+    events = 3 * rounds * spec.roles.worker.count
+    try:
+        run = sim.run(spec, partial(_Line, curvature=curvature, per_epoch=per_epoch), events=events)
+    except LossNotFinite:
+        return False
+    losses = run.losses[0]
+    third = len(losses) // 3
+    return max(losses[-third:]) <= max(losses[third : 2 * third]) * 1.0001

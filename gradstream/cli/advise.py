@@ -1,0 +1,180 @@
+"""`gradstream advise`: what to expect of a job before it runs, and what to choose."""
+
+from __future__ import annotations
+
+import re
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gradstream.cli.common import AsJson, Code, JobFile, Overrides, seconds, warn
+
+if TYPE_CHECKING:
+    from gradstream.advise.advice import Advice
+    from gradstream.advise.measure import Measured
+    from gradstream.advise.outlook import Machines, Outlook
+    from gradstream.advise.warnings import Warning
+    from gradstream.sim.speeds import Speeds
+    from gradstream.spec import JobSpec
+
+_UNITS = {"B/s": 1, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "kbit/s": 125, "Mbit/s": 125e3, "Gbit/s": 125e6}
+
+
+def command(
+    job_file: JobFile,
+    overrides: Overrides = None,
+    code: Code = None,
+    step: Annotated[str | None, typer.Option(help="Time of a mini-batch, e.g. 20ms; default: measured here, on the CPU")] = None,
+    bandwidth: Annotated[str, typer.Option(help="Of each worker's link, each way: e.g. 100MB/s, 10Gbit/s")] = "1Gbit/s",
+    latency: Annotated[str, typer.Option(help="Of a message, one way")] = "0.2ms",
+    speeds: Annotated[str, typer.Option(help="As in `gradstream sim`: constant, lognormal:0.3, straggler:5 ...")] = "lognormal:0.1",
+    as_json: AsJson = False,
+) -> None:
+    """Say what to expect of a job before it runs: traffic, staleness, effective rate, distance to the limit of stability, for
+    the job's strategy and all others; and which strategy and window to choose, and why.
+
+    Trains some mini-batches here to see how long one takes and how much the loss curves, and simulates the rest: no platform
+    is needed.
+
+    Example: gradstream advise job.yaml --set roles.worker.count=8 --bandwidth 100MB/s --speeds straggler:5
+    """
+    from gradstream import jobfile
+    from gradstream.advise.warnings import warnings
+    from gradstream.cli.output import print_json, talk
+    from gradstream.sim.speeds import parse
+
+    spec = jobfile.load(job_file, overrides or [])
+    folder = code or job_file.parent
+    given = (seconds(step), _per_second(bandwidth), seconds(latency) or 0.0)
+    try:
+        chosen = parse(speeds)
+        chosen.check(spec.roles.worker.count)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--speeds") from error
+    talk("importing torch, training some mini-batches, simulating every strategy")
+    with redirect_stdout(sys.stderr):  # what the workload prints is talk
+        measured, machines, advice = _advice(spec, folder if folder.is_dir() else folder.parent, *given, chosen)
+    if as_json:
+        print_json(_facts(advice, measured, machines, warnings(spec)))
+    else:
+        _print(advice, measured, machines)
+        warn(spec)
+
+
+def _advice(
+    spec: JobSpec, folder: Path, step: float | None, bandwidth: float, latency: float, speeds: Speeds
+) -> tuple[Measured, Machines, Advice]:  # fmt: skip
+    """Raises: InvalidWorkload, in place of what the user's code raises."""
+    from gradstream.advise.advice import advise
+    from gradstream.advise.measure import measure
+    from gradstream.advise.outlook import Machines
+    from gradstream.errors import InvalidWorkload
+    from gradstream.process.exits import UserError
+    from gradstream.worker.data import DatasetTooSmall
+
+    try:
+        measured = measure(spec, folder)
+    except UserError as error:
+        if isinstance(error.__cause__, InvalidWorkload):
+            raise error.__cause__ from error
+        raise InvalidWorkload(f"{error}: {error.__cause__!r}; `gradstream run --local` shows where") from error
+    except DatasetTooSmall as error:
+        raise InvalidWorkload(str(error)) from error
+    machines = Machines(step or measured.step, bandwidth, latency, speeds)
+    return measured, machines, advise(spec, measured, machines)
+
+
+def _per_second(text: str) -> float:
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMG]?(?:B|bit))(?:/s|ps)?\s*", text)
+    if not found or float(found[1]) == 0:
+        raise typer.BadParameter("write it like 100MB/s or 10Gbit/s, above 0", param_hint="--bandwidth")
+    return float(found[1]) * _UNITS.get(f"{found[2]}/s", 0.125)
+
+
+def _facts(advice: Advice, measured: Measured, machines: Machines, found: list[Warning]) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "job": _row(advice.job, measured, machines), "strategies": [_row(each, measured, machines) for each in advice.strategies],
+        "choice": {**_row(advice.choice, measured, machines), "lr": advice.rate, "reasons": advice.reasons},
+        "measured": {**asdict(measured), "step": machines.step},
+        "warnings": [{"pointer": each.pointer, "message": each.text} for each in found],
+    }  # fmt: skip
+
+
+def _row(each: Outlook, measured: Measured, machines: Machines) -> dict[str, Any]:
+    return {
+        "strategy": each.name, "window": each.window, "gate": str(each.spec.effective_gate),
+        "bytes_per_second": _demands(each, measured, machines),
+        "staleness": each.staleness, "busy": each.busy, "samples_per_second": each.samples_per_second,
+        "effective_rate": each.effective_rate, "rate_times_curvature": each.load, "limit": each.limit,
+        "distance": each.distance, "settles": each.settles, "momentum": _momentum(each.spec),
+    }  # fmt: skip
+
+
+def _demands(each: Outlook, measured: Measured, machines: Machines) -> dict[str, float | None]:
+    """Bytes per second to and from one worker that never waits, by codec; None: the strategy does not take it."""
+    from gradstream.advise.advice import takes
+
+    return {
+        codec: (each.pushed * size + each.pulled * measured.pulled) / machines.step if takes(each.spec, codec) else None
+        for codec, size in measured.pushed.items()
+    }
+
+
+def _momentum(spec: JobSpec) -> float | None:
+    """That the server uses, less what asynchronous workers add if the job file wants that taken off."""
+    from gradstream.optim.spec import Sgd
+
+    optimizer = spec.optimizer if spec.strategy.descends == "server" else spec.server_optimizer
+    return optimizer.effective_momentum(spec.roles.worker.count) if isinstance(optimizer, Sgd) else None
+
+
+def _print(advice: Advice, measured: Measured, machines: Machines) -> None:
+    from gradstream.cli.output import size
+
+    spec, n = advice.job.spec, advice.job.spec.roles.worker.count
+    curves = f"no curvature: {measured.unknown}" if measured.curvature is None else f"largest curvature {measured.curvature:.3g}"
+    print(f"{measured.parameters:,} parameters, {machines.step * 1000:.3g} ms a mini-batch, {curves}, {n} workers")
+    print(f"a push is {size(measured.pushed[spec.codec.name])} as {spec.codec.name}, a pull {size(measured.pulled)}\n")
+    _print_outlooks(advice.strategies)
+    print("\nBytes per second to and from each worker that does not wait, by codec")
+    _print_traffic(advice.strategies, measured, machines)
+    choice = advice.choice
+    print(f"\nChoose {choice.described}, gate {choice.spec.effective_gate}, lr {advice.rate:.3g}")
+    for reason in advice.reasons:
+        print(f"  {reason}")
+
+
+def _print_outlooks(strategies: list[Outlook]) -> None:
+    from gradstream.cli.output import number, print_table
+
+    print_table(
+        ("strategy", "gate", ">window", ">staleness", ">effective lr", ">of the limit", ">busy", ">samples/s"),
+        [
+            (
+                each.name, str(each.spec.effective_gate), str(each.window or ""), f"{each.staleness:.1f}",
+                f"{each.effective_rate:.3g}", _of_limit(each), f"{each.busy:.0%}", number(round(each.samples_per_second)),
+            )
+            for each in strategies
+        ],
+    )  # fmt: skip
+
+
+def _print_traffic(strategies: list[Outlook], measured: Measured, machines: Machines) -> None:
+    from gradstream.cli.output import print_table, size
+
+    rows = [(each.name, _demands(each, measured, machines)) for each in strategies]
+    print_table(
+        ("strategy", *(f">{codec}" for codec in measured.pushed)),
+        [(name, *("-" if rate is None else size(round(rate)) for rate in demands.values())) for name, demands in rows],
+    )
+
+
+def _of_limit(found: Outlook) -> str:
+    if found.distance is not None:
+        return f"{found.distance:.0%}" + (" diverges" if found.distance >= 1 else "")
+    return {True: "settles", False: "diverges", None: "unknown"}[found.settles]
