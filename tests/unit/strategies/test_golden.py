@@ -5,14 +5,20 @@ They were computed once by ten lines of numpy that share nothing with this code.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 import torch
+from typer.testing import CliRunner
 
 from gradstream import sim
+from gradstream.cli.main import app
 from gradstream.sim.toys import Toy, job
+from gradstream.spec import JobSpec
 from gradstream.strategies import STRATEGIES
+from gradstream.strategies.base import ServerSide, WorkerSide
+from gradstream.strategies.easgd import Easgd
 
 GOLDEN = [
     ("async", {}, None, 1, 40, (1.223385561279, 2.777685157328)),
@@ -46,7 +52,17 @@ GOLDEN = [
     ("fedprox", {"epochs": 5, "mu": 0.5}, None, 4, 10, (1.184106021555, 2.816067431659)),
     ("delayed_diloco", {"window": 5, "k": 2}, None, 4, 20, (8.467191439159, 9.998639628321)),
     ("diloco", {"window": 5}, None, 4, 10, (0.814607759008, 3.178917202745)),
+    ("fedavg", {"epochs": 5}, None, 1, 40, (1.008793973303, 2.991206026697)),
+    ("fedprox", {"epochs": 5, "mu": 0}, None, 1, 40, (1.008793973303, 2.991206026697)),
+    ("local_sgd", {"window": 5}, None, 1, 40, (1.008793973303, 2.991206026697)),
 ]
+OTHER_EVENTS = [
+    ("easgd", {"window": 1, "alpha": 0.1}, {"mode": "bsp"}, 4, 160, (1.279363311788, 2.734849566317)),
+    ("geo", {"window": 5}, {"mode": "bsp"}, 1, 10, (1.182158424126, 2.817988744039)),
+    ("diloco", {"window": 5}, None, 1, 10, (0.814607759008, 3.178917202745)),
+    ("async", {}, None, 1, 200, (1.008793973303, 2.991206026697)),
+]
+"""The last number is that of the events."""
 
 
 def run(name: str, settings: dict[str, Any], gate: dict[str, Any] | None, workers: int, shards: int) -> sim.Result:
@@ -63,6 +79,52 @@ def test_known_answers(
     assert (one.version, one.events) == (version, 40)
     assert torch.equal(one.center, two.center)
     assert one.decisions == two.decisions
+
+
+@pytest.mark.parametrize(("name", "settings", "gate", "workers", "events", "center"), OTHER_EVENTS)
+def test_known_answers_after_other_numbers_of_events(
+    name: str, settings: dict[str, Any], gate: dict[str, Any] | None, workers: int, events: int, center: tuple[float, float]
+) -> None:
+    spec = job({"name": name, "lr": 0.01, **settings}, workers=workers, gate=gate)
+    assert sim.run(spec, Toy, events=events).center.tolist() == pytest.approx(center, abs=1e-9, rel=0)
+
+
+def test_known_answer_of_elastic_workers_that_start_apart() -> None:
+    """Worker i at (3 + 0.1 i, 4 - 0.1 i), the center at (3, 4)."""
+
+    class Apart(Easgd, frozen=True):
+        def round(self, w: WorkerSide, ps: ServerSide) -> None:
+            if w.t == 0:
+                w.theta.add_(starts[w.theta.data_ptr()])
+            super().round(w, ps)
+
+    starts: dict[int, torch.Tensor] = {}
+    kept = []
+
+    def toy(spec: JobSpec, rank: int) -> Toy:
+        made = Toy(spec, rank)
+        kept.append(made)
+        starts[made.theta.data_ptr()] = torch.tensor([0.1, -0.1], dtype=torch.float64) * rank
+        return made
+
+    spec = job({"name": "easgd", "lr": 0.01, "window": 1, "alpha": 0.1}, workers=4, gate="bsp")
+    run = sim.run(spec.model_copy(update={"strategy": Apart(lr=0.01, window=1, alpha=0.1)}), toy, events=160)
+    assert run.center.tolist() == pytest.approx((1.344169517813, 2.670043360292), abs=1e-9, rel=0)
+
+
+@pytest.mark.parametrize(("name", "settings", "gate", "workers", "version", "center"), GOLDEN)
+def test_known_answers_from_the_command_line(
+    name: str, settings: dict[str, Any], gate: dict[str, Any] | None, workers: int, version: int, center: tuple[float, float]
+) -> None:
+    chosen = [f"--set={key}={value}" for key, value in {"lr": 0.01, **settings}.items()] + (
+        [f"--gate={json.dumps(gate)}"] if gate else []
+    )
+    arguments = ["--problem=toy", f"--strategy={name}", f"--workers={workers}", "--events=40", "--schedule=round-robin", "--json"]
+    done = CliRunner().invoke(app, ["sim", *arguments, *chosen])
+    assert done.exit_code == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["center"] == pytest.approx(center, abs=1e-9, rel=0)
+    assert facts["version"] == version
 
 
 def test_every_strategy_has_a_known_answer() -> None:
