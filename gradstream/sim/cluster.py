@@ -59,9 +59,10 @@ class Death:
 
 
 class Lost(NamedTuple):
-    """What happens to a life of a rank, beside the log."""
+    """A life of a rank ends, beside the log."""
 
     incarnation: int
+    at: float
 
 
 class Comes(NamedTuple):
@@ -151,7 +152,7 @@ class Simulation:
     def start(self, resume: Cut | None) -> None:
         ranks = range(self._spec.roles.worker.count)
         if resume:
-            self._times.load(resume.service["times"], resume.time)
+            self._times.load(resume.service["times"], resume.service["links"], resume.time)
             self._lives.load(resume.service["lives"])
             self._now = self._settled_at = resume.time
             self._events = resume.events
@@ -166,8 +167,11 @@ class Simulation:
             if at < math.inf:
                 self._at(at, 3, rank, Comes(0))
         for rank, problem in problems.items():
-            state = resume.workers.get(rank) if resume else None
-            self._spawn(rank, 0, problem, state, proposes=rank == first and not resume)
+            if resume and rank not in resume.ranks and resume.shards[0]["members"]["positions"].get(rank, 0) >= problem.total:
+                self._feed(Leave(rank, -1, "done"))
+            else:
+                state = resume.workers.get(rank) if resume else None
+                self._spawn(rank, 0, problem, state, proposes=rank == first and not resume)
 
     def go_on(self, events: int | None, until: float, stop: Callable[[], bool], cuts: set[int], deaths: Collection[Death]) -> None:
         by_event: dict[int, list[Death]] = defaultdict(list)
@@ -231,7 +235,8 @@ class Simulation:
         if rank not in self._lives.ends:
             self._lives.begins(rank, self._now)
         if rank in self._lives.ends:
-            self._at(self._lives.ends[rank], 3, rank, Lost(incarnation))
+            at = self._lives.ends[rank]
+            self._at(max(at, self._now), 3, rank, Lost(incarnation, at))
         self._run(worker)
 
     def _run(self, worker: Worker) -> None:
@@ -276,10 +281,10 @@ class Simulation:
             return  # of a life that is over
         self._now = due.time
         if isinstance(due.what, Lost):
-            if self._kill(rank):
-                self._lives.lost(rank, self._now)
-                if self._lives.absent[rank] < math.inf:
-                    self._at(self._lives.absent[rank], 3, rank, Comes(worker.incarnation + 1))
+            self._lives.lost(rank, due.what.at)  # first: the others may have waited for it with a cut, which knows who is away
+            self._kill(rank)
+            if self._lives.absent[rank] < math.inf:
+                self._at(self._lives.absent[rank], 3, rank, Comes(worker.incarnation + 1))
             return
         self._feed(due.what, due.payload)
         if self._duplicates and self._repeat.random() < self._duplicates:
@@ -299,9 +304,11 @@ class Simulation:
         settled = self._center.handle(entry, payload)
         self._decisions += settled.decisions
         self._decided_at += [self._settled_at] * len(settled.decisions)
+        links = self._times.links() if settled.cut else []
         for answer in settled.answers:
             self._answer(answer)
-        self._keep_cut(settled)
+        if settled.cut:
+            self._keep_cut(settled, links)
 
     def _answer(self, answer: Answer) -> None:
         worker = self._workers[answer.rank]
@@ -310,9 +317,14 @@ class Simulation:
             if worker.port.deliver(answer, arrives):
                 self._ready.append(worker)
 
-    def _keep_cut(self, settled: Settled) -> None:
-        if settled.cut:
-            number, ranks, shards = settled.cut
-            service = {"times": self._times.state(), "lives": self._lives.state()}
-            states = self._saved.pop(number, {})
-            self._cuts[number] = Cut(number, ranks, shards, states, self._events, self._settled_at, service)
+    def _keep_cut(self, settled: Settled, links: list[float]) -> None:
+        """`links`: as they were before the answers to the cut. Who resumes from it is sent its center again when it may begin."""
+        assert settled.cut
+        number, ranks, shards = settled.cut
+        kept = self._times.links()
+        for answer in settled.answers:
+            if answer.go:
+                kept[answer.rank] = links[answer.rank]
+        service = {"times": self._times.state(), "links": kept, "lives": self._lives.state()}
+        states = self._saved.pop(number, {})
+        self._cuts[number] = Cut(number, ranks, shards, states, self._events, self._settled_at, service)

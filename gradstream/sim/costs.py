@@ -96,10 +96,13 @@ class CostedTimes:
         self._down_free = [0.0] * workers
         self._began = [False] * workers
         self._server_free = 0.0
+        self._resumed: dict[int, float] = {}
+        """Downward links at the cut, of ranks that have not begun yet."""
 
     def born(self, rank: int, now: float) -> None:
         """A new life of the rank begins."""
-        self._clock[rank] = self._up_free[rank] = self._down_free[rank] = now
+        self._clock[rank] = self._up_free[rank] = now
+        self._down_free[rank] = self._resumed.pop(rank, now)
         self._began[rank] = False
 
     def computed(self, rank: int) -> None:
@@ -133,12 +136,17 @@ class CostedTimes:
             self.meter.wait[rank] += waited
         self._began[rank] = True
 
+    def links(self) -> list[float]:
+        """When the link down to each rank will be free."""
+        return list(self._down_free)
+
     def state(self) -> dict[str, Any]:
-        """At a cut, all stand at a boundary and nothing is on its way: clocks and links begin anew with the answer to it."""
+        """At a cut, all stand at a boundary and have nothing on its way up: clocks go on with the answer to it."""
         return {"random": [generator.getstate() for generator in self._random]}
 
-    def load(self, state: dict[str, Any], now: float) -> None:
+    def load(self, state: dict[str, Any], links: list[float], now: float) -> None:
         self._server_free = now
+        self._resumed = dict(enumerate(links))
         for generator, at in zip(self._random, state["random"], strict=True):
             generator.setstate(at)
 

@@ -23,8 +23,9 @@ class Times(Protocol):
     def handled(self, entry: Entry, now: float) -> float: ...
     def arrives(self, rank: int, answer: Answer, given: float) -> float: ...
     def took(self, rank: int, arrived: float) -> None: ...
+    def links(self) -> list[float]: ...
     def state(self) -> dict[str, Any]: ...
-    def load(self, state: dict[str, Any], now: float) -> None: ...
+    def load(self, state: dict[str, Any], links: list[float], now: float) -> None: ...
 
 
 class ServiceTimes:
@@ -67,10 +68,13 @@ class ServiceTimes:
     def took(self, rank: int, arrived: float) -> None:
         """Waiting is not counted."""
 
+    def links(self) -> list[float]:
+        return [0.0] * self._workers
+
     def state(self) -> dict[str, Any]:
         return {"drawn": list(self._drawn), "random": [generator.getstate() for generator in self._random]}
 
-    def load(self, state: dict[str, Any], now: float) -> None:
+    def load(self, state: dict[str, Any], links: list[float], now: float) -> None:
         self._drawn = list(state["drawn"])
         for generator, at in zip(self._random, state["random"], strict=True):
             generator.setstate(at)
