@@ -25,6 +25,7 @@ from gradstream.center.entries import (
     Saved,
     Snapshot,
     Stop,
+    Want,
 )
 from gradstream.center.ledger import Decision
 from gradstream.center.shard import Shard
@@ -49,10 +50,12 @@ class Life:
     cut: int = 0
     saving: bool = False
     stopped: bool = False
+    inside: int = 0
+    """Entry whose answer it waits for in the middle of its round, where it can neither save nor leave."""
 
     @property
     def ready(self) -> bool:
-        return self.stopped or (not self.saving and bool(self.cut or self.go))
+        return not self.inside and (self.stopped or (not self.saving and bool(self.cut or self.go)))
 
 
 class Crowd:
@@ -62,14 +65,17 @@ class Crowd:
         self.spec, self.chance, self.pushes = spec, random.Random(seed), pushes
         self.n = spec.roles.worker.count
         self.shards = [Shard(spec) for _ in PARTS]
-        self.acknowledges = spec.strategy.name == "downpour"
+        self.waits_inside = spec.strategy.name in ("easgd", "eamsgd", "geo")
+        self.acknowledges = not (spec.strategy.pulls_every_round or self.waits_inside)
+        self.want: Want = "answer" if spec.strategy.answers else "ack" if self.acknowledges else "center"
+        self.waits_ended = 0
         self.lives: dict[int, Life] = {}
         self.incarnations = [0] * self.n
         self.late: list[list[Header]] = []
         """What is under way: groups of entries that come in this order, but any time."""
         self.delivered: set[Key] = set()
         self.decided: dict[Key, Decision] = {}
-        self.answered: set[tuple[Key, str]] = set()
+        self.answered: set[Key] = set()
         self.cuts: dict[int, list[dict[str, Any]]] = {}
         self.asked_cuts = self.evaluators_told = self.fenced = 0
         self.answers_at_cut: list[Answer] = []
@@ -190,8 +196,9 @@ class Crowd:
         x = torch.tensor([self.chance.random() for _ in range(7)])
         yield Push(
             life.rank, life.incarnation, life.seq, base=life.base, steps=1, examples=self.chance.randrange(1, 4),
-            want="ack" if self.acknowledges else "center", position=life.clock, finite=self.chance.random() > 0.02,
+            want=self.want, position=life.clock, finite=self.chance.random() > 0.02,
         ), x  # fmt: skip
+        life.inside = life.seq if self.waits_inside else 0
 
     def _bye(self, life: Life, why: Any) -> None:
         del self.lives[life.rank]
@@ -233,8 +240,8 @@ class Crowd:
         if answer.verdict == "fenced":
             self.fenced += 1
             return
-        assert not answer.seq or answer.rank == EVALUATOR or (key, answer.verdict) not in self.answered, f"answered twice: {answer}"
-        self.answered.add((key, answer.verdict))
+        assert not answer.seq or answer.rank == EVALUATOR or key not in self.answered, f"answered twice: {answer}"
+        self.answered.add(key)
         if answer.rank == EVALUATOR:
             self.evaluators_told += answer.verdict == "over"
             return
@@ -242,6 +249,9 @@ class Crowd:
             self._check_go(answer)
         life = self.lives.get(answer.rank)
         if life and life.incarnation == answer.incarnation:
+            if life.inside and answer.seq == life.inside:
+                assert answer.brings == ("answer" if self.want == "answer" else "center"), f"a round goes on without: {answer}"
+                life.inside, self.waits_ended = 0, self.waits_ended + 1
             life.go = answer.go or (life.go and answer.verdict != "saved")
             life.cut = answer.cut or life.cut
             life.stopped |= answer.verdict == "stop"
@@ -257,6 +267,8 @@ class Crowd:
 
     def _check_go(self, answer: Answer) -> None:
         gate, members = self.spec.effective_gate, self.shards[0].members
+        if gate.warm_start and self.shards[0].center and self.shards[0].center.samples < gate.warm_start:
+            assert answer.rank == min(members), f"{answer} trains beside {min(members)} in the warm start"
         if gate.mode == "ssp":
             lowest = min(member.clock for member in members.values())
             assert members[answer.rank].clock - lowest <= gate.bound, f"{answer} runs ahead: {members}"

@@ -14,7 +14,7 @@ from gradstream.sim.toys import job
 from gradstream.spec import JobSpec
 from tests.unit.center.crowd import Crowd
 
-RUNS = int(os.environ.get("GRADSTREAM_FUZZ_RUNS", "200"))
+RUNS = int(os.environ.get("GRADSTREAM_FUZZ_RUNS", "80"))
 """Of each gate. A night's worth: 100,000."""
 
 GATES: dict[str, tuple[str, Any]] = {
@@ -29,6 +29,21 @@ GATES: dict[str, tuple[str, Any]] = {
     "quorum 2": ("sync", {"mode": "bsp", "quorum": 2}),
     "cohort": ("sync", {"mode": "bsp", "cohort": 0.5}),
     "cohort and quorum": ("adag", {"mode": "bsp", "cohort": 0.75, "quorum": 2}),
+    "warm start": ("async", {"mode": "asp", "warm_start": 25}),
+    "warm start, acknowledged": ("downpour", {"mode": "asp", "warm_start": 25}),
+    "warm start, inside": ("easgd", {"mode": "asp", "warm_start": 25}),
+    "asp, inside": ("easgd", "asp"),
+    "asp, inside, for the center": ("geo", "asp"),
+    "max_staleness, inside": ("easgd", {"max_staleness": 3}),
+    "ssp(0), inside": ("easgd", {"ssp": 0}),
+    "ssp(1), inside": ("eamsgd", {"ssp": 1}),
+    "bsp, inside": ("easgd", "bsp"),
+    "bsp, inside, for the center": ("geo", "bsp"),
+    "quorum 2, inside": ("easgd", {"mode": "bsp", "quorum": 2}),
+    "cohort, inside": ("geo", {"mode": "bsp", "cohort": 0.5}),
+    "cohort and quorum, inside": ("eamsgd", {"mode": "bsp", "cohort": 0.75, "quorum": 2}),
+    "gathered": ("delayed_diloco", {"ssp": 1}),
+    "with bases": ("dc_asgd", {"max_staleness": 3}),
 }
 
 
@@ -39,17 +54,18 @@ def spec(gate: str, workers: int = 4) -> JobSpec:
 
 @pytest.mark.parametrize("gate", GATES)
 def test_everything_goes_wrong(gate: str) -> None:
-    cuts = fenced = 0
+    cuts = fenced = ended = 0
     for seed in range(RUNS):
         crowd = Crowd(spec(gate), seed, pushes=30)
         crowd.play()
-        cuts, fenced = cuts + len(crowd.cuts) - 1, fenced + crowd.fenced
+        cuts, fenced, ended = cuts + len(crowd.cuts) - 1, fenced + crowd.fenced, ended + crowd.waits_ended
         crowd.cuts.pop(FINAL_CUT)
         if crowd.cuts and seed % 4 == 0:
             again = Crowd(spec(gate), seed, pushes=10, cut=crowd.cuts[max(crowd.cuts)])
             again.play()
     assert cuts > RUNS / 10, "the fuzz must make cuts"
     assert fenced > RUNS / 10, "the fuzz must have zombies"
+    assert bool(ended) == ("inside" in gate), "workers must wait inside of their rounds, and get what they wait for"
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

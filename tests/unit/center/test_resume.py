@@ -57,7 +57,7 @@ def resumed(gate: str, state: dict[str, Any], ranks: list[int]) -> Attempt:
     return Attempt(shard, answers)
 
 
-@pytest.mark.parametrize("gate", [gate for gate in GATES if "acknowledged" not in gate])
+@pytest.mark.parametrize("gate", [gate for gate in GATES if not gate.endswith(("acknowledged", "inside", "for the center"))])
 def test_takes_the_same_path(gate: str) -> None:
     compared = waiting = held = 0
     for seed in range(RUNS // 2):
@@ -77,7 +77,7 @@ def test_takes_the_same_path(gate: str) -> None:
     assert compared > RUNS / 4, "the crowd must make cuts"
     if gate in ("bsp", "quorum 3"):
         assert waiting > RUNS / 40, "some cuts must be made in an open round"
-    if gate != "asp" and gate != "max_staleness":
+    if gate not in ("asp", "max_staleness", "with bases"):
         assert held, "some cuts must be made while the gate holds somebody"
 
 
