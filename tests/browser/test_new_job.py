@@ -70,6 +70,20 @@ def test_a_misspelt_key_is_named_with_its_place(open_page: OpenPage) -> None:
     expect(page.get_by_role("button", name="Submit")).to_be_disabled()
 
 
+def test_a_job_file_over_a_known_limit_is_told_so_before_and_after_it_is_submitted(open_page: OpenPage) -> None:
+    page = open_page("/jobs/new?example=digits")
+    text = page.get_by_label(YAML)
+    expect(text).to_have_value(re.compile("window"))
+    heavy = "{name: async, lr: 0.01}\noptimizer: {name: sgd, momentum: 0.9}"
+    text.fill(text.input_value().replace("{name: adag, window: 4, lr: 0.3}", heavy))
+    expect(page.get_by_text("It is over a known limit")).to_be_visible()
+    expect(page.get_by_role("listitem").filter(has_text="optimizer.momentum")).to_contain_text("which uses 0.4")
+    page.get_by_role("button", name="Submit").click()
+    _submitted(page)
+    page.get_by_role("tab", name="Config").click()
+    expect(page.get_by_role("alert").filter(has_text="Over a known limit")).to_contain_text("optimizer.momentum")
+
+
 def _submitted(page: Page) -> str:
     expect(page).to_have_url(re.compile(r"/jobs/[0-9a-f-]{36}$"))
     return page.url.rsplit("/", 1)[1]

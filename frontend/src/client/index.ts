@@ -16,6 +16,7 @@ export type Job = Answer<Schemas["Job"]>
 export type JobEvent = Schemas["Event"]
 export type JobSpec = Answer<Schemas["JobSpec"]>
 export type JobStatus = Schemas["JobStatus"]
+export type JobWarning = Schemas["JobWarning"]
 export type LogChunk = Schemas["LogChunk"]
 export type MetricBatch = Schemas["MetricBatch"]
 export type MetricSeries = Schemas["Series"]

@@ -30,6 +30,8 @@ export function useNewJob(initial: { text: string; code: Code | null }) {
     setValue: (path: Path, value: unknown) => setDraft((before) => setInDraft(before, path, value)),
     faults,
     faultsByPointer: byPointer(faults),
+    /** Limits that the file is over; it can be submitted all the same. */
+    warnings: draft.error ? [] : (validation.data?.warnings ?? []),
     validation,
     /** The server has seen exactly this text and takes it. */
     ready: current && draft.error === null && validation.data?.valid === true,

@@ -1,6 +1,8 @@
-import { Code } from "@mantine/core"
+import { Alert, Code } from "@mantine/core"
+import { IconAlertTriangle } from "@tabler/icons-react"
 import { stringify } from "yaml"
 import { CopyIcon } from "@/components/CopyIcon"
+import { Findings } from "@/components/Findings"
 import { Panel } from "@/components/Panel"
 import { useFeed } from "@/hooks/useFeed"
 
@@ -13,6 +15,11 @@ export function ConfigPanel() {
       subtitle={job.bundle ? `With all defaults filled in. Code: bundle ${job.bundle.slice(0, 12)}` : "With all defaults filled in"}
       actions={<CopyIcon value={yaml} what="the job file" />}
     >
+      {job.warnings && job.warnings.length > 0 && (
+        <Alert mb="sm" color="yellow" variant="light" icon={<IconAlertTriangle />} title="Over a known limit">
+          <Findings items={job.warnings} />
+        </Alert>
+      )}
       <Code block tabIndex={0}>
         {yaml}
       </Code>

@@ -1,7 +1,8 @@
-import { Button, Code, List, Text } from "@mantine/core"
+import { Button, Text } from "@mantine/core"
 import { IconAlertTriangle, IconCircleCheck, IconRocket } from "@tabler/icons-react"
 import { useNavigate } from "react-router"
-import { Problem, type Fault } from "@/client"
+import { Problem, type Fault, type JobWarning } from "@/client"
+import { Findings } from "@/components/Findings"
 import { Panel } from "@/components/Panel"
 import type { NewJob } from "@/hooks/useNewJob"
 import classes from "./SubmitPanel.module.css"
@@ -37,20 +38,30 @@ function Verdict({ job, faults }: { job: NewJob; faults: readonly Fault[] }) {
         <p className={classes.bad}>
           <IconAlertTriangle size={16} aria-hidden /> {faults.length === 1 ? "One thing has to be changed" : `${faults.length} things have to be changed`}
         </p>
-        <List size="sm" spacing={4} mt={6}>
-          {faults.map(({ pointer, message }) => (
-            <List.Item key={`${pointer} ${message}`} style={{ overflowWrap: "anywhere" }}>
-              {pointer && <Code>{pointer.slice(1).replaceAll("/", ".")}</Code>} {message}
-            </List.Item>
-          ))}
-        </List>
+        <Findings items={faults} />
       </>
     )
   }
   if (!job.ready) return <Text size="sm" c="dimmed">Checking…</Text>
   return (
-    <p className={classes.good}>
-      <IconCircleCheck size={16} aria-hidden /> The job file is valid{job.code ? "." : ". No code is chosen: it has to be importable on the nodes."}
-    </p>
+    <>
+      <p className={classes.good}>
+        <IconCircleCheck size={16} aria-hidden /> The job file is valid{job.code ? "." : ". No code is chosen: it has to be importable on the nodes."}
+      </p>
+      <Warnings warnings={job.warnings} />
+    </>
+  )
+}
+
+/** They keep no job from being submitted. */
+function Warnings({ warnings }: { warnings: readonly JobWarning[] }) {
+  if (warnings.length === 0) return null
+  return (
+    <>
+      <p className={classes.warned}>
+        <IconAlertTriangle size={16} aria-hidden /> It is over {warnings.length === 1 ? "a known limit" : `${warnings.length} known limits`}
+      </p>
+      <Findings items={warnings} />
+    </>
   )
 }

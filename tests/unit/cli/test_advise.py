@@ -1,0 +1,80 @@
+"""`gradstream advise`, and the warnings that other commands give."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from gradstream.cli.main import app
+from gradstream.codecs import CODECS
+from gradstream.strategies import STRATEGIES
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "linear_regression" / "job.yaml"
+"""Least squares of x in [-1, 1] and a constant: the curvatures are 2 mean(x^2), about 2/3, and 2."""
+HEAVY = ("--set", "strategy={name: async, lr: 0.1}", "--set", "optimizer={name: sgd, momentum: 0.9}")
+WARNING = "/optimizer/momentum: 2 asynchronous workers act like a momentum of 0.5"
+
+
+def run(*args: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(arg) for arg in args])
+
+
+def test_tells_what_to_expect_and_what_to_choose_as_json() -> None:
+    done = run("advise", EXAMPLE, "--json", "--step", "10ms", "--bandwidth", "10Gbit/s", *HEAVY)
+    assert done.exit_code == 0, done.output
+    facts = json.loads(done.stdout)
+    assert sorted(each["strategy"] for each in facts["strategies"]) == sorted(STRATEGIES)
+    assert facts["measured"]["curvature"] == pytest.approx(2, rel=0.05)
+    job = facts["job"]
+    assert (job["strategy"], job["momentum"], job["settles"]) == ("async", 0.9, False)
+    assert job["staleness"] == pytest.approx(1, abs=0.05)
+    assert job["rate_times_curvature"] == pytest.approx(0.2, rel=0.05)
+    assert job["distance"] == pytest.approx(job["rate_times_curvature"] / job["limit"])
+    assert job["bytes_per_second"].keys() == CODECS.keys()
+    assert job["bytes_per_second"]["raw"] == pytest.approx(2 * 2 * 4 / 0.01, rel=0.05), "a push and a pull of two floats"
+    assert facts["choice"]["strategy"] == "sync"
+    assert facts["choice"]["reasons"]
+    assert facts["warnings"][0]["pointer"] == "/optimizer/momentum"
+
+
+def test_tells_it_to_people_in_tables_and_sentences() -> None:
+    done = run("advise", EXAMPLE, "--step", "10ms", *HEAVY)
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("2 parameters, 10 ms a mini-batch, largest curvature 2")
+    assert sum(line.split()[:1] == ["local_sgd"] for line in lines) == 2
+    assert any(re.match(r"Choose sync, gate bsp, lr 0.1", line) for line in lines)
+    assert f"warning: {WARNING}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--bandwidth", "fast"), "100MB/s"),
+        (("--bandwidth", "0MB/s"), "100MB/s"),
+        (("--speeds", "odd"), "speeds"),
+        (("--step", "soon"), "30s"),
+        (("--set", "workload.entrypoint=linear:Lime"), "Lime"),
+        (("--set", "workload.args.slope=2"), "unknown argument"),
+        (("--set", "roles.worker.count=1000", "--set", "batch_size=0"), "/batch_size"),
+    ],
+)
+def test_mistakes_are_sentences(args: tuple[str, ...], said: str) -> None:
+    done = run("advise", EXAMPLE, *args)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_submission_is_warned_of_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADSTREAM_TOKEN", "secret")
+    done = run("submit", EXAMPLE, "--url", "http://127.0.0.1:1", "--set", "workload.entrypoint=other:Line", *HEAVY)
+    assert done.exit_code == 2
+    assert done.stderr.count("warning: ") == 1
+    assert WARNING in done.stderr
+    assert "momentum_correction: true, which uses 0.4" in done.stderr
