@@ -21,12 +21,15 @@ _MOST_BINS = 10
 
 def summary(spec: JobSpec, result: Result, curve: Curve, speeds: Speeds, *, how: str) -> str:
     """`how` it ended: 'done', 'interrupted' ..."""
+    from gradstream.sim.figures import alerts
+
     lines = [title(spec)]
     if result.center.numel() <= 1000:
         shown = ", ".join(f"{value:.6g}" for value in result.center[:8].tolist())
         lines.append(f"center     ({shown}{', ...' if result.center.numel() > 8 else ''})")
     lines.append(f"version    {result.version} after {result.events} pushes, at time {result.time:g}{how and f' ({how})'}")
     lines += [*_momentum(spec), *_staleness(result), *_speed(result), *_time(result, speeds), *_curves(curve), *_ledger(result)]
+    lines += [f"alert      {alert}" for alert in alerts(spec, result)]
     return "\n".join(lines)
 
 

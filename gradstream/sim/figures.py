@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
+from gradstream.center.ledger import silent
 from gradstream.optim.spec import Sgd
 from gradstream.sim.result import Result
 from gradstream.sim.speeds import Speeds
@@ -111,6 +112,11 @@ def momentum(spec: JobSpec) -> tuple[float, float] | None:
     return None
 
 
+def alerts(spec: JobSpec, result: Result) -> list[str]:
+    """Workers whose pushes were all dropped, as the platform would tell of them."""
+    return [found.sentence(spec.effective_gate) for found in silent(result.decisions, spec.roles.worker.count)]
+
+
 def facts(spec: JobSpec, result: Result, curve: Curve, speeds: Speeds, *, small: bool) -> dict[str, Any]:
     """For programs. `small`: the center is worth printing."""
     corrected = momentum(spec)
@@ -127,6 +133,7 @@ def facts(spec: JobSpec, result: Result, curve: Curve, speeds: Speeds, *, small:
         "waiting": [asdict(share) | {"share": share.waiting} for share in shares(result, speeds)],
         "bytes": result.bytes._asdict(),
         "deaths": result.deaths,
+        "alerts": alerts(spec, result),
         "target_reached": curve.on_target,
         "effective_momentum": corrected[1] if corrected else None,
         "series": [asdict(point) for point in curve.points],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterable, Iterator
 
@@ -9,6 +10,7 @@ import pytest
 
 from gradstream import sim
 from gradstream.center.ledger import SILENT_ROUNDS, Decision, Fate, Silent, silent
+from gradstream.cli.main import app
 from gradstream.gate import Gate
 from gradstream.sim.toys import Toy, job
 
@@ -70,6 +72,18 @@ def test_a_straggler_is_found_behind_either_gate(gate: dict[str, object]) -> Non
     for speed, expected in ((1.0, []), (0.05, [3])):
         run = sim.run(spec, Toy, events=400, schedule="random", speeds=[1, 1, 1, speed])
         assert [found.rank for found in silent(run.decisions, 4)] == expected
+
+
+def test_the_simulator_tells_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of equal workers in turn, the last one is always beyond the quorum."""
+    command = ["sim", "--strategy", "sync", "--gate", "{mode: bsp, quorum: 3}", "--workers", "4", "--events", "120"]
+    with pytest.raises(SystemExit):
+        app([*command, "--json"])
+    [alert] = json.loads(capsys.readouterr().out)["alerts"]
+    assert "Worker 3 does not contribute" in alert
+    with pytest.raises(SystemExit):
+        app(command)
+    assert alert in capsys.readouterr().out
 
 
 def test_the_sentence_says_who_why_and_what_to_do() -> None:
