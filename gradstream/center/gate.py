@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import asdict, replace
 from typing import Any, Protocol
 
 from torch import Tensor
 
 from gradstream.center.entries import Push
-from gradstream.center.members import Member
+from gradstream.center.members import Members
 from gradstream.gate import Gate
 
 Pending = dict[int, tuple[Push, Tensor]]
@@ -31,8 +31,11 @@ class GateKeeper(Protocol):
     def open(self, members: Collection[int]) -> None:
         """Begin the next round."""
 
-    def free(self, waiting: Collection[int], members: Mapping[int, Member], samples: int) -> list[int]:
+    def free(self, waiting: Collection[int], members: Members, samples: int) -> list[int]:
         """The waiting ranks that may begin when the center has seen so many samples, in rank order."""
+
+    def stands(self, members: Members, samples: int) -> object:
+        """What `free` says depends on this and on the rank: while it stays the same, who had to wait would have to wait again."""
 
     def state(self) -> dict[str, Any]: ...
     def load(self, state: dict[str, Any]) -> None: ...
@@ -57,13 +60,19 @@ class Immediate:
     def open(self, members: Collection[int]) -> None:
         """There are no rounds."""
 
-    def free(self, waiting: Collection[int], members: Mapping[int, Member], samples: int) -> list[int]:
+    def free(self, waiting: Collection[int], members: Members, samples: int) -> list[int]:
         if samples < self.warm_start:
-            return [rank for rank in waiting if rank == min(members)]
+            lowest_rank = min(members, default=-1)
+            return [rank for rank in waiting if rank == lowest_rank]
         if self.bound is None:
             return sorted(waiting)
-        lowest = min((m.clock for m in members.values()), default=0)
-        return sorted(rank for rank in waiting if members[rank].clock - lowest <= self.bound)
+        slowest = members.slowest()
+        return sorted(rank for rank in waiting if members[rank].clock - slowest <= self.bound)
+
+    def stands(self, members: Members, samples: int) -> object:
+        if samples < self.warm_start:
+            return "warm start", min(members, default=-1)
+        return None if self.bound is None else members.slowest()
 
     def state(self) -> dict[str, Any]:
         return {}
@@ -80,29 +89,50 @@ class Rounds:
         self.pending: Pending = {}
         self.cohort: set[int] = set()
         self.number = 0
+        self._order: list[int] = []
+        self._at = 0
+        """Where in the cohort, in `_order`, the search for a missing worker goes on."""
 
     def late(self, push: Push, version: int) -> bool:
         return push.base < version
 
     def closes(self, members: Collection[int]) -> list[int] | None:
         """A round that can have no pushes any more makes room for the next one."""
-        missing = self.cohort.intersection(members) - self.pending.keys()
         enough = self.quorum is not None and len(self.pending) >= self.quorum
-        if self.pending and (enough or not missing):
+        missing = not enough and self._misses(members)
+        if self.pending and not missing:
             return list(self.pending)[: self.quorum]
         if not missing:
             self.open(members)
         return None
 
+    def _misses(self, members: Collection[int]) -> bool:
+        """A live worker of the cohort has not pushed. Goes on from the one found last, and looks at all before it says no: so a
+        round costs two looks at each of them, not one look at all for each push."""
+        for _ in range(2):
+            while self._at < len(self._order):
+                rank = self._order[self._at]
+                if rank in members and rank not in self.pending:
+                    return True
+                self._at += 1
+            self._at = 0
+        return False
+
     def open(self, members: Collection[int]) -> None:
         ranks = sorted(members)
         size = math.ceil(self.share * len(ranks) - 1e-9)  # ceil(C n), whatever floats make of 0.07 * 100
-        self.cohort = set(random.Random(self.number).sample(ranks, size))
+        self._gather(random.Random(self.number).sample(ranks, size))
         self.number += 1
         self.pending = {}
 
-    def free(self, waiting: Collection[int], members: Mapping[int, Member], samples: int) -> list[int]:
+    def _gather(self, cohort: Collection[int]) -> None:
+        self.cohort, self._order, self._at = set(cohort), sorted(cohort), 0
+
+    def free(self, waiting: Collection[int], members: Members, samples: int) -> list[int]:
         return sorted(rank for rank in waiting if rank in self.cohort and rank not in self.pending)
+
+    def stands(self, members: Members, samples: int) -> object:
+        return self.number
 
     def state(self) -> dict[str, Any]:
         pending = [(asdict(push), x.clone()) for push, x in self.pending.values()]
@@ -111,7 +141,8 @@ class Rounds:
     def load(self, state: dict[str, Any]) -> None:
         """A push that was pending at the cut still counts, though nobody is left who waits for its answer (incarnation -1);
         its rank, in its new life, waits for the round to close like everybody else."""
-        self.cohort, self.number = set(state["cohort"]), state["number"]
+        self._gather(state["cohort"])
+        self.number = state["number"]
         self.pending = {push["rank"]: (replace(Push(**push), incarnation=-1), x) for push, x in state["pending"]}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,9 @@ class Members(dict[int, Member]):
         """Mini-batches of each rank that are pushed: where its next life goes on."""
         self._clocks: dict[int, int] = {}
         """Clocks of the cut that this attempt began from, of ranks that have not joined yet."""
+        self._at_clock: Counter[int] = Counter()
+        """Live workers by clock; kept up with `_slowest`, so that an entry costs the same with any number of workers."""
+        self._slowest = 0
         self._last_seqs: dict[tuple[int, int], int] = {}
         """Last seq of lives that are over: what a zombie repeats is not counted twice."""
 
@@ -48,13 +52,32 @@ class Members(dict[int, Member]):
         """Of all who are here, or were at the cut."""
         return min((*(member.clock for member in self.values()), *self._clocks.values()), default=0)
 
+    def slowest(self) -> int:
+        """The lowest clock of a live worker; 0 if there is none."""
+        if not self:
+            return 0
+        while not self._at_clock[self._slowest]:  # clocks rise by 1, so in the long run less than a step for each push
+            del self._at_clock[self._slowest]
+            self._slowest += 1
+        return self._slowest
+
+    def tick(self, rank: int) -> None:
+        """One more push of a live worker."""
+        member = self[rank]
+        self._at_clock[member.clock] -= 1
+        member.clock += 1
+        self._at_clock[member.clock] += 1
+
     def join(self, join: Join) -> bool:
         """False: this life is barred, or here already. A joiner starts at the lowest clock, or the others would wait."""
         present, left = self.get(join.rank), self.left.get(join.rank)
         if join.incarnation <= max(present.incarnation if present else -1, left.incarnation if left else -1):
             return False
         self._forget(join.rank)
-        self[join.rank] = Member(join.incarnation, self._clocks.pop(join.rank, self.lowest_clock()))
+        clock = self._clocks.pop(join.rank, self.lowest_clock())
+        self._slowest = min(self._slowest, clock) if self else clock
+        self._at_clock[clock] += 1
+        self[join.rank] = Member(join.incarnation, clock)
         return True
 
     def leave(self, leave: Leave) -> bool:
@@ -71,6 +94,7 @@ class Members(dict[int, Member]):
 
     def _forget(self, rank: int) -> None:
         if member := self.pop(rank, None):
+            self._at_clock[member.clock] -= 1
             self._last_seqs[rank, member.incarnation] = member.seq
 
     def first_sight(self, rank: int, incarnation: int, seq: int) -> bool:

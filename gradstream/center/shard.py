@@ -65,6 +65,11 @@ class Shard:
         """Over, and an evaluator has made the last evaluation: nothing more will come."""
         self._gate = keeper(spec.effective_gate)
         self._held: dict[int, Held] = {}
+        """What each waiting worker gets when the gate lets it go."""
+        self._unasked: set[int] = set()
+        """Of those, who has come since the gate was asked about all."""
+        self._stood: object = None
+        """How the gate stood then."""
         self._watchers: dict[int, Watcher] = {}
         """Evaluators, by incarnation."""
         self._early_pulls: list[Pull] = []
@@ -122,7 +127,7 @@ class Shard:
         if join.rank == EVALUATOR:
             self._watchers.setdefault(join.incarnation, Watcher())
         elif self.members.join(join):
-            self._held[join.rank] = Held()
+            self._let_wait(join.rank, Held())
             self._settle()  # so that who may begin has its center before it is asked to save its state
             if self._cutting:
                 self._answers.tell(join.rank, "cut", cut=self._cutting)
@@ -159,7 +164,7 @@ class Shard:
             case Push():
                 if payload is None:
                     raise ProtocolError(f"worker {rank}.{entry.incarnation}: push {seq} has no payload")
-                member.clock += 1
+                self.members.tick(rank)
                 self.members.positions[rank] = entry.position
                 self._push(entry, payload)
 
@@ -195,10 +200,14 @@ class Shard:
         """Answer a push when the gate lets its worker go, with the center of that moment. A worker that waits for the answer
         inside of its round gets it now, and later the word to go on."""
         if push.want == "center" and self.spec.strategy.pulls_every_round:
-            self._held[push.rank] = held
+            self._let_wait(push.rank, held)
         else:
             self._answers.reply(push.rank, held, go=False)
-            self._held[push.rank] = Held("go")
+            self._let_wait(push.rank, Held("go"))
+
+    def _let_wait(self, rank: int, held: Held) -> None:
+        self._held[rank] = held
+        self._unasked.add(rank)
 
     # ---- after every entry ------------------------------------------------------------------------------------------------
 
@@ -212,7 +221,7 @@ class Shard:
         while self._early_pulls:
             pull = self._early_pulls.pop(0)
             self._answers.center_to_evaluator(pull.incarnation, pull.seq, "ok")
-        for rank in self._gate.free(self._held, self.members, self.center.samples):
+        for rank in self._free(self.center.samples):
             self._answers.reply(rank, self._held.pop(rank), go=True)
         if self.members.all_done() and not self.over:
             self.over, self._cutting, self._asked_cut = True, 0, 0
@@ -221,6 +230,14 @@ class Shard:
             if self.over and not watcher.knows_it_is_over:
                 watcher.knows_it_is_over = True
                 self._answers.center_to_evaluator(incarnation, 0, "over")
+
+    def _free(self, samples: int) -> list[int]:
+        """Who waits and may begin. All are looked at only when the gate has moved, else those who came since."""
+        stands = self._gate.stands(self.members, samples)
+        waiting = self._held.keys() if stands != self._stood else self._unasked & self._held.keys()
+        self._stood = stands
+        self._unasked = set()
+        return self._gate.free(waiting, self.members, samples)
 
     @property
     def _waits_inside(self) -> bool:
@@ -275,7 +292,7 @@ class Shard:
             at_gate = rank in self._held or rank in self._gate.pending
             go = not at_gate and bool(self._gate.free([rank], self.members, self._center().samples))
             if not at_gate and not go:
-                self._held[rank] = Held()
+                self._let_wait(rank, Held())
             seq, member.saved = member.saved, 0
             self._answers.center_to(rank, seq, "saved", go=go)
 
