@@ -4,16 +4,23 @@ the union, with its default settings (windows made small)."""
 from __future__ import annotations
 
 import pkgutil
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
+from pydantic import ValidationError
+from torch import nn
 
 from gradstream import sim, strategies
-from gradstream.sim.toys import NoisyToy, Toy
+from gradstream.center.buffers import CenterBuffers
+from gradstream.sim.toys import NoisyToy, Toy, job
+from gradstream.spec import JobSpec
 from gradstream.strategies import STRATEGIES
+from gradstream.strategies.base import Strategy
+from gradstream.worker.problem import Gradient
 from tests.unit.same import difference
-from tests.unit.strategies.cases import CASES, as_id, every_case, spec, workers
+from tests.unit.strategies.cases import CASES, as_id, every_case, small, spec, workers
+from tests.unit.strategies.fit import Fits
 
 SEEDS = range(3)
 
@@ -117,3 +124,170 @@ def numbers(shards: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _of_pending(gate: dict[str, Any]) -> list[Any]:
     return [({**push, "seq": 0, "incarnation": 0}, x) for push, x in gate.get("pending", [])]
+
+
+@every_case
+def test_all_that_was_trained_is_pushed_also_partial_windows(name: str, gate: dict[str, Any]) -> None:
+    """17 mini-batches are no multiple of any window here."""
+    run = sim.run(spec(name, gate, steps=17), NoisyToy, schedule="random")
+    for rank in range(workers(name)):
+        mine = [decision for decision in run.decisions if decision.rank == rank]
+        assert (sum(d.steps for d in mine), sum(d.examples for d in mine)) == (17, 17 * 32)
+
+
+@every_case
+def test_only_pushes_that_count_advance_the_version(name: str, gate: dict[str, Any]) -> None:
+    """By 1 for each change of the center: under bsp for a round, else for each applied push."""
+    seen = sim.run(spec(name, gate), NoisyToy, events=60, schedule="random")
+    applied = [decision for decision in seen.decisions if decision.fate == "applied"]
+    if gate["mode"] == "bsp":
+        assert 0 < seen.version <= len(applied) <= seen.version * workers(name)
+    else:
+        assert seen.version == len(applied) > 0
+    assert seen.samples == sum(decision.examples for decision in seen.decisions if decision.fate != "dropped")
+
+
+@pytest.mark.parametrize("name", [name for name in STRATEGIES if "asp" in STRATEGIES[name].gates and workers(name) > 1])
+class TestWarmStart:
+    GATE: ClassVar[dict[str, Any]] = {"mode": "asp", "warm_start": 640}
+
+    def test_the_lowest_rank_trains_alone_until_the_samples_are_seen(self, name: str) -> None:
+        run = sim.run(spec(name, self.GATE, steps=40), NoisyToy, schedule="random")
+        samples, alone = 0, 0
+        for decision in run.decisions:
+            if samples < 640 and decision.examples:
+                assert decision.rank == 0
+                alone += decision.steps
+            samples += decision.examples
+        assert alone >= 20
+        assert {rank: len(losses) for rank, losses in run.losses.items()} == dict.fromkeys(range(4), 40)
+
+    @pytest.mark.parametrize("respawn", [True, False])
+    def test_its_death_stops_nobody(self, name: str, respawn: bool) -> None:
+        deaths = [sim.Death(3, 0, respawn=respawn), sim.Death(4, 1, respawn=respawn)]
+        run = sim.run(spec(name, self.GATE, steps=40), NoisyToy, schedule="random", deaths=deaths)
+        positions = run.shards[0]["members"]["positions"]
+        assert [positions[rank] for rank in ((0, 1, 2, 3) if respawn else (2, 3))] == [40] * (4 if respawn else 2)
+        assert run.samples >= 640
+
+    def test_one_that_ends_before_the_samples_makes_room_for_the_next(self, name: str) -> None:
+        run = sim.run(spec(name, {"mode": "asp", "warm_start": 10**6}, steps=10), NoisyToy, schedule="random")
+        ranks = [decision.rank for decision in run.decisions if decision.examples]
+        assert ranks == sorted(ranks)
+        assert set(ranks) == {0, 1, 2, 3}
+
+
+class Normed(Fits):
+    """A network with BatchNorm, and a data set that gives one worker more than the others."""
+
+    def model(self) -> nn.Module:
+        torch.manual_seed(7)
+        return nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+
+
+def normed(name: str, shards: int = 1, **more: Any) -> JobSpec:
+    gate = {"mode": STRATEGIES[name].gate.mode}
+    given = {**small(STRATEGIES[name]), "lr": 0.02}
+    return job(given, workers=workers(name), shards=shards, gate=gate, batch_size=4, on_worker_loss="continue", **more)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_batch_norm_is_the_mean_of_the_workers_weighted_by_examples(name: str) -> None:
+    """Of 43 examples for 4 workers in batches of 4, the last batches of an epoch have 3, 3, 3 and 2."""
+    fits = Normed(examples=43)
+    run = sim.run(normed(name, shards=2, steps=12), fits, schedule="random")
+    state = run.shards[0]["center"]["buffers"]
+    assert state["last"].keys() == set(range(workers(name)))
+    total = sum(examples for examples, *_ in state["last"].values())
+    mean = sum(floats * (examples / total) for examples, floats, _ in state["last"].values())
+    torch.testing.assert_close(CenterBuffers.load(state).value().floats, mean)
+    for rank, (_, _, counted) in state["last"].items():
+        assert counted.tolist() == [len(fits.workloads[rank].taken)], "counters are no deltas"
+    assert run.shards[1]["center"]["buffers"] is None
+    assert run.center.numel() == sum(p.numel() for p in fits.model().parameters()), "buffers are no parameters"
+
+
+@pytest.mark.parametrize("name", [name for name, cls in STRATEGIES.items() if "bsp" in cls.gates and cls.apply is Strategy.apply])
+def test_unequal_shares_are_weighted_by_their_examples(name: str) -> None:
+    """Of whatever averages: with 3 examples here and 1 there, the pushes count 3 to 1."""
+    first = {}
+    for rank, batch in ((0, 3), (1, 1)):
+        fits = Fits(examples=4, dtype=torch.float64)
+        alone = sim.run(pair(name, steps=1), _only(fits, rank, batch), events=2)
+        first[rank] = alone.center
+    fits = Fits(examples=4, dtype=torch.float64)
+    both = sim.run(pair(name, steps=1), _shares(fits, {0: 3, 1: 1}), events=2)
+    torch.testing.assert_close(both.center, (3 * first[0] + first[1]) / 4, rtol=0, atol=1e-12)
+
+
+def pair(name: str, **more: Any) -> JobSpec:
+    return job({**small(STRATEGIES[name]), "lr": 0.02}, workers=2, gate="bsp", batch_size=4, **more)
+
+
+class _Share:
+    """A problem whose gradients stand for `examples` examples, from rank `of`'s data."""
+
+    def __init__(self, inner: Any, examples: int) -> None:
+        self._inner, self._examples = inner, examples
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def gradient(self, position: int) -> Gradient:
+        return self._inner.gradient(position)._replace(examples=self._examples)
+
+
+def _shares(fits: Fits, examples: dict[int, int]) -> Any:
+    return lambda spec, rank: _Share(fits(spec, rank), examples[rank])
+
+
+def _only(fits: Fits, of: int, examples: int) -> Any:
+    """All workers have the data of rank `of`."""
+    return lambda spec, rank: _Share(fits(spec, of), examples)
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {"schedule": {"name": "cosine", "over": 900, "warmup": 100}, "evaluate": {"average": "uniform"}, "optimizer": {"name": "adam"}},
+    {"schedule": {"name": "step", "every": 200}, "evaluate": {"average": 0.1}, "optimizer": {"name": "sgd", "momentum": 0.9}},
+    {"roles": {"server": {"optimizer": {"name": "sgd", "lr": 0.7, "momentum": 0.9, "nesterov": True}}}},
+    {"roles": {"server": {"optimizer": {"name": "adam", "lr": 0.01}}}, "optimizer": {"name": "adamw"}},
+    {"strategy": {"inner": "average"}, "optimizer": {"name": "adam"}},
+]
+
+
+def with_options(name: str, options: dict[str, Any]) -> JobSpec | None:
+    """None: the strategy refuses them."""
+    strategy = {**small(STRATEGIES[name]), "lr": 0.02, **options.get("strategy", {})}
+    roles = {**options.get("roles", {}), "worker": {"count": workers(name)}}
+    more = {key: value for key, value in options.items() if key not in ("strategy", "roles")}
+    try:
+        return job(strategy, roles=roles, batch_size=4, on_worker_loss="continue", **more)
+    except ValidationError:
+        return None
+
+
+CHOSEN = [
+    pytest.param(name, with_options(name, options), id=f"{name}-{number}")
+    for name in STRATEGIES for number, options in enumerate(OPTIONS) if with_options(name, options)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "chosen"), CHOSEN)
+def test_resumes_bit_for_bit_with_every_option_and_batch_norm(name: str, chosen: JobSpec) -> None:
+    speeds = [1, 1, 2, 0.5][: workers(name)]
+    whole = sim.run(chosen, Normed(examples=43), events=60, schedule="random", speeds=speeds, cuts={23})
+    rest = sim.run(chosen, Normed(examples=43), events=60, schedule="random", speeds=speeds, resume=whole.cuts[23])
+    assert difference(numbers(whole.shards), numbers(rest.shards)) is None
+    assert rest.losses[0]
+    assert all(whole.losses[rank][-len(losses) :] == losses for rank, losses in rest.losses.items() if losses)
+
+
+@pytest.mark.parametrize(("name", "chosen"), CHOSEN)
+def test_any_number_of_shards_has_the_same_bits_with_every_option(name: str, chosen: JobSpec) -> None:
+    runs = []
+    for count in (1, 3):
+        roles = chosen.roles.model_copy(update={"server": chosen.roles.server.model_copy(update={"count": count})})
+        spread = chosen.model_copy(update={"roles": roles})
+        runs.append(sim.run(spread, Normed(examples=43), events=30, schedule="random"))
+    assert torch.equal(runs[0].center, runs[1].center)
+    assert runs[0].decisions == runs[1].decisions
