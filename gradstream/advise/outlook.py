@@ -24,8 +24,8 @@ from gradstream.sim.toys import ENDLESS, Quadratic
 from gradstream.spec import Evaluate, JobSpec, ServerRole, Stop
 from gradstream.worker.replica import LossNotFinite
 
-_MINI_BATCHES = 1500
-"""Of all workers, in half of a simulated run."""
+_MINI_BATCHES, _MOST_MINI_BATCHES = 1500, 12_000
+"""Of all workers, in half of a simulated run; and where it takes longer to get going."""
 _FEWEST_ROUNDS, _MOST_ROUNDS = 4, 60
 _VECTOR = 8
 """Bytes of the one parameter of a formula."""
@@ -91,7 +91,7 @@ def outlook(spec: JobSpec, machines: Machines, payload: float, per_epoch: int, c
     """`payload`: bytes of a vector on the wire, the mean of push and pull. `per_epoch`: mini-batches in a worker's pass over
     its data."""
     formula, n = _as_formula(spec), spec.roles.worker.count
-    rounds = max(_FEWEST_ROUNDS, min(_MOST_ROUNDS, _MINI_BATCHES // (n * _length(spec, per_epoch))))
+    rounds = _rounds(spec, n * _length(spec, per_epoch))
     costs = sim.Costs(machines.speeds, machines.step, machines.latency, machines.bandwidth * _VECTOR / payload)
     half, whole = (
         sim.run(formula, partial(_Line, slope=1.0, per_epoch=per_epoch), events=events, costs=costs)
@@ -112,6 +112,14 @@ def outlook(spec: JobSpec, machines: Machines, payload: float, per_epoch: int, c
         float(half.center - whole.center) * n / made,
         known, load, None if curvature is None or load is None else _settles(formula, known, load, curvature, per_epoch, rounds),
     )  # fmt: skip
+
+
+def _rounds(spec: JobSpec, mini_batches: int) -> int:
+    """Half of a run, in rounds of so many mini-batches: a momentum on the server is under way after some of them."""
+    optimizer = spec.optimizer if spec.strategy.descends == "server" else spec.server_optimizer
+    momentum = optimizer.momentum if isinstance(optimizer, Sgd) else 0.0
+    under_way = min(math.ceil(3 / (1 - momentum)), _MOST_MINI_BATCHES // mini_batches) if momentum > 0 else 0
+    return max(_FEWEST_ROUNDS, min(_MOST_ROUNDS, max(under_way, _MINI_BATCHES // mini_batches)))
 
 
 class _Line(Quadratic):

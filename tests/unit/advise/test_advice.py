@@ -99,6 +99,9 @@ class TestOutlook:
         found = look({"name": "sync", "lr": 0.01}, optimizer={"name": "sgd", "momentum": 0.5})
         assert found.effective_rate == pytest.approx(0.02)
 
+    def test_an_outer_step_with_momentum_multiplies_the_rate(self) -> None:
+        assert look({"name": "diloco", "lr": 0.01}, workers=2).effective_rate == pytest.approx(0.07, rel=0.06)
+
     def test_a_window_divides_the_traffic(self) -> None:
         every, tenth = look({"name": "async"}), look({"name": "adag", "window": 10})
         assert (every.pushed, every.pulled) == (pytest.approx(1), pytest.approx(1, abs=0.02))
