@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from gradstream.sim.toys import NoisyToy, Toy, job
-from gradstream.strategies import STRATEGIES
 from tests.laws.driver import Driver
 from tests.laws.problems import Slope, close, serial, slopes, vector
 from tests.unit.strategies import plain
@@ -61,9 +60,6 @@ class TestSchedules:
         run = driver.run(spec, NoisyToy)
         lowest = run.center if "alpha" not in settings else run.workers[0]
         close(lowest, serial(NoisyToy(spec, 0), 11, lambda t: 0.01 * cosine(t * BATCH)))
-
-    def test_none_is_forgotten(self) -> None:
-        assert ALONE.keys() == STRATEGIES.keys()
 
     @pytest.mark.parametrize("workers", [2, 4])
     def test_counts_the_samples_of_all_workers(self, workers: int, driver: Driver) -> None:

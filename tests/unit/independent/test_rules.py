@@ -12,7 +12,6 @@ import pytest
 
 from gradstream import sim
 from gradstream.sim.toys import Toy, job
-from gradstream.strategies import STRATEGIES
 from tests.unit.independent import rules
 from tests.unit.independent.rules import Rate
 
@@ -139,10 +138,3 @@ class TestRoundsOfElasticAndGeo:
 @every_plan
 def test_single(window: int, plan: tuple[Any, Rate]) -> None:
     same(run("single", 1, 12, plan=plan[0], window=window), rules.sync(1, 12 * window, plan[1]))
-
-
-def test_every_strategy_is_here() -> None:
-    here = {"adag", "dynsgd", "local_sgd", "fedavg"}
-    for tests in (TestGradients, TestWindows, TestRounds, TestRoundsOfElasticAndGeo):
-        here |= {name.removeprefix("test_") for name in vars(tests) if name.startswith("test_")}
-    assert here | {"single"} >= STRATEGIES.keys()
