@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, field_validator
 
 from backend.schemas import Fault, Schema
 from gradstream import jobfile
-from gradstream.advise.warnings import warnings
+from gradstream.advise.warnings import notes, warnings
 from gradstream.errors import InvalidJob, Problem
 from gradstream.process.order import Role
 from gradstream.spec import JobSpec
@@ -72,14 +72,18 @@ class Progress(Schema):
 
 
 class JobWarning(Schema):
-    """A limit that a valid job file is known to be over. It keeps no job from running."""
+    """A limit that a valid job file is known to be over, which keeps no job from running; or a note on what a setting comes to."""
 
     pointer: str = Field(description="JSON pointer into the job file", examples=["/strategy/lr"])
-    message: str = Field(description="What will go wrong, by which limit, and what to change")
+    message: str = Field(description="What will go wrong, by which limit, and what to change; or the note")
 
     @classmethod
     def of(cls, spec: JobSpec) -> list[JobWarning]:
         return [cls(pointer=each.pointer, message=each.text) for each in warnings(spec)]
+
+    @classmethod
+    def notes_on(cls, spec: JobSpec) -> list[JobWarning]:
+        return [cls(pointer=each.pointer, message=each.text) for each in notes(spec)]
 
 
 class Job(Schema):
@@ -92,6 +96,7 @@ class Job(Schema):
     seq: int = Field(description="Counts up with each change of the job; for `since` of the long poll")
     spec: JobSpec
     warnings: list[JobWarning] = Field(default_factory=list, description="Limits that the job file is over, with remedies")
+    notes: list[JobWarning] = Field(default_factory=list, description="What settings come to in this job")
     bundle: str | None = Field(description="Hash of the bundle of user code")
     strategy: str = Field(examples=["adag"])
     gate: str = Field(examples=["asp"])
@@ -138,6 +143,7 @@ class Validated(Schema):
     valid: bool
     errors: list[Fault] = Field(description="Pointers are into the job file, e.g. `/strategy/window`")
     warnings: list[JobWarning] = Field(default_factory=list, description="Of a valid file: limits that it is over, with remedies")
+    notes: list[JobWarning] = Field(default_factory=list, description="Of a valid file: what settings come to")
     spec: JobSpec | None = Field(description="With all defaults filled in; null if not valid")
 
 

@@ -29,9 +29,12 @@ log = structlog.get_logger(__name__)
 
 def view(row: JobRow) -> Job:
     """A job as the API shows it."""
-    plain = {name: getattr(row, name) for name in Job.model_fields if name not in ("spec", "progress", "warnings")}
+    plain = {name: getattr(row, name) for name in Job.model_fields if name not in ("spec", "progress", "warnings", "notes")}
     spec = JobSpec.model_validate(row.spec)
-    return Job(**plain, spec=spec, warnings=JobWarning.of(spec), progress=shown(row.progress, spec.effective_gate))
+    return Job(
+        **plain, spec=spec, warnings=JobWarning.of(spec), notes=JobWarning.notes_on(spec),
+        progress=shown(row.progress, spec.effective_gate),
+    )  # fmt: skip
 
 
 def find(session: Session, job_id: UUID) -> JobRow:

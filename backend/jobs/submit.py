@@ -54,7 +54,7 @@ def validate(body: ValidateJob) -> Validated:
     """Raises: Invalid unless exactly one of the two forms is given."""
     try:
         spec = _read(body)
-        return Validated(valid=True, errors=[], warnings=JobWarning.of(spec), spec=spec)
+        return Validated(valid=True, errors=[], warnings=JobWarning.of(spec), notes=JobWarning.notes_on(spec), spec=spec)
     except InvalidJob as error:
         problems = error.problems or [Problem("", error.message)]
         return Validated(valid=False, errors=[Fault(pointer=p.pointer, message=p.message) for p in problems], spec=None)

@@ -35,9 +35,30 @@ class Warning:
         return f"{self.message} {self.remedy}"
 
 
+@dataclass(frozen=True)
+class Note:
+    pointer: str
+    text: str
+
+
 def warnings(spec: JobSpec) -> list[Warning]:
     """All that is known, at most one for each rule."""
     return [warning for rule in _RULES for warning in rule(spec)]
+
+
+def notes(spec: JobSpec) -> list[Note]:
+    """What a setting comes to in this job."""
+    n, by_server = spec.roles.worker.count, spec.strategy.descends == "server"
+    optimizer: Optimizer = spec.optimizer if by_server else spec.server_optimizer
+    if not isinstance(optimizer, Sgd) or not optimizer.momentum_correction:
+        return []
+    return [
+        Note(
+            f"{'/optimizer' if by_server else '/roles/server/optimizer'}/momentum_correction",
+            f"The server uses a momentum of {optimizer.effective_momentum(n):.3g}: {optimizer.momentum:g}, less the "
+            f"{1 - 1 / n:.3g} that {n} asynchronous workers add by themselves.",
+        )
+    ]
 
 
 def _far_below_serial(spec: JobSpec) -> Iterator[Warning]:

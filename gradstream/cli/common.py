@@ -53,12 +53,14 @@ def connect(url: str | None, token_file: Path | None, *, patience: float = BRIEF
 
 
 def warn(spec: JobSpec) -> None:
-    """Say what is known to go wrong with a job file that is valid: a line for each, with its remedy."""
-    from gradstream.advise.warnings import warnings
+    """Say what is known to go wrong with a job file that is valid, with its remedy, and what settings come to: a line each."""
+    from gradstream.advise.warnings import notes, warnings
     from gradstream.cli.output import talk
 
     for warning in warnings(spec):
         talk(f"warning: {warning.pointer}: {warning.text}", "yellow")
+    for note in notes(spec):
+        talk(f"note: {note.pointer}: {note.text}")
 
 
 def exit_with(job: Job) -> NoReturn:

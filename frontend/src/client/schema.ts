@@ -1630,6 +1630,11 @@ export interface components {
              */
             warnings?: components["schemas"]["JobWarning"][];
             /**
+             * Notes
+             * @description What settings come to in this job
+             */
+            notes?: components["schemas"]["JobWarning"][];
+            /**
              * Bundle
              * @description Hash of the bundle of user code
              */
@@ -1825,7 +1830,7 @@ export interface components {
         JobStatus: "queued" | "starting" | "running" | "stopping" | "succeeded" | "failed" | "cancelled" | "timed_out";
         /**
          * JobWarning
-         * @description A limit that a valid job file is known to be over. It keeps no job from running.
+         * @description A limit that a valid job file is known to be over, which keeps no job from running; or a note on what a setting comes to.
          */
         JobWarning: {
             /**
@@ -1836,7 +1841,7 @@ export interface components {
             pointer: string;
             /**
              * Message
-             * @description What will go wrong, by which limit, and what to change
+             * @description What will go wrong, by which limit, and what to change; or the note
              */
             message: string;
         };
@@ -2729,6 +2734,11 @@ export interface components {
              * @description Of a valid file: limits that it is over, with remedies
              */
             warnings?: components["schemas"]["JobWarning"][];
+            /**
+             * Notes
+             * @description Of a valid file: what settings come to
+             */
+            notes?: components["schemas"]["JobWarning"][];
             /** @description With all defaults filled in; null if not valid */
             spec: components["schemas"]["JobSpec"] | null;
         };

@@ -32,6 +32,7 @@ export function useNewJob(initial: { text: string; code: Code | null }) {
     faultsByPointer: byPointer(faults),
     /** Limits that the file is over; it can be submitted all the same. */
     warnings: draft.error ? [] : (validation.data?.warnings ?? []),
+    notes: draft.error ? [] : (validation.data?.notes ?? []),
     validation,
     /** The server has seen exactly this text and takes it. */
     ready: current && draft.error === null && validation.data?.valid === true,

@@ -98,6 +98,11 @@ def test_a_job_file_over_a_known_limit_is_warned_of_and_taken(api: httpx.Client,
     assert api.get("/jobs").json()["items"][0]["warnings"] == [warning]
     assert api.post("/jobs/validate", json={"spec": spec()}).json()["warnings"] == []
 
+    heavy["optimizer"] = {**heavy["optimizer"], "momentum_correction": True}
+    corrected = submit(api, tmp_path, **heavy)
+    assert corrected["warnings"] == []
+    assert corrected["notes"][0]["message"].startswith("The server uses a momentum of 0.4: 0.9, less the 0.5")
+
 
 def test_user_code_must_be_there_and_hold_the_entrypoint(api: httpx.Client, tmp_path: Path) -> None:
     without = api.post("/jobs", json={"spec": spec()})

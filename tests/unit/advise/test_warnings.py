@@ -11,7 +11,7 @@ import pytest
 
 from gradstream import jobfile
 from gradstream.advise.limits import limit
-from gradstream.advise.warnings import warnings
+from gradstream.advise.warnings import notes, warnings
 from gradstream.sim.toys import job
 from gradstream.spec import JobSpec
 from gradstream.strategies import STRATEGIES
@@ -88,6 +88,13 @@ def test_the_rate_that_is_warned_of_diverges_where_one_process_settles() -> None
 
 def test_too_much_alpha_is_where_the_limit_is_0() -> None:
     assert limit(job({"name": "easgd", "alpha": 0.5}, workers=4, gate="bsp")) == 0
+
+
+def test_a_corrected_momentum_is_told() -> None:
+    [note] = notes(job({"name": "async"}, workers=8, optimizer={**HEAVY, "momentum_correction": True}))
+    assert note.pointer == "/optimizer/momentum_correction"
+    assert "momentum of 0.025: 0.9, less the 0.875 that 8" in note.text
+    assert notes(job({"name": "async"}, workers=8, optimizer=HEAVY)) == []
 
 
 def test_needs_no_torch() -> None:

@@ -16,11 +16,12 @@ export function ConfigPanel() {
       actions={<CopyIcon value={yaml} what="the job file" />}
     >
       {job.warnings && job.warnings.length > 0 && (
-        <Alert mb="sm" color="yellow" variant="light" icon={<IconAlertTriangle />} title="Over a known limit">
+        <Alert mb="sm" color="yellow" variant="light" icon={<IconAlertTriangle />} title="Over a known limit" styles={{ title: { color: "var(--gs-wait)" } }}>
           <Findings items={job.warnings} />
         </Alert>
       )}
-      <Code block tabIndex={0}>
+      {job.notes && job.notes.length > 0 && <Findings items={job.notes} />}
+      <Code block mt="sm" tabIndex={0}>
         {yaml}
       </Code>
     </Panel>

@@ -49,6 +49,7 @@ function Verdict({ job, faults }: { job: NewJob; faults: readonly Fault[] }) {
         <IconCircleCheck size={16} aria-hidden /> The job file is valid{job.code ? "." : ". No code is chosen: it has to be importable on the nodes."}
       </p>
       <Warnings warnings={job.warnings} />
+      {job.notes.length > 0 && <Findings items={job.notes} />}
     </>
   )
 }
