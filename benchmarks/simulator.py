@@ -13,14 +13,18 @@ import time
 from gradstream import sim
 from gradstream.sim.toys import Toy, job
 
+BSP = ("bsp", {"mode": "bsp", "cohort": 0.1})
+GATES = {"asp": "asp", "ssp(3)": {"ssp": 3}, "bsp": BSP[0], "bsp, a tenth": BSP[1]}
+
 
 def cost(workers: int, events: int, gate: object) -> float:
     """CPU seconds per event, without what a cluster costs to set up."""
-    spec = job({"name": "async", "lr": 1e-5}, workers=workers, gate=gate)
+    strategy = "sync" if gate in BSP else "async"
+    spec = job({"name": strategy, "lr": 1e-5}, workers=workers, gate=gate)
 
     def timed(count: int) -> float:
         began = time.process_time()
-        sim.run(spec, Toy, events=count, schedule="random")
+        sim.run(spec, Toy, events=count, costs=sim.Costs(speeds="lognormal:0.3", latency=0.01, bandwidth=1e6, apply=1e-5))
         return time.process_time() - began
 
     return (timed(2 * events) - timed(events)) / events
@@ -34,7 +38,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     rows = []
-    for name, gate in (("asp", "asp"), ("ssp(3)", {"ssp": 3})):
+    for name, gate in GATES.items():
         samples = {n: [] for n in args.workers}
         for _ in range(args.rounds):  # in turn, so that a drift of the machine hits all alike
             for n in args.workers:
@@ -47,7 +51,7 @@ def main() -> None:
         print(json.dumps(rows))
     else:
         for row in rows:
-            print(f"{row['gate']:8} {row['workers']:6} workers  {row['us_per_event']:8.1f} us/event  {row['ratio']:5.2f} x")
+            print(f"{row['gate']:12} {row['workers']:6} workers  {row['us_per_event']:8.1f} us/event  {row['ratio']:5.2f} x")
 
 
 if __name__ == "__main__":

@@ -133,7 +133,7 @@ def _simulate(plan: Plan, plot: Path | None, as_json: bool) -> None:
         draw(plot, title(plan.spec), result, curve, speeds)
         talk(f"Drawn into {plot}")
     if diverged:
-        typer.echo(f"diverged: {diverged}; {result.events} pushes were made by time {result.time:g}. A smaller lr may help", err=True)
+        typer.echo(f"diverged: {diverged}; {result.events} pushes by time {result.time:g}. A smaller lr may help", err=True)
         raise typer.Exit(OUTCOMES["failed"])
     how = "interrupted" if interrupted() else "target reached" if curve.on_target else ""
     if as_json:

@@ -46,7 +46,8 @@ class ShardedCenter:
             if not same_answers or outcome.decisions != first.decisions or _cut(outcome.cut) != _cut(first.cut):
                 raise ShardsDisagree(f"after {entry}: {first} and {outcome}")
         outcomes = [first, *others]
-        answers = [self._joined(parts) for parts in zip(*(outcome.answers for outcome in outcomes), strict=True)]
+        made: dict[tuple[int, ...], Payload] = {}
+        answers = [self._joined(parts, made) for parts in zip(*(outcome.answers for outcome in outcomes), strict=True)]
         states = [outcome.cut[2] for outcome in outcomes if outcome.cut]
         return Settled(answers, first.decisions, (*first.cut[:2], states) if first.cut else None)
 
@@ -76,12 +77,16 @@ class ShardedCenter:
     def _part(self, k: int, payload: Payload | None) -> Payload | None:
         return payload and Payload(payload.x[self._slices[k]], payload.buffers if k == 0 else None)
 
-    def _joined(self, parts: tuple[Answer, ...]) -> Answer:
+    def _joined(self, parts: tuple[Answer, ...], made: dict[tuple[int, ...], Payload]) -> Answer:
+        """`made`: payloads of other answers to the same entry. A center that all are given is copied once; workers only read it."""
         payloads = [part.payload for part in parts if part.payload]
         if not payloads:
             return parts[0]
-        x = self._pull_codec.arrives(torch.cat([payload.x for payload in payloads]))
-        return replace(parts[0], payload=Payload(x, payloads[0].buffers))
+        key = tuple(id(payload.x) for payload in payloads)
+        if key not in made:
+            x = self._pull_codec.arrives(torch.cat([payload.x for payload in payloads]))
+            made[key] = Payload(x, payloads[0].buffers)
+        return replace(parts[0], payload=made[key])
 
 
 def _without_payload(answer: Answer) -> Answer:

@@ -111,7 +111,7 @@ def run(
     workers = spec.roles.worker.count
     if costs and speeds:
         raise ValueError("give speeds in the costs: Costs(speeds=Listed((1.0, 2.0)))")
-    times = CostedTimes(costs, workers, seed) if costs else ServiceTimes(schedule, workers, seed, speeds)
+    times = CostedTimes(costs, spec, seed) if costs else ServiceTimes(schedule, spec, seed, speeds)
     lives = Lives(workers, seed, mtbf, down, joins or {})
     if lives.change:
         spec = spec.model_copy(update={"on_worker_loss": "continue"})

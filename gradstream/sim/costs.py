@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gradstream.center.entries import Answer, Entry, Init, Join, Payload, Push
+from gradstream.codecs.base import Codec
 from gradstream.sim.speeds import Constant, Speeds, parse
+from gradstream.spec import JobSpec
 
 
 @dataclass(frozen=True)
@@ -58,37 +60,40 @@ class Traffic(NamedTuple):
 class Meter:
     """Where the time of each worker went."""
 
-    def __init__(self) -> None:
+    def __init__(self, spec: JobSpec) -> None:
+        self._codec, self._pull_codec = spec.codec, spec.pull_codec
         self.compute: dict[int, float] = defaultdict(float)
         self.wait: dict[int, float] = defaultdict(float)
         """For answers, at the gate, and for their transfer; not before the first center."""
         self.pushed = self.pulled = 0
 
     def sent(self, payload: Payload | None) -> int:
-        size = size_of(payload)
+        size = size_of(payload, self._codec)
         self.pushed += size
         return size
 
     def given(self, payload: Payload | None) -> int:
-        size = size_of(payload)
+        size = size_of(payload, self._pull_codec)
         self.pulled += size
         return size
 
 
-def size_of(payload: Payload | None) -> int:
-    """Bytes, as the wire format `raw` sends them."""
+def size_of(payload: Payload | None, codec: Codec) -> int:
+    """Bytes on the wire: of the vector, coded, and of the buffers beside it, which travel as they are."""
     if payload is None:
         return 0
-    tensors = (payload.x, *(payload.buffers or ()))
-    return sum(t.numel() * t.element_size() for t in tensors)
+    beside = sum(t.numel() * t.element_size() for t in payload.buffers or ())
+    return codec.nbytes(payload.x.numel(), payload.x.element_size()) + beside
 
 
 class CostedTimes:
     """Clocks of workers, links and server under `Costs`."""
 
-    def __init__(self, costs: Costs, workers: int, seed: int) -> None:
+    def __init__(self, costs: Costs, spec: JobSpec, seed: int) -> None:
+        """Raises: ValueError."""
+        workers = spec.roles.worker.count
         costs.distribution.check(workers)
-        self.meter = Meter()
+        self.meter = Meter(spec)
         self._costs, self._workers = costs, workers
         self._random = [random.Random(f"{seed}/{rank}") for rank in range(workers)]
         self._clock = [0.0] * workers

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import greenlet
 
-from gradstream.center.entries import Answer, Buffers, Entry, Payload
+from gradstream.center.entries import Answer, Entry, Payload
 
 Post = Callable[[Entry, Payload | None], None]
 
@@ -23,7 +23,8 @@ class SimPort:
         self._waits = False
 
     def send(self, entry: Entry, payload: Payload | None = None) -> None:
-        self._post(entry, payload and _copy(payload))
+        """The payload goes as it is: its sender leaves it alone until the answer has come, and no shard keeps it longer."""
+        self._post(entry, payload)
         self._cluster.switch()
 
     def receive(self) -> Answer:
@@ -39,9 +40,3 @@ class SimPort:
         self._inbox.append((answer, arrives))
         waited, self._waits = self._waits, False
         return waited
-
-
-def _copy(payload: Payload) -> Payload:
-    """What a transport does: the worker may overwrite its vector when it has its answer, shards may still hold theirs."""
-    x, buffers = payload
-    return Payload(x.clone(), buffers and Buffers(*(t.clone() for t in buffers)))

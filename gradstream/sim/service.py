@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 
 from gradstream.center.entries import Answer, Entry, Payload, Push
 from gradstream.sim.costs import Meter
+from gradstream.spec import JobSpec
 
 Schedule = Literal["round-robin", "random"]
 
@@ -35,10 +36,11 @@ class ServiceTimes:
     random: exponential with mean 1, drawn from a generator of the worker's own.
     A worker of speed 2 takes half of the time."""
 
-    def __init__(self, schedule: Schedule, workers: int, seed: int, speeds: Sequence[float]) -> None:
+    def __init__(self, schedule: Schedule, spec: JobSpec, seed: int, speeds: Sequence[float]) -> None:
+        workers = spec.roles.worker.count
         if speeds and (len(speeds) != workers or min(speeds) <= 0):
             raise ValueError(f"speeds must be {workers} numbers above 0, one per worker")
-        self.meter = Meter()
+        self.meter = Meter(spec)
         self._schedule, self._workers = schedule, workers
         self._speeds = speeds or [1.0] * workers
         self._drawn = [0] * workers
