@@ -6,6 +6,7 @@ import time
 import zlib
 from collections import defaultdict
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,10 +16,12 @@ from gradstream.center.entries import EVALUATOR, Answer, Payload
 from gradstream.codecs.base import Codec
 from gradstream.codecs.raw import RAW
 from gradstream.errors import PlaneLost
+from gradstream.process.order import ProcessOrder
 from gradstream.wire import inline, keys
 from gradstream.wire.client import patiently
 from gradstream.wire.layout import Layout
-from gradstream.wire.messages import FIELD, Header, Letter, Part
+from gradstream.wire.messages import FIELD, SHARED, Header, Letter, Part
+from gradstream.wire.shm import Shared
 from ps_node.settings import Settings
 
 Life = tuple[int, int]
@@ -26,11 +29,15 @@ Life = tuple[int, int]
 
 
 class Mailbox:
-    def __init__(self, redis: Redis, j: str, shard: int, codec: Codec, pull_codec: Codec, settings: Settings) -> None:
+    def __init__(self, redis: Redis, order: ProcessOrder, settings: Settings) -> None:
         self.layout: Layout | None = None
         """Known from the first `Init`, or from the cut."""
-        self._redis, self._j, self._shard, self._settings = redis, j, shard, settings
-        self._codec, self._pull_codec = codec, pull_codec
+        self._redis, self._j, self._shard, self._settings = redis, order.plane_id, order.rank, settings
+        self._codec: Codec = order.spec.codec
+        self._pull_codec: Codec = order.spec.pull_codec
+        self._folder = Path(order.shared.folder) if order.shared else None
+        self._near: dict[Life, Shared | None] = {}
+        """Lives whose vectors lie in shared memory; None: not mapped yet."""
         self._numbers: dict[Life, int] = defaultdict(int)
         self._readers: dict[str, dict[Life, int]] = {}
         """Vectors that lie in Redis, and who has not read them yet: the numbers of the letters that brought them."""
@@ -40,6 +47,8 @@ class Mailbox:
 
         Raises: PlaneLost, if it is damaged and does not come again in time."""
         assert self.layout is not None, "the layout came with the first Init"
+        if seq and (shared := self._shared(life)):
+            return shared.take_out(self._shard)
         key, part = keys.payload(self._j, self._shard, *life), header.parts[self._shard]
         deadline, asked = time.monotonic() + self._settings.payload_patience, 0
         while True:
@@ -81,6 +90,23 @@ class Mailbox:
 
         patiently(write, what="answering")
 
+    def shares(self, life: Life) -> None:
+        """This life is on our host, and has made its vectors in shared memory."""
+        self._near[life] = None
+
+    def _shared(self, life: Life) -> Shared | None:
+        """Raises: PlaneLost."""
+        if life not in self._near:
+            return None
+        if self._near[life] is None:
+            assert self.layout is not None, "the layout came with the first Init"
+            assert self._folder is not None, "a life on this host has its files in this host's folder"
+            try:
+                self._near[life] = Shared.open(self._folder, *life, self.layout)
+            except OSError as error:
+                raise PlaneLost(f"the shared memory of worker {life[0]}.{life[1]} is gone: {error}") from error
+        return self._near[life]
+
     def went_on(self, life: Life, read: int) -> None:
         """This life has read so many letters: vectors that nobody has to read any more are removed."""
         for where, readers in list(self._readers.items()):
@@ -92,6 +118,7 @@ class Mailbox:
 
     def gone(self, life: Life) -> None:
         """This life reads and writes nothing any more."""
+        self._near.pop(life, None)
         self.went_on(life, self._numbers[life])
         self._unlink(keys.payload(self._j, self._shard, *life))
 
@@ -101,6 +128,9 @@ class Mailbox:
             return "", None
         assert self.layout is not None, "there is a center, so there was an Init"
         life = (answer.rank, answer.incarnation)
+        if shared := self._shared(life):
+            shared.put_center(self._shard, answer.payload._replace(x=self._pull_codec.arrives(answer.payload.x)))
+            return SHARED, Part(0, 0)
         codec = RAW if answer.rank == EVALUATOR else self._pull_codec
         mine = answer.brings != "center" or codec is not self._pull_codec
         where = f"{position}:{answer.rank}.{answer.incarnation}" if mine else position

@@ -29,7 +29,7 @@ class Server:
         self._redis = connect(access.url, user=access.user, password=access.password)
         self._j = order.plane_id
         self.shard = Shard(order.spec)
-        self._mailbox = Mailbox(self._redis, self._j, order.rank, order.spec.codec, order.spec.pull_codec, settings)
+        self._mailbox = Mailbox(self._redis, order, settings)
         self._report = Report(reporter, order, self.shard, settings)
         self._position = "0"
         self._handled = 0
@@ -58,6 +58,8 @@ class Server:
             if isinstance(entry, Push | Init):
                 payload = self._mailbox.fetch(header, (entry.rank, entry.incarnation), seq_of(entry))
             self._free(entry, header.read)
+        if isinstance(entry, Join) and self._order.rank in header.shared:
+            self._mailbox.shares((entry.rank, entry.incarnation))
         outcome = self.shard.handle(entry, payload)
         pushed = (entry.rank, self.shard.ledger.accounts[entry.rank].pushed) if isinstance(entry, Push) else None
         self._after(outcome, position, pushed)

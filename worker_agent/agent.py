@@ -14,6 +14,7 @@ import structlog
 
 from gradstream.errors import GradstreamError, NotFound, NotSignedIn
 from gradstream.process.order import ProcessOrder
+from gradstream.process.shared import SharedFolders
 from gradstream.process.zygote import Zygote
 from worker_agent import leave, reconcile
 from worker_agent.api import ControlPlane, Desired, Report
@@ -38,6 +39,7 @@ class Agent:
         self._api = ControlPlane(settings)
         bundles = Bundles(settings.work_dir / "bundles", self._api.bundle)
         self._processes = Processes(settings.work_dir / "processes", zygote or Zygote(), bundles, on_exit=_leave)
+        self._shared = SharedFolders(settings.shared_memory)
         self._beat_every, self._next_beat = 2.0, 0.0
         self._away_since: float | None = None
         self._was_there = False
@@ -104,7 +106,9 @@ class Agent:
         for id in todo.kill:
             self._processes.kill(id)
         for order in sorted((orders[id] for id in todo.start), key=_servers_first):
-            self._processes.start(order)
+            self._processes.start(self._shared.told(order, orders.values()))
+        used = (*orders.values(), *(process.order for process in self._processes.live))
+        self._shared.keep({order.plane_id for order in used})
 
     async def _ship(self, process: Process) -> None:
         tail = process.tail
@@ -142,6 +146,7 @@ class Agent:
 
     async def _close(self) -> None:
         await self._processes.close()
+        self._shared.close()
         try:
             async with asyncio.timeout(_GOODBYE):
                 await self._beat()

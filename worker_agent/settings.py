@@ -6,8 +6,10 @@ import os
 import socket
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from gradstream.process.shared import PLACE
 
 
 class Settings(BaseSettings):
@@ -27,6 +29,13 @@ class Settings(BaseSettings):
     slots: int = Field(default_factory=lambda: max(4, os.cpu_count() or 1), ge=1)
     """Workers that run here at once; servers and evaluators ride beside."""
     labels: dict[str, str] = {}
+    shared_memory: Path | None = PLACE
+    """A file system in memory, for the vectors of workers whose servers run here, too. Empty: all vectors go through Redis."""
+
+    @field_validator("shared_memory", mode="before")
+    @classmethod
+    def _empty_is_none(cls, given: object) -> object:
+        return given or None
 
 
 def secret(path: Path | None) -> str | None:

@@ -17,7 +17,8 @@ from gradstream.center.entries import EVALUATOR
 from gradstream.metrics import Point
 from gradstream.process import exits
 from gradstream.process.exits import Exit, ExitReason
-from gradstream.process.order import PlaneAccess, ProcessOrder, Resume, Role, StoreAccess, plane_id
+from gradstream.process.order import PlaneAccess, ProcessOrder, Resume, Role, SharedMemory, StoreAccess, plane_id
+from gradstream.process.shared import SharedFolders
 from gradstream.process.zygote import Exited, Refused, Zygote
 from gradstream.spec import JobSpec
 from gradstream.wire import plane
@@ -40,6 +41,7 @@ class LocalAttempt:
         self._job, self._number, self._resume = job_id or uuid4(), number, resume
         self.j = plane_id(self._job, number)
         self._access = PlaneAccess(url=plane_url, user=plane.account(self.j), password=secrets.token_urlsafe(24))
+        self._shared = SharedFolders()
         self._orders: dict[UUID, ProcessOrder] = {}
         self._metrics_read = "0"
         self.exits: dict[str, Exit] = {}
@@ -87,9 +89,11 @@ class LocalAttempt:
         self._zygote.fork(order, home)
 
     def order(self, role: Role, rank: int, incarnation: int) -> ProcessOrder:
+        folder = self._shared.of(self.j)
+        everywhere = SharedMemory(folder=str(folder), servers=list(range(self.spec.roles.server.count))) if folder else None
         return ProcessOrder(
             id=uuid4(), job_id=self._job, attempt=self._number, role=role, rank=rank, incarnation=incarnation, spec=self.spec,
-            plane=self._access, store=StoreAccess(url=(self._folder / "store").as_uri()), resume=self._resume,
+            plane=self._access, store=StoreAccess(url=(self._folder / "store").as_uri()), resume=self._resume, shared=everywhere,
         )  # fmt: skip
 
     def pump(self, timeout: float) -> Iterator[tuple[str, Exit]]:
@@ -136,6 +140,7 @@ class LocalAttempt:
         while self._orders and self._zygote.alive and time.monotonic() < deadline:
             list(self.pump(0.2))
         plane.destroy(self._redis, self.j)
+        self._shared.close()
 
     def _home(self, order: ProcessOrder) -> Path:
         return self._folder / "processes" / f"{self._number}.{order.life}"

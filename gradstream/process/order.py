@@ -53,6 +53,15 @@ class Resume(BaseModel, frozen=True):
     cut: int
 
 
+class SharedMemory(BaseModel, frozen=True):
+    """Told by the node's agent, which knows what runs there."""
+
+    folder: str
+    """Where workers make their files."""
+    servers: list[int]
+    """Shards on this node."""
+
+
 class ProcessOrder(BaseModel, frozen=True):
     id: UUID
     job_id: UUID
@@ -69,6 +78,8 @@ class ProcessOrder(BaseModel, frozen=True):
     plane: PlaneAccess
     store: StoreAccess
     resume: Resume | None = None
+    shared: SharedMemory | None = None
+    """None: all vectors go through Redis."""
     gpu: int | None = None
     """Index of the GPU that this process has for itself, on its node; None: the CPU."""
 

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 
 import greenlet
+from torch import Tensor
 
 from gradstream.center.entries import Answer, Entry, Payload
 
@@ -14,6 +15,8 @@ Post = Callable[[Entry, Payload | None], None]
 
 class SimPort:
     """A `gradstream.worker.link.Port`: send and receive give the processor back to the cluster until it is their turn."""
+
+    out: Tensor | None = None
 
     def __init__(self, post: Post, took: Callable[[float], None]) -> None:
         """`post` queues an entry for the log. `took(arrived)` is told of each answer that the worker reads."""

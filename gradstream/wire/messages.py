@@ -20,9 +20,13 @@ _KINDS: dict[str, type[Entry]] = {
 _NAMES = {cls: name for name, cls in _KINDS.items()}
 
 
+SHARED = "shared"
+"""The `where` of a letter whose vector lies in shared memory."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What lies in a payload stream for one shard."""
+    """What lies in a payload stream for one shard; no bytes: it lies in shared memory."""
 
     nbytes: int
     checksum: int
@@ -36,6 +40,8 @@ class Header:
     """One per shard, if the entry has a payload."""
     layout: Layout | None = None
     """With an `Init`: how this model is cut."""
+    shared: tuple[int, ...] = ()
+    """With a `Join`: the shards that find this life's vectors in shared memory."""
     read: int = 0
     """Letters that the writer has read from each shard: what they brought may be removed."""
 
@@ -43,6 +49,8 @@ class Header:
         message: dict[str, Any] = {"kind": _NAMES[type(self.entry)], "entry": asdict(self.entry), "read": self.read}
         if self.parts:
             message["parts"] = [(part.nbytes, part.checksum) for part in self.parts]
+        if self.shared:
+            message["shared"] = self.shared
         if self.layout:
             message["layout"] = self.layout.as_dict()
         return json.dumps(message, separators=(",", ":")).encode()
@@ -55,7 +63,8 @@ class Header:
             return None
         layout = _layout(message["layout"]) if "layout" in message else None
         entry = _KINDS[message["kind"]](**message["entry"])
-        return cls(entry, tuple(Part(*part) for part in message.get("parts", ())), layout, message["read"])
+        parts = tuple(Part(*part) for part in message.get("parts", ()))
+        return cls(entry, parts, layout, tuple(message.get("shared", ())), message["read"])
 
 
 def _layout(message: dict[str, Any]) -> Layout:

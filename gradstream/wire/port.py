@@ -12,23 +12,25 @@ import zlib
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from gradstream.center.entries import EVALUATOR, Answer, Entry, Init, Payload, seq_of
+from gradstream.center.entries import EVALUATOR, Answer, Entry, Init, Join, Payload, Push, seq_of
 from gradstream.codecs.base import Codec
 from gradstream.codecs.raw import RAW
 from gradstream.errors import PlaneLost
-from gradstream.process.order import PlaneAccess
+from gradstream.process.order import PlaneAccess, SharedMemory
 from gradstream.wire import inline, keys
 from gradstream.wire.client import BLOCK, connect, patiently
 from gradstream.wire.layout import Layout
-from gradstream.wire.messages import FIELD, Header, Letter, Part
+from gradstream.wire.messages import FIELD, SHARED, Header, Letter, Part
+from gradstream.wire.shm import Shared
 
 
 class RedisPort:
     def __init__(
         self, access: PlaneAccess, j: str, rank: int, incarnation: int, layout: Layout, codec: Codec,
-        pull_codec: Codec, on_wait: Callable[[float], None] = lambda seconds: None,
+        pull_codec: Codec, on_wait: Callable[[float], None] = lambda seconds: None, *, shared: SharedMemory | None = None,
     ) -> None:  # fmt: skip
         """`codec` for what is pushed, `pull_codec` for what comes back. `on_wait(seconds)` is told, about every second, how
         long the port has been waiting for its next answer."""
@@ -42,21 +44,19 @@ class RedisPort:
         self._numbers = [0] * layout.servers
         self._opened = 0
         """Letters of each shard that are opened; what they brought is copied."""
-        self._received = layout.vector()
+        self._shared = Shared.make(Path(shared.folder), rank, incarnation, layout) if shared and shared.servers else None
+        self._near = frozenset(shared.servers) if shared and self._shared else frozenset[int]()
+        self.out = self._shared.out if self._shared else layout.vector()
+        self._received = self._shared.center if self._shared else layout.vector()
         self.bytes_sent = self.bytes_received = 0
         """Vectors only, as they travelled."""
-        self._sent: tuple[int, Payload, Codec] | None = None
+        self._sent: tuple[int, list[inline.Stream | None]] | None = None
 
     def send(self, entry: Entry, payload: Payload | None = None) -> None:
-        parts: tuple[Part, ...] = ()
-        if payload is not None:
-            self._sent = (seq_of(entry), payload, RAW if isinstance(entry, Init) else self._codec)
-            encoded = [self._encoded(k) for k in range(self._layout.servers)]
-            parts = tuple(Part(len(data), zlib.crc32(data)) for _, _, data in encoded)
-            patiently(lambda: inline.write(self._redis, encoded), what="sending an update")
-            self.bytes_sent += sum(part.nbytes for part in parts)
+        parts = self._lay_down(entry, payload) if payload else ()
         layout = self._layout if isinstance(entry, Init) else None
-        packed = Header(entry, parts, layout, self._opened).pack()
+        shared = tuple(sorted(self._near)) if isinstance(entry, Join) else ()
+        packed = Header(entry, parts, layout, shared, self._opened).pack()
         key = keys.log(self._j)
         if patiently(lambda: self._redis.xadd(key, {FIELD: packed}, nomkstream=True), what="writing to the log") is None:
             raise PlaneLost("the log of this attempt is gone")
@@ -110,8 +110,11 @@ class RedisPort:
         buffers = None
         for shard, letter in enumerate(letters):
             out = self._received[self._layout.slices[shard]]
-            part = self._layout.decode(self._pull_codec, self._fetch(shard, letter), shard, out)
-            buffers = part.buffers or buffers
+            if letter.where != SHARED:
+                part = self._layout.decode(self._pull_codec, self._fetch(shard, letter), shard, out)
+                buffers = part.buffers or buffers
+            elif shard == 0 and self._shared:
+                buffers = self._shared.center_buffers()
         return replace(answer, payload=Payload(self._received, buffers))
 
     def _fetch(self, shard: int, letter: Letter) -> bytearray:
@@ -124,12 +127,26 @@ class RedisPort:
                 return data
         raise PlaneLost(f"the center slice {key} is not there, or damaged")
 
-    def _encoded(self, shard: int) -> inline.Stream:
-        assert self._sent is not None, "there is a payload to encode"
-        seq, payload, codec = self._sent
+    def _lay_down(self, entry: Entry, payload: Payload) -> tuple[Part, ...]:
+        """Put a vector where its shards find it: on this host in shared memory, else in their streams."""
+        near = self._near if isinstance(entry, Push) else frozenset[int]()
+        codec = RAW if isinstance(entry, Init) else self._codec
+        streams = [None if k in near else self._encoded(k, seq_of(entry), payload, codec) for k in range(self._layout.servers)]
+        far = [stream for stream in streams if stream]
+        self._sent = (seq_of(entry), streams)
+        if far:
+            patiently(lambda: inline.write(self._redis, far), what="sending an update")
+        if near and self._shared:
+            if codec.lossy or payload.x.data_ptr() != self.out.data_ptr():
+                self.out.copy_(codec.arrives(payload.x))  # what a shard would have decoded
+            self._shared.put_out(payload.buffers)
+        self.bytes_sent += sum(len(data) for _, _, data in far)
+        return tuple(Part(len(stream[2]), zlib.crc32(stream[2])) if stream else Part(0, 0) for stream in streams)
+
+    def _encoded(self, shard: int, seq: int, payload: Payload, codec: Codec) -> inline.Stream:
         data = self._layout.encode(codec, self._layout.part(payload, shard))
         return keys.payload(self._j, shard, self._rank, self._incarnation), seq, data
 
     def _send_again(self, shard: int, seq: int) -> None:
-        if self._sent and self._sent[0] == seq:
-            patiently(lambda: inline.write(self._redis, [self._encoded(shard)]), what="sending a part again")
+        if self._sent and self._sent[0] == seq and (stream := self._sent[1][shard]):
+            patiently(lambda: inline.write(self._redis, [stream]), what="sending a part again")

@@ -24,11 +24,15 @@ from gradstream.worker.replica import LossNotFinite, Replica
 class Port(Protocol):
     """Carries entries to all shards and answers back. Vectors are whole here, and on the CPU."""
 
+    @property
+    def out(self) -> Tensor | None:
+        """Where a vector travels from without being copied once more; None: it makes no difference."""
+
     def send(self, entry: Entry, payload: Payload | None = None) -> None:
         """Returns when the entry is in the log. The payload must not change before its answer has come."""
 
     def receive(self) -> Answer:
-        """The next answer, with its parts of all shards joined; its vector is valid until the next call.
+        """The next answer, with its parts of all shards joined; its vector is valid until the next answer that brings one.
 
         Waits as long as the attempt lives. Raises: PlaneLost when it does not."""
 
@@ -52,9 +56,9 @@ class Link:
         self._strategy_answers, self._pulls_every_round = spec.strategy.answers, spec.strategy.pulls_every_round
         self._never_held = spec.effective_gate.mode == "asp" and spec.effective_gate.warm_start is None
         self._fails_on_nan = spec.on_nan == "fail"
-        pinned = w.theta.is_cuda
-        self._out = torch.zeros_like(w.theta, device="cpu", pin_memory=pinned)
-        self._hand = torch.zeros_like(w.theta, device="cpu", pin_memory=pinned)
+        self._out = torch.zeros_like(w.theta, device="cpu", pin_memory=w.theta.is_cuda) if port.out is None else port.out
+        self._hand: Tensor | None = None
+        """The center that the next pull gives."""
         self._codec, self._feeds_back = spec.codec, spec.codec.lossy and spec.strategy.pushes == "direction"
         self._residual = torch.zeros_like(self._out) if self._feeds_back else None
         self._hand_version = -1
@@ -78,6 +82,7 @@ class Link:
 
     def pull(self, out: Tensor) -> None:
         if self._pulls_every_round:
+            assert self._hand is not None, "a round begins after the gate has opened, which brought a center"
             out.copy_(self._hand)
             self._base = self._hand_version
             self._w.pulled(self._hand_buffers)
@@ -206,7 +211,7 @@ class Link:
     def _take_center(self, answer: Answer) -> None:
         assert answer.payload is not None, "an answer that brings a center has one"
         if self._pulls_every_round:
-            self._hand.copy_(answer.payload.x)
+            self._hand = answer.payload.x
             self._hand_version = answer.version
             self._hand_buffers = answer.payload.buffers
         if self._fresh and answer.go:  # a replica without a state of its own goes on where its rank had got to

@@ -45,7 +45,7 @@ def port(order: ProcessOrder, flat: FlatModel) -> RedisPort:
             log.warning("waiting for the center for %.0f s: the gate is closed, or no server answers", seconds)
 
     codecs = order.spec.codec, order.spec.pull_codec
-    return RedisPort(order.plane, order.plane_id, order.rank, order.incarnation, layout, *codecs, on_wait)
+    return RedisPort(order.plane, order.plane_id, order.rank, order.incarnation, layout, *codecs, on_wait, shared=order.shared)
 
 
 def _travelling(flat: FlatModel, spec: JobSpec) -> Buffers | None:

@@ -1,4 +1,4 @@
-"""Each law runs in the simulator (`make unit`) and over real Redis (`make integration`)."""
+"""Each law runs in the simulator (`make unit`), and over real Redis with and without shared memory (`make integration`)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,14 @@ from tests.laws.driver import Driver, OverRedis, Simulator, Watch
 
 torch.set_num_threads(1)
 
-BOTH = [pytest.param("simulator", marks=pytest.mark.simulator), pytest.param("over_redis", marks=pytest.mark.redis)]
+DRIVERS = [
+    pytest.param("simulator", marks=pytest.mark.simulator),
+    pytest.param("over_redis", marks=pytest.mark.redis),
+    pytest.param("over_shared_memory", marks=pytest.mark.redis),
+]
 
 
-@pytest.fixture(params=BOTH)
+@pytest.fixture(params=DRIVERS)
 def driver(request: pytest.FixtureRequest) -> Any:
     """What runs the jobs of a law: see `Driver`."""
     return request.getfixturevalue(request.param)
@@ -32,10 +36,20 @@ def simulator(watch: Watch) -> Driver:
 
 @pytest.fixture
 def over_redis(watch: Watch, shared_redis: Redis, tmp_path: Path) -> Iterator[Driver]:
+    yield from _on_the_plane(watch, shared_redis, tmp_path, shares_memory=False)
+
+
+@pytest.fixture
+def over_shared_memory(watch: Watch, shared_redis: Redis, tmp_path: Path) -> Iterator[Driver]:
+    yield from _on_the_plane(watch, shared_redis, tmp_path, shares_memory=True)
+
+
+def _on_the_plane(watch: Watch, redis: Redis, folder: Path, *, shares_memory: bool) -> Iterator[Driver]:
     made: list[Cluster] = []
 
     def cluster(spec: JobSpec, problem: Make) -> Cluster:
-        made.append(Cluster(shared_redis, spec, problem, tmp_path / str(len(made))))
+        near = range(spec.roles.server.count) if shares_memory else ()
+        made.append(Cluster(redis, spec, problem, folder / str(len(made)), near=near))
         return made[-1]
 
     yield OverRedis(watch, cluster)

@@ -209,6 +209,10 @@ class InTurn:
     rank: int
     turns: Turns
 
+    @property
+    def out(self) -> Tensor | None:
+        return self.port.out
+
     def send(self, entry: Entry, payload: Payload | None = None) -> None:
         with self.turns.of(self.rank):
             self.port.send(entry, payload)

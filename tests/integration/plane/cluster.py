@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ from torch import Tensor
 
 from gradstream.center.entries import EVALUATOR, FINAL_CUT, Answer, Join, Leave, Payload
 from gradstream.local.redis import Redis
-from gradstream.process.order import PlaneAccess, ProcessOrder, Resume, Role, StoreAccess, plane_id
+from gradstream.process.order import PlaneAccess, ProcessOrder, Resume, Role, SharedMemory, StoreAccess, plane_id
+from gradstream.process.shared import SharedFolders
 from gradstream.process.store import Uploads, open_store
 from gradstream.spec import JobSpec
 from gradstream.wire import keys, plane
@@ -46,12 +47,15 @@ class Cluster:
     number: int = 1
     resume: Resume | None = None
     job: UUID = field(default_factory=uuid4)
+    near: Sequence[int] = ()
+    """Shards that share memory with the workers."""
     before_round: Callable[[int, Replica], None] = lambda rank, w: None
     errors: list[BaseException] = field(default_factory=list)
     threads: list[threading.Thread] = field(default_factory=list)
     servers: list[Server] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.shared = SharedFolders() if self.near else None
         self.admin: Client = connect(self.redis.url, password=self.redis.password)
         self.j = plane_id(self.job, self.number)
         password = secrets.token_hex(8)
@@ -77,9 +81,11 @@ class Cluster:
         return thread
 
     def order(self, role: Role, rank: int, incarnation: int = 0) -> ProcessOrder:
+        folder = self.shared and self.shared.of(self.j)
+        shared = SharedMemory(folder=str(folder), servers=list(self.near)) if folder else None
         return ProcessOrder(
             id=uuid4(), job_id=self.job, attempt=self.number, role=role, rank=rank, incarnation=incarnation, spec=self.spec,
-            plane=self.access, store=StoreAccess(url=(self.folder / "store").as_uri()), resume=self.resume,
+            plane=self.access, store=StoreAccess(url=(self.folder / "store").as_uri()), resume=self.resume, shared=shared,
         )  # fmt: skip
 
     def home(self, name: str) -> Path:
@@ -116,7 +122,8 @@ class Cluster:
 
     def port(self, rank: int, incarnation: int, w: Replica) -> RedisPort:
         layout = Layout.of(w.theta, w.buffers(), self.spec.roles.server.count)
-        return RedisPort(self.access, self.j, rank, incarnation, layout, self.spec.codec, self.spec.pull_codec)
+        shared = self.order("worker", rank, incarnation).shared if rank >= 0 else None
+        return RedisPort(self.access, self.j, rank, incarnation, layout, self.spec.codec, self.spec.pull_codec, shared=shared)
 
     def work(self, rank: int) -> None:
         link, w, _, uploads = self.link(rank)
@@ -165,3 +172,5 @@ class Cluster:
 
     def close(self) -> None:
         plane.destroy(self.admin, self.j)
+        if self.shared:
+            self.shared.close()

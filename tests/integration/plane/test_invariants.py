@@ -173,10 +173,10 @@ def test_a_damaged_payload_is_asked_for_again(cluster: Make) -> None:
 
     def send_damaged(entry: Entry, payload: Payload | None = None) -> None:
         """Write the vector, spoil a byte of it at shard 1, and only then the header."""
-        if isinstance(entry, Push) and not damaged:
+        if isinstance(entry, Push) and payload and not damaged:
             damaged.append(entry.seq)
-            port._sent = (entry.seq, payload, port._codec)  # type: ignore[assignment]
-            streams = [port._encoded(shard) for shard in range(2)]
+            streams = [port._encoded(shard, entry.seq, payload, port._codec) for shard in range(2)]
+            port._sent = (entry.seq, list(streams))
             good = Header(entry, tuple(_part(data) for _, _, data in streams))
             key, seq, data = streams[1]
             inline.write(attempt.admin, [streams[0], (key, seq, memoryview(b"\x00" + bytes(data[1:])))])

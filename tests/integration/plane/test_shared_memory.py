@@ -1,0 +1,164 @@
+"""The transport over shared memory: the same bits, nothing left behind, and Redis where there is no room or no common host."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from gradstream import sim
+from gradstream.center.entries import Join
+from gradstream.process.order import SharedMemory
+from gradstream.process.shared import PLACE, SharedFolders
+from gradstream.sim.toys import Bowl, job
+from gradstream.spec import JobSpec
+from gradstream.wire.layout import Layout
+from gradstream.wire.shm import Shared
+from tests.integration.plane.cluster import Cluster
+
+SIZE = 20_011
+
+
+def bowl(spec: JobSpec, rank: int) -> Bowl:
+    return Bowl(spec, rank, size=SIZE)
+
+
+SETTINGS = {
+    "sync": {"lr": 0.1}, "adag": {"lr": 0.1, "window": 3}, "easgd": {"lr": 0.1, "window": 2}, "geo": {"lr": 0.05, "window": 3},
+    "local_sgd": {"lr": 0.05, "window": 3, "inner": "average"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("near", [(0, 1, 2), (0,), (1, 2)], ids=["all", "first", "others"])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_bits_of_the_simulator(name: str, near: tuple[int, ...], cluster: Callable[..., Cluster]) -> None:
+    optimizer = {"name": "sgd", "momentum": 0.9}
+    spec = job({"name": name, **SETTINGS[name]}, workers=3, shards=3, steps=7, gate="bsp", optimizer=optimizer)
+    attempt = cluster(spec, bowl, near=near)
+    assert torch.equal(attempt.run(), sim.run(spec, bowl, align=4096).center)
+    for shard in range(3):
+        found = [key for key in attempt.keys("d") if f":{shard}}}:" in key]
+        assert not found, "payloads are freed, or never went through Redis"
+
+
+@pytest.mark.parametrize("codec", ["bf16", "topk"])
+def test_a_lossy_codec_loses_the_same(codec: str, cluster: Callable[..., Cluster]) -> None:
+    spec = job({"name": "sync", "lr": 0.1}, workers=2, shards=2, steps=7, codec={"name": codec}, pull_codec={"name": "bf16"})
+    expected = sim.run(spec, bowl, align=4096).center
+    assert torch.equal(cluster(spec, bowl, near=(0, 1)).run(), expected)
+    assert torch.equal(cluster(spec, bowl, near=(1,)).run(), expected)
+
+
+@pytest.mark.parametrize("name", ["async", "downpour", "adag", "dc_asgd", "geo"])
+def test_every_push_is_accounted_for(name: str, cluster: Callable[..., Cluster]) -> None:
+    attempt = cluster(job({"name": name, "lr": 0.01}, workers=3, shards=2, steps=20), bowl, near=(0, 1))
+    center = attempt.run()
+    assert center.isfinite().all()
+    for server in attempt.servers:
+        for account in server.shard.ledger.accounts.values():
+            assert account.pushed == account.applied + account.buffered + account.dropped > 0
+
+
+def test_without_room_vectors_go_through_redis(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A file system in memory of 1 MiB, made in a mount namespace of its own, as a small container has it."""
+    code = f"""
+import logging, torch
+from pathlib import Path
+from gradstream.wire.layout import Layout
+from gradstream.wire.shm import Shared
+logging.basicConfig()
+folder = Path({str(tmp_path / "memory")!r})
+small, large = (Layout.of(torch.empty(n), None, 1) for n in (1000, 10**6))
+assert Shared.make(folder, 0, 0, small) is not None
+assert Shared.make(folder, 1, 0, large) is None
+assert [file.name for file in folder.iterdir()] == ["0.0"]
+"""
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    (tmp_path / "program.py").write_text(code)
+    mounted = f"mount -t tmpfs -o size=1m none {memory} && exec {sys.executable} {tmp_path / 'program.py'}"
+    done = subprocess.run(["unshare", "-rm", "bash", "-c", mounted], capture_output=True, text=True, timeout=60)
+    if "Operation not permitted" in done.stderr or "unshare failed" in done.stderr:
+        pytest.skip("this machine lets nobody make a mount namespace")
+    assert done.returncode == 0, done.stderr
+    assert "so vectors go through Redis" in done.stderr
+
+
+def test_a_worker_without_room_says_so_to_nobody_and_trains(cluster: Callable[..., Cluster]) -> None:
+    """Its file is there already, so it can make none: its join names no shards, and everything goes through Redis."""
+    spec = job({"name": "sync", "lr": 0.1}, workers=2, shards=2, steps=5)
+    attempt = cluster(spec, bowl, near=(0, 1))
+    assert attempt.shared is not None
+    folder = attempt.shared.of(attempt.j)
+    assert folder is not None
+    (folder / "1.0").touch()
+    assert torch.equal(attempt.run(), sim.run(spec, bowl, align=4096).center)
+
+
+def test_what_a_killed_owner_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    code = f"from gradstream.process.shared import *; s = SharedFolders(Path({str(tmp_path)!r})); print(s.of('j'), flush=True)"
+    command = [sys.executable, "-c", code + "; input()"]
+    owners = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    folders = [Path(owner.stdout.readline().strip()) for owner in owners if owner.stdout]
+    assert all(folder.is_dir() for folder in folders)
+    os.kill(owners[0].pid, signal.SIGKILL)
+    owners[0].wait(10)
+    mine = SharedFolders(tmp_path)
+    assert [folder.is_dir() for folder in folders] == [False, True]
+    for owner in owners:
+        owner.kill()
+        owner.wait(10)
+        for pipe in (owner.stdin, owner.stdout):
+            if pipe:
+                pipe.close()
+    mine.close()
+
+
+def test_folders_go_with_their_attempts() -> None:
+    folders = SharedFolders()
+    first, second = folders.of("a.1"), folders.of("b.1")
+    assert first is not None and second is not None  # noqa: PT018
+    folders.keep({"b.1"})
+    assert (first.exists(), second.exists()) == (False, True)
+    folders.close()
+    assert not second.exists()
+    assert SharedFolders(Path("/nowhere")).of("a.1") is None
+
+
+def test_memory_outlives_its_file(tmp_path: Path) -> None:
+    """A push that was posted counts, even if its worker is dead and its folder removed before a shard comes to it."""
+    layout = Layout.of(torch.empty(5000), None, 2)
+    worker = Shared.make(tmp_path, 0, 0, layout)
+    assert worker is not None
+    worker.out.fill_(7.0)
+    shard = Shared.open(tmp_path, 0, 0, layout)
+    (tmp_path / "0.0").unlink()
+    del worker
+    assert (shard.take_out(1).x == 7.0).all()
+    with pytest.raises(FileNotFoundError):
+        Shared.open(tmp_path, 0, 0, layout)
+
+
+def test_nothing_of_these_tests_is_left() -> None:
+    """Folders of owners that live may be another test's; each of them has its lock."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        SharedFolders().close()
+        if all((home / "lock").exists() for home in PLACE.glob("gradstream-*")):
+            return
+    raise AssertionError("a folder without an owner")
+
+
+def test_a_join_names_the_shards_that_share() -> None:
+    from gradstream.wire.messages import Header
+
+    header = Header(Join(0, 0), shared=(0, 2))
+    assert Header.unpack(header.pack()) == header
+    assert SharedMemory(folder="/x", servers=[1]).servers == [1]
