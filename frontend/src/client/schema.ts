@@ -2162,6 +2162,7 @@ export interface components {
             plane: components["schemas"]["PlaneAccess"];
             store: components["schemas"]["StoreAccess"];
             resume?: components["schemas"]["Resume"] | null;
+            shared?: components["schemas"]["SharedMemory"] | null;
             /** Gpu */
             gpu?: number | null;
         };
@@ -2442,6 +2443,16 @@ export interface components {
              * @default false
              */
             momentum_correction: boolean;
+        };
+        /**
+         * SharedMemory
+         * @description Told by the node's agent, which knows what runs there.
+         */
+        SharedMemory: {
+            /** Folder */
+            folder: string;
+            /** Servers */
+            servers: number[];
         };
         /**
          * SignIn
