@@ -3,8 +3,8 @@
     worker i:  pull theta; H steps of the inner optimizer; push d_i = theta_pulled - theta_i
     server:    gather K of them, whosever they are; d = their mean;  outer Nesterov step along d
 
-A momentum that is fed each stale d_i on arrival does worse than waiting; gathered ones restore it. With K = n workers of
-equal speed it is DiLoCo. What is gathered but not complete at the end of the job is shown as buffered.
+A momentum that is fed each stale d_i on arrival does worse than waiting; gathered ones restore it. Under `gate: {ssp: 0}` with
+K = n it is DiLoCo. What is gathered but not complete at the end of the job is shown as buffered.
 
 Source: Liu et al. 2024, "Asynchronous Local-SGD Training for Language Modeling" (its delayed outer step).
 """
