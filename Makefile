@@ -6,7 +6,7 @@ BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 PAGE_SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null)
 
-.PHONY: help demo up test check unit integration e2e browser gpu page generate client format bench clean
+.PHONY: help demo up test check unit integration e2e browser gpu page generate client format bench report clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -48,6 +48,9 @@ gpu: .venv/.dev  ## the laws on a GPU; skips without one, and says so
 bench: .venv/.dev  ## claims of speed, as ratios measured in one run
 	$(BIN)/python -m benchmarks.cli_start
 	$(BIN)/python -m benchmarks.simulator
+
+report: .venv/.dev  ## the papers' findings repeated in small, into docs/report; MNIST=PATH names the folder of its files; at most an hour
+	$(BIN)/python -m benchmarks.report --mnist '$(MNIST)' $(ARGS)
 
 page: backend/page/index.html  ## build the web page
 
