@@ -41,7 +41,7 @@ class Platform:
         self.sign_in_url = ""
         """Signs one browser in, once, within minutes."""
         self._started: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
-        self._stop, self._ended = threading.Event(), threading.Event()
+        self._stop = threading.Event()
         self._failure: Unavailable | None = None
         self._thread = threading.Thread(target=self._live, name="platform", daemon=True)
 
@@ -76,10 +76,10 @@ class Platform:
         """Until it was stopped or failed; False after `timeout` seconds.
 
         Raises: Unavailable: a program ended again and again, so everything was ended."""
-        ended = self._ended.wait(timeout)
+        self._thread.join(timeout)  # an Event's wait may break in the hands of a signal handler that raises
         if self._failure:
             raise self._failure
-        return ended
+        return not self._thread.is_alive()
 
     def stop(self) -> None:
         """End everything, in bounded time. Harmless twice."""
@@ -112,5 +112,4 @@ class Platform:
                 stack.end()
             shutil.rmtree(run, ignore_errors=True)
             self.folder.release()
-            self._ended.set()
             self._started.put(self._failure)
