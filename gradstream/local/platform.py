@@ -10,9 +10,11 @@ whoever uses a Platform may do so from any thread, and when the process is kille
 
 from __future__ import annotations
 
+import math
 import queue
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from typing import Self
 
@@ -41,7 +43,7 @@ class Platform:
         self.sign_in_url = ""
         """Signs one browser in, once, within minutes."""
         self._started: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
-        self._stop = threading.Event()
+        self._stop, self._ended = threading.Event(), threading.Event()
         self._failure: Unavailable | None = None
         self._thread = threading.Thread(target=self._live, name="platform", daemon=True)
 
@@ -76,10 +78,12 @@ class Platform:
         """Until it was stopped or failed; False after `timeout` seconds.
 
         Raises: Unavailable: a program ended again and again, so everything was ended."""
-        self._thread.join(timeout)  # an Event's wait may break in the hands of a signal handler that raises
+        deadline = time.monotonic() + (math.inf if timeout is None else timeout)
+        while not self._ended.is_set() and time.monotonic() < deadline:
+            time.sleep(min(_LOOK, max(0.0, deadline - time.monotonic())))  # an Event's wait breaks if a signal handler raises
         if self._failure:
             raise self._failure
-        return not self._thread.is_alive()
+        return self._ended.is_set()
 
     def stop(self) -> None:
         """End everything, in bounded time. Harmless twice."""
@@ -112,4 +116,5 @@ class Platform:
                 stack.end()
             shutil.rmtree(run, ignore_errors=True)
             self.folder.release()
+            self._ended.set()
             self._started.put(self._failure)
