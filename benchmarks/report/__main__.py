@@ -34,6 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted; what was computed is kept, and the same command goes on from there", file=sys.stderr)
         return 130
+    if not any(blocked(experiment, scale, lab) for experiment in EXPERIMENTS):
+        lab.prune(run for experiment in EXPERIMENTS for run in experiment.runs(scale, lab))
     left = document.build(EXPERIMENTS, scale, lab, folder)
     print(f"wrote {folder / 'README.md'}" + (f"; not computed yet: {', '.join(left)}" if left else ""))
     return 0

@@ -12,7 +12,7 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cached_property
@@ -97,6 +97,18 @@ class Lab:
         stored = self._files.setdefault(experiment, {})
         stored[run.key] = {"kind": run.kind, "settings": dict(run.settings), "result": result, "seconds": round(seconds, 1)}
         self._write(experiment)
+
+    def prune(self, wanted: Iterable[Run]) -> int:
+        """Forget results that no experiment asks for any more; how many."""
+        keys, gone = {run.key for run in wanted}, 0
+        for name, stored in self._files.items():
+            old = stored.keys() - keys
+            for key in old:
+                del stored[key]
+            if old:
+                self._write(name)
+            gone += len(old)
+        return gone
 
     def _write(self, experiment: str) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)

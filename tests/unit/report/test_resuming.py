@@ -85,6 +85,15 @@ def test_a_run_is_known_by_its_settings_in_any_order(tmp_path: Path) -> None:
     assert Lab(tmp_path).seconds == 2.0
 
 
+def test_results_that_nobody_asks_for_are_forgotten(tmp_path: Path) -> None:
+    lab, old, new = Lab(tmp_path), Run("edge", {"a": 1}), Run("edge", {"a": 2})
+    lab.keep("one", old, {"x": 1}, 1.0)
+    lab.keep("two", new, {"x": 2}, 1.0)
+    assert lab.prune([new]) == 1
+    assert old not in Lab(tmp_path)
+    assert new in Lab(tmp_path)
+
+
 def test_a_run_that_fails_ends_the_report_with_its_reason() -> None:
     broken = Run("staleness", {"workers": 2, "speeds": "no such speeds", "events": 10})
     with pytest.raises(ValueError, match="names no speeds"):
