@@ -41,13 +41,15 @@ class Updates(list[Update]):
     """In rank order, so that a sum has the same bits whoever pushed first."""
 
     def mean(self) -> Tensor:
-        """sum_i B_i x_i / sum_i B_i. Of one update: that update itself, bit for bit."""
+        """sum_i B_i x_i / sum_i B_i; without any examples, as before the first mini-batch, the plain mean. Of one update: that
+        update itself, bit for bit."""
         if len(self) == 1:
             return self[0].x
         total = sum(u.examples for u in self)
-        mean = torch.mul(self[0].x, self[0].examples / total)
-        for u in self[1:]:
-            mean.add_(u.x, alpha=u.examples / total)
+        weights = [u.examples / total if total else 1 / len(self) for u in self]
+        mean = torch.mul(self[0].x, weights[0])
+        for u, weight in zip(self[1:], weights[1:], strict=True):
+            mean.add_(u.x, alpha=weight)
         return mean
 
     def sum(self) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gradstream.cli.common import AsJson, Code, JobFile, Overrides, seconds, warn
+from gradstream.cli.common import AsJson, Code, JobFile, Overrides, bytes_per_second, seconds, warn
 
 if TYPE_CHECKING:
     from gradstream.advise.advice import Advice
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from gradstream.advise.warnings import Warning
     from gradstream.sim.speeds import Speeds
     from gradstream.spec import JobSpec
-
-_UNITS = {"B/s": 1, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "kbit/s": 125, "Mbit/s": 125e3, "Gbit/s": 125e6}
 
 
 def command(
@@ -48,7 +45,7 @@ def command(
 
     spec = jobfile.load(job_file, overrides or [])
     folder = code or job_file.parent
-    given = (seconds(step), _per_second(bandwidth), seconds(latency) or 0.0)
+    given = (seconds(step), bytes_per_second(bandwidth), seconds(latency) or 0.0)
     try:
         chosen = parse(speeds)
         chosen.check(spec.roles.worker.count)
@@ -85,13 +82,6 @@ def _advice(
         raise InvalidWorkload(str(error)) from error
     machines = Machines(step or measured.step, bandwidth, latency, speeds)
     return measured, machines, advise(spec, measured, machines)
-
-
-def _per_second(text: str) -> float:
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMG]?(?:B|bit))(?:/s|ps)?\s*", text)
-    if not found or float(found[1]) == 0:
-        raise typer.BadParameter("write it like 100MB/s or 10Gbit/s, above 0", param_hint="--bandwidth")
-    return float(found[1]) * _UNITS.get(f"{found[2]}/s", 0.125)
 
 
 def _facts(advice: Advice, measured: Measured, machines: Machines, found: list[Warning]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -86,3 +87,11 @@ def _number(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
+
+
+def bytes_per_second(text: str) -> float:
+    """`100M`, `100MB/s` and `0.8Gbit/s` are the same. Raises: BadParameter."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\d+)?)\s*([kMG]?)(B|bit)?(?:/s|ps)?\s*", text)
+    if not found or float(found[1]) == 0:
+        raise typer.BadParameter("write bytes per second, above 0, like 100M, 100MB/s or 10Gbit/s", param_hint="--bandwidth")
+    return float(found[1]) * {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}[found[2]] * (0.125 if found[3] == "bit" else 1.0)

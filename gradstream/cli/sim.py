@@ -49,7 +49,7 @@ def command(
     step: Annotated[float | None, typer.Option(help="Of one mini-batch; default: 1", min=0, rich_help_panel=_COSTS)] = None,
     latency: Annotated[float | None, typer.Option(help="Of a message, one way; default: 0", min=0, rich_help_panel=_COSTS)] = None,
     bandwidth: Annotated[
-        str | None, typer.Option(help="Bytes per second of each worker's link, e.g. 100M; default: endless", rich_help_panel=_COSTS)
+        str | None, typer.Option(help="Of each link, each way: e.g. 100MB/s, 10Gbit/s; default: endless", rich_help_panel=_COSTS)
     ] = None,
     apply: Annotated[
         float | None, typer.Option(help="Of the server for a push, one after another; default: 0", min=0, rich_help_panel=_COSTS)

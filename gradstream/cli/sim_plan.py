@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import typer
 
-from gradstream.cli.common import OUTCOMES
+from gradstream.cli.common import OUTCOMES, bytes_per_second
 
 if TYPE_CHECKING:
     from gradstream.sim import Costs
@@ -96,25 +96,17 @@ def costs_of(
     speeds: str | None, step: float | None, latency: float | None, bandwidth: str | None, apply: float | None
 ) -> Costs | None:
     """None: no option of theirs is given."""
-    options = {"speeds": speeds, "step": step, "latency": latency, "bandwidth": _bytes(bandwidth), "apply": apply}
+    width = bytes_per_second(bandwidth) if bandwidth else None
+    options: dict[str, Any] = {"speeds": speeds, "step": step, "latency": latency, "bandwidth": width, "apply": apply}
     options = {key: value for key, value in options.items() if value is not None}
     if not options:
         return None
     from gradstream.sim.costs import Costs
 
     try:
-        return Costs(**options)  # type: ignore[arg-type]
+        return Costs(**options)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-
-
-def _bytes(text: str | None) -> float | None:
-    if text is None:
-        return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?(?:e\d+)?)([kMG]?)", text)
-    if not found or not float(found[1]):
-        raise typer.BadParameter("write bytes per second above 0, with k, M or G: 500k, 100M, 1.25G", param_hint="--bandwidth")
-    return float(found[1]) * {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}[found[2]]
 
 
 def joins_of(texts: list[str]) -> dict[int, float]:

@@ -19,6 +19,7 @@ from gradstream.center.entries import (
     Stop,
 )
 from gradstream.center.shard import Shard
+from gradstream.center.updates import Update, Updates
 from tests.unit.center.shards import ONE, begun, last, push, shard, theta, told
 
 
@@ -209,3 +210,10 @@ def center_of(answer: Answer) -> Buffers:
     assert answer.payload is not None
     assert answer.payload.buffers is not None
     return answer.payload.buffers
+
+
+def test_pushes_without_examples_have_a_plain_mean() -> None:
+    """As a round has that begins with a push, before the first mini-batch."""
+    pushes = [Push(rank, 0, 1, base=0, steps=0, examples=0, want="center", position=0) for rank in range(4)]
+    us = Updates(Update(push, torch.full((3,), float(push.rank)), 0) for push in pushes)
+    assert us.mean().tolist() == [1.5, 1.5, 1.5]
