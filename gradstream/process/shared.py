@@ -30,23 +30,27 @@ class SharedFolders:
         if place is None or not place.is_dir():
             return
         _sweep(place)
-        home = place / f"{_PREFIX}{secrets.token_hex(8)}"
+        name = f"{_PREFIX}{secrets.token_hex(8)}"
+        making = place / f".{name}"  # no other owner looks at it before it is locked
         try:
-            home.mkdir(mode=0o700)
-            self._lock = os.open(home / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            making.mkdir(mode=0o700)
+            self._lock = os.open(making / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._home = making.rename(place / name)
         except OSError as error:
-            log.warning("no shared memory in %s: %s", place, error)
-            shutil.rmtree(home, ignore_errors=True)
-            return
-        self._home = home
+            log.warning("no shared memory in %s, so vectors go through Redis: %s", place, error)
+            shutil.rmtree(making, ignore_errors=True)
 
     def of(self, j: str) -> Path | None:
         """The folder of an attempt, made if need be. None: vectors go through Redis."""
         if self._home is None:
             return None
         folder = self._home / j
-        folder.mkdir(mode=0o700, exist_ok=True)
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            log.warning("no folder in %s, so vectors go through Redis: %s", self._home, error)
+            return None
         return folder
 
     def told(self, order: ProcessOrder, here: Iterable[ProcessOrder]) -> ProcessOrder:
@@ -74,7 +78,7 @@ def _sweep(place: Path) -> None:
         try:
             handle = os.open(home / _LOCK, os.O_RDWR | os.O_CLOEXEC)
         except OSError:
-            continue  # being made, or another user's
+            continue  # another user's, or being removed
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(home, ignore_errors=True)

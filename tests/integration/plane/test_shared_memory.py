@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -130,6 +131,14 @@ def test_folders_go_with_their_attempts() -> None:
     folders.close()
     assert not second.exists()
     assert SharedFolders(Path("/nowhere")).of("a.1") is None
+
+
+def test_a_folder_that_cannot_be_made_is_none(tmp_path: Path) -> None:
+    folders = SharedFolders(tmp_path)
+    shutil.rmtree(next(tmp_path.glob("gradstream-*")))
+    assert folders.of("a.1") is None
+    folders.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_memory_outlives_its_file(tmp_path: Path) -> None:
