@@ -57,6 +57,22 @@ def _storable(given: Any) -> Any:
     return given
 
 
+def _average(given: Any) -> Any:
+    if given == "uniform" or (isinstance(given, int | float) and 0 < given < 1):
+        return given
+    raise ValueError(f"must be a number between 0 and 1, or 'uniform', not {given!r}")
+
+
+Average = Annotated[
+    float | Literal["uniform"],
+    BeforeValidator(_average),
+    WithJsonSchema(
+        {"anyOf": [{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, {"type": "string", "const": "uniform"}]}
+    ),
+]
+"""The share that each version takes in an average of the center; `uniform`: all the same."""
+
+
 class _Part(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """Every part of a job file: immutable, and strict about its keys."""
 
@@ -126,7 +142,7 @@ class Snapshot(_Part, frozen=True):
 class Evaluate(_Part, frozen=True):
     every: Seconds = Field(2.0, ge=0.05, description="Time between evaluations of the center; training does not wait")
     batch_size: int = Field(1024, ge=1, description="Examples per evaluation batch")
-    average: Annotated[float, Field(gt=0, lt=1)] | Literal["uniform"] | None = Field(
+    average: Average | None = Field(
         None,
         description="Evaluate, and give out as the model, an average of the center over its versions (Polyak): the share that each "
         "version takes, e.g. 0.001, or 'uniform'",

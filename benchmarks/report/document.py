@@ -23,9 +23,9 @@ INTRODUCTION = """\
 Made by `make report MNIST=PATH`, PATH being a folder with the four MNIST files. Everything here is computed by the strategies,
 the shard machine and the workers of the platform in the simulator, in virtual time, with the perceptron 784-1000-200-10 on MNIST
 or on formulas. Each experiment has a command that makes it alone; results that are in `results/` are not computed again.
-Every verdict is decided from the numbers by a check in `benchmarks/report/experiments/`. Some checks, and the rule that picks the learning
-rates, were worded again when first results were known, so the numbers stand beside each verdict for readers who would set
-other bounds. Each run has one seed: differences of accuracy below half a point mean nothing.
+Every verdict is decided from the numbers by a check in `benchmarks/report/experiments/`. Some checks, and the rule that picks the
+learning rates, were worded again when first results were known, so the numbers stand beside each verdict for readers who would
+set other bounds. Each run has one seed: differences of accuracy below half a point mean nothing.
 """
 
 

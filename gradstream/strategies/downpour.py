@@ -11,9 +11,9 @@ start, one worker alone at first, is the gate's: `gate: {mode: asp, warm_start: 
 Source: Dean et al. 2012, "Large Scale Distributed Deep Networks", algorithm 7.1.
 """
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from gradstream.gate import Mode
 from gradstream.strategies.base import ServerSide, Strategy, WorkerSide
@@ -30,6 +30,17 @@ class Downpour(Strategy, frozen=True):
 
     n_push: int = Field(1, ge=1, description="Mini-batches between pushes")
     n_fetch: int = Field(1, ge=1, description="Mini-batches between fetches of the center")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_window(cls, given: Any) -> Any:
+        """`window: 5` stands for both, as papers that compare have it."""
+        if not isinstance(given, dict) or "window" not in given:
+            return given
+        rest = {key: value for key, value in given.items() if key != "window"}
+        if {"n_push", "n_fetch"} & rest.keys():
+            raise ValueError("'window' stands for 'n_push' and 'n_fetch' together; give it, or them")
+        return {**rest, "n_push": given["window"], "n_fetch": given["window"]}
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         if w.t % self.n_fetch == 0:

@@ -74,6 +74,13 @@ def test_json_is_a_job_file_too() -> None:
         ("timeout=3 parsecs", "/timeout", "'30s'"),
         ("seed=yes", "/seed", "must be a whole number, not 'yes'"),
         ("strategy.lr=.inf", "/strategy/lr", "must be a number"),
+        ("strategy={name: local_sgd, h: 4, window: 4}", "/strategy", "two names of one setting"),
+        ("strategy={name: downpour, window: 4, n_push: 2}", "/strategy", "give it, or them"),
+        ("strategy={name: dc_asgd, decay: 0.5}", "/strategy", "mean nothing without 'adaptive: true'"),
+        ("strategy={name: geo, window: 4, delay: 4}", "/strategy", "must be below 'window'"),
+        ("optimizer={name: sgd, momentum: 0.5, momentum_correction: true}", "/optimizer/momentum_correction", "only a server"),
+        ("schedule={name: cosine}", "/schedule/over", "missing"),
+        ("evaluate.average=2", "/evaluate/average", "between 0 and 1, or 'uniform', not 2"),
     ],
 )
 def test_each_mistake_is_explained_at_its_place(mistake: str, pointer: str, said: str) -> None:
@@ -88,6 +95,31 @@ def test_problems_name_their_line_or_the_override_that_made_them() -> None:
     assert found["/strategy/window"].endswith("(line 6)")
     assert found["/gats"].endswith("(line 7)")
     assert found["/strategy/lr"].endswith("(set by 'strategy.lr=-1')")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "pointer", "said"),
+    [
+        (["strategy={name: single}", "roles.worker.count=2"], "/roles/worker/count", "runs with 1, not 2"),
+        (["strategy={name: easgd}", "roles.server.optimizer={name: sgd}"], "/roles/server/optimizer", "the strategy's own rule"),
+        (["strategy={name: eamsgd}", "optimizer={name: adam}"], "/optimizer", "makes its steps by itself"),
+        (["strategy={name: async}", "roles.server.optimizer={name: sgd}"], "/roles/server/optimizer", "remove one"),
+        (["strategy.lr=0.2", "optimizer={name: sgd, lr: 0.1}"], "/optimizer/lr", "give one of them"),
+        (
+            ["strategy={name: async}", "optimizer={name: sgd, clip_norm: 1}", "roles.server.count=2"],
+            "/optimizer/clip_norm", "needs roles.server.count: 1",
+        ),
+        (
+            ["strategy={name: async}", "optimizer={name: sgd, momentum: 0.9, nesterov: true, momentum_correction: true}"],
+            "/optimizer/momentum_correction", "nesterov",
+        ),
+        (["gate=bsp", "gate={mode: bsp, warm_start: 5}"], "/gate", "means nothing under the gate 'bsp'"),
+    ],
+)  # fmt: skip
+def test_what_would_be_ignored_is_refused(overrides: list[str], pointer: str, said: str) -> None:
+    found = problems(JOB, *overrides)
+    assert list(found) == [pointer]
+    assert said in found[pointer]
 
 
 def test_a_missing_key_points_at_the_mapping_that_lacks_it() -> None:
@@ -107,6 +139,11 @@ def test_problems_of_leaves_out_the_tags_of_unions() -> None:
     [
         ("strategy.lr=1e-3", lambda job: job.strategy.lr == 0.001),
         ("strategy={name: downpour, lr: 2}", lambda job: job.strategy.name == "downpour"),
+        ("strategy={name: downpour, window: 5}", lambda job: (job.strategy.n_push, job.strategy.n_fetch) == (5, 5)),
+        ("strategy={name: delayed_diloco, h: 5}", lambda job: job.strategy.window == 5),
+        ("strategy={name: easgd, tau: 5}", lambda job: job.strategy.window == 5),
+        ("strategy={name: dc_asgd, lambda: 1}", lambda job: job.strategy.lam == 1),
+        ("evaluate.average=uniform", lambda job: job.evaluate.average == "uniform"),
         ("gate={ssp: 5}", lambda job: job.gate.bound == 5),
         ("roles.worker.count=8", lambda job: job.roles.worker.count == 8),
         ("workload.args.path=/data/a=b", lambda job: job.workload.args == {"path": "/data/a=b"}),
