@@ -7,6 +7,7 @@ from pydantic import Field
 from backend.bundles.schemas import BundledFile
 from backend.schemas import Schema
 from gradstream.gate import Mode
+from gradstream.strategies.base import Side
 
 
 class StrategyInfo(Schema):
@@ -15,6 +16,7 @@ class StrategyInfo(Schema):
     gates: list[Mode]
     default_gate: str = Field(examples=["asp"])
     descends: str = Field(description="The side that uses lr and optimizer: worker or server")
+    optimizers: list[Side] = Field(description="The sides that make their steps by an optimizer; one named for another is refused")
     json_schema: dict[str, Any] = Field(alias="schema", description="JSON Schema of its hyper-parameters")
 
 

@@ -2615,6 +2615,11 @@ export interface components {
              */
             descends: string;
             /**
+             * Optimizers
+             * @description The sides that make their steps by an optimizer; one named for another is refused
+             */
+            optimizers: ("worker" | "server")[];
+            /**
              * Schema
              * @description JSON Schema of its hyper-parameters
              */
