@@ -48,6 +48,7 @@ gpu: .venv/.dev  ## the laws on a GPU; skips without one, and says so
 bench: .venv/.dev  ## claims of speed, as ratios measured in one run
 	$(BIN)/python -m benchmarks.cli_start
 	$(BIN)/python -m benchmarks.simulator
+	$(BIN)/python -m benchmarks.exchange
 
 report: .venv/.dev  ## the papers' findings repeated in small, into docs/report; MNIST=PATH names the folder of its files; at most an hour
 	$(BIN)/python -m benchmarks.report --mnist '$(MNIST)' $(ARGS)
