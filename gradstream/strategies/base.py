@@ -168,6 +168,12 @@ class Strategy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     letters: ClassVar[dict[str, str]] = {}
     """What its paper calls some fields: job files may say that instead."""
 
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Refuses, when the file of a strategy is imported, what would pull an answer in the place of the center."""
+        if cls.answers and cls.pulls_every_round:
+            raise TypeError(f"{cls.__name__} answers each push itself, so none brings the center: set pulls_every_round = False")
+
     @property
     def averages_optimizers(self) -> bool:
         """The state of the workers' optimizers travels with every push, is averaged like BatchNorm's statistics, and comes

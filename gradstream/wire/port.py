@@ -15,6 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from gradstream.center.entries import EVALUATOR, Answer, Entry, Init, Join, Payload, Push, seq_of
 from gradstream.codecs.base import Codec
 from gradstream.codecs.raw import RAW
@@ -46,7 +48,7 @@ class RedisPort:
         """Letters of each shard that are opened; what they brought is copied."""
         self._shared = Shared.make(Path(shared.folder), rank, incarnation, layout) if shared and shared.servers else None
         self._near = frozenset(shared.servers) if shared and self._shared else frozenset[int]()
-        self.out = self._shared.out if self._shared else layout.vector()
+        self.out: Tensor | None = self._shared.out if self._shared else None
         self._received = self._shared.center if self._shared else layout.vector()
         self.bytes_sent = self.bytes_received = 0
         """Vectors only, as they travelled."""
@@ -137,8 +139,8 @@ class RedisPort:
         if far:
             patiently(lambda: inline.write(self._redis, far), what="sending an update")
         if near and self._shared:
-            if codec.lossy or payload.x.data_ptr() != self.out.data_ptr():
-                self.out.copy_(codec.arrives(payload.x))  # what a shard would have decoded
+            if codec.lossy or payload.x.data_ptr() != self._shared.out.data_ptr():
+                self._shared.out.copy_(codec.arrives(payload.x))  # what a shard would have decoded
             self._shared.put_out(payload.buffers)
         self.bytes_sent += sum(len(data) for _, _, data in far)
         return tuple(Part(len(stream[2]), zlib.crc32(stream[2])) if stream else Part(0, 0) for stream in streams)

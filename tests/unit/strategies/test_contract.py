@@ -291,3 +291,10 @@ def test_any_number_of_shards_has_the_same_bits_with_every_option(name: str, cho
         runs.append(sim.run(spread, Normed(examples=43), events=30, schedule="random"))
     assert torch.equal(runs[0].center, runs[1].center)
     assert runs[0].decisions == runs[1].decisions
+
+
+def test_a_rule_that_answers_pushes_cannot_have_the_center_with_them() -> None:
+    with pytest.raises(TypeError, match="set pulls_every_round = False"):
+
+        class Both(Strategy, frozen=True):
+            answers: ClassVar[bool] = True
