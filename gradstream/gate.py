@@ -45,6 +45,11 @@ class Gate(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
                 raise ValueError(f"'{option}' means nothing under the gate '{self.mode}'; remove it")
         return self
 
+    @property
+    def never_holds(self) -> bool:
+        """Who has pushed may go on at once, whatever others do."""
+        return self.mode == "asp" and self.warm_start is None
+
     def __str__(self) -> str:
         extra = {"bsp": f" K={self.quorum}" if self.quorum else "", "ssp": f"({self.bound})", "asp": ""}[self.mode]
         return self.mode + extra

@@ -167,6 +167,9 @@ class JobSpec(_Part, frozen=True):
     batch_size: int = Field(32, ge=1, description="Examples per mini-batch of each worker")
     stop: Stop
     seed: int = Field(1, ge=0, lt=2**31, description="Model, order of the data and everything else that is drawn")
+    pipeline: Literal[0, 1] = Field(
+        0, description="1: a worker computes its next gradient while its last push is applied, which makes that gradient one staler"
+    )
     members: int = Field(
         1, ge=1, le=64, description="Models of an ensemble: trained side by side on the same data, evaluated together"
     )
@@ -200,10 +203,22 @@ class JobSpec(_Part, frozen=True):
         if self.strategy.pushes == "parameters" and not self.codec.dense:
             raise ValueError(f"codec: '{name}' pushes parameters, and '{self.codec.name}' leaves most out; take bf16, fp16 or int8")
         self._optimizers_fit()
+        self._pipeline_fits()
         for key in self.env:
             if _RESERVED_ENV.search(key) or not re.fullmatch(r"[A-Za-z_]\w*", key):
                 raise ValueError(f"env.{key}: this name is reserved or not a variable's name")
         return self
+
+    def _pipeline_fits(self) -> None:
+        name, gate = self.strategy.name, self.effective_gate
+        if not self.pipeline:
+            return
+        if not self.strategy.pulls_every_round:
+            raise ValueError(f"pipeline: '{name}' pulls when it wants to, so its next round cannot begin early; remove it")
+        if not gate.never_holds:
+            raise ValueError(f"pipeline: under the gate '{gate.mode}' a worker waits for others; take asp without warm_start")
+        if gate.max_staleness is not None and gate.max_staleness <= self.pipeline:
+            raise ValueError("gate.max_staleness: with pipeline 1 every push is at least 1 behind, so 1 drops all; take 2 or more")
 
     def _optimizers_fit(self) -> None:
         name, by_server = self.strategy.name, self.strategy.descends == "server"

@@ -1,4 +1,6 @@
-"""The shard's end of the gradient plane: payloads in, letters and center slices out."""
+"""The shard's end of the gradient plane: payloads in, letters and center slices out.
+
+What a life on this host sends and gets lies in shared memory, and its letters go through a pipe (`Near`)."""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from gradstream.wire import inline, keys
 from gradstream.wire.client import patiently
 from gradstream.wire.layout import Layout
 from gradstream.wire.messages import FIELD, SHARED, Header, Letter, Part
-from gradstream.wire.shm import Shared
+from ps_node.near import Near
 from ps_node.settings import Settings
 
 Life = tuple[int, int]
@@ -36,8 +38,8 @@ class Mailbox:
         self._codec: Codec = order.spec.codec
         self._pull_codec: Codec = order.spec.pull_codec
         self._folder = Path(order.shared.folder) if order.shared else None
-        self._near: dict[Life, Shared | None] = {}
-        """Lives whose vectors lie in shared memory; None: not mapped yet."""
+        self._centers = 1 + order.spec.pipeline
+        self._near: dict[Life, Near] = {}
         self._numbers: dict[Life, int] = defaultdict(int)
         self._readers: dict[str, dict[Life, int]] = {}
         """Vectors that lie in Redis, and who has not read them yet: the numbers of the letters that brought them."""
@@ -47,8 +49,9 @@ class Mailbox:
 
         Raises: PlaneLost, if it is damaged and does not come again in time."""
         assert self.layout is not None, "the layout came with the first Init"
-        if seq and (shared := self._shared(life)):
-            return shared.take_out(self._shard)
+        if seq and (near := self._near.get(life)):
+            near.into = header.into
+            return near.vectors(self.layout).take_out(self._shard)
         key, part = keys.payload(self._j, self._shard, *life), header.parts[self._shard]
         deadline, asked = time.monotonic() + self._settings.payload_patience, 0
         while True:
@@ -67,45 +70,31 @@ class Mailbox:
         codec = self._codec if seq else RAW  # theta_0 has no seq, and is never rounded
         return self.layout.decode(codec, data, self._shard, out)
 
-    def answer(self, answers: list[Answer], position: str, pushed: tuple[int, int] | None) -> None:
-        """Write the vectors that the answers bring, then the letters and this shard's place in the log, all repeatable.
-
-        `pushed`: a rank and its number of pushes, if that has changed."""
+    def answer(self, answers: list[Answer], position: str) -> None:
+        """Write the vectors that the answers bring, then the letters: those through Redis are repeatable. Raises: PlaneLost."""
         stamped: list[tuple[str, bytes]] = []
         for answer in answers:
             life = (answer.rank, answer.incarnation)
             self._numbers[life] += 1
             where, part = self._lay_down(answer, position)
-            letter = Letter(self._numbers[life], replace(answer, payload=None), where, part)
-            stamped.append((keys.answers(self._j, self._shard, *life), letter.pack()))
+            letter = Letter(self._numbers[life], replace(answer, payload=None), where, part).pack()
+            if near := self._near.get(life):
+                near.letters.put(letter)
+            else:
+                stamped.append((keys.answers(self._j, self._shard, *life), letter))
+        if stamped:
+            patiently(lambda: self._write(stamped), what="answering")
 
-        def write() -> None:
-            pipe = self._redis.pipeline(transaction=False)
-            for key, packed in stamped:
-                pipe.xadd(key, {FIELD: packed}, maxlen=self._settings.answers_kept, approximate=True)
-            pipe.hset(keys.pos(self._j), str(self._shard), position)
-            if pushed and self._shard == 0:
-                pipe.hset(keys.pushed(self._j), str(pushed[0]), str(pushed[1]))
-            pipe.execute()
-
-        patiently(write, what="answering")
+    def _write(self, stamped: list[tuple[str, bytes]]) -> None:
+        pipe = self._redis.pipeline(transaction=False)
+        for key, packed in stamped:
+            pipe.xadd(key, {FIELD: packed}, maxlen=self._settings.answers_kept, approximate=True)
+        pipe.execute()
 
     def shares(self, life: Life) -> None:
         """This life is on our host, and has made its vectors in shared memory."""
-        self._near[life] = None
-
-    def _shared(self, life: Life) -> Shared | None:
-        """Raises: PlaneLost."""
-        if life not in self._near:
-            return None
-        if self._near[life] is None:
-            assert self.layout is not None, "the layout came with the first Init"
-            assert self._folder is not None, "a life on this host has its files in this host's folder"
-            try:
-                self._near[life] = Shared.open(self._folder, *life, self.layout)
-            except OSError as error:
-                raise PlaneLost(f"the shared memory of worker {life[0]}.{life[1]} is gone: {error}") from error
-        return self._near[life]
+        assert self._folder is not None, "a life on this host has its files in this host's folder"
+        self._near[life] = Near(self._folder, life, self._shard, 1 if life[0] == EVALUATOR else self._centers)
 
     def went_on(self, life: Life, read: int) -> None:
         """This life has read so many letters: vectors that nobody has to read any more are removed."""
@@ -128,10 +117,11 @@ class Mailbox:
             return "", None
         assert self.layout is not None, "there is a center, so there was an Init"
         life = (answer.rank, answer.incarnation)
-        if shared := self._shared(life):
-            shared.put_center(self._shard, answer.payload._replace(x=self._pull_codec.arrives(answer.payload.x)))
-            return SHARED, Part(0, 0)
         codec = RAW if answer.rank == EVALUATOR else self._pull_codec
+        if near := self._near.get(life):
+            arrives = answer.payload._replace(x=codec.arrives(answer.payload.x))
+            near.vectors(self.layout).put_center(near.into, self._shard, arrives)
+            return SHARED, Part(0, 0)
         mine = answer.brings != "center" or codec is not self._pull_codec
         where = f"{position}:{answer.rank}.{answer.incarnation}" if mine else position
         data = self.layout.encode(codec, answer.payload)

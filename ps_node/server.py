@@ -8,12 +8,12 @@ from typing import Any
 
 from gradstream.center.entries import Entry, Init, Join, Leave, Outcome, Pull, Push, Saved, seq_of
 from gradstream.center.shard import Shard
-from gradstream.errors import PlaneLost
 from gradstream.process.order import ProcessOrder
 from gradstream.wire import ids, keys
-from gradstream.wire.client import BLOCK, connect, patiently
-from gradstream.wire.messages import FIELD, Header
+from gradstream.wire.client import connect, patiently
+from gradstream.wire.messages import Header
 from gradstream.wire.reporter import Reporter
+from ps_node.log import LogReader
 from ps_node.mailbox import Mailbox
 from ps_node.report import Report
 from ps_node.settings import Settings
@@ -27,11 +27,11 @@ class Server:
         access = order.plane
         self._order, self._settings, self._snapshots = order, settings, snapshots
         self._redis = connect(access.url, user=access.user, password=access.password)
+        self._reader = LogReader(access, order.plane_id, order.rank, settings.read_count)
         self._j = order.plane_id
         self.shard = Shard(order.spec)
         self._mailbox = Mailbox(self._redis, order, settings)
         self._report = Report(reporter, order, self.shard, settings)
-        self._position = "0"
         self._handled = 0
         if resumed := snapshots.resumed():
             self._mailbox.layout, state = resumed
@@ -40,13 +40,16 @@ class Server:
     def run(self) -> None:
         """Until the job is over. Raises: PlaneLost."""
         while not self.shard.ended:
-            batch = self._read()
+            batch = self._reader.read()
             for number, (position, header) in enumerate(batch):
                 began = time.perf_counter()
                 if header:
                     self._handle(position, header)
-                self._position = position
+                self._reader.handled(position)
                 self._report.handled(time.perf_counter() - began, queued=len(batch) - number - 1)
+            if not batch:
+                self._report.idle()
+        self._reader.tell()
         self._report.now()
 
     def _handle(self, position: str, header: Header) -> None:
@@ -61,14 +64,15 @@ class Server:
         if isinstance(entry, Join) and self._order.rank in header.shared:
             self._mailbox.shares((entry.rank, entry.incarnation))
         outcome = self.shard.handle(entry, payload)
-        pushed = (entry.rank, self.shard.ledger.accounts[entry.rank].pushed) if isinstance(entry, Push) else None
-        self._after(outcome, position, pushed)
+        if isinstance(entry, Push) and self._order.rank == 0:
+            self._reader.pushed[entry.rank] = self.shard.ledger.accounts[entry.rank].pushed
+        self._after(outcome, position)
 
-    def _after(self, outcome: Outcome, position: str, pushed: tuple[int, int] | None) -> None:
+    def _after(self, outcome: Outcome, position: str) -> None:
         if outcome.cut:
             assert self._mailbox.layout is not None, "there is a center, so there was an Init"
             self._snapshots.write(outcome.cut, self._mailbox.layout)
-        self._mailbox.answer(outcome.answers, position, pushed)
+        self._mailbox.answer(outcome.answers, position)
         self._report.decided(outcome.decisions)
         self._handled += 1
         if self._order.rank == 0 and self._handled % self._settings.trim_every == 0:
@@ -83,20 +87,6 @@ class Server:
                 self._mailbox.gone((entry.rank, entry.incarnation))
             case Join() if entry.incarnation > 0:
                 self._mailbox.gone((entry.rank, entry.incarnation - 1))
-
-    def _read(self) -> list[tuple[str, Header | None]]:
-        key = keys.log(self._j)
-        found: Any = patiently(
-            lambda: self._redis.xread({key: self._position}, count=self._settings.read_count, block=int(BLOCK * 1000)),
-            what="reading the log",
-        )
-        if not found:
-            self._report.idle()
-            if not patiently(lambda: self._redis.exists(key), what="looking for the log"):
-                raise PlaneLost("the log of this attempt is gone")
-            return []
-        [(_, entries)] = found
-        return [(entry.decode(), Header.unpack(fields[FIELD])) for entry, fields in entries]
 
     def _trim_log(self) -> None:
         """Shard 0 drops what every shard has handled."""

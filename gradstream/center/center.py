@@ -24,9 +24,10 @@ class Center:
         self.version = 0
         self.samples = 0
         self._strategy = spec.strategy
-        self._pull_codec = spec.pull_codec
+        self._pull_codec, self._pipeline = spec.pull_codec, spec.pipeline
         self._slots: dict[str, Tensor] = {}
-        self._bases: dict[int, Tensor] = {}
+        self._bases: dict[int, dict[int, Tensor]] = {}
+        """Of each rank: centers that it was given and may still push from, by version."""
         self._changed = False
         self._calls = 0
         self._schedule: Schedule
@@ -81,13 +82,16 @@ class Center:
         """The average of the center over its versions, if the job wants that evaluated; else theta itself."""
         return self.read() if self._average is None else self.read()._replace(x=self._average)
 
-    def base(self, rank: int) -> Tensor | None:
-        """The center as this rank last got it, if the strategy wants that kept."""
-        return self._bases.get(rank)
+    def base(self, rank: int, version: int) -> Tensor | None:
+        """The center that this rank was given at this version, if the strategy wants that kept."""
+        return self._bases.get(rank, {}).get(version)
 
     def given_to(self, rank: int) -> None:
         if self._strategy.keeps_base:
-            self._bases[rank] = self.send(self.theta).clone()
+            given = self._bases.setdefault(rank, {})
+            given[self.version] = self.send(self.theta).clone()
+            if len(given) > 1 + self._pipeline:
+                del given[min(given)]
 
     def state(self) -> dict[str, Any]:
         return {
@@ -98,7 +102,7 @@ class Center:
             "average": None if self._average is None else self._average.clone(),
             "optimizer": self._optimizer.state(),
             "slots": {name: slot.clone() for name, slot in self._slots.items()},
-            "bases": {rank: base.clone() for rank, base in self._bases.items()},
+            "bases": {rank: {version: x.clone() for version, x in given.items()} for rank, given in self._bases.items()},
             "buffers": self.buffers.state() if self.buffers else None,
         }
 
@@ -111,5 +115,7 @@ class Center:
             center._average.copy_(state["average"])
         center._optimizer.load(state["optimizer"])
         center._slots = {name: slot.clone() for name, slot in state["slots"].items()}
-        center._bases = {rank: base.clone() for rank, base in state["bases"].items()}
+        center._bases = {
+            rank: {version: x.clone() for version, x in given.items()} for rank, given in state["bases"].items()
+        }
         return center

@@ -266,7 +266,7 @@ class Shard:
 
     def _update(self, push: Push, x: Tensor) -> Update:
         center = self._center()
-        return Update(push, x, center.version - push.base, center.base(push.rank))
+        return Update(push, x, center.version - push.base, center.base(push.rank, push.base))
 
     def _fold(self, us: Updates) -> Fate:
         fate: Fate = "applied" if self._center().fold(us) else "buffered"

@@ -31,6 +31,10 @@ class FlatOptimizer:
         self._optimizer.step()
         self._parameter.grad = None
 
+    def move(self, theta: Tensor) -> None:
+        """Step in this vector from now on."""
+        self._parameter.data = theta
+
     def reset(self) -> None:
         """Forget what earlier steps left: momentum, sums of squares, counters."""
         self._optimizer.state.clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import ClassVar
 
 import greenlet
 from torch import Tensor
@@ -17,6 +18,7 @@ class SimPort:
     """A `gradstream.worker.link.Port`: send and receive give the processor back to the cluster until it is their turn."""
 
     out: Tensor | None = None
+    centers: ClassVar[list[Tensor]] = []
 
     def __init__(self, post: Post, took: Callable[[float], None]) -> None:
         """`post` queues an entry for the log. `took(arrived)` is told of each answer that the worker reads."""

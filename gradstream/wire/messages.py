@@ -1,10 +1,10 @@
-"""Messages as Redis stores them: one JSON field each. A header is an `Entry` and where to find what lies beside it; a letter
-is an `Answer` and the same."""
+"""Messages as they travel: one JSON field each. A header is an `Entry` and where to find what lies beside it; a letter is an
+`Answer` and the same. Entries and answers are lists of their values, in the order of their fields."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from gradstream.center.entries import Answer, Entry, Init, Join, Leave, Pull, Push, Saved, Snapshot, Stop
@@ -18,6 +18,10 @@ _KINDS: dict[str, type[Entry]] = {
     "init": Init, "join": Join, "push": Push, "pull": Pull, "saved": Saved, "leave": Leave, "snapshot": Snapshot, "stop": Stop,
 }  # fmt: skip
 _NAMES = {cls: name for name, cls in _KINDS.items()}
+_FIELDS = {cls: tuple(f.name for f in fields(cls)) for cls in _KINDS.values()}
+_ANSWER = tuple(f.name for f in fields(Answer) if f.name != "payload")
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 SHARED = "shared"
@@ -42,18 +46,24 @@ class Header:
     """With an `Init`: how this model is cut."""
     shared: tuple[int, ...] = ()
     """With a `Join`: the shards that find this life's vectors in shared memory."""
+    into: int = 0
+    """Which of the writer's centers in shared memory the answer goes into."""
     read: int = 0
     """Letters that the writer has read from each shard: what they brought may be removed."""
 
     def pack(self) -> bytes:
-        message: dict[str, Any] = {"kind": _NAMES[type(self.entry)], "entry": asdict(self.entry), "read": self.read}
+        cls = type(self.entry)
+        values = [getattr(self.entry, name) for name in _FIELDS[cls]]
+        message: dict[str, Any] = {"kind": _NAMES[cls], "entry": values, "read": self.read}
         if self.parts:
             message["parts"] = [(part.nbytes, part.checksum) for part in self.parts]
         if self.shared:
             message["shared"] = self.shared
+        if self.into:
+            message["into"] = self.into
         if self.layout:
             message["layout"] = self.layout.as_dict()
-        return json.dumps(message, separators=(",", ":")).encode()
+        return _encode(message).encode()
 
     @classmethod
     def unpack(cls, packed: bytes) -> Header | None:
@@ -62,9 +72,9 @@ class Header:
         if message["kind"] == "attempt":
             return None
         layout = _layout(message["layout"]) if "layout" in message else None
-        entry = _KINDS[message["kind"]](**message["entry"])
+        entry = _KINDS[message["kind"]](*message["entry"])
         parts = tuple(Part(*part) for part in message.get("parts", ()))
-        return cls(entry, parts, layout, tuple(message.get("shared", ())), message["read"])
+        return cls(entry, parts, layout, tuple(message.get("shared", ())), message.get("into", 0), message["read"])
 
 
 def _layout(message: dict[str, Any]) -> Layout:
@@ -89,13 +99,11 @@ class Letter:
     """Not an answer: this shard found the payload of this seq damaged and asks for it again."""
 
     def pack(self) -> bytes:
-        answer = {f.name: getattr(self.answer, f.name) for f in fields(Answer) if f.name != "payload"}
+        answer = [getattr(self.answer, name) for name in _ANSWER]
         part = (self.part.nbytes, self.part.checksum) if self.part else None
-        message = {"number": self.number, "answer": answer, "where": self.where, "part": part, "again": self.again}
-        return json.dumps(message, separators=(",", ":")).encode()
+        return _encode([self.number, answer, self.where, part, self.again]).encode()
 
     @classmethod
     def unpack(cls, packed: bytes) -> Letter:
-        message = json.loads(packed)
-        part = Part(*message["part"]) if message["part"] else None
-        return cls(message["number"], Answer(**message["answer"]), message["where"], part, message["again"])
+        number, answer, where, part, again = json.loads(packed)
+        return cls(number, Answer(**dict(zip(_ANSWER, answer, strict=True))), where, Part(*part) if part else None, again)

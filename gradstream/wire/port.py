@@ -1,12 +1,13 @@
-"""A worker's (or evaluator's) end of the gradient plane: a `Port` over Redis.
+"""A worker's (or evaluator's) end of the gradient plane: a `Port`.
 
-Out: the vector's slices go to their shards' payload streams; when all of them lie there, the header goes into the log. No
+Out: the vector's slices go to where their shards find them; when all of them lie there, the header goes into the log. No
 header, and nothing has happened. In: every shard answers every entry in the order of the log, so the n-th letters of all
-shards belong together.
+shards belong together. Shards on this host are *near*: their vectors lie in shared memory and their letters come through a pipe.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 import zlib
 from collections import deque
@@ -14,8 +15,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-from torch import Tensor
 
 from gradstream.center.entries import EVALUATOR, Answer, Entry, Init, Join, Payload, Push, seq_of
 from gradstream.codecs.base import Codec
@@ -26,30 +25,46 @@ from gradstream.wire import inline, keys
 from gradstream.wire.client import BLOCK, connect, patiently
 from gradstream.wire.layout import Layout
 from gradstream.wire.messages import FIELD, SHARED, Header, Letter, Part
-from gradstream.wire.shm import Shared
+from gradstream.wire.pipe import LetterPipe
+from gradstream.wire.resp import Resp
+from gradstream.wire.shm import NoRoom, Shared
+
+log = logging.getLogger(__name__)
+
+_LOOK = 0.02
+"""Seconds that a port with shards here and elsewhere waits for one kind of letter before it looks for the other."""
 
 
 class RedisPort:
     def __init__(
         self, access: PlaneAccess, j: str, rank: int, incarnation: int, layout: Layout, codec: Codec,
         pull_codec: Codec, on_wait: Callable[[float], None] = lambda seconds: None, *, shared: SharedMemory | None = None,
+        pipeline: int = 0,
     ) -> None:  # fmt: skip
         """`codec` for what is pushed, `pull_codec` for what comes back. `on_wait(seconds)` is told, about every second, how
-        long the port has been waiting for its next answer."""
+        long the port has been waiting for its next answer. `pipeline`: pushes that may be under way while their worker computes."""
         self._redis = connect(access.url, user=access.user, password=access.password)
+        self._log = Resp(access.url, user=access.user, password=access.password, block=BLOCK)
         self._j, self._rank, self._incarnation = j, rank, incarnation
         self._layout, self._on_wait = layout, on_wait
         self._codec, self._pull_codec = codec, RAW if rank == EVALUATOR else pull_codec
-        self._answers = {keys.answers(j, k, rank, incarnation): k for k in range(layout.servers)}
-        self._read = dict.fromkeys(self._answers, "0")
         self._letters: list[deque[Letter]] = [deque() for _ in range(layout.servers)]
         self._numbers = [0] * layout.servers
         self._opened = 0
         """Letters of each shard that are opened; what they brought is copied."""
-        self._shared = Shared.make(Path(shared.folder), rank, incarnation, layout) if shared and shared.servers else None
-        self._near = frozenset(shared.servers) if shared and self._shared else frozenset[int]()
-        self.out: Tensor | None = self._shared.out if self._shared else None
-        self._received = self._shared.center if self._shared else layout.vector()
+        self._shared: Shared | None = None
+        self._pipe: LetterPipe | None = None
+        self._near = frozenset[int]()
+        if shared and shared.servers:
+            self._share(Path(shared.folder), frozenset(shared.servers), pipeline)
+        self.out = self._shared.out if self._shared else None
+        self.centers = self._shared.centers if self._shared else [layout.vector() for _ in range(1 + pipeline)]
+        self._into = 0
+        """The center that the answer to the newest push comes into."""
+        self._coming: dict[int, int] = {}
+        """Centers that answers to entries will come into, by seq; what is not here comes into the first."""
+        self._answers = {keys.answers(j, k, rank, incarnation): k for k in range(layout.servers) if k not in self._near}
+        self._read = dict.fromkeys(self._answers, "0")
         self.bytes_sent = self.bytes_received = 0
         """Vectors only, as they travelled."""
         self._sent: tuple[int, list[inline.Stream | None]] | None = None
@@ -58,9 +73,9 @@ class RedisPort:
         parts = self._lay_down(entry, payload) if payload else ()
         layout = self._layout if isinstance(entry, Init) else None
         shared = tuple(sorted(self._near)) if isinstance(entry, Join) else ()
-        packed = Header(entry, parts, layout, shared, self._opened).pack()
-        key = keys.log(self._j)
-        if patiently(lambda: self._redis.xadd(key, {FIELD: packed}, nomkstream=True), what="writing to the log") is None:
+        packed = Header(entry, parts, layout, shared, self._next_center(entry), self._opened).pack()
+        add = ("XADD", keys.log(self._j), "NOMKSTREAM", "*", FIELD, packed)
+        if patiently(lambda: self._log.ask(add), what="writing to the log") == [None]:
             raise PlaneLost("the log of this attempt is gone")
 
     def receive(self) -> Answer:
@@ -85,39 +100,74 @@ class RedisPort:
         self._opened = letters[0].number
         return answer
 
+    def _next_center(self, entry: Entry) -> int:
+        """Where the answer to this entry goes: not where the worker computes meanwhile."""
+        if isinstance(entry, Push):
+            self._into = (self._into + 1) % len(self.centers)
+            self._coming[entry.seq] = self._into
+        return self._into if isinstance(entry, Push) else 0
+
     def _collect(self, block: float) -> None:
         """Read what letters there are, waiting for the first one up to `block` seconds."""
+        if self._answers and self._near:
+            block = _LOOK
+        found = self._from_pipe(block) if any(not self._letters[k] for k in self._near) else False
+        if self._answers:
+            found = self._from_redis(_LOOK if self._near else block) or found
+        if not found and not patiently(lambda: self._redis.exists(keys.log(self._j)), what="looking for the log"):
+            raise PlaneLost("the log of this attempt is gone")
+
+    def _from_pipe(self, block: float) -> bool:
+        assert self._pipe is not None, "a port with shards on its host has a pipe"
+        found = self._pipe.read(block)
+        for shard, packed in found:
+            self._take(shard, Letter.unpack(packed))
+        return bool(found)
+
+    def _from_redis(self, block: float) -> bool:
         found: Any = patiently(
             lambda: self._redis.xread(self._read, block=max(1, int(block * 1000))),  # type: ignore[arg-type]
             what="waiting for an answer",
         )
-        if not found and not patiently(lambda: self._redis.exists(keys.log(self._j)), what="looking for the log"):
-            raise PlaneLost("the log of this attempt is gone")
         for key, entries in found:
             name = key.decode()
-            shard = self._answers[name]
             for entry, fields in entries:
                 self._read[name] = entry.decode()
-                letter = Letter.unpack(fields[FIELD])
-                if letter.again:
-                    self._send_again(shard, letter.again)
-                elif letter.number == self._numbers[shard] + 1:
-                    self._numbers[shard] += 1
-                    self._letters[shard].append(letter)
+                self._take(self._answers[name], Letter.unpack(fields[FIELD]))
+        return bool(found)
+
+    def _take(self, shard: int, letter: Letter) -> None:
+        if letter.again:
+            self._send_again(shard, letter.again)
+        elif letter.number == self._numbers[shard] + 1:
+            self._numbers[shard] += 1
+            self._letters[shard].append(letter)
 
     def _joined(self, letters: list[Letter]) -> Answer:
         answer = letters[0].answer
         if answer.brings == "nothing":
             return answer
-        buffers = None
+        buffers, into = None, self._coming.pop(answer.seq, 0)
+        center = self.centers[into]
         for shard, letter in enumerate(letters):
-            out = self._received[self._layout.slices[shard]]
+            out = center[self._layout.slices[shard]]
             if letter.where != SHARED:
                 part = self._layout.decode(self._pull_codec, self._fetch(shard, letter), shard, out)
                 buffers = part.buffers or buffers
             elif shard == 0 and self._shared:
-                buffers = self._shared.center_buffers()
-        return replace(answer, payload=Payload(self._received, buffers))
+                buffers = self._shared.center_buffers(into)
+        return replace(answer, payload=Payload(center, buffers))
+
+    def _share(self, folder: Path, servers: frozenset[int], pipeline: int) -> None:
+        """Make this life's vectors and its pipe; without room for them, everything goes through Redis."""
+        life = (self._rank, self._incarnation)
+        try:
+            self._shared = Shared.make(folder, *life, self._layout, 1 + pipeline)
+            self._pipe = LetterPipe(folder, *life)
+            self._near = servers
+        except (NoRoom, OSError) as error:
+            self._shared = None
+            log.warning("no shared memory, so vectors go through Redis: %s", error)
 
     def _fetch(self, shard: int, letter: Letter) -> bytearray:
         assert letter.part is not None, "a letter that brings a vector says how long it is"
@@ -138,9 +188,9 @@ class RedisPort:
         self._sent = (seq_of(entry), streams)
         if far:
             patiently(lambda: inline.write(self._redis, far), what="sending an update")
-        if near and self._shared:
-            if codec.lossy or payload.x.data_ptr() != self._shared.out.data_ptr():
-                self._shared.out.copy_(codec.arrives(payload.x))  # what a shard would have decoded
+        if near and self._shared and self.out is not None:
+            if codec.lossy or payload.x.data_ptr() != self.out.data_ptr():
+                self.out.copy_(codec.arrives(payload.x))  # what a shard would have decoded
             self._shared.put_out(payload.buffers)
         self.bytes_sent += sum(len(data) for _, _, data in far)
         return tuple(Part(len(stream[2]), zlib.crc32(stream[2])) if stream else Part(0, 0) for stream in streams)

@@ -2,109 +2,126 @@
 
 Each life of a worker has one file, made by it in a folder that its node's agent made:
 
-| part   | written by | read by | when                                                       |
-|--------|------------|---------|------------------------------------------------------------|
-| out    | the worker | shards  | between the header of its push and the answer to it        |
-| center | shards     | worker  | before the letter that brings it; the worker waits for that |
+| part    | written by | read by | when                                                       |
+|---------|------------|---------|------------------------------------------------------------|
+| out     | the worker | shards  | between the header of its push and the answer to it        |
+| centers | shards     | worker  | before the letter that brings one; the worker waits for it |
 
-So each part has one writer at a time, and the letters and headers that say whose turn it is travel through Redis: nothing
-can be torn. An exchange costs two copies and the update itself. Both parts have the model's buffers behind the vector.
+So each part has one writer at a time, and the letters and headers that say whose turn it is travel through the kernel: nothing can
+be torn. There are two centers if a worker computes while its next one arrives (`pipeline: 1`). It may train in them: then
+receiving one costs no copy, and an exchange is two copies and the update. Each part has the model's buffers behind its vector.
 """
 
 from __future__ import annotations
 
-import logging
 import mmap
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from gradstream.center.entries import Buffers, Payload
+from gradstream.center.entries import EVALUATOR, Buffers, Payload
 from gradstream.wire.layout import Layout
-
-log = logging.getLogger(__name__)
 
 _ALIGN = 64
 """Parts begin at the beginning of a cache line."""
 
 
+class NoRoom(Exception):
+    """The folder lies in memory, which is small here, or cannot be written to."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    x: Tensor
+    floats: Tensor
+    ints: Tensor
+
+    def put(self, buffers: Buffers | None) -> None:
+        if buffers is not None:
+            self.floats.copy_(buffers.floats)
+            self.ints.copy_(buffers.ints)
+
+    def buffers(self) -> Buffers | None:
+        """A copy; None for a model without buffers."""
+        some = self.floats.numel() + self.ints.numel()
+        return Buffers(self.floats.clone(), self.ints.clone()) if some else None
+
+
 class Shared:
     """One worker's vectors, mapped by the worker and by the shards on its host."""
 
-    def __init__(self, memory: mmap.mmap, layout: Layout) -> None:
-        half = len(memory) // 2
-        self._memory, self._layout = memory, layout
-        self.out, self._out_floats, self._out_ints = self._tensors(0)
-        self.center, self._center_floats, self._center_ints = self._tensors(half)
+    def __init__(self, memory: mmap.mmap, layout: Layout, centers: int) -> None:
+        self._slices = layout.slices
+        size = _part_size(layout)
+        self._centers = [_part(memory, layout, size * number) for number in range(centers)]
+        self.centers = [center.x for center in self._centers]
+        """Where shards put what they answer, each of shape (size,)."""
+        self._out = _part(memory, layout, size * centers) if len(memory) > size * centers else None
+        self.out = self._out and self._out.x
+        """What the worker sends, shape (size,). None, if it sends nothing, as an evaluator."""
 
     @classmethod
-    def make(cls, folder: Path, rank: int, incarnation: int, layout: Layout) -> Shared | None:
-        """None if there is no room for it: the folder lies in memory, and may be small."""
-        file, size = _file(folder, rank, incarnation), 2 * _part_size(layout)
+    def make(cls, folder: Path, rank: int, incarnation: int, layout: Layout, centers: int = 1) -> Shared:
+        """Raises: NoRoom."""
+        file, size = _file(folder, rank, incarnation), _file_size(rank, layout, centers)
         try:
             handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            log.warning("no shared memory, so vectors go through Redis: %s", error)
-            return None
+            raise NoRoom(f"{file} cannot be made: {error.strerror}") from error
         try:
             os.posix_fallocate(handle, 0, size)  # so that no later write can fail for want of room
-            return cls(mmap.mmap(handle, size), layout)
+            return cls(mmap.mmap(handle, size), layout, centers)
         except OSError as error:
             file.unlink()
-            log.warning("no %.0f MB of shared memory in %s, so vectors go through Redis: %s", size / 1e6, folder, error)
-            return None
+            raise NoRoom(f"{size / 1e6:.0f} MB cannot be had in {folder}: {error.strerror}") from error
         finally:
             os.close(handle)
 
     @classmethod
-    def open(cls, folder: Path, rank: int, incarnation: int, layout: Layout) -> Shared:
+    def open(cls, folder: Path, rank: int, incarnation: int, layout: Layout, centers: int = 1) -> Shared:
         """Raises: OSError."""
         handle = os.open(_file(folder, rank, incarnation), os.O_RDWR | os.O_CLOEXEC)
         try:
-            return cls(mmap.mmap(handle, 2 * _part_size(layout)), layout)
+            return cls(mmap.mmap(handle, _file_size(rank, layout, centers)), layout, centers)
         finally:
             os.close(handle)
 
     def put_out(self, buffers: Buffers | None) -> None:
         """What travels with `out`, which the worker has filled."""
-        _put(buffers, self._out_floats, self._out_ints)
+        assert self._out is not None, "whoever pushes has something to send from"
+        self._out.put(buffers)
 
     def take_out(self, shard: int) -> Payload:
         """A shard's part of what the worker sends: the memory itself, valid until it is answered."""
-        buffers = Buffers(self._out_floats.clone(), self._out_ints.clone()) if shard == 0 and self._has_buffers else None
-        return Payload(self.out[self._layout.slices[shard]], buffers)
+        assert self._out is not None, "whoever pushes has something to send from"
+        return Payload(self._out.x[self._slices[shard]], self._out.buffers() if shard == 0 else None)
 
-    def put_center(self, shard: int, part: Payload) -> None:
-        self.center[self._layout.slices[shard]].copy_(part.x)
-        _put(part.buffers, self._center_floats, self._center_ints)
+    def put_center(self, into: int, shard: int, part: Payload) -> None:
+        self.centers[into][self._slices[shard]].copy_(part.x)
+        self._centers[into].put(part.buffers)
 
-    def center_buffers(self) -> Buffers | None:
-        return Buffers(self._center_floats.clone(), self._center_ints.clone()) if self._has_buffers else None
-
-    @property
-    def _has_buffers(self) -> bool:
-        return self._layout.floats + self._layout.ints > 0
-
-    def _tensors(self, start: int) -> tuple[Tensor, Tensor, Tensor]:
-        found = []
-        for count, dtype in _contents(self._layout):
-            empty = torch.empty(0, dtype=dtype)
-            found.append(torch.frombuffer(self._memory, dtype=dtype, count=count, offset=start) if count else empty)
-            start += _rounded(count * dtype.itemsize)
-        x, floats, ints = found
-        return x, floats, ints
-
-
-def _put(buffers: Buffers | None, floats: Tensor, ints: Tensor) -> None:
-    if buffers is not None:
-        floats.copy_(buffers.floats)
-        ints.copy_(buffers.ints)
+    def center_buffers(self, into: int) -> Buffers | None:
+        return self._centers[into].buffers()
 
 
 def _file(folder: Path, rank: int, incarnation: int) -> Path:
     return folder / f"{rank}.{incarnation}"
+
+
+def _file_size(rank: int, layout: Layout, centers: int) -> int:
+    return (centers + (rank != EVALUATOR)) * _part_size(layout)
+
+
+def _part(memory: mmap.mmap, layout: Layout, start: int) -> _Part:
+    found = []
+    for count, dtype in _contents(layout):
+        empty = torch.empty(0, dtype=dtype)
+        found.append(torch.frombuffer(memory, dtype=dtype, count=count, offset=start) if count else empty)
+        start += _rounded(count * dtype.itemsize)
+    return _Part(*found)
 
 
 def _contents(layout: Layout) -> list[tuple[int, torch.dtype]]:

@@ -28,6 +28,11 @@ class Port(Protocol):
     def out(self) -> Tensor | None:
         """Where a vector travels from without being copied once more; None: it makes no difference."""
 
+    @property
+    def centers(self) -> list[Tensor]:
+        """Where centers arrive, in turn. A worker may train in them, as long as its rounds begin with a pull: what it is
+        answered comes into another one than the center before, or there is only one. Empty: they arrive elsewhere."""
+
     def send(self, entry: Entry, payload: Payload | None = None) -> None:
         """Returns when the entry is in the log. The payload must not change before its answer has come."""
 
@@ -42,6 +47,7 @@ class Ticket:
     """An entry that is not answered yet."""
 
     out: Tensor | None
+    is_push: bool = False
     examples: int = 0
     answered: bool = False
 
@@ -54,13 +60,14 @@ class Link:
         self._port, self._w, self._rank, self._incarnation = port, w, rank, incarnation
         self._save = save
         self._strategy_answers, self._pulls_every_round = spec.strategy.answers, spec.strategy.pulls_every_round
-        self._never_held = spec.effective_gate.mode == "asp" and spec.effective_gate.warm_start is None
+        self._never_held = spec.effective_gate.never_holds
+        self._pipeline = spec.pipeline
         self._fails_on_nan = spec.on_nan == "fail"
         self._out = torch.zeros_like(w.theta, device="cpu", pin_memory=w.theta.is_cuda) if port.out is None else port.out
         self._hand: Tensor | None = None
         """The center that the next pull gives."""
-        self._codec, self._feeds_back = spec.codec, spec.codec.lossy and spec.strategy.pushes == "direction"
-        self._residual = torch.zeros_like(self._out) if self._feeds_back else None
+        self._codec = spec.codec
+        self._residual = torch.zeros_like(self._out) if spec.codec.lossy and spec.strategy.pushes == "direction" else None
         self._hand_version = -1
         self._hand_buffers: Buffers | None = None
         self._open: dict[int, Ticket] = {}
@@ -77,13 +84,20 @@ class Link:
         self.codec_error = 0.0
         """Norm of what a lossy codec has not sent yet, over the norm of the last push."""
         self.on_push: Callable[[Push], None] = lambda push: None
+        if spec.strategy.pulls_every_round:
+            w.live_in(port.centers)
+            if spec.strategy.descends == "server" and port.out is not None and not spec.codec.lossy:
+                w.gather_into(port.out, self._settle)
 
     # ---- what a strategy uses -------------------------------------------------------------------------------------------
 
     def pull(self, out: Tensor) -> None:
         if self._pulls_every_round:
             assert self._hand is not None, "a round begins after the gate has opened, which brought a center"
-            out.copy_(self._hand)
+            if out is self._w.theta:
+                self._w.take(self._hand)
+            else:
+                out.copy_(self._hand)
             self._base = self._hand_version
             self._w.pulled(self._hand_buffers)
         else:
@@ -102,7 +116,9 @@ class Link:
         finite = math.isfinite(norm)
         if not finite and self._fails_on_nan:
             raise LossNotFinite(f"the update after mini-batch {self._w.t} holds a value that is not finite")
-        self._out.copy_(x)
+        self._settle()
+        if x.data_ptr() != self._out.data_ptr():
+            self._out.copy_(x)
         if self._residual is not None and finite:
             self._feed_back(self._residual, norm)
         steps, examples = self._w.hand_over()
@@ -114,6 +130,11 @@ class Link:
         ticket = self._enter(push, out, Payload(self._out, self._w.buffers()))
         self.on_push(push)
         return ticket
+
+    def _settle(self) -> None:
+        """Wait until no push is under way: what it sends may be written over, then."""
+        while any(ticket.is_push for ticket in self._open.values()):
+            self._take()
 
     def _feed_back(self, residual: Tensor, norm: float) -> None:
         """Error feedback: what the codec took away from earlier pushes goes out with this one, and what it takes away now, later.
@@ -150,11 +171,11 @@ class Link:
     def begin(self) -> bool:
         """Wait at the boundary between two rounds until the gate opens. False: leave now.
 
-        Nothing of ours is on its way here, so this is where a cut can be made."""
+        This is where a cut can be made, when nothing of ours is on its way."""
         while not self.stopped:
-            if self._cut:
+            if self._cut and not self._open:
                 self._make_cut()
-            elif self._go and not self._open:
+            elif self._go and not self._cut and len(self._open) <= self._pipeline:
                 return self._w.has_work  # none: this rank's last life had pushed all, and only its leave was missing
             else:
                 self._take()
@@ -177,7 +198,8 @@ class Link:
 
     def _enter(self, entry: Push | Pull | Saved, out: Tensor | None, payload: Payload | None = None) -> Ticket:
         self._seq = entry.seq
-        ticket = self._open[entry.seq] = Ticket(out, entry.examples if isinstance(entry, Push) else 0)
+        is_push = isinstance(entry, Push)
+        ticket = self._open[entry.seq] = Ticket(out, is_push, entry.examples if isinstance(entry, Push) else 0)
         began = time.perf_counter()
         self._port.send(entry, payload)
         self.wait_seconds += time.perf_counter() - began

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -31,17 +32,19 @@ class FlatModel:
         if len(dtypes) != 1:
             found = ", ".join(sorted(map(str, dtypes))) or "no trainable parameter"
             raise InvalidWorkload(f"all trainable parameters must have one dtype; found {found}")
-        self.theta = torch.empty(sum(p.numel() for p in self._trained), dtype=dtypes.pop(), device=device)
+        self.theta = torch.cat([p.detach().reshape(-1) for p in self._trained])
         self.gradient = torch.empty_like(self.theta)
-        start = 0
-        for p in self._trained:
-            view = self.theta[start : start + p.numel()].view(p.shape)
-            view.copy_(p.detach())
-            p.data = view
-            start += p.numel()
+        self.move(self.theta)
         floats = [b for b in model.buffers() if b.is_floating_point()]
         self._float_buffers = floats
         self._int_buffers = [b for b in model.buffers() if not b.is_floating_point()]
+
+    def move(self, theta: Tensor) -> None:
+        """Let the parameters be views of this vector, which holds their values already."""
+        self.theta, start = theta, 0
+        for p in self._trained:
+            p.data = theta[start : start + p.numel()].view(p.shape)
+            start += p.numel()
 
     def gather_gradient(self) -> Tensor:
         """The parameters' gradients as one vector, shape (size,); zeros where the loss did not depend on one."""
@@ -87,7 +90,7 @@ class ModelProblem:
 
     def __init__(self, code: UserCode, flat: FlatModel, batches: Batches) -> None:
         self._code, self._flat, self._batches = code, flat, batches
-        self.theta = flat.theta
+        self._settle: Callable[[], None] = lambda: None
         self.total = batches.total
         self.per_epoch = batches.per_epoch
         self.total_samples = batches.total_samples
@@ -102,7 +105,19 @@ class ModelProblem:
         self.data_seconds += time.perf_counter() - began
         self._flat.model.train()
         loss = ensemble.train_step(self._flat.model, batch, self._code.loss, _backward)
+        self._settle()
         return Gradient(self._flat.gather_gradient(), loss, examples)
+
+    @property
+    def theta(self) -> Tensor:
+        return self._flat.theta
+
+    @theta.setter
+    def theta(self, theta: Tensor) -> None:
+        self._flat.move(theta)
+
+    def gather_into(self, out: Tensor, settle: Callable[[], None]) -> None:
+        self._flat.gradient, self._settle = out, settle
 
     def buffers(self) -> Buffers | None:
         return self._flat.buffers()

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -19,7 +20,8 @@ class Gradient(NamedTuple):
 
 class Problem(Protocol):
     theta: Tensor
-    """The parameters that gradients are taken at, shape (size,): theta_0 at first."""
+    """The parameters that gradients are taken at, shape (size,): theta_0 at first. May be set to another vector like it that
+    holds the parameters already."""
     total: int
     """Mini-batches that this worker trains in all."""
     per_epoch: int
@@ -38,3 +40,11 @@ class Problem(Protocol):
         """What else the next mini-batch depends on: generators of random numbers, buffers."""
 
     def load(self, state: dict[str, Any]) -> None: ...
+
+
+@runtime_checkable
+class Gathers(Protocol):
+    """A problem that puts its gradients together, so it can do that where they travel from."""
+
+    def gather_into(self, out: Tensor, settle: Callable[[], None]) -> None:
+        """Leave gradients in `out`, shape (size,), after `settle()` each time."""

@@ -14,7 +14,7 @@ from gradstream.center.entries import Buffers, Payload
 from gradstream.optim.flat import FlatOptimizer
 from gradstream.optim.spec import Sgd
 from gradstream.spec import JobSpec
-from gradstream.worker.problem import Problem
+from gradstream.worker.problem import Gathers, Problem
 
 
 class LossNotFinite(Exception):
@@ -36,6 +36,9 @@ class Replica:
         self._optimizer = FlatOptimizer(problem.theta, spec.optimizer if here else Sgd(), spec.strategy.lr)
         self._lr, self._schedule = spec.strategy.lr, spec.schedule
         self._shares_optimizer = spec.strategy.averages_optimizers
+        self._keeps_theta = not spec.strategy.pulls_every_round
+        self._homes = frozenset[int]()
+        """Addresses of the centers that theta may live in."""
         self.theta = problem.theta
         self.t = 0
         self.n = spec.roles.worker.count
@@ -129,6 +132,36 @@ class Replica:
             self._slots[name] = torch.zeros_like(self.theta) if first is None else first.clone()
         return self._slots[name]
 
+    def live_in(self, centers: Sequence[Tensor]) -> None:
+        """Train where centers arrive: then taking one copies nothing. On a GPU, theta stays where it is."""
+        if centers and not self.theta.is_cuda:
+            centers[0].copy_(self.theta)
+            self._move(centers[0])
+            self._homes = frozenset(center.data_ptr() for center in centers)
+
+    def take(self, center: Tensor) -> None:
+        """theta becomes this center."""
+        if center.data_ptr() in self._homes:
+            self._move(center)
+        else:
+            self.theta.copy_(center)
+
+    def gather_into(self, out: Tensor, settle: Callable[[], None]) -> None:
+        """Leave gradients where they travel from. `settle()` waits until that may be written over."""
+
+        def settled() -> None:
+            began = time.perf_counter()
+            settle()
+            self.compute_seconds -= time.perf_counter() - began
+
+        if isinstance(self._problem, Gathers) and not self.theta.is_cuda:
+            self._problem.gather_into(out, settled)
+
+    def _move(self, theta: Tensor) -> None:
+        if theta.data_ptr() != self.theta.data_ptr():
+            self._problem.theta = self.theta = theta
+            self._optimizer.move(theta)
+
     def hand_over(self) -> tuple[int, int]:
         """Mini-batches and examples since the last push, which are pushed now."""
         handed = self.steps, self.examples
@@ -149,15 +182,16 @@ class Replica:
 
     def start(self, center: Payload, position: int) -> None:
         """Begin at the center, at this mini-batch. A rank that had a life before takes the center's buffers, too."""
-        self.theta.copy_(center.x)
+        self.take(center.x)
         self.t = position
         if position and center.buffers:  # of these, the model takes as many as it has
             self._problem.load_buffers(center.buffers)
 
     def state(self) -> dict[str, Any]:
-        """All that the next round of this worker depends on: tensors and plain values, on the CPU, a copy."""
+        """All that the next round of this worker depends on: tensors and plain values, on the CPU, a copy. Of theta it does not,
+        if the round begins with a pull."""
         return {
-            "theta": self.theta.to("cpu", copy=True),
+            "theta": self.theta.to("cpu", copy=True) if self._keeps_theta else None,
             "t": self.t,
             "steps": self.steps,
             "examples": self.examples,
@@ -167,7 +201,8 @@ class Replica:
         }
 
     def load(self, state: dict[str, Any]) -> None:
-        self.theta.copy_(state["theta"])
+        if state["theta"] is not None:
+            self.theta.copy_(state["theta"])
         self.t, self.steps, self.examples = state["t"], state["steps"], state["examples"]
         self._slots = {name: slot.to(self.theta.device, copy=True) for name, slot in state["slots"].items()}
         self._optimizer.load(state["optimizer"])

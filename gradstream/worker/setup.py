@@ -6,7 +6,7 @@ import logging
 
 import torch
 
-from gradstream.center.entries import Buffers
+from gradstream.center.entries import EVALUATOR, Buffers
 from gradstream.process.order import ProcessOrder
 from gradstream.spec import JobSpec
 from gradstream.wire.layout import Layout
@@ -45,7 +45,10 @@ def port(order: ProcessOrder, flat: FlatModel) -> RedisPort:
             log.warning("waiting for the center for %.0f s: the gate is closed, or no server answers", seconds)
 
     codecs = order.spec.codec, order.spec.pull_codec
-    return RedisPort(order.plane, order.plane_id, order.rank, order.incarnation, layout, *codecs, on_wait, shared=order.shared)
+    return RedisPort(
+        order.plane, order.plane_id, order.rank, order.incarnation, layout, *codecs, on_wait,
+        shared=order.shared, pipeline=0 if order.rank == EVALUATOR else order.spec.pipeline,
+    )  # fmt: skip
 
 
 def _travelling(flat: FlatModel, spec: JobSpec) -> Buffers | None:

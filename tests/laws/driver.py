@@ -213,6 +213,10 @@ class InTurn:
     def out(self) -> Tensor | None:
         return self.port.out
 
+    @property
+    def centers(self) -> list[Tensor]:
+        return self.port.centers
+
     def send(self, entry: Entry, payload: Payload | None = None) -> None:
         with self.turns.of(self.rank):
             self.port.send(entry, payload)

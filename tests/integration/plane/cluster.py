@@ -123,7 +123,10 @@ class Cluster:
     def port(self, rank: int, incarnation: int, w: Replica) -> RedisPort:
         layout = Layout.of(w.theta, w.buffers(), self.spec.roles.server.count)
         shared = self.order("worker", rank, incarnation).shared if rank >= 0 else None
-        return RedisPort(self.access, self.j, rank, incarnation, layout, self.spec.codec, self.spec.pull_codec, shared=shared)
+        return RedisPort(
+            self.access, self.j, rank, incarnation, layout, self.spec.codec, self.spec.pull_codec,
+            shared=shared, pipeline=self.spec.pipeline if rank >= 0 else 0,
+        )  # fmt: skip
 
     def work(self, rank: int) -> None:
         link, w, _, uploads = self.link(rank)

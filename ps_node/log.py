@@ -1,0 +1,54 @@
+"""The shard's reading of the ordered log. What it has handled is told with the next read: one round trip for both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradstream.errors import PlaneLost
+from gradstream.process.order import PlaneAccess
+from gradstream.wire import keys
+from gradstream.wire.client import BLOCK, patiently
+from gradstream.wire.messages import Header
+from gradstream.wire.resp import Command, Resp
+
+
+class LogReader:
+    def __init__(self, access: PlaneAccess, j: str, shard: int, most: int) -> None:
+        """`most`: entries per read."""
+        self._redis = Resp(access.url, user=access.user, password=access.password, block=BLOCK)
+        self._key, self._j, self._shard, self._most = keys.log(j), j, shard, most
+        self._position = "0"
+        self._news = False
+        self.pushed: dict[int, int] = {}
+        """Pushes of ranks, to be told with the next read."""
+
+    def read(self) -> list[tuple[str, Header | None]]:
+        """The next entries with their ids; none, if none came for a while. Raises: PlaneLost."""
+        read = ("XREAD", "COUNT", self._most, "BLOCK", int(BLOCK * 1000), "STREAMS", self._key, self._position)
+        reply: Any = patiently(lambda: self._redis.ask(*self._told(), read)[-1], what="reading the log")
+        self._forget()
+        if reply is None:
+            if not patiently(lambda: self._redis.ask(("EXISTS", self._key)), what="looking for the log")[0]:
+                raise PlaneLost("the log of this attempt is gone")
+            return []
+        [[_, entries]] = reply
+        return [(entry.decode(), Header.unpack(fields[1])) for entry, fields in entries]
+
+    def handled(self, position: str) -> None:
+        self._position, self._news = position, True
+
+    def tell(self) -> None:
+        """Now, since nothing is read any more."""
+        if told := self._told():
+            patiently(lambda: self._redis.ask(*told), what="telling the place in the log")
+        self._forget()
+
+    def _told(self) -> list[Command]:
+        told: list[Command] = [("HSET", keys.pos(self._j), self._shard, self._position)] if self._news else []
+        if self.pushed:
+            told.append(("HSET", keys.pushed(self._j), *(number for item in self.pushed.items() for number in item)))
+        return told
+
+    def _forget(self) -> None:
+        self._news = False
+        self.pushed.clear()
