@@ -73,6 +73,27 @@ Average = Annotated[
 """The share that each version takes in an average of the center; `uniform`: all the same."""
 
 
+MOST_SHARDS = 256
+
+
+def _shards(given: Any) -> Any:
+    if given == "auto":
+        return given
+    if isinstance(given, int | float) and not isinstance(given, bool) and 1 <= given <= MOST_SHARDS and given == int(given):
+        return int(given)
+    raise ValueError(f"must be a whole number from 1 to {MOST_SHARDS}, or 'auto', not {given!r}")
+
+
+ShardCount = Annotated[
+    int | Literal["auto"],
+    BeforeValidator(_shards),
+    WithJsonSchema(
+        {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST_SHARDS}, {"type": "string", "const": "auto"}]}
+    ),
+]
+"""`auto`: chosen when the model's size is known (`gradstream.center.auto`), once for the life of the job."""
+
+
 class _Part(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """Every part of a job file: immutable, and strict about its keys."""
 
@@ -89,10 +110,20 @@ class WorkloadRef(_Part, frozen=True):
 
 
 class ServerRole(_Part, frozen=True):
-    count: int = Field(1, ge=1, le=256, description="Shards of the center: one parameter-server process each")
+    count: ShardCount = Field(
+        1,
+        description="Shards of the center: one parameter-server process each. auto: by the model's size and the free cores; the "
+        "job begins with one and, if more are worth it, once more with them",
+    )
     optimizer: AnyOptimizer | None = Field(
         None, description="How the server descends along pushed directions; default: the strategy's own, mostly theta - x"
     )
+
+
+    @property
+    def shards(self) -> int:
+        """The number of them; 1 as long as `auto` has not been resolved."""
+        return 1 if self.count == "auto" else self.count
 
 
 class WorkerRole(_Part, frozen=True):
@@ -222,7 +253,7 @@ class JobSpec(_Part, frozen=True):
                 self._sgd_fits(place, optimizer, on_server)
             if optimizer and optimizer.clip_norm is not None and self.members > 1:
                 raise ValueError(f"{place}.clip_norm: a norm is taken of all members together, which would couple them; remove it")
-            if optimizer and optimizer.clip_norm is not None and on_server and self.roles.server.count > 1:
+            if optimizer and optimizer.clip_norm is not None and on_server and self.roles.server.count != 1:
                 raise ValueError(f"{place}.clip_norm: a norm is taken of the whole mean, so it needs roles.server.count: 1")
 
     def _sgd_fits(self, place: str, sgd: Sgd, on_server: bool) -> None:
@@ -251,3 +282,8 @@ class JobSpec(_Part, frozen=True):
     @property
     def effective_on_worker_loss(self) -> Literal["restart", "continue"]:
         return self.on_worker_loss or ("restart" if self.effective_gate.mode == "bsp" else "continue")
+
+    def with_shards(self, count: int) -> JobSpec:
+        """This job with `auto` resolved."""
+        server = self.roles.server.model_copy(update={"count": count})
+        return self.model_copy(update={"roles": self.roles.model_copy(update={"server": server})})
