@@ -166,6 +166,26 @@ class Stop(_Part, frozen=True):
         return self
 
 
+class Data(_Part, frozen=True):
+    """How mini-batches are fetched. Which ones, and what is in them, does not depend on it."""
+
+    prefetch: int | None = Field(
+        None, ge=0, le=64,
+        description="Mini-batches fetched while the model computes; default: 2, on a GPU or when fetching is found to be slow",
+    )  # fmt: skip
+    processes: int | None = Field(
+        None, ge=0, le=64,
+        description="Processes of each worker that fetch; default: a thread for sources of gradstream.data, one for others",
+    )  # fmt: skip
+    length: int | None = Field(None, ge=1, description="Examples in one pass of an iterable data set; default: its len()")
+
+    @model_validator(mode="after")
+    def _fetches(self) -> Self:
+        if self.prefetch == 0 and self.processes:
+            raise ValueError("data.processes: with 'prefetch: 0' nothing is fetched ahead; remove one of them")
+        return self
+
+
 class Snapshot(_Part, frozen=True):
     every: Seconds = Field(30.0, ge=0.5, description="Time between cuts, from which a lost job resumes")
 
@@ -205,6 +225,7 @@ class JobSpec(_Part, frozen=True):
     schedule: AnySchedule = Field(Constant(), description="How the learning rate changes, by samples that the center has seen")
     codec: AnyCodec = Field(Raw(), description="How pushes travel; what a lossy codec takes away is added to the next push")
     pull_codec: PullCodec = Field(Raw(), description="How the center travels to the workers, and what exchanges are answered")
+    data: Data = Data()
     evaluate: Evaluate = Evaluate()
     snapshot: Snapshot = Snapshot()
     timeout: Seconds | None = Field(None, gt=0, description="The job is ended as timed_out after this long running")

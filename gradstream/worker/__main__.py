@@ -19,6 +19,7 @@ from gradstream.worker import loop, setup
 from gradstream.worker.data import Batches, DatasetTooSmall
 from gradstream.worker.link import Link
 from gradstream.worker.model import ModelProblem
+from gradstream.worker.prefetch import Prefetched
 from gradstream.worker.replica import LossNotFinite, Replica
 from gradstream.worker.usercode import UserCode, blaming
 
@@ -44,7 +45,7 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
     dataset = code.dataset("train")
     flat = setup.flat_model(code, order)
     with blaming("dataset('train')", but=DatasetTooSmall):
-        problem = ModelProblem(code, flat, Batches(dataset, spec, rank))
+        problem = ModelProblem(code, flat, Prefetched(Batches(dataset, spec, rank), spec))
     store = open_store(order.store, order)
     uploads = Uploads(store, folder)
 
