@@ -12,15 +12,16 @@ import math
 import random
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy
 import torch
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, RandomSampler, SequentialSampler
 
+from gradstream.data.source import Source
 from gradstream.errors import InvalidWorkload
 from gradstream.spec import JobSpec
 from gradstream.worker import ensemble
@@ -54,7 +55,7 @@ def train(spec: JobSpec, folder: Path) -> Iterator[Progress]:
     data, held_out = _dataset(workload, spec, "train"), _dataset(workload, spec, "eval")
     optimizer = spec.optimizer.build(list(model.parameters()), lr=spec.strategy.lr)
     full_rate = [group["lr"] for group in optimizer.param_groups]
-    steps = _steps(spec, len(data))
+    steps = _steps(spec, _length(data, spec))
     losses: list[float] = []
     samples, seconds, evaluated = 0, 0.0, 0.0
     for step, batch in zip(range(1, steps + 1), _batches(data, spec), strict=False):
@@ -108,9 +109,20 @@ def _seed(spec: JobSpec) -> None:
 def _dataset(workload: Workload, spec: JobSpec, split: Split) -> Any:
     _seed(spec)
     data = workload.dataset(split)
-    if not len(data):  # type: ignore[arg-type]
+    if not isinstance(data, IterableDataset) and not len(data):  # type: ignore[arg-type]
         raise InvalidWorkload(f"dataset('{split}') is empty")
     return data
+
+
+def _length(data: Any, spec: JobSpec) -> int | None:
+    """Of one pass. Raises: InvalidWorkload: the job counts passes, and nobody knows it."""
+    if isinstance(data, IterableDataset) and spec.data.length:
+        return spec.data.length
+    if isinstance(data, Sized):
+        return len(data)
+    if spec.stop.epochs is not None:
+        raise InvalidWorkload("stop.epochs: nobody knows the length of dataset('train'); set data.length, or stop.steps alone")
+    return None
 
 
 def _device(spec: JobSpec) -> torch.device:
@@ -120,15 +132,31 @@ def _device(spec: JobSpec) -> torch.device:
     return torch.device("cpu" if wanted == "cpu" or not torch.cuda.is_available() else "cuda")
 
 
-def _steps(spec: JobSpec, examples: int) -> int:
-    by_epochs = math.inf if spec.stop.epochs is None else math.ceil(spec.stop.epochs * math.ceil(examples / spec.batch_size))
+def _steps(spec: JobSpec, examples: int | None) -> int:
+    by_epochs = math.inf
+    if spec.stop.epochs is not None and examples is not None:
+        by_epochs = math.ceil(spec.stop.epochs * math.ceil(examples / spec.batch_size))
     return int(min(by_epochs, math.inf if spec.stop.steps is None else spec.stop.steps))
 
 
 def _batches(data: Dataset[Any], spec: JobSpec) -> Iterator[Any]:
-    loader = DataLoader(data, spec.batch_size, shuffle=True, generator=torch.Generator().manual_seed(spec.seed))
+    loader = _loader(data, spec.batch_size, torch.Generator().manual_seed(spec.seed))
     while True:
-        yield from loader
+        batch = None
+        for batch in loader:
+            yield batch
+        if batch is None:
+            raise InvalidWorkload("dataset('train') gave no example in a whole pass")
+
+
+def _loader(data: Any, batch_size: int, generator: torch.Generator | None = None) -> DataLoader[Any]:
+    """In a random order, if there is a generator and the data has an order of ours. A `Source` gives whole batches by itself."""
+    if isinstance(data, IterableDataset):
+        return DataLoader(data, batch_size)
+    if isinstance(data, Source):
+        sampler = SequentialSampler(data) if generator is None else RandomSampler(data, generator=generator)
+        return DataLoader(data, sampler=BatchSampler(sampler, batch_size, drop_last=False), batch_size=None, generator=generator)
+    return DataLoader(data, batch_size, shuffle=generator is not None, generator=generator)
 
 
 def _examples(batch: Any) -> int:
@@ -143,13 +171,17 @@ def _examples(batch: Any) -> int:
 
 def _evaluate(workload: Workload, model: torch.nn.Module, data: Any, spec: JobSpec, device: torch.device) -> dict[str, float]:
     totals: dict[str, float] = {}
+    examples = 0
     model.eval()
     with torch.no_grad():
-        for batch in DataLoader(data, spec.evaluate.batch_size):
+        for batch in _loader(data, spec.evaluate.batch_size):
             for name, value in ensemble.evaluate(model, to_device(batch, device), workload.evaluate).items():
                 totals[name] = totals.get(name, 0.0) + value * _examples(batch)
+            examples += _examples(batch)
     model.train()
-    return {name: total / len(data) for name, total in totals.items()}
+    if not examples:
+        raise InvalidWorkload("dataset('eval') gave no example; the model is scored on it")
+    return {name: total / examples for name, total in totals.items()}
 
 
 def _reached(spec: JobSpec, values: dict[str, float]) -> bool:

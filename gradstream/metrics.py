@@ -28,9 +28,13 @@ DATA = Metric("time/data", "s", "Time per push spent waiting for mini-batches, b
 NORM = Metric("push/norm", "1", "L2 norm of the pushed direction, by worker")
 CODEC_ERROR = Metric("push/error", "1", "What a lossy codec has not sent yet, over what was pushed (L2 norms), by worker", "lower")
 SENT = Metric("push/sent_bytes", "bytes", "Bytes of vectors sent since the last push, by worker", "lower")
+RAW = Metric("push/raw_bytes", "bytes", "Bytes that the sent vectors have without a codec, since the last push, by worker")
 RECEIVED = Metric("push/received_bytes", "bytes", "Bytes of vectors received since the last push, by worker", "lower")
 APPLY = Metric("server/apply", "s", "Time to decode and apply one entry of the log, by shard", "lower")
 QUEUE = Metric("server/queue", "entries", "Entries of the log not handled yet, by shard", "lower")
+BUSY = Metric("server/busy", "1", "Share of the time that a shard worked, since its last report")
+SLICE = Metric("server/slice_bytes", "bytes", "Bytes of the slice of the center that a shard holds")
+NO_ROOM = Metric("worker/no_room", "bytes", "Shared memory that a worker did not get, so its vectors go through Redis", "lower")
 TOTAL = Metric("train/total_samples", "samples", "Samples the job will train in all, if it is not stopped")
 PUSHED = Metric("ledger/pushed", "pushes", "Pushes posted so far, by worker")
 APPLIED = Metric("ledger/applied", "pushes", "Pushes applied so far, by worker")
@@ -44,8 +48,9 @@ EVAL_ACCURACY = Metric("eval/accuracy", "1", "Share of the evaluation split that
 
 CATALOGUE: dict[str, Metric] = {
     m.name: m
-    for m in (LOSS, STALENESS, THROUGHPUT, COMPUTE, WAIT, DATA, NORM, CODEC_ERROR, SENT, RECEIVED, APPLY, QUEUE, TOTAL,
-              PUSHED, APPLIED, BUFFERED, DROPPED, PENDING, UNDONE, SILENT, EVAL_LOSS, EVAL_ACCURACY)
+    for m in (LOSS, STALENESS, THROUGHPUT, COMPUTE, WAIT, DATA, NORM, CODEC_ERROR, SENT, RAW, RECEIVED, APPLY, QUEUE,
+              BUSY, SLICE, NO_ROOM, TOTAL, PUSHED, APPLIED, BUFFERED, DROPPED, PENDING, UNDONE, SILENT, EVAL_LOSS,
+              EVAL_ACCURACY)
 }  # fmt: skip
 
 

@@ -73,6 +73,27 @@ Average = Annotated[
 """The share that each version takes in an average of the center; `uniform`: all the same."""
 
 
+MOST_SHARDS = 256
+
+
+def _shards(given: Any) -> Any:
+    if given == "auto":
+        return given
+    if isinstance(given, int | float) and not isinstance(given, bool) and 1 <= given <= MOST_SHARDS and given == int(given):
+        return int(given)
+    raise ValueError(f"must be a whole number from 1 to {MOST_SHARDS}, or 'auto', not {given!r}")
+
+
+ShardCount = Annotated[
+    int | Literal["auto"],
+    BeforeValidator(_shards),
+    WithJsonSchema(
+        {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST_SHARDS}, {"type": "string", "const": "auto"}]}
+    ),
+]
+"""`auto`: chosen when the model's size is known (`gradstream.center.auto`), once for the life of the job."""
+
+
 class _Part(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """Every part of a job file: immutable, and strict about its keys."""
 
@@ -89,10 +110,20 @@ class WorkloadRef(_Part, frozen=True):
 
 
 class ServerRole(_Part, frozen=True):
-    count: int = Field(1, ge=1, le=256, description="Shards of the center: one parameter-server process each")
+    count: ShardCount = Field(
+        1,
+        description="Shards of the center: one parameter-server process each. auto: by the model's size and the free cores; the "
+        "job begins with one and, if more are worth it, once more with them",
+    )
     optimizer: AnyOptimizer | None = Field(
         None, description="How the server descends along pushed directions; default: the strategy's own, mostly theta - x"
     )
+
+
+    @property
+    def shards(self) -> int:
+        """The number of them; 1 as long as `auto` has not been resolved."""
+        return 1 if self.count == "auto" else self.count
 
 
 class WorkerRole(_Part, frozen=True):
@@ -132,6 +163,26 @@ class Stop(_Part, frozen=True):
     def _bounded(self) -> Self:
         if self.epochs is None and self.steps is None:
             raise ValueError("give 'epochs' or 'steps', so that the job ends even if a target is never reached")
+        return self
+
+
+class Data(_Part, frozen=True):
+    """How mini-batches are fetched. Which ones, and what is in them, does not depend on it."""
+
+    prefetch: int | None = Field(
+        None, ge=0, le=64,
+        description="Mini-batches fetched while the model computes; default: 2, on a GPU or when fetching is found to be slow",
+    )  # fmt: skip
+    processes: int | None = Field(
+        None, ge=0, le=64,
+        description="Processes of each worker that fetch; default: a thread for sources of gradstream.data, one for others",
+    )  # fmt: skip
+    length: int | None = Field(None, ge=1, description="Examples in one pass of an iterable data set; default: its len()")
+
+    @model_validator(mode="after")
+    def _fetches(self) -> Self:
+        if self.prefetch == 0 and self.processes:
+            raise ValueError("data.processes: with 'prefetch: 0' nothing is fetched ahead; remove one of them")
         return self
 
 
@@ -177,6 +228,7 @@ class JobSpec(_Part, frozen=True):
     schedule: AnySchedule = Field(Constant(), description="How the learning rate changes, by samples that the center has seen")
     codec: AnyCodec = Field(Raw(), description="How pushes travel; what a lossy codec takes away is added to the next push")
     pull_codec: PullCodec = Field(Raw(), description="How the center travels to the workers, and what exchanges are answered")
+    data: Data = Data()
     evaluate: Evaluate = Evaluate()
     snapshot: Snapshot = Snapshot()
     timeout: Seconds | None = Field(None, gt=0, description="The job is ended as timed_out after this long running")
@@ -237,7 +289,7 @@ class JobSpec(_Part, frozen=True):
                 self._sgd_fits(place, optimizer, on_server)
             if optimizer and optimizer.clip_norm is not None and self.members > 1:
                 raise ValueError(f"{place}.clip_norm: a norm is taken of all members together, which would couple them; remove it")
-            if optimizer and optimizer.clip_norm is not None and on_server and self.roles.server.count > 1:
+            if optimizer and optimizer.clip_norm is not None and on_server and self.roles.server.count != 1:
                 raise ValueError(f"{place}.clip_norm: a norm is taken of the whole mean, so it needs roles.server.count: 1")
 
     def _sgd_fits(self, place: str, sgd: Sgd, on_server: bool) -> None:
@@ -266,3 +318,8 @@ class JobSpec(_Part, frozen=True):
     @property
     def effective_on_worker_loss(self) -> Literal["restart", "continue"]:
         return self.on_worker_loss or ("restart" if self.effective_gate.mode == "bsp" else "continue")
+
+    def with_shards(self, count: int) -> JobSpec:
+        """This job with `auto` resolved."""
+        server = self.roles.server.model_copy(update={"count": count})
+        return self.model_copy(update={"roles": self.roles.model_copy(update={"server": server})})

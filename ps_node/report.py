@@ -17,8 +17,10 @@ class Report:
     def __init__(self, reporter: Reporter, order: ProcessOrder, shard: Shard, settings: Settings) -> None:
         self._reporter, self._shard, self._first = reporter, shard, order.rank == 0
         self._every = settings.report_every
-        self._due = time.monotonic() + self._every
+        self._since = time.monotonic()
+        self._due = self._since + self._every
         self._busy = 0.0
+        self._told_size = False
         self._entries = self._queued = self._steps = 0
         self._silence = Silence(order.spec.roles.worker.count)
 
@@ -41,6 +43,7 @@ class Report:
         self._busy += seconds
         self._entries += 1
         self._queued = max(self._queued, queued)
+        self._tell_size()
         if time.monotonic() >= self._due:
             self.now()
 
@@ -48,8 +51,17 @@ class Report:
         if self._entries and time.monotonic() >= self._due:
             self.now()
 
+    def _tell_size(self) -> None:
+        """Once, and at once: how many shards `auto` comes to hangs on it."""
+        center = self._shard.center
+        if center is None or self._told_size:
+            return
+        self._told_size = True
+        self._reporter.point(metrics.SLICE, center.theta.nbytes, samples=center.samples, version=center.version)
+
     def now(self) -> None:
-        self._due = time.monotonic() + self._every
+        moment = time.monotonic()
+        self._due = moment + self._every
         center = self._shard.center
         if center is None or not self._entries:
             return
@@ -57,6 +69,8 @@ class Report:
         place = {"step": self._steps, "samples": center.samples, "version": center.version}
         self._reporter.point(metrics.APPLY, self._busy / self._entries, **place)
         self._reporter.point(metrics.QUEUE, self._queued, **place)
+        self._reporter.point(metrics.BUSY, min(1.0, self._busy / max(moment - self._since, 1e-9)), **place)
+        self._since = moment
         self._busy, self._entries, self._queued = 0.0, 0, 0
         if self._first:
             for rank, account in sorted(self._shard.ledger.accounts.items()):

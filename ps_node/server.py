@@ -91,6 +91,6 @@ class Server:
     def _trim_log(self) -> None:
         """Shard 0 drops what every shard has handled."""
         places: Any = patiently(lambda: self._redis.hgetall(keys.pos(self._j)), what="reading the shards' places")
-        if len(places) == self._order.spec.roles.server.count:
+        if len(places) == self._order.spec.roles.server.shards:
             lowest = min((place.decode() for place in places.values()), key=ids.place)
             patiently(lambda: self._redis.xtrim(keys.log(self._j), minid=lowest, approximate=True), what="trimming the log")

@@ -44,6 +44,10 @@ class JobRow(Base):
     attempt: Mapped[int] = mapped_column(default=0)
     retries_used: Mapped[int] = mapped_column(default=0)
     progress: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    shards: Mapped[int | None]
+    """What `roles.server.count: auto` has come to, for the rest of its life; None: not yet, or the spec says a number."""
+    shards_reason: Mapped[str | None]
+    """Why, as a sentence."""
 
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     started_at: Mapped[datetime | None]

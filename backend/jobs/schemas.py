@@ -13,6 +13,7 @@ from backend.schemas import Fault, Schema
 from gradstream import jobfile
 from gradstream.advise.warnings import notes, warnings
 from gradstream.errors import InvalidJob, Problem
+from gradstream.exchange import Exchange, ShardLoad
 from gradstream.process.order import Role
 from gradstream.spec import JobSpec
 
@@ -69,6 +70,8 @@ class Progress(Schema):
         default_factory=list, description="What is wrong with the training, and what to do about it, a sentence each"
     )
     first_step_at: datetime | None = Field(None, description="When the first update was applied")
+    exchange: Exchange | None = Field(None, description="What a push costs; null before the first")
+    shards: list[ShardLoad] = Field(default_factory=list, description="How the shards are loaded")
 
 
 class JobWarning(Schema):
@@ -100,6 +103,7 @@ class Job(Schema):
     bundle: str | None = Field(description="Hash of the bundle of user code")
     strategy: str = Field(examples=["adag"])
     gate: str = Field(examples=["asp"])
+    shards: int = Field(description="Shards of the center; of `roles.server.count: auto` 1 until the model's size is known")
     priority: int
     created_at: datetime
     started_at: datetime | None

@@ -27,14 +27,25 @@ from gradstream.wire import plane
 log = structlog.get_logger(__name__)
 
 
+_MADE = frozenset({"spec", "progress", "warnings", "notes", "shards"})
+"""What a view has that stands in no column as it is."""
+
+
 def view(row: JobRow) -> Job:
     """A job as the API shows it."""
-    plain = {name: getattr(row, name) for name in Job.model_fields if name not in ("spec", "progress", "warnings", "notes")}
+    plain = {name: getattr(row, name) for name in Job.model_fields if name not in _MADE}
     spec = JobSpec.model_validate(row.spec)
+    chosen = [JobWarning(pointer="/roles/server/count", message=row.shards_reason)] if row.shards_reason else []
     return Job(
-        **plain, spec=spec, warnings=JobWarning.of(spec), notes=JobWarning.notes_on(spec),
-        progress=shown(row.progress, spec.effective_gate),
+        **plain, spec=spec, shards=spec_of(row).roles.server.shards, warnings=JobWarning.of(spec),
+        notes=[*JobWarning.notes_on(spec), *chosen], progress=shown(row.progress, spec.effective_gate),
     )  # fmt: skip
+
+
+def spec_of(row: JobRow) -> JobSpec:
+    """As its processes get it: with the shards that `auto` has come to."""
+    spec = JobSpec.model_validate(row.spec)
+    return spec if row.shards is None else spec.with_shards(row.shards)
 
 
 def find(session: Session, job_id: UUID) -> JobRow:

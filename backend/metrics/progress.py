@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,8 +12,10 @@ from pydantic import BaseModel, Field
 from backend.jobs.schemas import Progress
 from gradstream import metrics
 from gradstream.center.ledger import Silent
+from gradstream.exchange import Figures
 from gradstream.gate import Gate
 from gradstream.metrics import Point
+from gradstream.process import room
 
 
 class Folded(BaseModel):
@@ -32,26 +34,34 @@ class Folded(BaseModel):
     eval: dict[str, float] = Field(default_factory=dict)
     silent: dict[int, int] = Field(default_factory=dict)
     """Workers that were found not to contribute, in any attempt, with how many of their pushes were dropped in a row."""
+    no_room: dict[int, int] = Field(default_factory=dict)
+    """Workers that did not get their shared memory, in any attempt, with the bytes that each needed."""
+    figures: Figures = Field(default_factory=Figures)
+    """Of the exchanges of this attempt."""
     first_step_at: datetime | None = None
 
 
-def fold(state: dict[str, Any], attempt: int, points: Iterable[Point], at: datetime) -> dict[str, Any]:
-    """The state after these points. A new attempt begins where its cut was, so what counts up starts over."""
+def fold(state: dict[str, Any], attempt: int, batches: Iterable[tuple[str, Sequence[Point]]], at: datetime) -> dict[str, Any]:
+    """The state after these points, each with who measured it. A new attempt begins where its cut was, so what counts up
+    starts over."""
     new = Folded.model_validate(state)
     if attempt < new.attempt:
         return state  # late news of a life that has ended
     if new.attempt != attempt:
-        new = new.model_copy(update={"attempt": attempt, "samples": 0, "version": 0, "loss": {}, "rate": {}})
-    for point in points:
-        new.samples, new.version = max(new.samples, point.samples), max(new.version, point.version)
-        if math.isfinite(point.value):
-            _take(new, point)
+        over = {"samples": 0, "version": 0, "loss": {}, "rate": {}, "figures": Figures()}
+        new = new.model_copy(update={"attempt": attempt, **over})
+    for source, points in batches:
+        for point in points:
+            new.samples, new.version = max(new.samples, point.samples), max(new.version, point.version)
+            if math.isfinite(point.value):
+                _take(new, source, point)
     if new.first_step_at is None and new.version > 0:
         new.first_step_at = at
     return new.model_dump(mode="json")
 
 
-def _take(new: Folded, point: Point) -> None:
+def _take(new: Folded, source: str, point: Point) -> None:
+    new.figures.take(source, point)
     match point.name:
         case metrics.LOSS.name:
             new.loss[point.rank] = point.value
@@ -63,6 +73,8 @@ def _take(new: Folded, point: Point) -> None:
             new.total_samples = int(point.value)
         case metrics.SILENT.name:
             new.silent.setdefault(point.rank, int(point.value))
+        case metrics.NO_ROOM.name:
+            new.no_room.setdefault(point.rank, int(point.value))
         case name if name.startswith("eval/"):
             new.eval[name.removeprefix("eval/")] = point.value
 
@@ -72,13 +84,26 @@ def silent(state: dict[str, Any]) -> dict[int, Silent]:
     return {rank: Silent(rank, dropped) for rank, dropped in sorted(Folded.model_validate(state).silent.items())}
 
 
+def without_room(state: dict[str, Any]) -> dict[int, int]:
+    """The workers that did not get their shared memory, with the bytes that each needed."""
+    return Folded.model_validate(state).no_room
+
+
+def center_bytes(state: dict[str, Any]) -> int | None:
+    """Of the center of the live attempt; None until a shard has told."""
+    return Folded.model_validate(state).figures.center_bytes
+
+
 def shown(state: dict[str, Any], gate: Gate) -> Progress:
     kept = Folded.model_validate(state)
+    alerts = [found.sentence(gate) for found in silent(state).values()]
+    if kept.no_room:
+        alerts.append(room.sentence(kept.no_room))
     return Progress(
         samples=kept.samples, total_samples=kept.total_samples, version=kept.version,
         samples_per_second=sum(kept.rate.values()) if kept.rate else None,
         loss=sum(kept.loss.values()) / len(kept.loss) if kept.loss else None,
         mean_staleness=kept.staleness_sum / kept.staleness_count if kept.staleness_count else None,
-        eval=dict(kept.eval), alerts=[found.sentence(gate) for found in silent(state).values()],
-        first_step_at=kept.first_step_at,
+        eval=dict(kept.eval), alerts=alerts, first_step_at=kept.first_step_at,
+        exchange=kept.figures.exchange(), shards=list(kept.figures.loads()),
     )  # fmt: skip

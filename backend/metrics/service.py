@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -15,10 +16,10 @@ from backend.jobs import service as jobs
 from backend.jobs.models import JobRow
 from backend.metrics import repository
 from backend.metrics.models import MetricBatchRow
-from backend.metrics.progress import fold, silent
+from backend.metrics.progress import fold, silent, without_room
 from backend.metrics.schemas import CatalogueEntry, MetricBatch, MetricPage, PointRow, Series, SeriesOf, SeriesPoint
-from gradstream.center.ledger import Silent
 from gradstream.metrics import CATALOGUE, Point
+from gradstream.process import room
 from gradstream.spec import JobSpec
 
 Batch = tuple[str, int, list[Point]]
@@ -49,19 +50,32 @@ def store(session: Session, job: JobRow, attempt: int, batches: Sequence[Batch])
     new = repository.insert_batches(session, job.id, attempt, [(seq, source, number) for seq, source, number, _ in numbered])
     repository.insert_points(session, job.id, [(seq, label(source), points) for seq, source, _, points in numbered if seq in new])
     if new:
-        fresh = [point for seq, _, _, points in numbered if seq in new for point in points]
-        known = silent(job.progress)
-        job.progress = fold(job.progress, attempt, fresh, now(session))
-        _alert(session, job, [found for rank, found in silent(job.progress).items() if rank not in known])
+        fresh = [(source, points) for seq, source, _, points in numbered if seq in new]
+        before = job.progress
+        job.progress = fold(before, attempt, fresh, now(session))
+        _tell_of_silence(session, job, before)
+        _tell_of_room(session, job, before)
         feed.changed(session, job)
     return len(new)
 
 
-def _alert(session: Session, job: JobRow, workers: Sequence[Silent]) -> None:
+def _tell_of_silence(session: Session, job: JobRow, before: dict[str, Any]) -> None:
     """Each rank is told of once in the life of the job."""
-    for worker in workers:
-        message = worker.sentence(JobSpec.model_validate(job.spec).effective_gate)
-        feed.record(session, job, "warning", message, actor="server-0", data={"rank": worker.rank, "dropped": worker.dropped})
+    known, gate = silent(before), JobSpec.model_validate(job.spec).effective_gate
+    for rank, worker in silent(job.progress).items():
+        if rank not in known:
+            data = {"rank": rank, "dropped": worker.dropped}
+            feed.record(session, job, "warning", worker.sentence(gate), actor="server-0", data=data)
+
+
+def _tell_of_room(session: Session, job: JobRow, before: dict[str, Any]) -> None:
+    """Likewise; those that are found together, in one event."""
+    known = without_room(before)
+    found = {rank: missing for rank, missing in without_room(job.progress).items() if rank not in known}
+    if found:
+        actor = f"worker-{min(found)}"
+        data = {"ranks": sorted(found), "bytes": max(found.values())}
+        feed.record(session, job, "warning", room.sentence(found), actor=actor, data=data)
 
 
 def page(

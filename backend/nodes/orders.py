@@ -13,7 +13,6 @@ from backend.jobs.models import AttemptRow, JobRow, ProcessRow
 from backend.jobs.schemas import AttemptStatus, ProcessStatus
 from backend.platform import Platform
 from gradstream.process.order import PlaneAccess, ProcessOrder, StoreAccess, plane_id
-from gradstream.spec import JobSpec
 from gradstream.wire.plane import account
 
 
@@ -53,7 +52,7 @@ def _order(platform: Platform, job: JobRow, attempt: AttemptRow, row: ProcessRow
     settings = platform.settings
     return ProcessOrder(
         id=row.id, job_id=job.id, attempt=attempt.number, role=row.role, rank=row.rank, incarnation=row.incarnation,
-        spec=JobSpec.model_validate(job.spec), bundle=None if row.role == "server" else job.bundle, gpu=row.gpu,
+        spec=jobs.spec_of(job), bundle=None if row.role == "server" else job.bundle, gpu=row.gpu,
         plane=PlaneAccess(
             url=settings.plane_public_url or settings.plane_redis_url, user=account(j), password=platform.derived.plane_password(j)
         ),

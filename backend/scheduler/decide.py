@@ -85,7 +85,15 @@ class Finish:
     """A stopping job reaches its end."""
 
 
-Step = Prepare | Run | Respawn | Restart | Fail | TimeOut | PostStop | TakeSnapshot | Succeed | Finish
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """So many shards from now on, of `roles.server.count: auto`. More than the one that it began with: as a new attempt."""
+
+    count: int
+    reason: str
+
+
+Step = Prepare | Run | Respawn | Restart | Shard | Fail | TimeOut | PostStop | TakeSnapshot | Succeed | Finish
 
 
 def decide(now: Situation, *, plane_there: bool, start_timeout: float) -> Step | None:
@@ -164,6 +172,8 @@ def _timed_out(now: Situation) -> Step | None:
 def _going_on(now: Situation, start_timeout: float) -> Step | None:
     if now.attempt_status is AttemptStatus.PREPARING:
         return Prepare()
+    if now.shards and not now.all_ended:
+        return Shard(now.shards.shards, now.shards.reason)
     if now.status is JobStatus.STARTING:
         if all(process.running or process.ended for process in now.processes):
             return Run()

@@ -63,7 +63,7 @@ def place(spec: JobSpec, machines: Sequence[Machine]) -> tuple[Place, ...] | Sho
             gpu = gpus[place_on] if place_on < len(gpus) else None
             places.append(Place("worker", len(places), machine.id, machine.name, machine.free_slots[place_on], gpu))
     hosts = list(dict.fromkeys((worker.node_id, worker.node) for worker in places))
-    servers = [Place("server", k, *hosts[k % len(hosts)]) for k in range(spec.roles.server.count)]
+    servers = [Place("server", k, *hosts[k % len(hosts)]) for k in range(spec.roles.server.shards)]
     return (*servers, *places, Place("evaluator", -1, *hosts[0]))
 
 

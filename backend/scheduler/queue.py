@@ -25,7 +25,6 @@ from backend.nodes import service as nodes
 from backend.nodes.models import NodeRow
 from backend.nodes.schemas import NodeStatus
 from backend.scheduler.placement import Machine, Place, Shortage, place
-from gradstream.spec import JobSpec
 
 LOCK = "scheduler.place"
 """Held by whoever gives out slots and GPUs."""
@@ -41,7 +40,7 @@ def place_queued(session: Session) -> None:
         job = job_rows.lock(session, seen.id, skip_locked=True)
         if job is None or job.status != JobStatus.QUEUED:
             continue
-        plan = place(JobSpec.model_validate(job.spec), machines)
+        plan = place(jobs.spec_of(job), machines)
         if isinstance(plan, tuple) and not blocked:
             _start(session, job, plan)
             machines = _without(machines, plan)

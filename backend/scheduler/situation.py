@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -11,8 +13,12 @@ from sqlalchemy.orm import Session
 from backend.artifacts import service as artifacts
 from backend.db import now
 from backend.jobs import repository as job_rows
+from backend.jobs import service as jobs
 from backend.jobs.models import JobRow, ProcessRow
 from backend.jobs.schemas import AttemptStatus, JobStatus, ProcessStatus
+from backend.metrics.progress import center_bytes
+from backend.nodes import service as nodes
+from gradstream.center import auto
 from gradstream.center.entries import FINAL_CUT
 from gradstream.process.exits import GOOD, ExitReason
 from gradstream.process.order import Role, plane_id
@@ -57,6 +63,8 @@ class Situation:
     cut_committed: int | None
     final_cut: bool
     model: bool
+    shards: auto.Choice | None = None
+    """What `roles.server.count: auto` comes to, where that can be said now and has not been."""
 
     @property
     def plane_id(self) -> str:
@@ -73,7 +81,7 @@ def load(session: Session, job: JobRow) -> Situation:
     rows = [row for row in job_rows.processes(session, job.id, job.attempt) if not row.replaced]
     since = _Since(moment)
     return Situation(
-        job_id=job.id, status=JobStatus(job.status), spec=JobSpec.model_validate(job.spec), retries_used=job.retries_used,
+        job_id=job.id, status=JobStatus(job.status), spec=jobs.spec_of(job), retries_used=job.retries_used,
         running_for=since(job.started_at), attempt=job.attempt, attempt_status=AttemptStatus(attempt.status) if attempt else None,
         attempt_age=since(attempt.started_at if attempt else None), stop_posted=bool(attempt and attempt.stop_posted),
         stop_overdue=since(job.stop_at) if job.stop_at else None,
@@ -84,7 +92,23 @@ def load(session: Session, job: JobRow) -> Situation:
         cut_committed=attempt.cut if attempt else None,
         final_cut=artifacts.is_committed(session, job.id, job.attempt, FINAL_CUT),
         model=artifacts.has_model(session, job.id, job.attempt),
+        shards=_choice(session, job, rows),
     )  # fmt: skip
+
+
+def _choice(session: Session, job: JobRow, rows: Sequence[ProcessRow]) -> auto.Choice | None:
+    """By the slice that the one shard of the first attempt has told of. With a cut, it is too late for another number."""
+    spec = JobSpec.model_validate(job.spec)
+    if spec.roles.server.count != "auto" or job.shards is not None:
+        return None
+    if artifacts.newest_cut(session, job.id):
+        return auto.Choice(1, "1 shard: there was a cut of one before the model's size was known.")
+    nbytes = center_bytes(job.progress)
+    workers = Counter(row.node_id for row in rows if row.role == "worker")
+    if nbytes is None or job.progress.get("attempt") != job.attempt or not workers:
+        return None
+    cpus = {node.id: node.cpus for node in nodes.all_nodes(session)}
+    return auto.choose(spec, nbytes, [auto.Host(cpus.get(node, 1), count) for node, count in workers.items()])
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from backend.scheduler.decide import (
     Respawn,
     Restart,
     Run,
+    Shard,
     Step,
     Succeed,
     TakeSnapshot,
@@ -94,7 +95,7 @@ class Steps:
                 plane.control_stop(redis, j, "the job is stopped")
             case Respawn():
                 self._post_leave(redis, j, situation, step)
-            case Restart():
+            case Restart() | Shard():
                 ingest.ingest(self.platform.database, redis, situation.job_id, situation.attempt)
                 return plane.pushed(redis, j)
             case Succeed() | Finish():
@@ -118,6 +119,8 @@ class Steps:
                 self._respawn(session, job, step)
             case Restart():
                 self._restart(session, job, step, pushed)
+            case Shard():
+                self._shard(session, job, step, pushed)
             case Fail():
                 self._fail(session, job, step)
             case TimeOut(message):
@@ -170,6 +173,20 @@ class Steps:
         used = f"{job.retries_used} of {job.spec['retries']} retries used" if step.charged else "not counted as a retry"
         message = " ".join(filter(None, (step.message, undone.note(session, job, pushed), f"A new attempt follows ({used}).")))
         switch(session, job, JobStatus.QUEUED, actor=_ACTOR, reason=step.reason, message=message)
+        queue.hint_nodes(session, self.hints, job)
+
+    def _shard(self, session: Session, job: JobRow, step: Shard, pushed: dict[int, int]) -> None:
+        """Little is lost by it: the first attempt has only just begun."""
+        job.shards, job.shards_reason = step.count, step.reason
+        message = f"roles.server.count: auto. {step.reason}"
+        if step.count == 1:
+            feed.record(session, job, "attempt", message, actor=_ACTOR, data={"shards": 1})
+            feed.changed(session, job)
+            return
+        lifecycle.end_attempt(session, job, AttemptStatus.STOPPED, reason="sharded", message=message)
+        follows = "A new attempt follows, not counted as a retry."
+        told = " ".join(filter(None, (message, undone.note(session, job, pushed), follows)))
+        switch(session, job, JobStatus.QUEUED, actor=_ACTOR, reason="sharded", message=told)
         queue.hint_nodes(session, self.hints, job)
 
     def _fail(self, session: Session, job: JobRow, step: Fail) -> None:

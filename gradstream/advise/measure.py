@@ -46,6 +46,13 @@ class Measured:
     """Largest eigenvalue of the Hessian of the loss over one mini-batch, the larger one of before and after some steps."""
     unknown: str | None
     """Why there is none."""
+    center: int
+    """Bytes of the parameters as they are."""
+
+    @property
+    def saved(self) -> dict[str, float]:
+        """Share of a push that each codec saves; below 0 where it writes more than there was."""
+        return {codec: 1 - size / self.pushed["raw"] for codec, size in self.pushed.items()}
 
 
 def measure(spec: JobSpec, folder: Path) -> Measured:
@@ -68,7 +75,7 @@ def measure(spec: JobSpec, folder: Path) -> Measured:
     found = [each for each in looks if isinstance(each, float)]
     return Measured(
         flat.theta.numel(), {_name(codec): size_of(codec, gradient) for codec in offered}, size_of(spec.pull_codec, flat.theta),
-        batches.per_epoch, step, max(found, default=None), None if found else str(first),
+        batches.per_epoch, step, max(found, default=None), None if found else str(first), flat.theta.nbytes,
     )  # fmt: skip
 
 
@@ -91,7 +98,7 @@ def _name(codec: Codec) -> str:
 
 
 def _bytes(spec: JobSpec, flat: FlatModel, codec: Codec, x: Tensor) -> int:
-    layout = Layout.of(x, flat.buffers(), spec.roles.server.count)
+    layout = Layout.of(x, flat.buffers(), spec.roles.server.shards)
     whole = Payload(x, flat.buffers())
     return sum(len(layout.encode(codec, layout.part(whole, k))) for k in range(layout.servers))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from gradstream.advise.measure import Measured
     from gradstream.advise.outlook import Machines, Outlook
     from gradstream.advise.warnings import Warning
+    from gradstream.center.auto import Choice
     from gradstream.sim.speeds import Speeds
     from gradstream.spec import JobSpec
 
@@ -90,7 +92,8 @@ def _facts(advice: Advice, measured: Measured, machines: Machines, found: list[W
     return {
         "job": _row(advice.job, measured, machines), "strategies": [_row(each, measured, machines) for each in advice.strategies],
         "choice": {**_row(advice.choice, measured, machines), "lr": advice.rate, "reasons": advice.reasons},
-        "measured": {**asdict(measured), "step": machines.step},
+        "measured": {**asdict(measured), "step": machines.step, "saved": measured.saved},
+        "shards": asdict(_shards(advice.job.spec, measured)),
         "warnings": [{"pointer": each.pointer, "message": each.text} for each in found],
     }  # fmt: skip
 
@@ -115,6 +118,13 @@ def _demands(each: Outlook, measured: Measured, machines: Machines) -> dict[str,
     }
 
 
+def _shards(spec: JobSpec, measured: Measured) -> Choice:
+    """What `roles.server.count: auto` would come to on this machine."""
+    from gradstream.center import auto
+
+    return auto.choose(spec, measured.center, [auto.Host(os.cpu_count() or 1, spec.roles.worker.count)])
+
+
 def _momentum(spec: JobSpec) -> float | None:
     """That the server uses, less what asynchronous workers add if the job file wants that taken off."""
     from gradstream.optim.spec import Sgd
@@ -129,7 +139,10 @@ def _print(advice: Advice, measured: Measured, machines: Machines) -> None:
     spec, n = advice.job.spec, advice.job.spec.roles.worker.count
     curves = f"no curvature: {measured.unknown}" if measured.curvature is None else f"largest curvature {measured.curvature:.3g}"
     print(f"{measured.parameters:,} parameters, {machines.step * 1000:.3g} ms a mini-batch, {curves}, {n} workers")
-    print(f"a push is {size(measured.pushed[spec.codec.name])} as {spec.codec.name}, a pull {size(measured.pulled)}\n")
+    print(f"a push is {size(measured.pushed[spec.codec.name])} as {spec.codec.name}, a pull {size(measured.pulled)}")
+    if spec.roles.server.count == "auto":
+        print(f"roles.server.count: auto. {_shards(spec, measured).reason}")
+    print()
     _print_outlooks(advice.strategies)
     print("\nBytes per second to and from each worker that does not wait, by codec")
     _print_traffic(advice.strategies, measured, machines)
@@ -158,9 +171,10 @@ def _print_traffic(strategies: list[Outlook], measured: Measured, machines: Mach
     from gradstream.cli.output import print_table, size
 
     rows = [(each.name, _demands(each, measured, machines)) for each in strategies]
+    saved = ("a push saves", *(f"{share:.0%}" for share in measured.saved.values()))
     print_table(
         ("strategy", *(f">{codec}" for codec in measured.pushed)),
-        [(name, *("-" if rate is None else size(round(rate)) for rate in demands.values())) for name, demands in rows],
+        [saved, *((name, *("-" if rate is None else size(round(rate)) for rate in demands.values())) for name, demands in rows)],
     )
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from gradstream.client import Artifact, Event, Job, Process
+    from gradstream.exchange import ShardLoad
 
 _EVENTS_SHOWN = 12
 
@@ -33,6 +34,7 @@ def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_f
         })  # fmt: skip
         return
     _head(found, f"{client.url}/jobs/{found.id}")
+    _shards(found.progress.shards)
     _processes([process for process in processes if process.attempt == found.attempt])
     _files(artifacts)
     _events(events[-_EVENTS_SHOWN:])
@@ -45,15 +47,36 @@ def _head(job: Job, page: str) -> None:
 
     rows: list[tuple[str, str | Text]] = [("id", str(job.id)), ("status", status(job.status))]
     rows += [("why", job.message)] if job.message else []
+    rows += [("shards", f"{job.shards}, auto" if job.spec["roles"]["server"]["count"] == "auto" else str(job.shards))]
     rows += [("place in queue", str(job.position))] if job.position else []
     rows += [("strategy", f"{job.strategy} under {job.gate}"), ("progress", progress_line(job))]
     rows += [(f"eval/{name}", number(value)) for name, value in sorted(job.progress.eval.items())]
+    if job.progress.exchange:
+        rows += [("a push", job.progress.exchange.time), ("", job.progress.exchange.traffic(job.spec["codec"]["name"]))]
     rows += [("alert", Text(alert, "yellow")) for alert in job.progress.alerts]
     rows += [("attempt", f"{job.attempt}, {job.retries_used} retries used")] if job.attempt > 1 else []
     rows += [("created", f"{ago(job.created_at)} by {job.user}")]
     if job.started_at and job.ended_at:
         rows += [("took", duration((job.ended_at - job.started_at).total_seconds()))]
     print_table((job.name, ""), [*rows, ("page", page)])
+
+
+def _shards(shards: list[ShardLoad]) -> None:
+    from gradstream.cli.output import number, print_table, size
+
+    if shards:
+        print()
+        print_table(
+            (">shard", ">slice", ">busy", ">apply", ">queue"),
+            [
+                (
+                    str(each.rank), "" if each.slice_bytes is None else size(each.slice_bytes),
+                    "" if each.busy is None else f"{each.busy:.0%}", "" if each.apply is None else f"{number(1e3 * each.apply)} ms",
+                    "" if each.queue is None else str(each.queue),
+                )
+                for each in shards
+            ],
+        )  # fmt: skip
 
 
 def _processes(processes: list[Process]) -> None:

@@ -8,6 +8,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from gradstream.exchange import Exchange, ShardLoad
+
 ENDED = frozenset({"succeeded", "failed", "cancelled", "timed_out"})
 """The statuses that a job never leaves."""
 
@@ -29,6 +31,8 @@ class Progress(Answer):
     eval: dict[str, float | None] = Field(default_factory=dict)
     alerts: list[str] = Field(default_factory=list)
     first_step_at: datetime | None = None
+    exchange: Exchange | None = None
+    shards: list[ShardLoad] = Field(default_factory=list)
 
 
 class Job(Answer):
@@ -43,6 +47,7 @@ class Job(Answer):
     bundle: str | None
     strategy: str
     gate: str
+    shards: int = 1
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None

@@ -73,7 +73,7 @@ class LocalAttempt:
         assert self._access.password is not None, "made with one"
         roles = self.spec.roles
         plane.create(self._redis, self.j, password=self._access.password)
-        for rank in range(roles.server.count):
+        for rank in range(roles.server.shards):
             self.spawn("server", rank)
         for rank in range(roles.worker.count):
             self.spawn("worker", rank)
@@ -90,7 +90,7 @@ class LocalAttempt:
 
     def order(self, role: Role, rank: int, incarnation: int) -> ProcessOrder:
         folder = self._shared.of(self.j)
-        everywhere = SharedMemory(folder=str(folder), servers=list(range(self.spec.roles.server.count))) if folder else None
+        everywhere = SharedMemory(folder=str(folder), servers=list(range(self.spec.roles.server.shards))) if folder else None
         return ProcessOrder(
             id=uuid4(), job_id=self._job, attempt=self._number, role=role, rank=rank, incarnation=incarnation, spec=self.spec,
             plane=self._access, store=StoreAccess(url=(self._folder / "store").as_uri()), resume=self._resume, shared=everywhere,
@@ -112,13 +112,13 @@ class LocalAttempt:
                 plane.post_leave(self._redis, self.j, order.rank, order.incarnation)
             yield name, end
 
-    def points(self) -> list[Point]:
-        """Metrics that came in since the last call."""
-        found: list[Point] = []
+    def metrics(self) -> list[tuple[str, list[Point]]]:
+        """What came in since the last call, each batch with its source."""
+        found: list[tuple[str, list[Point]]] = []
         while batches := plane.read_metrics(self._redis, self.j, self._metrics_read):
             self._metrics_read = batches[-1][0]
             plane.trim_metrics(self._redis, self.j, self._metrics_read)
-            found += [point for *_, points in batches for point in points]
+            found += [(source, points) for _, source, _, points in batches]
         return found
 
     def snapshot(self, cut: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 import time
@@ -10,13 +11,15 @@ from typing import Any, Self, TextIO
 
 from rich.console import Console
 
+from gradstream.center import auto
 from gradstream.center.ledger import Silent
 from gradstream.errors import Conflict
-from gradstream.gate import Gate
+from gradstream.exchange import Figures
 from gradstream.local.attempt import LocalAttempt
 from gradstream.local.child import run_dir
 from gradstream.local.redis import Redis
-from gradstream.metrics import LOSS, SILENT, STALENESS, TOTAL, Point
+from gradstream.metrics import LOSS, NO_ROOM, SILENT, STALENESS, TOTAL, Point
+from gradstream.process import room
 from gradstream.process.zygote import Zygote
 from gradstream.spec import JobSpec
 from gradstream.wire.client import connect
@@ -53,10 +56,10 @@ class Trainer:
     def run(self) -> dict[str, Any]:
         """Train to the end; Ctrl-C asks the workers to stop, and the model so far is kept."""
         spec, began = self._spec, time.monotonic()
-        admin = connect(self._redis.url, password=self._redis.password)
-        attempt = LocalAttempt(spec, self._code, self._folder, zygote=self._zygote, redis=admin, plane_url=self._redis.url)
-        progress = _Progress(spec.effective_gate)
+        attempt = self._attempt(spec, 1)
+        progress = _Progress(spec)
         next_cut, cut, stopping = began + spec.snapshot.every, 0, False
+        open_question = spec.roles.server.count == "auto"
         attempt.start()
         try:
             with self._console.status("warming up: importing torch once for all processes") as status:
@@ -64,8 +67,15 @@ class Trainer:
                     try:
                         for name, end in attempt.pump(0.25):
                             self._console.print(f"{name}: {end.reason}{': ' + end.message if end.message else ''}")
-                        for alert in progress.take(attempt.points()):
+                        for alert in progress.take(attempt.metrics()):
                             self._console.print(f"[yellow]alert[/]: {alert}", highlight=False)
+                        if open_question and not cut and (nbytes := progress.figures.center_bytes):
+                            open_question, choice = False, self._choose(nbytes)
+                            if choice.shards > 1 and not stopping:
+                                attempt.close()
+                                progress = _Progress(spec)
+                                attempt = self._attempt(spec.with_shards(choice.shards), 2)
+                                attempt.start()
                         status.update(progress.line())
                         if time.monotonic() >= next_cut:
                             next_cut, cut = time.monotonic() + spec.snapshot.every, cut + 1
@@ -76,7 +86,7 @@ class Trainer:
                         stopping = True
                         self._console.print("stopping; once more ends it at once")
                         attempt.stop("interrupted")
-            progress.take(attempt.points())
+            progress.take(attempt.metrics())
         finally:
             failed, result = attempt.failed, attempt.result
             attempt.close()
@@ -87,27 +97,46 @@ class Trainer:
         if failed or result is None:
             return {"status": "failed", "reason": failed[1].reason if failed else "interrupted", **summary}
         model = attempt.store / "model.safetensors"
-        self._console.print(f"{progress.line()}\nmodel: {model}")
+        self._console.print(f"{progress.line()}\n{progress.exchange()}model: {model}", highlight=False)
         ended = "cancelled" if stopping else "succeeded"
         return {"status": ended, "eval": result["eval"], "version": result["version"], "model_path": str(model), **summary}
+
+    def _attempt(self, spec: JobSpec, number: int) -> LocalAttempt:
+        admin, url = connect(self._redis.url, password=self._redis.password), self._redis.url
+        return LocalAttempt(spec, self._code, self._folder, zygote=self._zygote, redis=admin, plane_url=url, number=number)
+
+    def _choose(self, nbytes: int) -> auto.Choice:
+        choice = auto.choose(self._spec, nbytes, [auto.Host(os.cpu_count() or 1, self._spec.roles.worker.count)])
+        self._console.print(f"roles.server.count: auto. {choice.reason}", highlight=False)
+        return choice
 
 
 class _Progress:
     """What the metrics say so far."""
 
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
-        self._alerts: dict[int, str] = {}
-        """Workers that contribute nothing, by rank."""
+    def __init__(self, spec: JobSpec) -> None:
+        self._gate, self._codec = spec.effective_gate, spec.codec.name
+        self._silent: dict[int, str] = {}
+        """What there is to say of workers that contribute nothing, by rank."""
+        self._no_room: dict[int, int] = {}
+        """Bytes of shared memory that workers did not get, by rank."""
+        self.figures = Figures()
         self._samples, self._total, self._loss = 0, 0, float("nan")
         self._evals: dict[str, float] = {}
         self._staleness, self._pushes = 0.0, 0
         self._first = self._last = 0.0
 
-    def take(self, points: list[Point]) -> list[str]:
+    def take(self, batches: list[tuple[str, list[Point]]]) -> list[str]:
         """Returns the alerts that are new."""
-        known = len(self._alerts)
+        told, roomless = len(self._silent), set(self._no_room)
+        for source, points in batches:
+            self._fold(source, points)
+        new = {rank: missing for rank, missing in self._no_room.items() if rank not in roomless}
+        return [*list(self._silent.values())[told:], *([room.sentence(new)] if new else [])]
+
+    def _fold(self, source: str, points: list[Point]) -> None:
         for point in points:
+            self.figures.take(source, point)
             self._samples = max(self._samples, point.samples)
             if point.name == LOSS.name:
                 self._loss, self._first, self._last = point.value, self._first or point.time, point.time
@@ -116,10 +145,11 @@ class _Progress:
             elif point.name == TOTAL.name:
                 self._total = int(point.value)
             elif point.name == SILENT.name:
-                self._alerts.setdefault(point.rank, Silent(point.rank, int(point.value)).sentence(self._gate))
+                self._silent.setdefault(point.rank, Silent(point.rank, int(point.value)).sentence(self._gate))
+            elif point.name == NO_ROOM.name:
+                self._no_room[point.rank] = int(point.value)
             elif point.name.startswith("eval/"):
                 self._evals[point.name] = point.value
-        return list(self._alerts.values())[known:]
 
     def line(self) -> str:
         if not self._first:
@@ -129,12 +159,19 @@ class _Progress:
         of = f" of {self._total:,}" if self._total else ""
         return f"{self._samples:,}{of} samples  {rate:,.0f}/s  loss {self._loss:.4f}  {told}  staleness {self._mean():.2f}"
 
+    def exchange(self) -> str:
+        """What a push cost; a line, or nothing before the first."""
+        found = self.figures.exchange()
+        return f"a push: {found.time}; {found.traffic(self._codec)}\n" if found else ""
+
     def summary(self) -> dict[str, Any]:
         seconds = self._last - self._first
         rate = self._samples / seconds if seconds > 0 else 0.0
+        exchange = self.figures.exchange()
         return {
             "samples": self._samples, "samples_per_second": round(rate, 1), "mean_staleness": round(self._mean(), 4),
-            "alerts": list(self._alerts.values()),
+            "alerts": [*self._silent.values(), *([room.sentence(self._no_room)] if self._no_room else [])],
+            "exchange": exchange and exchange.model_dump(), "shards": [load.model_dump() for load in self.figures.loads()],
         }  # fmt: skip
 
     def _mean(self) -> float:

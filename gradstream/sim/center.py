@@ -32,7 +32,7 @@ class Settled:
 class ShardedCenter:
     def __init__(self, spec: JobSpec, size: int, align: int) -> None:
         """`align`: where slices may begin; 1 cuts even the tiny vectors of the toys."""
-        self.shards = [Shard(spec) for _ in range(spec.roles.server.count)]
+        self.shards = [Shard(spec) for _ in range(spec.roles.server.shards)]
         self._codec, self._pull_codec = spec.codec, spec.pull_codec
         self._slices = slices(size, len(self.shards), max(align, spec.codec.block))
 

@@ -20,10 +20,10 @@ import torch
 from torch import Tensor
 
 from gradstream.center.entries import Buffers
-from gradstream.errors import InvalidWorkload
 from gradstream.process.begin import seed_of
 from gradstream.spec import JobSpec
-from gradstream.worker.data import Batches, in_order, length
+from gradstream.worker import randomness
+from gradstream.worker.data import Batches, in_order, never_empty
 from gradstream.worker.model import FlatModel, ModelProblem
 from gradstream.worker.problem import Gradient
 from gradstream.worker.usercode import UserCode, blaming
@@ -67,8 +67,7 @@ class Workloads:
         flat = self._scored = self._scored or FlatModel(self._code.model(), _CPU)
         if self._held_out is None:
             self._held_out = self._code.dataset("eval")
-            if not length(self._held_out, "eval"):
-                raise InvalidWorkload("dataset('eval') is empty; the simulator scores the center on it")
+            never_empty(self._held_out)
         flat.theta.copy_(view.center())
         if buffers := view.buffers():
             flat.load_buffers(buffers)
@@ -112,10 +111,6 @@ class Randomly:
             self._problem.load(state)
 
 
-Generators = tuple[Tensor, Any, Any]
-"""States of torch's, Python's and numpy's, in their own forms: swapped twice for each mini-batch."""
-
-
 class _Swapped:
     """Inside, the process's generators are those of the worker."""
 
@@ -123,25 +118,15 @@ class _Swapped:
         self._worker = worker
 
     def __enter__(self) -> None:
-        self._before = _get()
-        _set(self._worker._own)
+        self._before = randomness.generators()
+        randomness.set_generators(self._worker._own)
 
     def __exit__(self, *_: object) -> None:
-        self._worker._own = _get()
-        _set(self._before)
+        self._worker._own = randomness.generators()
+        randomness.set_generators(self._before)
 
 
-def _get() -> Generators:
-    return torch.get_rng_state(), random.getstate(), numpy.random.get_state()
-
-
-def _set(generators: Generators) -> None:
-    torch.set_rng_state(generators[0])
-    random.setstate(generators[1])
-    numpy.random.set_state(generators[2])
-
-
-def _from_seed(seed: int) -> Generators:
+def _from_seed(seed: int) -> randomness.Generators:
     """States right after seeding, without touching the process's own."""
     return (
         torch.Generator().manual_seed(seed).get_state(), random.Random(seed).getstate(),

@@ -43,6 +43,12 @@ class Layout:
     def torch_dtype(self) -> torch.dtype:
         return DTYPES[self.dtype]
 
+    def nbytes(self, shard: int) -> int:
+        """Of a shard's part, as it is."""
+        mine = self.slices[shard]
+        floats, ints = (self.floats, self.ints) if shard == 0 else (0, 0)
+        return int(self.torch_dtype.itemsize * (mine.stop - mine.start + floats) + 8 * ints)
+
     def vector(self) -> Tensor:
         """A new vector for the whole model, shape (size,)."""
         return torch.empty(self.size, dtype=self.torch_dtype)

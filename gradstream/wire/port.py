@@ -67,6 +67,8 @@ class RedisPort:
         self._read = dict.fromkeys(self._answers, "0")
         self.bytes_sent = self.bytes_received = 0
         """Vectors only, as they travelled."""
+        self.bytes_raw = 0
+        """Of the sent ones, without a codec."""
         self._sent: tuple[int, list[inline.Stream | None]] | None = None
 
     def send(self, entry: Entry, payload: Payload | None = None) -> None:
@@ -192,7 +194,9 @@ class RedisPort:
             if codec.lossy or payload.x.data_ptr() != self.out.data_ptr():
                 self.out.copy_(codec.arrives(payload.x))  # what a shard would have decoded
             self._shared.put_out(payload.buffers)
-        self.bytes_sent += sum(len(data) for _, _, data in far)
+        if isinstance(entry, Push):  # theta_0, which goes out once, would blur what a codec saves
+            self.bytes_sent += sum(len(data) for _, _, data in far)
+            self.bytes_raw += sum(self._layout.nbytes(shard) for shard, stream in enumerate(streams) if stream)
         return tuple(Part(len(stream[2]), zlib.crc32(stream[2])) if stream else Part(0, 0) for stream in streams)
 
     def _encoded(self, shard: int, seq: int, payload: Payload, codec: Codec) -> inline.Stream:
@@ -202,3 +206,13 @@ class RedisPort:
     def _send_again(self, shard: int, seq: int) -> None:
         if self._sent and self._sent[0] == seq and (stream := self._sent[1][shard]):
             patiently(lambda: inline.write(self._redis, [stream]), what="sending a part again")
+
+    @property
+    def shares(self) -> bool:
+        """This life has its vectors in shared memory."""
+        return self._shared is not None
+
+    @property
+    def nbytes(self) -> int:
+        """Of a whole vector with its buffers, as it is."""
+        return sum(map(self._layout.nbytes, range(self._layout.servers)))

@@ -1,194 +1,72 @@
 """A minimal client for the commands of the hot path: several commands in one write, all replies in one wait.
 
 Replies are RESP2's: integers, bytes, None and lists of them, as Redis sends them; the fields of a stream's entry are one flat list.
-One thread at a time may ask.
 """
 
 from __future__ import annotations
 
-import contextlib
-import socket
-import struct
-from collections.abc import Callable
+from collections import deque
 from typing import Any
-from urllib.parse import urlsplit
 
 import hiredis
 from redis import exceptions
 
-Arg = bytes | str | int | memoryview
-"""Of a command. Memoryviews (contiguous bytes) are sent from where they lie, uncopied."""
-Command = tuple[Arg, ...]
+from gradstream.wire.connection import Command, Connection, error_of, send_all
 
-CONNECT = 2.0
-"""Seconds."""
-GRACE = 5.0
-"""Seconds that a reply may take beyond the longest blocking read."""
-MOST = 512
-"""Buffers that one `sendmsg` takes; the systems' limit is 1,024."""
-
-_ERRORS: dict[str, type[exceptions.RedisError]] = {
-    "OOM": exceptions.OutOfMemoryError, "LOADING": exceptions.BusyLoadingError, "READONLY": exceptions.ReadOnlyError,
-    "NOAUTH": exceptions.AuthenticationError, "WRONGPASS": exceptions.AuthenticationError,
-    "NOPERM": exceptions.NoPermissionError, "MASTERDOWN": exceptions.MasterDownError,
-}  # fmt: skip
-_ERRORS_BY_TEXT = {"ERR max number of clients reached": exceptions.ConnectionError}
+__all__ = ["Command", "Resp"]
 
 
-class Resp:
+class Resp(Connection):
     """The first command connects. A connection that broke is dropped, and the next command makes a new one; nothing is repeated."""
 
     def __init__(self, url: str, *, user: str | None = None, password: str | None = None, block: float) -> None:
-        """For `redis://host:port` or `unix:///path`. `block`: longest blocking read, seconds.
-
-        Raises: ValueError: another form of URL."""
-        self._connect = connector(url)
-        self._account = [part for part in (user, password) if part is not None] if password else []
-        self._timeout = block + GRACE
-        self._socket: socket.socket | None = None
-        self._reader = hiredis.Reader()
+        super().__init__(url, user=user, password=password, block=block)
+        self._reader = _reader()
+        self._replies: deque[Any] = deque()
         self._buffer = bytearray(64 * 1024)
 
     def ask(self, *commands: Command) -> list[Any]:
-        """One reply per command.
+        """One reply per command. Not while replies to what was posted are missing.
 
         Raises: of redis.exceptions: ConnectionError or TimeoutError (what was done is unknown); AuthenticationError; or the
         first error among the replies (the other commands were done)."""
-        replies = self._ask(self._socket or self._open(), commands)
+        self.post(*commands)
+        replies = self.replies(len(commands))
         for reply in replies:
             if isinstance(reply, Exception):
                 raise reply
         return replies
 
+    def post(self, *commands: Command) -> None:
+        """Write commands and do not wait. Their replies have to be read, in order. Raises: as `ask`, but for errors in replies."""
+        connection = self._socket or self._open()
+        try:
+            send_all(connection, commands)
+        except BaseException as error:
+            self._lose(error)
+
+    def replies(self, count: int) -> list[Any]:
+        """The next replies to what was posted; errors among them are not raised. Raises: as `post`; then no reply is left."""
+        connection, found, reader, buffer = self._socket, self._replies, self._reader, self._buffer
+        if connection is None:
+            raise exceptions.ConnectionError("the connection was lost")
+        try:
+            while len(found) < count:
+                size = connection.recv_into(buffer)
+                if not size:
+                    raise ConnectionResetError("Redis closed it")
+                reader.feed(buffer, 0, size)  # type: ignore[arg-type]
+                while (reply := reader.gets()) is not False:
+                    found.append(reply)
+        except BaseException as error:
+            self._lose(error)
+        return [found.popleft() for _ in range(count)]
+
     def close(self) -> None:
-        if self._socket:
-            self._socket.close()
-            self._socket = None
-
-    def _ask(self, connection: socket.socket, commands: tuple[Command, ...]) -> list[Any]:
-        try:
-            self._send(connection, commands)
-            return self._receive(connection, len(commands))
-        except BlockingIOError as error:  # the kernel's word for SO_RCVTIMEO and SO_SNDTIMEO
-            self.close()
-            raise exceptions.TimeoutError(f"no reply within {self._timeout:.0f} s") from error
-        except OSError as error:
-            self.close()
-            raise exceptions.ConnectionError(f"lost the connection: {error}") from error
-        except BaseException:
-            self.close()  # a reply that nobody has read would answer the next command
-            raise
-
-    def _open(self) -> socket.socket:
-        """Raises: ConnectionError, TimeoutError, AuthenticationError, BusyLoadingError."""
-        try:
-            connection = self._connect()
-        except TimeoutError as error:
-            raise exceptions.TimeoutError(f"no connection within {CONNECT:.0f} s") from error
-        except OSError as error:
-            raise exceptions.ConnectionError(f"cannot connect: {error}") from error
-        connection.settimeout(None)
-        limit = struct.pack("ll", int(self._timeout), int(self._timeout % 1 * 1e6))
-        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):  # the kernel waits: half the system calls of settimeout
-            connection.setsockopt(socket.SOL_SOCKET, option, limit)
-        self._reader = hiredis.Reader(protocolError=exceptions.InvalidResponse, replyError=_error)
-        self._socket = connection
-        if self._account:
-            [reply] = self._ask(connection, (("AUTH", *self._account),))
-            if isinstance(reply, Exception):
-                self.close()
-                raise reply
-        return connection
-
-    def _send(self, connection: socket.socket, commands: tuple[Command, ...]) -> None:
-        pieces: list[bytes | memoryview] = []
-        for command in commands:
-            _pack(command, pieces)
-        if len(pieces) == 1:
-            connection.sendall(pieces[0])
-        else:
-            send_all(connection, pieces)
-
-    def _receive(self, connection: socket.socket, wanted: int) -> list[Any]:
-        replies: list[Any] = []
-        reader, buffer = self._reader, self._buffer
-        while True:
-            size = connection.recv_into(buffer)
-            if not size:
-                raise ConnectionResetError("Redis closed it")
-            reader.feed(buffer, 0, size)  # type: ignore[arg-type]
-            while (reply := reader.gets()) is not False:
-                replies.append(reply)
-            if len(replies) >= wanted:
-                return replies
+        super().close()
+        self._reader = _reader()
+        self._replies.clear()
 
 
-def connector(url: str) -> Callable[[], socket.socket]:
-    """What makes one more connection to a Redis. Raises: ValueError: neither `redis://host:port` nor `unix:///path`."""
-    where = urlsplit(url)
-    host, port, path = where.hostname, where.port or 6379, where.path
-    if where.scheme == "redis" and host and path in ("", "/", "/0"):
-        return lambda: _tcp(host, port)
-    if where.scheme == "unix" and path:
-        return lambda: _unix(path)
-    raise ValueError(f"'{url}' is no address of the gradient plane: write redis://host:port or unix:///path")
-
-
-def _tcp(host: str, port: int) -> socket.socket:
-    connection = socket.create_connection((host, port), timeout=CONNECT)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    return connection
-
-
-def _unix(path: str) -> socket.socket:
-    connection = socket.socket(socket.AF_UNIX)
-    with contextlib.ExitStack() as undo:
-        undo.callback(connection.close)
-        connection.settimeout(CONNECT)
-        connection.connect(path)
-        undo.pop_all()
-    return connection
-
-
-def send_all(connection: socket.socket, pieces: list[bytes | memoryview]) -> None:
-    """`sendall` of several buffers, none of them copied."""
-    first = 0
-    while first < len(pieces):
-        sent = connection.sendmsg(pieces[first : first + MOST])
-        while first < len(pieces) and sent >= len(pieces[first]):
-            sent -= len(pieces[first])
-            first += 1
-        if sent:
-            pieces[first] = memoryview(pieces[first])[sent:]
-
-
-def _pack(command: Command, pieces: list[bytes | memoryview]) -> None:
-    """Append a command as Redis wants it; small neighbours are joined."""
-    if not any(type(arg) is memoryview for arg in command):
-        packed: bytes = hiredis.pack_command(command)  # type: ignore[arg-type]
-        _append(packed, pieces)
-        return
-    text = b"*%d\r\n" % len(command)
-    for arg in command:
-        if isinstance(arg, memoryview):
-            _append(text + b"$%d\r\n" % arg.nbytes, pieces)
-            pieces.append(arg)
-            text = b"\r\n"
-        else:
-            raw = arg if isinstance(arg, bytes) else str(arg).encode()
-            text += b"$%d\r\n%b\r\n" % (len(raw), raw)
-    _append(text, pieces)
-
-
-def _append(text: bytes, pieces: list[bytes | memoryview]) -> None:
-    if pieces and isinstance(pieces[-1], bytes):
-        pieces[-1] += text
-    else:
-        pieces.append(text)
-
-
-def _error(message: str) -> exceptions.RedisError:
-    """What redis-py raises for it, so that one way to wait serves both clients."""
-    cls = _ERRORS.get(message.partition(" ")[0], _ERRORS_BY_TEXT.get(message, exceptions.ResponseError))
-    return cls(message)
+def _reader() -> hiredis.Reader:
+    return hiredis.Reader(protocolError=exceptions.InvalidResponse, replyError=error_of)

@@ -19,6 +19,7 @@ from gradstream.worker import loop, setup
 from gradstream.worker.data import Batches, DatasetTooSmall
 from gradstream.worker.link import Link
 from gradstream.worker.model import ModelProblem
+from gradstream.worker.prefetch import Prefetched
 from gradstream.worker.replica import LossNotFinite, Replica
 from gradstream.worker.usercode import UserCode, blaming
 
@@ -44,7 +45,7 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
     dataset = code.dataset("train")
     flat = setup.flat_model(code, order)
     with blaming("dataset('train')", but=DatasetTooSmall):
-        problem = ModelProblem(code, flat, Batches(dataset, spec, rank))
+        problem = ModelProblem(code, flat, Prefetched(Batches(dataset, spec, rank), spec))
     store = open_store(order.store, order)
     uploads = Uploads(store, folder)
 
@@ -53,6 +54,8 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
 
     w = Replica(spec, problem, on_loss)
     port = setup.port(order, flat)
+    if order.shared and order.shared.servers and not port.shares:
+        reporter.point(metrics.NO_ROOM, 2 * port.nbytes, rank=rank)
     link = Link(
         spec, port, w, rank, order.incarnation,
         save=lambda cut, state: uploads.add(f"cuts/{cut}/worker-{rank}.pt", state, needed=False),
@@ -89,6 +92,7 @@ class _PushReport:
             metrics.DATA: self._problem.data_seconds,
             metrics.WAIT: self._link.wait_seconds,
             metrics.SENT: self._port.bytes_sent,
+            metrics.RAW: self._port.bytes_raw,
             metrics.RECEIVED: self._port.bytes_received,
         }
         if self._link.codec_error:
@@ -96,5 +100,5 @@ class _PushReport:
         for metric, value in values.items():
             place = {"step": push.position, "samples": self._link.samples, "version": self._link.version}
             self._reporter.point(metric, value, rank=push.rank, **place)
-        self._port.bytes_sent = self._port.bytes_received = 0
+        self._port.bytes_sent = self._port.bytes_raw = self._port.bytes_received = 0
         self._last, self._w.compute_seconds, self._problem.data_seconds, self._link.wait_seconds = now, 0.0, 0.0, 0.0

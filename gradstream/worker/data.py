@@ -1,26 +1,43 @@
 """A worker's share of the data: the same examples in the same order whenever they are asked for, by position.
 
-Epoch e is a permutation of the whole data set, drawn from (seed, e); rank r of n takes every n-th example of it. So the
-shares of an epoch are disjoint, differ in length by at most one, and a resumed worker only needs its position.
+Mini-batch number p of rank r is a function of (data set, job, r, p), random numbers of the data set included. So a resumed
+worker only needs its position, and batches may be fetched before they are needed (`gradstream.worker.prefetch`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sized
-from functools import lru_cache
-from typing import Any, cast
+from functools import partial
+from typing import Any, Protocol, cast
 
 import torch
-from torch import Tensor
-from torch.utils.data import Dataset, TensorDataset, default_collate
+from torch.utils.data import Dataset, IterableDataset
 
+from gradstream.data.source import each
 from gradstream.errors import InvalidWorkload
+from gradstream.process.begin import seed_of
 from gradstream.spec import JobSpec
+from gradstream.worker.gather import Gather
+from gradstream.worker.shuffled import Shuffled
+from gradstream.worker.streamed import Streamed, evaluation_batches
 
 
 class DatasetTooSmall(Exception):
     """There is not at least one example for every worker."""
+
+
+class Feed(Protocol):
+    """Where mini-batches come from."""
+
+    thread_safe: bool
+    """`take` draws from no generator of the process, so it may be called in a thread beside the model."""
+
+    def share(self, rank: int) -> int | None:
+        """Examples of this rank in one pass over the data; None: nobody knows."""
+
+    def take(self, position: int) -> tuple[Any, int]:
+        """Mini-batch number `position` (from 0), on the CPU, and how many examples it has."""
 
 
 class Batches:
@@ -28,83 +45,95 @@ class Batches:
 
     def __init__(self, dataset: Dataset[Any], spec: JobSpec, rank: int) -> None:
         """Raises: DatasetTooSmall, InvalidWorkload."""
-        self._dataset, self._rank, self._workers = dataset, rank, spec.roles.worker.count
-        self._size, self._batch, self._seed = length(dataset, "train"), spec.batch_size, spec.seed
-        if self._size < self._workers:
+        self.streams = isinstance(dataset, IterableDataset)
+        """Mini-batches come in an order of their own."""
+        self._feed: Feed = Streamed(dataset, spec, rank) if isinstance(dataset, IterableDataset) else _shuffled(dataset, spec, rank)
+        self._batch = spec.batch_size
+        shares = [self._feed.share(r) for r in range(spec.roles.worker.count)]
+        if not all(share is None or share for share in shares):
             raise DatasetTooSmall(
-                f"dataset('train') has {self._size} examples for {self._workers} workers; "
+                f"dataset('train') has {sum(share or 0 for share in shares)} examples for {len(shares)} workers; "
                 "give it more, or lower roles.worker.count"
             )
-        self._per_epoch = [math.ceil(self._share(r) / self._batch) for r in range(self._workers)]
-        self._order: tuple[int, Tensor] | None = None
-        self.per_epoch = self._per_epoch[rank]
-        """Mini-batches in one pass over this rank's share."""
-        self.total = self._total(spec, rank)
-        self.total_samples = sum(self._samples(self._total(spec, r), r) for r in range(self._workers))
+        if None in shares:
+            _needs_no_length(spec)
+        self.thread_safe = self._feed.thread_safe
+        """`fetch` may be called in a thread beside the model."""
+        self.total = self._total(spec, shares[rank])
+        self.per_epoch = self._per_epoch(shares[rank]) or self.total
+        """Mini-batches in one pass over this rank's share; if nobody knows, all."""
+        self.total_samples = sum(self._samples(self._total(spec, share), share) for share in shares)
+        """If nobody knows the length: as many as there are in batches that are full."""
+        self.fetch = self._feed.take
+        """Mini-batch number `position` (from 0) of this rank, on the CPU, and how many examples it has."""
 
     def take(self, position: int, device: torch.device) -> tuple[Any, int]:
-        """Mini-batch number `position` (from 0) of this rank, on `device`, and how many examples it has."""
-        epoch, index = divmod(position, self._per_epoch[self._rank])
-        chosen = self._mine(epoch)[index * self._batch : (index + 1) * self._batch]
-        return to_device(fetch(self._dataset, chosen), device), len(chosen)
+        """The same, on `device`."""
+        batch, examples = self.fetch(position)
+        return to_device(batch, device), examples
 
-    def _mine(self, epoch: int) -> Tensor:
-        """This rank's share, in the order of the epoch."""
-        if self._order is None or self._order[0] != epoch:
-            self._order = (epoch, _permutation(self._size, self._seed, epoch)[self._rank :: self._workers].clone())
-        return self._order[1]
+    def _per_epoch(self, share: int | None) -> int | None:
+        return None if share is None else math.ceil(share / self._batch)
 
-    def _share(self, rank: int) -> int:
-        return len(range(rank, self._size, self._workers))
-
-    def _total(self, spec: JobSpec, rank: int) -> int:
-        by_epochs = math.ceil(spec.stop.epochs * self._per_epoch[rank]) if spec.stop.epochs else None
+    def _total(self, spec: JobSpec, share: int | None) -> int:
+        per_epoch = self._per_epoch(share)
+        by_epochs = math.ceil(spec.stop.epochs * per_epoch) if spec.stop.epochs and per_epoch else None
         return min(t for t in (by_epochs, spec.stop.steps) if t is not None)
 
-    def _samples(self, total: int, rank: int) -> int:
-        epochs, rest = divmod(total, self._per_epoch[rank])
-        return epochs * self._share(rank) + min(rest * self._batch, self._share(rank))
+    def _samples(self, total: int, share: int | None) -> int:
+        if share is None:
+            return total * self._batch
+        epochs, rest = divmod(total, math.ceil(share / self._batch))
+        return epochs * share + min(rest * self._batch, share)
 
 
-@lru_cache(maxsize=2)
-def _permutation(size: int, seed: int, epoch: int) -> Tensor:
-    """The same for all workers, who are in one process in the simulator."""
-    return torch.randperm(size, generator=torch.Generator().manual_seed(seed * 1_000_003 + epoch))
-
-
-def length(dataset: Dataset[Any], split: str) -> int:
-    """Raises: InvalidWorkload, for a data set without a length."""
+def _shuffled(dataset: Dataset[Any], spec: JobSpec, rank: int) -> Shuffled:
     if not isinstance(dataset, Sized):
-        raise InvalidWorkload(f"dataset({split!r}) must be a map-style data set with __len__ and __getitem__")
-    return len(dataset)
+        raise InvalidWorkload("dataset('train') must be a map-style data set with __len__ and __getitem__, or an IterableDataset")
+    return Shuffled(Gather(dataset), len(dataset), spec, rank)
 
 
-def fetch(dataset: Dataset[Any], chosen: Tensor) -> Any:
-    """The examples as one batch. A TensorDataset is indexed at once, others example by example."""
-    if type(dataset) is TensorDataset:
-        return dataset[chosen]
-    indices = chosen.tolist()
-    if hasattr(dataset, "__getitems__"):
-        return default_collate(dataset.__getitems__(indices))
-    return default_collate([dataset[i] for i in indices])
+def _needs_no_length(spec: JobSpec) -> None:
+    """Raises: InvalidWorkload."""
+    remedy = "give dataset('train') a __len__, or say how many examples one pass has with data.length"
+    if spec.stop.epochs is not None:
+        raise InvalidWorkload(f"stop.epochs counts passes over data whose length is not known: {remedy}, or set stop.steps alone")
+    if "epochs" in type(spec.strategy).model_fields:
+        raise InvalidWorkload(f"the strategy '{spec.strategy.name}' trains for whole epochs, whose length is not known: {remedy}")
+
+
+def never_empty(dataset: Dataset[Any]) -> None:
+    """Raises: InvalidWorkload, if the evaluation split has no example. An iterable one is found out when it is read."""
+    if isinstance(dataset, IterableDataset):
+        return
+    if not isinstance(dataset, Sized):
+        raise InvalidWorkload("dataset('eval') must be a map-style data set with __len__ and __getitem__, or an IterableDataset")
+    if not len(dataset):
+        raise InvalidWorkload("dataset('eval') is empty; the center is scored on it")
 
 
 def in_order(dataset: Dataset[Any], batch_size: int, device: torch.device) -> Iterator[tuple[Any, int]]:
-    """The whole data set once, in its own order, as (batch, examples)."""
-    size = len(cast(Sized, dataset))
+    """The whole evaluation split once, in its own order, as (batch, examples). Raises: InvalidWorkload, if it is empty."""
+    found = False
+    for batch, examples in _in_order(dataset, batch_size):
+        found = True
+        yield to_device(batch, device), examples
+    if not found:
+        raise InvalidWorkload("dataset('eval') gave no example; the center is scored on it")
+
+
+def _in_order(dataset: Dataset[Any], batch_size: int) -> Iterator[tuple[Any, int]]:
+    if isinstance(dataset, IterableDataset):
+        yield from evaluation_batches(dataset, batch_size)
+        return
+    gather, size = Gather(dataset), len(cast(Sized, dataset))
     for start in range(0, size, batch_size):
         chosen = torch.arange(start, min(start + batch_size, size))
-        yield to_device(fetch(dataset, chosen), device), len(chosen)
+        yield gather.take(chosen, partial(seed_of, 0, "evaluation", start)), len(chosen)
 
 
 def to_device(batch: Any, device: torch.device) -> Any:
     """The same nest of tuples, lists and dicts with its tensors on `device`."""
-    if isinstance(batch, Tensor):
-        return batch.to(device, non_blocking=True)
-    if isinstance(batch, dict):
-        return {key: to_device(value, device) for key, value in batch.items()}
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*(to_device(value, device) for value in batch))
-    if isinstance(batch, list | tuple):
-        return type(batch)(to_device(value, device) for value in batch)
-    return batch
+    if device.type == "cpu":
+        return batch
+    return each(batch, lambda tensor: tensor.to(device, non_blocking=True))

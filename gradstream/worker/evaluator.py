@@ -21,7 +21,7 @@ from gradstream.process.store import Uploads, open_store
 from gradstream.wire.port import RedisPort
 from gradstream.wire.reporter import Reporter
 from gradstream.worker import setup
-from gradstream.worker.data import in_order, length
+from gradstream.worker.data import in_order, never_empty
 from gradstream.worker.model import FlatModel
 from gradstream.worker.usercode import UserCode, blaming
 
@@ -45,8 +45,7 @@ class _Evaluator:
         self._code = UserCode(order.spec)
         self._dataset: Dataset[Any] = self._code.dataset("eval")
         with blaming("dataset('eval')"):
-            if not length(self._dataset, "eval"):
-                raise ValueError("the evaluation split is empty")
+            never_empty(self._dataset)
         self._flat: FlatModel = setup.flat_model(self._code, order)
         self._port: RedisPort = setup.port(order, self._flat)
         self._version, self._samples = -1, 0

@@ -14,6 +14,8 @@ from gradstream.center.entries import Buffers
 from gradstream.errors import InvalidWorkload
 from gradstream.worker import ensemble, randomness
 from gradstream.worker.data import Batches
+from gradstream.worker.fetchers import FetcherLost
+from gradstream.worker.prefetch import Prefetched
 from gradstream.worker.problem import Gradient
 from gradstream.worker.usercode import UserCode, blaming
 
@@ -88,7 +90,7 @@ def _joined(tensors: list[Tensor], dtype: torch.dtype) -> Tensor:
 class ModelProblem:
     """A workload's model and its share of the training data: a `Problem`."""
 
-    def __init__(self, code: UserCode, flat: FlatModel, batches: Batches) -> None:
+    def __init__(self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched) -> None:
         self._code, self._flat, self._batches = code, flat, batches
         self._settle: Callable[[], None] = lambda: None
         self.total = batches.total
@@ -98,9 +100,9 @@ class ModelProblem:
         """Spent waiting for mini-batches, since it was last set to 0."""
 
     def gradient(self, position: int) -> Gradient:
-        """Raises: UserError, if the workload raises."""
+        """Raises: UserError, if the workload raises. FetcherLost."""
         began = time.perf_counter()
-        with blaming("dataset('train')"):
+        with blaming("dataset('train')", but=FetcherLost):
             batch, examples = self._batches.take(position, self._flat.device)
         self.data_seconds += time.perf_counter() - began
         self._flat.model.train()

@@ -9,6 +9,10 @@ from typing import Any
 
 import numpy
 import torch
+from torch import Tensor
+
+Generators = tuple[Tensor, Any, Any]
+"""States of torch's, Python's and numpy's, in their own forms: quickly had and quickly set."""
 
 
 def state() -> dict[str, Any]:
@@ -24,14 +28,31 @@ def load(state: dict[str, Any]) -> None:
     numpy.random.set_state((name, numpy.array(keys, dtype=numpy.uint32), *rest))
 
 
+def generators() -> Generators:
+    return torch.get_rng_state(), random.getstate(), numpy.random.get_state()
+
+
+def set_generators(generators: Generators) -> None:
+    torch.set_rng_state(generators[0])
+    random.setstate(generators[1])
+    numpy.random.set_state(generators[2])
+
+
+def seed(value: int) -> None:
+    """All of them, and none of a GPU."""
+    torch.default_generator.manual_seed(value)
+    random.seed(value)
+    numpy.random.seed(value)
+
+
 @contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Random numbers from `seed` inside, and afterwards as if nothing had been drawn."""
-    before = state()
-    torch.manual_seed(seed)
-    random.seed(seed)
-    numpy.random.seed(seed)
+def seeded(value: int, gpus: bool = True) -> Iterator[None]:
+    """Random numbers from this seed inside, and afterwards as if nothing had been drawn, but on `gpus`, which stay seeded."""
+    before = generators()
+    if gpus:
+        torch.manual_seed(value)
+    seed(value)
     try:
         yield
     finally:
-        load(before)
+        set_generators(before)

@@ -34,7 +34,7 @@ def flat_model(code: UserCode, order: ProcessOrder) -> FlatModel:
 
 def port(order: ProcessOrder, flat: FlatModel) -> RedisPort:
     """Logs, now and then, how long it has been waiting for its next answer: nothing here hangs in silence."""
-    layout = Layout.of(flat.theta, _travelling(flat, order.spec), order.spec.roles.server.count)
+    layout = Layout.of(flat.theta, _travelling(flat, order.spec), order.spec.roles.server.shards)
     said = 0.0
 
     def on_wait(seconds: float) -> None:

@@ -48,7 +48,7 @@ def _on_the_plane(watch: Watch, redis: Redis, folder: Path, *, shares_memory: bo
     made: list[Cluster] = []
 
     def cluster(spec: JobSpec, problem: Make) -> Cluster:
-        near = range(spec.roles.server.count) if shares_memory else ()
+        near = range(spec.roles.server.shards) if shares_memory else ()
         made.append(Cluster(redis, spec, problem, folder / str(len(made)), near=near))
         return made[-1]
 

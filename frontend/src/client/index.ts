@@ -13,6 +13,7 @@ export type Bundle = Schemas["Bundle"]
 export type CatalogueEntry = Schemas["CatalogueEntry"]
 export type Example = Schemas["Example"]
 export type Job = Answer<Schemas["Job"]>
+export type Exchange = Schemas["Exchange"]
 export type JobEvent = Schemas["Event"]
 export type JobSpec = Answer<Schemas["JobSpec"]>
 export type JobStatus = Schemas["JobStatus"]
@@ -22,6 +23,7 @@ export type MetricBatch = Schemas["MetricBatch"]
 export type MetricSeries = Schemas["Series"]
 export type Node = Schemas["Node"]
 export type Process = Schemas["Process"]
+export type ShardLoad = Schemas["ShardLoad"]
 export type Token = Schemas["Token"]
 
 export { isSignedOut, Problem, type Fault } from "./problem"

@@ -1353,6 +1353,52 @@ export interface components {
             bundle: string;
         };
         /**
+         * Exchange
+         * @description Of one attempt; means are over the pushes of all workers.
+         */
+        Exchange: {
+            /**
+             * Pushes
+             * @description Pushes that these figures are of
+             */
+            pushes: number;
+            /**
+             * Compute
+             * @description Seconds of a push: gradients and local steps
+             */
+            compute: number;
+            /**
+             * Data
+             * @description Seconds of a push: waiting for mini-batches
+             */
+            data: number;
+            /**
+             * Wait
+             * @description Seconds of a push: waiting for answers and at the gate
+             */
+            wait: number;
+            /**
+             * Sent Bytes
+             * @description Bytes of a push that were sent; 0 where vectors lie in shared memory
+             */
+            sent_bytes: number;
+            /**
+             * Raw Bytes
+             * @description Bytes that it would have been without a codec
+             */
+            raw_bytes: number;
+            /**
+             * Received Bytes
+             * @description Bytes that came back for a push
+             */
+            received_bytes: number;
+            /**
+             * Error
+             * @description What a lossy codec had not sent yet, over what was pushed (L2 norms): lately, the mean of the workers
+             */
+            error: number | null;
+        };
+        /**
          * ExitReason
          * @enum {string}
          */
@@ -1649,6 +1695,11 @@ export interface components {
              * @example asp
              */
             gate: string;
+            /**
+             * Shards
+             * @description Shards of the center; of `roles.server.count: auto` 1 until the model's size is known
+             */
+            shards: number;
             /** Priority */
             priority: number;
             /**
@@ -2234,6 +2285,13 @@ export interface components {
              * @description When the first update was applied
              */
             first_step_at?: string | null;
+            /** @description What a push costs; null before the first */
+            exchange?: components["schemas"]["Exchange"] | null;
+            /**
+             * Shards
+             * @description How the shards are loaded
+             */
+            shards?: components["schemas"]["ShardLoad"][];
         };
         /**
          * RandomK
@@ -2393,10 +2451,10 @@ export interface components {
         ServerRole: {
             /**
              * Count
-             * @description Shards of the center: one parameter-server process each
+             * @description Shards of the center: one parameter-server process each. auto: by the model's size and the free cores; the job begins with one and, if more are worth it, once more with them
              * @default 1
              */
-            count: number;
+            count: number | "auto";
             /**
              * Optimizer
              * @description How the server descends along pushed directions; default: the strategy's own, mostly theta - x
@@ -2443,6 +2501,34 @@ export interface components {
              * @default false
              */
             momentum_correction: boolean;
+        };
+        /**
+         * ShardLoad
+         * @description Of one shard, lately.
+         */
+        ShardLoad: {
+            /** Rank */
+            rank: number;
+            /**
+             * Slice Bytes
+             * @description Its slice of the center
+             */
+            slice_bytes?: number | null;
+            /**
+             * Apply
+             * @description Seconds to decode and apply an entry
+             */
+            apply?: number | null;
+            /**
+             * Busy
+             * @description Share of the time that it worked
+             */
+            busy?: number | null;
+            /**
+             * Queue
+             * @description Entries that waited at most
+             */
+            queue?: number | null;
         };
         /**
          * SharedMemory

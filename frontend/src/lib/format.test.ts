@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { formatAgo, formatBytes, formatDuration, formatNumber, formatPercent } from "./format"
+import { formatAgo, formatBytes, formatDuration, formatMoments, formatNumber, formatPercent } from "./format"
 
 it.each([[0, "0"], [0.01234, "0.0123"], [4.5678, "4.57"], [12, "12"], [1234.5, "1235"], [12_345, "12.3K"], [0.00001, "1.0e-5"], [NaN, "NaN"], [null, "–"]])(
   "writes the number %s as %s",
@@ -9,6 +9,11 @@ it.each([[0, "0"], [0.01234, "0.0123"], [4.5678, "4.57"], [12, "12"], [1234.5, "
 it.each([[0.42, "0.4 s"], [3, "3 s"], [59.6, "1 min"], [200, "3 min 20 s"], [7500, "2 h 5 min"], [273_600, "3 d 4 h"], [null, "–"]])(
   "writes a duration of %s s as %s",
   (seconds, text) => expect(formatDuration(seconds)).toBe(text),
+)
+
+it.each([[0.00085, "850 µs"], [0.002149, "2.15 ms"], [0.25, "250 ms"], [0, "0 µs"], [12, "12 s"], [null, "–"]])(
+  "writes a short time of %s s as %s",
+  (seconds, text) => expect(formatMoments(seconds)).toBe(text),
 )
 
 it.each([[512, "512 B"], [1500, "1.5 kB"], [64_000_000, "64 MB"]])("writes %s bytes as %s", (bytes, text) => {

@@ -1,10 +1,10 @@
 /** Plausible objects for tests, each with what the test is about laid over them. */
-import type { Job, JobEvent, LogChunk, MetricBatch, Process } from "@/client"
+import type { Exchange, Job, JobEvent, LogChunk, MetricBatch, Process } from "@/client"
 
 export function makeJob(over: Partial<Job> = {}): Job {
   return {
     id: "11111111-1111-1111-1111-111111111111", name: "digits-adag", status: "running", reason: null, message: null, position: null,
-    seq: 1, spec: { name: "digits-adag", stop: {} } as Job["spec"], bundle: null, strategy: "adag", gate: "asp", priority: 50,
+    seq: 1, spec: { name: "digits-adag", stop: {} } as Job["spec"], bundle: null, strategy: "adag", gate: "asp", shards: 1, priority: 50,
     created_at: "2026-01-10T12:00:00Z", started_at: "2026-01-10T12:00:02Z", ended_at: null, attempt: 1, retries_used: 0, user: "ada",
     progress: {
       samples: 0, total_samples: 1000, version: 0, samples_per_second: null, loss: null, mean_staleness: null, eval: {}, alerts: [],
@@ -12,6 +12,10 @@ export function makeJob(over: Partial<Job> = {}): Job {
     },
     ...over,
   }
+}
+
+export function makeExchange(over: Partial<Exchange> = {}): Exchange {
+  return { pushes: 40, compute: 0.012, data: 0.003, wait: 0.005, sent_bytes: 0, raw_bytes: 0, received_bytes: 0, error: null, ...over }
 }
 
 export function makeEvent(seq: number, over: Partial<JobEvent> = {}): JobEvent {

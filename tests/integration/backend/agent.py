@@ -14,8 +14,9 @@ from gradstream.process.order import ProcessOrder
 
 
 class Agent:
-    def __init__(self, http: httpx.Client, secret: str, name: str, *, slots: int, gpus: int = 0) -> None:
+    def __init__(self, http: httpx.Client, secret: str, name: str, *, slots: int, gpus: int = 0, cpus: int = 2) -> None:
         self.http, self.secret, self.name, self.slots, self.gpus = http, secret, name, slots, gpus
+        self.cpus = cpus
         self.orders: dict[UUID, ProcessOrder] = {}
         """What was desired at the last heartbeat."""
         self.reports: dict[UUID, dict[str, Any]] = {}
@@ -23,7 +24,7 @@ class Agent:
 
     def register(self) -> None:
         gpus = [{"index": index, "name": "a GPU", "memory": 1 << 30} for index in range(self.gpus)]
-        body = {"name": self.name, "slots": self.slots, "cpus": 2, "memory": 1 << 30, "gpus": gpus, "version": "0.1.0"}
+        body = {"name": self.name, "slots": self.slots, "cpus": self.cpus, "memory": 1 << 30, "gpus": gpus, "version": "0.1.0"}
         answer = self.http.post("/agent/register", json=body, headers=_bearer(self.secret))
         assert answer.status_code == 200, answer.text
         self.token = answer.json()["token"]

@@ -12,7 +12,28 @@ import pytest
 
 from backend.metrics import export, ingest, service
 from backend.platform import Platform
-from gradstream.metrics import CATALOGUE, EVAL_ACCURACY, LOSS, SILENT, STALENESS, THROUGHPUT, TOTAL, Point
+from gradstream.metrics import (
+    APPLY,
+    BUSY,
+    CATALOGUE,
+    CODEC_ERROR,
+    COMPUTE,
+    DATA,
+    EVAL_ACCURACY,
+    LOSS,
+    NO_ROOM,
+    QUEUE,
+    RAW,
+    RECEIVED,
+    SENT,
+    SILENT,
+    SLICE,
+    STALENESS,
+    THROUGHPUT,
+    TOTAL,
+    WAIT,
+    Point,
+)
 from gradstream.process.order import plane_id
 from gradstream.wire import keys, plane
 from tests.integration.backend.jobs import submit
@@ -98,7 +119,7 @@ def test_progress_is_folded_from_the_points(api: httpx.Client, stream: Stream) -
     assert progress.pop("first_step_at") is not None
     assert progress == {
         "samples": 128, "total_samples": 640, "version": 2, "samples_per_second": 150.0, "loss": 1.5, "mean_staleness": 0.5,
-        "eval": {"accuracy": 0.5}, "alerts": [],
+        "eval": {"accuracy": 0.5}, "alerts": [], "exchange": None, "shards": [],
     }  # fmt: skip
 
 
@@ -165,3 +186,36 @@ def test_a_worker_that_contributes_nothing_is_told_of_once(api: httpx.Client, st
         ({"rank": 1, "dropped": 12}, "server-0"), ({"rank": 0, "dropped": 7}, "server-0"),
     ]  # fmt: skip
     assert api.get(f"/jobs/{stream.job_id}").json()["progress"]["alerts"] == [events[1]["message"], events[0]["message"]], "by rank"
+
+
+def test_what_a_push_costs_and_how_shards_are_loaded_stand_in_the_progress(api: httpx.Client, stream: Stream) -> None:
+    for batch, (rank, compute) in enumerate([(0, 0.25), (1, 0.75)]):
+        values = {COMPUTE: compute, DATA: 0.125, WAIT: 0.5, SENT: 256.0, RAW: 1024.0, RECEIVED: 512.0, CODEC_ERROR: 0.5}
+        stream.send(f"worker-{rank}.0", batch, *(point(metric.name, value, rank=rank) for metric, value in values.items()))
+    for shard in (0, 1):
+        values = {SLICE: 4096.0, APPLY: 0.25, BUSY: 0.5 * shard, QUEUE: 3.0}
+        stream.send(f"server-{shard}.0", 0, *(point(metric.name, value, rank=-1) for metric, value in values.items()))
+    stream.ingest()
+    progress = api.get(f"/jobs/{stream.job_id}").json()["progress"]
+    assert progress["exchange"] == {
+        "pushes": 2, "compute": 0.5, "data": 0.125, "wait": 0.5, "sent_bytes": 256.0, "raw_bytes": 1024.0, "received_bytes": 512.0,
+        "error": 0.5,
+    }  # fmt: skip
+    assert progress["shards"] == [
+        {"rank": 0, "slice_bytes": 4096, "apply": 0.25, "busy": 0.0, "queue": 3},
+        {"rank": 1, "slice_bytes": 4096, "apply": 0.25, "busy": 0.5, "queue": 3},
+    ]
+
+
+def test_workers_without_room_in_shared_memory_are_told_of_once(api: httpx.Client, stream: Stream) -> None:
+    stream.send("worker-0.0", 0, point(NO_ROOM.name, 16e6, rank=0))
+    stream.send("worker-1.0", 0, point(NO_ROOM.name, 16e6, rank=1))
+    stream.ingest()
+    stream.send("worker-1.1", 0, point(NO_ROOM.name, 16e6, rank=1))
+    stream.send("worker-2.0", 0, point(NO_ROOM.name, 16e6, rank=2))
+    stream.ingest()
+    events = [event for event in api.get(f"/jobs/{stream.job_id}/events").json()["items"] if event["kind"] == "warning"]
+    assert [event["data"] for event in events] == [{"ranks": [0, 1], "bytes": 16_000_000}, {"ranks": [2], "bytes": 16_000_000}]
+    assert "--shm-size" in events[0]["message"]
+    [alert] = api.get(f"/jobs/{stream.job_id}").json()["progress"]["alerts"]
+    assert alert.startswith("Workers 0, 1 and 2 found no room for 16.0 MB each")

@@ -63,7 +63,7 @@ class Cluster:
         plane.create(self.admin, self.j, password=password)
 
     def start(self) -> None:
-        for rank in range(self.spec.roles.server.count):
+        for rank in range(self.spec.roles.server.shards):
             self.thread(self.serve, rank)
         for rank in range(self.spec.roles.worker.count):
             self.thread(self.work, rank)
@@ -121,7 +121,7 @@ class Cluster:
         return link, w, port, uploads
 
     def port(self, rank: int, incarnation: int, w: Replica) -> RedisPort:
-        layout = Layout.of(w.theta, w.buffers(), self.spec.roles.server.count)
+        layout = Layout.of(w.theta, w.buffers(), self.spec.roles.server.shards)
         shared = self.order("worker", rank, incarnation).shared if rank >= 0 else None
         return RedisPort(
             self.access, self.j, rank, incarnation, layout, self.spec.codec, self.spec.pull_codec,

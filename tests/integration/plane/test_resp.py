@@ -99,7 +99,7 @@ def test_a_lost_connection_is_told_and_the_next_call_makes_another(server: Redis
 def test_a_frozen_server_costs_the_time_of_the_longest_block_and_a_late_reply_answers_nothing(
     server: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gradstream.wire.resp.GRACE", 0.2)
+    monkeypatch.setattr("gradstream.wire.connection.GRACE", 0.2)
     redis = ours(server, block=0.1)
     redis.ask(("PING",))
     assert server.child.pid is not None

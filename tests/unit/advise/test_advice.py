@@ -26,7 +26,8 @@ SIZE = 1_000_000
 
 
 def measured(curvature: float | None = 1.0) -> Measured:
-    return Measured(SIZE // 4, dict.fromkeys(CODECS, SIZE), SIZE, 100, 0.1, curvature, None if curvature else "it is only a test")
+    unknown = None if curvature else "it is only a test"
+    return Measured(SIZE // 4, dict.fromkeys(CODECS, SIZE), SIZE, 100, 0.1, curvature, unknown, SIZE)
 
 
 @cache

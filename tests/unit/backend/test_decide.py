@@ -21,6 +21,7 @@ from backend.scheduler.decide import (
     Respawn,
     Restart,
     Run,
+    Shard,
     Step,
     Succeed,
     TakeSnapshot,
@@ -28,6 +29,7 @@ from backend.scheduler.decide import (
     decide,
 )  # fmt: skip
 from backend.scheduler.situation import Process, Situation
+from gradstream.center.auto import Choice
 from gradstream.process.exits import ExitReason
 from gradstream.process.order import label
 from gradstream.spec import JobSpec
@@ -179,3 +181,12 @@ def test_an_end_is_never_left(status: JobStatus) -> None:
 def test_every_state_is_in_the_table_and_can_be_reached() -> None:
     assert set(TRANSITIONS) == set(JobStatus)
     assert set().union(*TRANSITIONS.values()) == set(JobStatus)
+
+
+def test_auto_shards_are_settled_as_soon_as_they_can_be() -> None:
+    choice = Choice(3, "3 shards: why.")
+    assert next_step(replace(RUNNING, shards=choice)) == Shard(3, "3 shards: why.")
+    assert next_step(replace(STARTING, shards=choice)) == Shard(3, "3 shards: why.")
+    assert next_step(replace(STARTING, attempt_status=AttemptStatus.PREPARING, shards=choice), plane_there=False) == Prepare()
+    assert isinstance(next_step(replace(ended(RUNNING, SERVER, ExitReason.KILLED), shards=choice)), Restart), "first what is broken"
+    assert next_step(replace(all_ended(RUNNING), final_cut=True, model=True, shards=choice)) == Succeed(), "too late to matter"

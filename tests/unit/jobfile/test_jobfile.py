@@ -80,6 +80,9 @@ def test_json_is_a_job_file_too() -> None:
         ("strategy={name: geo, window: 4, delay: 4}", "/strategy", "must be below 'window'"),
         ("optimizer={name: sgd, momentum: 0.5, momentum_correction: true}", "/optimizer/momentum_correction", "only a server"),
         ("schedule={name: cosine}", "/schedule/over", "missing"),
+        ("roles.server.count=0", "/roles/server/count", "must be a whole number from 1 to 256, or 'auto', not 0"),
+        ("roles.server.count=many", "/roles/server/count", "or 'auto', not 'many'"),
+        ("roles.server.count=true", "/roles/server/count", "or 'auto', not True"),
         ("evaluate.average=2", "/evaluate/average", "between 0 and 1, or 'uniform', not 2"),
     ],
 )
@@ -107,6 +110,10 @@ def test_problems_name_their_line_or_the_override_that_made_them() -> None:
         (["strategy.lr=0.2", "optimizer={name: sgd, lr: 0.1}"], "/optimizer/lr", "give one of them"),
         (
             ["strategy={name: async}", "optimizer={name: sgd, clip_norm: 1}", "roles.server.count=2"],
+            "/optimizer/clip_norm", "needs roles.server.count: 1",
+        ),
+        (
+            ["strategy={name: async}", "optimizer={name: sgd, clip_norm: 1}", "roles.server.count=auto"],
             "/optimizer/clip_norm", "needs roles.server.count: 1",
         ),
         (

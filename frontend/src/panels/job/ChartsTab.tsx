@@ -1,8 +1,10 @@
 import { SimpleGrid } from "@mantine/core"
 import { useFeed } from "@/hooks/useFeed"
 import { ChartToolbar } from "./ChartToolbar"
+import { ExchangePanel } from "./ExchangePanel"
 import { MetricPanel } from "./MetricPanel"
 import { MoreMetrics } from "./MoreMetrics"
+import { ShardsPanel } from "./ShardsPanel"
 import { StalenessHistogram } from "./StalenessHistogram"
 
 /** The charts of a job. What its evaluator measures is its user's choice, so those are known only from its progress. */
@@ -20,6 +22,8 @@ export function ChartsTab() {
         <MetricPanel name="train/staleness" />
         <StalenessHistogram />
         <MetricPanel name="train/samples_per_second" />
+        <ExchangePanel />
+        <ShardsPanel />
         <MoreMetrics />
       </SimpleGrid>
     </>

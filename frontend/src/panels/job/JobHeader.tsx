@@ -47,9 +47,8 @@ export function JobHeader() {
   )
 }
 
-function describe({ strategy, gate, spec, user, created_at }: Job): string {
-  const { worker, server } = spec.roles
-  return `${strategy} under ${gate} · ${count(worker.count, "worker")}, ${count(server.count, "shard")} · submitted by ${user}, ${formatMoment(created_at)}`
+function describe({ strategy, gate, shards, spec, user, created_at }: Job): string {
+  return `${strategy} under ${gate} · ${count(spec.roles.worker.count, "worker")}, ${count(shards, "shard")} · submitted by ${user}, ${formatMoment(created_at)}`
 }
 
 function count(n: number, what: string): string {

@@ -1,0 +1,45 @@
+import { describe, expect, it } from "vitest"
+import { balance, savedShare, timeOfPush } from "./exchange"
+import { makeExchange } from "./testing"
+
+describe("timeOfPush", () => {
+  it("splits the time into shares that make one", () => {
+    const parts = timeOfPush(makeExchange({ compute: 0.006, data: 0.001, wait: 0.003 }))
+    expect(parts.map(({ name }) => name)).toEqual(["Compute", "Data", "Wait"])
+    expect(parts.map(({ share }) => Math.round(100 * share))).toEqual([60, 10, 30])
+  })
+
+  it("has no shares where no time was measured", () => {
+    expect(timeOfPush(makeExchange({ compute: 0, data: 0, wait: 0 })).map(({ share }) => share)).toEqual([0, 0, 0])
+  })
+})
+
+describe("savedShare", () => {
+  it("is what the codec takes away from the bytes", () => {
+    expect(savedShare(makeExchange({ sent_bytes: 250, raw_bytes: 1000 }))).toBe(0.75)
+  })
+
+  it("may be below nothing, for a codec that writes more than there was", () => {
+    expect(savedShare(makeExchange({ sent_bytes: 1100, raw_bytes: 1000 }))).toBeCloseTo(-0.1)
+  })
+
+  it("is not known where nothing is sent", () => {
+    expect(savedShare(makeExchange({ sent_bytes: 0, raw_bytes: 0 }))).toBeNull()
+  })
+})
+
+describe("balance", () => {
+  it("is whole where all shards work as much", () => {
+    expect(balance([{ rank: 0, busy: 0.4 }, { rank: 1, busy: 0.4 }])).toBe(1)
+  })
+
+  it("falls with the one that works most", () => {
+    expect(balance([{ rank: 0, busy: 0.1 }, { rank: 1, busy: 0.1 }, { rank: 2, busy: 0.4 }])).toBeCloseTo(0.5)
+  })
+
+  it("is nothing to ask of one shard, or before the first report", () => {
+    expect(balance([{ rank: 0, busy: 0.4 }])).toBeNull()
+    expect(balance([{ rank: 0 }, { rank: 1, busy: null }])).toBeNull()
+    expect(balance([])).toBeNull()
+  })
+})

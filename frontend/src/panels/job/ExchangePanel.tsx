@@ -1,0 +1,58 @@
+import { Progress, Tooltip, useComputedColorScheme } from "@mantine/core"
+import { seriesColor } from "@/charts/palette"
+import type { Exchange } from "@/client"
+import { Panel } from "@/components/Panel"
+import { Stat } from "@/components/Stat"
+import { useFeed } from "@/hooks/useFeed"
+import { savedShare, timeOfPush } from "@/lib/exchange"
+import { formatBytes, formatCount, formatMoments, formatNumber, formatPercent } from "@/lib/format"
+import classes from "./ExchangePanel.module.css"
+
+/** Where the time of a push goes, what travels, what the codec saves and what it owes. */
+export function ExchangePanel() {
+  const exchange = useFeed((feed) => feed.job.progress.exchange)
+  const codec = useFeed((feed) => feed.job.spec.codec.name)
+  if (!exchange) return null
+  return (
+    <Panel title="A push" subtitle={`Mean of ${formatCount(exchange.pushes)} pushes of all workers in this attempt`}>
+      <Split exchange={exchange} />
+      <dl className={classes.stats}>
+        <Stat label="Sent" value={exchange.raw_bytes > 0 ? formatBytes(exchange.sent_bytes) : "none"} note={sentNote(exchange)} />
+        <Stat label={`Saved by ${codec}`} value={formatPercent(savedShare(exchange))} />
+        <Stat label="Received" value={exchange.received_bytes > 0 ? formatBytes(exchange.received_bytes) : "none"} />
+        <Stat label="Codec error" value={formatNumber(exchange.error)} note={exchange.error === null ? undefined : "of the push"} />
+      </dl>
+    </Panel>
+  )
+}
+
+function sentNote({ raw_bytes }: Exchange): string {
+  return raw_bytes > 0 ? `of ${formatBytes(raw_bytes)}` : "in shared memory"
+}
+
+function Split({ exchange }: { exchange: Exchange }) {
+  const scheme = useComputedColorScheme("light")
+  const parts = timeOfPush(exchange).map((part, index) => ({ ...part, color: seriesColor(index, scheme) }))
+  const words = parts.map(({ name, share, seconds }) => `${name} ${formatPercent(share, 0)}, ${formatMoments(seconds)}`).join("; ")
+  return (
+    <>
+      <div role="img" aria-label={`Time of a push: ${words}`}>
+        <Progress.Root size="lg" aria-hidden>
+          {parts.map(({ name, meaning, share, color }) => (
+            <Tooltip key={name} label={`${name}: ${meaning}`}>
+              <Progress.Section value={share * 100} color={color} withAria={false} />
+            </Tooltip>
+          ))}
+        </Progress.Root>
+      </div>
+      <ul className={classes.key} aria-hidden>
+        {parts.map(({ name, share, seconds, color }) => (
+          <li key={name}>
+            <span className={classes.swatch} style={{ background: color }} />
+            {name} <strong>{formatPercent(share, 0)}</strong> <small>{formatMoments(seconds)}</small>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}

@@ -1,0 +1,53 @@
+import { Table } from "@mantine/core"
+import type { ShardLoad } from "@/client"
+import { Panel } from "@/components/Panel"
+import { useFeed } from "@/hooks/useFeed"
+import { balance } from "@/lib/exchange"
+import { formatBytes, formatCount, formatMoments, formatPercent } from "@/lib/format"
+
+const HEADS = ["Shard", "Slice", "Busy", "Apply", "Queue"]
+
+/** How the center is cut, and how evenly its shards work. */
+export function ShardsPanel() {
+  const shards = useFeed((feed) => feed.job.progress.shards)
+  const notes = useFeed((feed) => feed.job.notes)
+  if (!shards || shards.length === 0) return null
+  const even = balance(shards)
+  const why = notes?.find(({ pointer }) => pointer === "/roles/server/count")
+  const subtitle = [
+    even === null ? "" : `Balance ${formatPercent(even, 0)}: what a shard works in the mean, over the busiest.`,
+    why ? `auto: ${why.message}` : "",
+  ]
+  return (
+    <Panel title="Shards" subtitle={subtitle.filter(Boolean).join(" ") || "Lately, by shard of the center"} flush>
+      <Table.ScrollContainer minWidth={340} mah={260} type="native" tabIndex={0} aria-label="Shards">
+        <Table>
+          <Table.Thead>
+            <Table.Tr>
+              {HEADS.map((head) => (
+                <Table.Th key={head}>{head}</Table.Th>
+              ))}
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody className="numbers">
+            {shards.map((shard) => (
+              <Row key={shard.rank} shard={shard} />
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+    </Panel>
+  )
+}
+
+function Row({ shard: { rank, slice_bytes, busy, apply, queue } }: { shard: ShardLoad }) {
+  return (
+    <Table.Tr>
+      <Table.Td fw={550}>{rank}</Table.Td>
+      <Table.Td>{slice_bytes === null || slice_bytes === undefined ? "–" : formatBytes(slice_bytes)}</Table.Td>
+      <Table.Td>{formatPercent(busy)}</Table.Td>
+      <Table.Td>{formatMoments(apply)}</Table.Td>
+      <Table.Td>{formatCount(queue)}</Table.Td>
+    </Table.Tr>
+  )
+}

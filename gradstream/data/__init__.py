@@ -1,0 +1,17 @@
+"""Data sets for `Workload.dataset` that give whole mini-batches at once, straight from files: nothing is copied but the examples
+of the batch.
+
+    from gradstream import Workload, data
+
+    def dataset(self, split):
+        return data.idx(f"{split}-images.idx3-ubyte", f"{split}-labels.idx1-ubyte").map(data.scaled(1 / 255))
+
+Importing this imports torch; `import gradstream` does not.
+"""
+
+from gradstream.data.idxfiles import idx
+from gradstream.data.numpyfiles import arrays, npy, npz
+from gradstream.data.parquetfiles import parquet, parquet_stream
+from gradstream.data.source import Source, Stream, scaled
+
+__all__ = ["Source", "Stream", "arrays", "idx", "npy", "npz", "parquet", "parquet_stream", "scaled"]

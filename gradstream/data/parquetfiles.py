@@ -1,0 +1,174 @@
+"""Tables in Parquet files. Needs pyarrow, which is imported when the first table is opened: `pip install 'gradstream[parquet]'`.
+
+Parquet packs values by column and by group of rows, so no row of it can be mapped. `parquet` decodes the columns that are asked
+for into one matrix in the memory of each process, and is indexed like any other source; `parquet_stream` reads one piece after
+the other, for tables larger than memory.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy
+import torch
+
+from gradstream.data.files import existing
+from gradstream.data.source import Columns, Source, Stream
+from gradstream.errors import InvalidWorkload
+
+_PIECE = 65536
+"""Rows that are decoded at once."""
+
+
+def parquet(path: str | Path, features: Sequence[str], label: str | None = None) -> Source:
+    """Batches (features, label), or features alone. Features: float32, shape (b, width), the columns side by side; a column of
+    lists, all of one length, is as wide as its lists. Label: int64 if the column has whole numbers or booleans, else float32.
+
+    `path`: a file, or a folder of *.parquet, read in the order of their names. Memory of each process: 4 bytes for each row and
+    feature.
+
+    Raises: InvalidWorkload: no pyarrow, no such file or column; lists of unequal lengths; text, or values that are missing."""
+    table = _Table(path, features, label)
+    columns: list[torch.Tensor] = []
+    start = 0
+    for piece in table.pieces(table.groups, 0):
+        parts = [piece] if label is None else list(piece)
+        columns = columns or [torch.empty(table.rows, *part.shape[1:], dtype=part.dtype) for part in parts]
+        for column, part in zip(columns, parts, strict=True):
+            column[start : start + len(part)] = part
+        start += len(parts[0])
+    if not columns:
+        raise InvalidWorkload(f"{path} has no rows")
+    return Columns([column.numpy() for column in columns], [str(path)] * len(columns), alone=label is None)
+
+
+def parquet_stream(path: str | Path, features: Sequence[str], label: str | None = None) -> Stream:
+    """The same batches, read one piece after the other in the order of the table: mix its rows when you write it.
+
+    Each worker reads groups of rows of its own, so there must be at least as many groups as workers.
+    Raises: InvalidWorkload, as `parquet` does."""
+    return _Streamed(_Table(path, features, label))
+
+
+class _Streamed(Stream):
+    def __init__(self, table: _Table, rank: int = 0, count: int = 1) -> None:
+        self._table, self._groups = table, table.groups[rank::count]
+        if not self._groups:
+            raise InvalidWorkload(
+                f"{table.path} has {len(table.groups)} groups of rows for {count} workers; write it with smaller ones "
+                "(row_group_size), or lower roles.worker.count"
+            )
+
+    def __len__(self) -> int:
+        return sum(rows for _, _, rows in self._groups)
+
+    def shard(self, rank: int, count: int) -> Stream:
+        return _Streamed(self._table, rank, count)
+
+    def pieces(self, start: int) -> Iterator[Any]:
+        yield from self._table.pieces(self._groups, start)
+
+
+class _Table:
+    """Columns of some files, decoded piece by piece."""
+
+    def __init__(self, path: str | Path, features: Sequence[str], label: str | None) -> None:
+        """Raises: InvalidWorkload."""
+        self.path, self._features, self._label = Path(path), list(features), label
+        if isinstance(features, str) or not self._features:
+            raise InvalidWorkload(f"{path}: give the names of the feature columns as a list, features=['age', ...]")
+        self._columns = [*self._features, *([] if label is None else [label])]
+        self._width: int | None = None
+        self._label_type: torch.dtype | None = None
+        self.groups: list[tuple[Path, int, int]] = []
+        """File, number of the group of rows in it, rows."""
+        folder = self.path.is_dir()
+        files = sorted(self.path.glob("*.parquet")) if folder else [existing(self.path)]
+        if not files:
+            raise InvalidWorkload(f"{path} has no *.parquet in it; name a folder or file that has")
+        for file in files:
+            with self._opened(file) as opened:
+                self._check(file, opened.schema_arrow.names)
+                groups = range(opened.metadata.num_row_groups)
+                self.groups += [(file, g, rows) for g in groups if (rows := opened.metadata.row_group(g).num_rows)]
+        self.rows = sum(rows for _, _, rows in self.groups)
+
+    def pieces(self, groups: Sequence[tuple[Path, int, int]], start: int) -> Iterator[Any]:
+        """The rows of these groups from number `start`, as (features, label) or features."""
+        for file, group, rows in groups:
+            if start >= rows:
+                start -= rows
+                continue
+            with self._opened(file) as opened:
+                for batch in opened.iter_batches(_PIECE, row_groups=[group], columns=self._columns, use_threads=False):
+                    kept = batch.slice(start) if start < batch.num_rows else None
+                    start = max(0, start - batch.num_rows)
+                    if kept is not None:
+                        yield self._decoded(file, kept)
+
+    def _decoded(self, file: Path, rows: Any) -> Any:
+        x = torch.from_numpy(numpy.concatenate([self._matrix(file, name, rows.column(name)) for name in self._features], axis=1))
+        if self._width not in (None, x.shape[1]):
+            raise InvalidWorkload(f"{file}: features are {self._width} and {x.shape[1]} wide; make all lists equally long")
+        self._width = x.shape[1]
+        if self._label is None:
+            return x
+        values = self._values(file, self._label, rows.column(self._label))
+        y = torch.from_numpy(values.astype(numpy.int64 if values.dtype.kind in "biu" else numpy.float32))
+        if self._label_type not in (None, y.dtype):
+            raise InvalidWorkload(f"{file}: '{self._label}' has another type than before; write all files with one schema")
+        self._label_type = y.dtype
+        return x, y
+
+    def _matrix(self, file: Path, name: str, column: Any) -> numpy.ndarray[Any, Any]:
+        """float32, shape (rows, width)."""
+        import pyarrow
+
+        rows = len(column)
+        kind = column.type
+        if not (pyarrow.types.is_list(kind) or pyarrow.types.is_large_list(kind) or pyarrow.types.is_fixed_size_list(kind)):
+            return self._values(file, name, column).astype(numpy.float32).reshape(rows, 1)
+        if column.null_count:
+            raise self._missing(file, name, column.null_count)
+        flat = self._values(file, name, column.flatten()).astype(numpy.float32)
+        lengths = set(column.value_lengths().unique().to_pylist())
+        if len(lengths) != 1:
+            found = f"{min(lengths)} to {max(lengths)}"
+            raise InvalidWorkload(f"{file}: the lists of '{name}' have {found} values; make them equally long")
+        return flat.reshape(rows, -1)
+
+    def _values(self, file: Path, name: str, column: Any) -> numpy.ndarray[Any, Any]:
+        import pyarrow
+
+        kind = column.type
+        if not (pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind) or pyarrow.types.is_boolean(kind)):
+            raise InvalidWorkload(f"{file}: the column '{name}' holds {kind}, which are no numbers; convert it when it is written")
+        if column.null_count:
+            raise self._missing(file, name, column.null_count)
+        return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+    def _missing(self, file: Path, name: str, count: int) -> InvalidWorkload:
+        return InvalidWorkload(f"{file}: {count} values of '{name}' are missing (or more); fill them in, or leave the rows out")
+
+    def _check(self, file: Path, names: list[str]) -> None:
+        for column in self._columns:
+            if column not in names:
+                close = difflib.get_close_matches(column, names, 1)
+                hint = f"did you mean '{close[0]}'?" if close else f"it has {', '.join(names[:30])}"
+                raise InvalidWorkload(f"{file} has no column '{column}'; {hint}")
+
+    def _opened(self, file: Path) -> Any:
+        try:
+            from pyarrow import ArrowException
+            from pyarrow.parquet import ParquetFile
+        except ImportError as error:
+            raise InvalidWorkload(
+                f"{file} is read by pyarrow, which is not installed here; on every node: pip install 'gradstream[parquet]'"
+            ) from error
+        try:
+            return ParquetFile(file, memory_map=True)
+        except (ArrowException, OSError) as error:
+            raise InvalidWorkload(f"{file} is no whole Parquet file: {error}; write it again") from error

@@ -1,0 +1,111 @@
+"""What the exchanges of a job cost, folded from its metrics as they arrive: where the time of a push goes, what travels and what a
+codec saves, and how evenly its shards are loaded. For the control plane and `gradstream train` alike; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel, Field
+
+from gradstream import metrics
+from gradstream.metrics import Point
+
+
+class Exchange(BaseModel, frozen=True):
+    """Of one attempt; means are over the pushes of all workers."""
+
+    pushes: int = Field(description="Pushes that these figures are of")
+    compute: float = Field(description="Seconds of a push: gradients and local steps")
+    data: float = Field(description="Seconds of a push: waiting for mini-batches")
+    wait: float = Field(description="Seconds of a push: waiting for answers and at the gate")
+    sent_bytes: float = Field(description="Bytes of a push that were sent; 0 where vectors lie in shared memory")
+    raw_bytes: float = Field(description="Bytes that it would have been without a codec")
+    received_bytes: float = Field(description="Bytes that came back for a push")
+    error: float | None = Field(
+        description="What a lossy codec had not sent yet, over what was pushed (L2 norms): lately, the mean of the workers"
+    )
+
+    @property
+    def saved(self) -> float | None:
+        """By the codec: share of the bytes; None if nothing was sent."""
+        return 1 - self.sent_bytes / self.raw_bytes if self.raw_bytes else None
+
+    @property
+    def time(self) -> str:
+        """`compute 12.1 ms, data 0.3 ms, wait 4.0 ms`"""
+        parts = (("compute", self.compute), ("data", self.data), ("wait", self.wait))
+        return ", ".join(f"{name} {_milliseconds(seconds)} ms" for name, seconds in parts)
+
+    def traffic(self, codec: str) -> str:
+        """`sent 25.1 of 100.0 kB, 75% saved by int8, error 0.31`"""
+        if self.saved is None:
+            return "nothing sent: vectors lie in shared memory"
+        sent = f"sent {self.sent_bytes / 1e3:,.1f} of {self.raw_bytes / 1e3:,.1f} kB"
+        saved = f"{self.saved:.0%} saved by {codec}" if codec != "raw" else ""
+        error = f"error {self.error:.2g}" if self.error is not None else ""
+        return ", ".join(filter(None, (sent, saved, error)))
+
+
+class ShardLoad(BaseModel, frozen=True):
+    """Of one shard, lately."""
+
+    rank: int
+    slice_bytes: int | None = Field(None, description="Its slice of the center")
+    apply: float | None = Field(None, description="Seconds to decode and apply an entry")
+    busy: float | None = Field(None, description="Share of the time that it worked")
+    queue: int | None = Field(None, description="Entries that waited at most")
+
+
+class Figures(BaseModel):
+    """What is remembered between two batches."""
+
+    sums: dict[str, float] = Field(default_factory=dict)
+    pushes: int = 0
+    errors: dict[int, float] = Field(default_factory=dict)
+    """The last one of each worker."""
+    shards: dict[int, ShardLoad] = Field(default_factory=dict)
+
+    def take(self, source: str, point: Point) -> None:
+        """`source`: the label of who measured it, with or without its incarnation."""
+        if point.name in _SUMS:
+            self.sums[point.name] = self.sums.get(point.name, 0.0) + point.value
+            self.pushes += point.name == metrics.COMPUTE.name
+        elif point.name == metrics.CODEC_ERROR.name:
+            self.errors[point.rank] = point.value
+        elif point.name in _OF_SHARDS and source.startswith(_SERVER):
+            rank = int(source.removeprefix(_SERVER).partition(".")[0])
+            field = _OF_SHARDS[point.name]
+            value = int(point.value) if field in ("slice_bytes", "queue") else point.value
+            self.shards[rank] = self.shards.get(rank, ShardLoad(rank=rank)).model_copy(update={field: value})
+
+    @property
+    def center_bytes(self) -> int | None:
+        """Of all slices; None until the first is known."""
+        known = [shard.slice_bytes for shard in self.shards.values() if shard.slice_bytes is not None]
+        return sum(known) if known else None
+
+    def exchange(self) -> Exchange | None:
+        """None before the first push."""
+        if not self.pushes:
+            return None
+        means = {field: self.sums.get(name, 0.0) / self.pushes for name, field in _SUMS.items()}
+        error = sum(self.errors.values()) / len(self.errors) if self.errors else None
+        return Exchange(pushes=self.pushes, error=error, **means)
+
+    def loads(self) -> Sequence[ShardLoad]:
+        return [self.shards[rank] for rank in sorted(self.shards)]
+
+
+_SERVER = "server-"
+_SUMS = {
+    metrics.COMPUTE.name: "compute", metrics.DATA.name: "data", metrics.WAIT.name: "wait", metrics.SENT.name: "sent_bytes",
+    metrics.RAW.name: "raw_bytes", metrics.RECEIVED.name: "received_bytes",
+}  # fmt: skip
+_OF_SHARDS = {
+    metrics.SLICE.name: "slice_bytes", metrics.APPLY.name: "apply", metrics.BUSY.name: "busy", metrics.QUEUE.name: "queue",
+}  # fmt: skip
+
+
+def _milliseconds(seconds: float) -> str:
+    value = 1e3 * seconds
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -1,0 +1,232 @@
+"""The inline transport's receiving end: parts go from the socket to their places in vectors, each checked as it comes.
+
+A shard does not wait for headers to begin with: between two looks at the log it takes what has arrived. A vector counts when its
+header asks for it, and one that no header asks for is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from gradstream.wire import checksum, ids
+from gradstream.wire.bulk import Bulk, Fields
+from gradstream.wire.checksum import PART
+from gradstream.wire.client import BLOCK
+from gradstream.wire.connection import Command
+from gradstream.wire.outbox import parts
+
+T = TypeVar("T")
+
+_AT_ONCE = 32
+"""Parts in one reply, over all streams: 16 MiB, which Redis holds a second time while it sends them."""
+_EARLY = 3
+"""Vectors of one stream that may arrive before their headers."""
+
+
+class Arriving:
+    """One vector, part by part."""
+
+    def __init__(self, place: memoryview) -> None:
+        self.data = place
+        self._sums = [-1] * parts(len(place))
+        self._left = len(self._sums)
+        self._next: tuple[int, memoryview] | None = None
+
+    @property
+    def whole(self) -> bool:
+        return not self._left
+
+    @property
+    def checksum(self) -> int:
+        return checksum.of_parts(self._sums)
+
+    def place(self, fields: Fields, size: int) -> memoryview | None:
+        """Where the bytes of a part shall lie; None: they are no part of this vector, or a good one is there."""
+        index, self._next = int(fields[b"i"]), None
+        if not 0 <= index < len(self._sums) or self._sums[index] >= 0:
+            return None
+        part = self.data[index * PART : (index + 1) * PART]
+        if int(fields[b"n"]) != len(self.data) or size != len(part):
+            return None
+        self._next = (index, part)
+        return part
+
+    def arrived(self, fields: Fields) -> None:
+        """The part that `place` was asked for lies there. A damaged one counts as missing."""
+        if self._next:
+            (index, part), self._next = self._next, None
+            if (found := checksum.of_part(part)) == int(fields[b"c"]):
+                self._sums[index] = found
+                self._left -= 1
+
+
+class Reading:
+    """A vector that has a stream for itself, on its way into memory of ours; it may still be being written."""
+
+    def __init__(self, redis: Bulk, key: str, place: memoryview) -> None:
+        self._redis, self._key, self._last = redis, key, b"0"
+        self.vector = Arriving(place)
+
+    def read(self, block: float = BLOCK) -> bool:
+        """True: it is whole. False: parts are missing, and nothing came for `block` seconds. Goes on where it was.
+
+        Raises: as `Resp.ask`; harmless to repeat."""
+        while not self.vector.whole:
+            wait = ("BLOCK", max(1, int(block * 1000)))
+            self._redis.post(("XREAD", "COUNT", _AT_ONCE, *wait, "STREAMS", self._key, self._last))
+            if not self._redis.entries(lambda key, fields, size: _tried(lambda: self.vector.place(fields, size)), self._taken):
+                return False
+        return True
+
+    def _taken(self, key: bytes, entry: bytes, fields: Fields) -> None:
+        self._last = entry
+        _tried(lambda: self.vector.arrived(fields))
+
+
+@dataclass(slots=True)
+class _Stream:
+    """What comes from one life of a worker."""
+
+    longest: int
+    last: bytes = b"0"
+    """Id of the last part that was read."""
+    trimmed: bytes = b"0"
+    """Up to here Redis holds them no more."""
+    done: int = -1
+    """Seq of the last vector that was handed out."""
+    arriving: dict[int, Arriving] = field(default_factory=dict)
+    handed_out: memoryview | None = None
+    spare: list[memoryview] = field(default_factory=list)
+
+    def place(self, fields: Fields, size: int) -> memoryview | None:
+        seq, nbytes = int(fields[b"s"]), int(fields[b"n"])
+        if seq not in self.arriving:
+            if seq <= self.done or len(self.arriving) >= _EARLY or nbytes > self.longest:
+                return None
+            self.arriving[seq] = Arriving(self._memory(nbytes))
+        return self.arriving[seq].place(fields, size)
+
+    def arrived(self, fields: Fields) -> None:
+        if vector := self.arriving.get(int(fields[b"s"])):
+            vector.arrived(fields)
+
+    def has(self, seq: int) -> bool:
+        return seq in self.arriving and self.arriving[seq].whole
+
+    def hand_out(self, seq: int) -> memoryview:
+        """Forget what was before this vector."""
+        old = [self.arriving.pop(before).data for before in sorted(self.arriving) if before < seq]
+        self.spare = [*old, *([self.handed_out] if self.handed_out else []), *self.spare][:_EARLY]
+        self.done, self.handed_out = seq, self.arriving.pop(seq).data
+        return self.handed_out
+
+    def make_room(self, seq: int) -> None:
+        """A header has asked for this vector; others have only arrived."""
+        if seq not in self.arriving and len(self.arriving) >= _EARLY:
+            del self.arriving[max(self.arriving)]
+
+    def _memory(self, nbytes: int) -> memoryview:
+        """Used memory if there is some: the first touch of new pages costs more than the whole transfer."""
+        fitting = next((spare for spare in self.spare if len(spare) == nbytes), None)
+        if fitting is None:
+            return memoryview(bytearray(nbytes))
+        self.spare = [spare for spare in self.spare if spare is not fitting]
+        return fitting
+
+
+class Inbox:
+    """Streams of parts in one Redis, by a connection of its own."""
+
+    def __init__(self, redis: Bulk, longest: int) -> None:
+        """`longest`: bytes; parts of longer vectors are nobody's."""
+        self._redis, self._longest = redis, longest
+        self._streams: dict[bytes, _Stream] = {}
+        self.armed = False
+        """A read is under way: `fileno` becomes readable when parts come, or when none came for a while."""
+        self._trims: list[tuple[_Stream, bytes]] = []
+        """Posted, not confirmed."""
+
+    def fileno(self) -> int:
+        return self._redis.fileno()
+
+    def watch(self, key: str) -> None:
+        """From now on take in what comes to this stream."""
+        if key.encode() in self._streams:
+            return
+        self._streams[key.encode()] = _Stream(self._longest)
+        if self.armed:  # its read does not see this stream
+            self._redis.close()
+            self.armed, self._trims = False, []
+
+    def unwatch(self, key: str) -> None:
+        self._streams.pop(key.encode(), None)
+
+    def arm(self, block: float = BLOCK) -> None:
+        """Have Redis free what has arrived and send what comes next, and do not wait. Raises: as `Resp.ask`."""
+        if self._streams and not self.armed:
+            self._ask(self._streams, ("BLOCK", max(1, int(block * 1000))))
+            self.armed = True
+
+    def take(self) -> bool:
+        """Wait for what `arm` asked for, and take it in; False: nothing came. Raises: as `Resp.ask`; then nothing is armed."""
+        self._confirm_trims()
+        self.armed = False
+        return self._redis.entries(self._place, self._taken)
+
+    def vector(self, key: str, seq: int, nbytes: int, checksum: int) -> memoryview | None:
+        """The vector that a header tells of, or None if it is damaged or a part of it is missing: then it has to be sent again.
+
+        It is valid until the next one of the same stream is handed out. Redis has freed its parts when this returns. Raises: as
+        `Resp.ask`; harmless to repeat."""
+        self.watch(key)
+        stream = self._streams[key.encode()]
+        while not stream.has(seq):
+            armed = self.armed
+            if not armed:
+                self._ask({key.encode(): stream}, ())
+            if not self.take() and not armed:  # what was armed may have ended long ago
+                stream.make_room(seq)
+                return None
+        vector = stream.arriving[seq]
+        if len(vector.data) != nbytes or vector.checksum != checksum:
+            del stream.arriving[seq]
+            return None
+        self.arm()
+        self._confirm_trims()
+        return stream.hand_out(seq)
+
+    def _ask(self, streams: dict[bytes, _Stream], wait: Command) -> None:
+        behind = [(key, stream, stream.last) for key, stream in self._streams.items() if stream.trimmed != stream.last]
+        trims: list[Command] = [("XTRIM", key, "MINID", ids.behind(last.decode())) for key, _, last in behind]
+        last = [stream.last for stream in streams.values()]
+        most = max(2, _AT_ONCE // len(streams))
+        self._redis.post(*trims, ("XREAD", "COUNT", most, *wait, "STREAMS", *streams, *last))
+        self._trims = [(stream, last) for _, stream, last in behind]
+
+    def _confirm_trims(self) -> None:
+        """Their replies come at once, before that of the read."""
+        armed, self.armed = self.armed, False
+        trims, self._trims = self._trims, []
+        for stream, last in trims:
+            self._redis.number()
+            stream.trimmed = last
+        self.armed = armed
+
+    def _place(self, key: bytes, fields: Fields, size: int) -> memoryview | None:
+        stream = self._streams.get(key)
+        return _tried(lambda: stream.place(fields, size)) if stream and size <= PART else None
+
+    def _taken(self, key: bytes, entry: bytes, fields: Fields) -> None:
+        if stream := self._streams.get(key):
+            stream.last = entry
+            _tried(lambda: stream.arrived(fields))
+
+
+def _tried(look: Callable[[], T]) -> T | None:
+    """None: the entry is no part; user code shares its process's account, and may have written it."""
+    try:
+        return look()
+    except (KeyError, ValueError):
+        return None

@@ -1,0 +1,81 @@
+"""`gradstream train` in this process: what it decides and says while a job runs."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gradstream.local.trainer import Trainer
+from gradstream.process.shared import SharedFolders
+from gradstream.spec import JobSpec
+
+CODE = """\
+import torch
+from torch import nn
+from torch.utils.data import TensorDataset
+
+from gradstream import Workload
+
+
+class Wide(Workload):
+    classifies = False
+
+    def model(self):
+        return nn.Sequential(nn.Linear(8, 600_000), nn.Linear(600_000, 1))
+
+    def dataset(self, split):
+        x = torch.randn(64, 8, generator=torch.Generator().manual_seed(1))
+        return TensorDataset(x, x.sum(1, keepdim=True))
+
+    def loss(self, model, batch):
+        return 1e-9 * model(batch[0]).square().mean()
+"""
+PARAMETERS = 8 * 600_000 + 600_000 + 600_000 + 1
+
+
+def spec(servers: Any) -> JobSpec:
+    return JobSpec.model_validate({
+        "name": "wide", "workload": {"entrypoint": "wide:Wide"}, "strategy": {"name": "async", "lr": 0.01}, "stop": {"steps": 8},
+        "roles": {"server": {"count": servers}, "worker": {"count": 1, "device": "cpu"}}, "batch_size": 8,
+    })  # fmt: skip
+
+
+def train(folder: Path, servers: Any) -> tuple[dict[str, Any], str]:
+    (folder / "wide.py").write_text(CODE)
+    talk = io.StringIO()
+    with Trainer(spec(servers), folder, folder / "out", talk) as trainer:
+        return trainer.run(), talk.getvalue()
+
+
+def test_auto_shards_begin_once_more_where_cores_are_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)  # two beside the worker
+    result, said = train(tmp_path, "auto")
+    assert result["status"] == "succeeded", said
+    assert "roles.server.count: auto. 2 shards" in said
+    assert [load["rank"] for load in result["shards"]] == [0, 1]
+    assert sum(load["slice_bytes"] for load in result["shards"]) == 4 * PARAMETERS
+    assert result["version"] == 8, "all pushes are of the second attempt"
+    assert result["model_path"].endswith("/store/2/model.safetensors")
+
+
+def test_a_worker_without_shared_memory_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of = SharedFolders.of
+
+    def taken(self: SharedFolders, j: str) -> Path | None:
+        """The folder of an attempt in which no file of worker 0 can be made."""
+        folder = of(self, j)
+        if folder is not None:
+            (folder / "0.0").touch()
+        return folder
+
+    monkeypatch.setattr(SharedFolders, "of", taken)
+    result, said = train(tmp_path, 1)
+    assert result["status"] == "succeeded", said
+    [alert] = result["alerts"]
+    assert alert.startswith("Worker 0 found no room for 48.0 MB in shared memory, so vectors go through Redis")
+    assert f"alert: {alert}" in said
+    assert result["exchange"]["sent_bytes"] == result["exchange"]["raw_bytes"] == 4 * PARAMETERS

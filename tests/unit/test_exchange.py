@@ -1,0 +1,78 @@
+"""What exchanges cost, from the metrics of workers and shards."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradstream import metrics
+from gradstream.exchange import Figures
+from gradstream.metrics import Metric, Point
+
+
+def point(metric: Metric, value: float, rank: int = -1) -> Point:
+    return Point(metric.name, rank, 0, 0, 0, 0.0, value)
+
+
+def push(
+    figures: Figures, rank: int, *, compute: float = 1.0, sent: float = 0.0, raw: float = 0.0, error: float | None = None
+) -> None:  # fmt: skip
+    values = {metrics.COMPUTE: compute, metrics.DATA: 0.5, metrics.WAIT: 0.25, metrics.SENT: sent, metrics.RAW: raw}
+    for metric, value in values.items():
+        figures.take(f"worker-{rank}.0", point(metric, value, rank))
+    if error is not None:
+        figures.take(f"worker-{rank}.0", point(metrics.CODEC_ERROR, error, rank))
+
+
+def test_means_are_over_the_pushes_of_all_workers() -> None:
+    figures = Figures()
+    assert figures.exchange() is None, "nothing was pushed yet"
+    for compute in (1.0, 2.0, 3.0):
+        push(figures, 0, compute=compute)
+    push(figures, 1, compute=6.0)
+    found = figures.exchange()
+    assert found is not None
+    assert (found.pushes, found.compute, found.data, found.wait) == (4, 3.0, 0.5, 0.25)
+    assert found.error is None
+    assert found.time == "compute 3,000 ms, data 500 ms, wait 250 ms"
+
+
+def test_a_codec_saves_what_it_takes_away_and_owes_what_it_lost_lately() -> None:
+    figures = Figures()
+    push(figures, 0, sent=250, raw=1000, error=0.9)
+    push(figures, 0, sent=250, raw=1000, error=0.5)
+    push(figures, 1, sent=250, raw=1000, error=0.3)
+    found = figures.exchange()
+    assert found is not None
+    assert found.saved == 0.75
+    assert found.error == pytest.approx(0.4), "the last of each worker"
+    assert found.traffic("int8") == "sent 0.2 of 1.0 kB, 75% saved by int8, error 0.4"
+
+
+def test_nothing_is_saved_where_nothing_is_sent() -> None:
+    figures = Figures()
+    push(figures, 0)
+    found = figures.exchange()
+    assert found is not None
+    assert found.saved is None
+    assert "shared memory" in found.traffic("int8")
+
+
+def test_shards_are_told_apart_by_who_measured() -> None:
+    figures = Figures()
+    for rank, busy in ((1, 0.5), (0, 0.25)):
+        figures.take(f"server-{rank}.0", point(metrics.SLICE, 4096.0 * (rank + 1)))
+        figures.take(f"server-{rank}.0", point(metrics.BUSY, busy))
+        figures.take(f"server-{rank}.0", point(metrics.QUEUE, 3.0))
+    figures.take("server-1.0", point(metrics.BUSY, 0.75))
+    assert [(load.rank, load.slice_bytes, load.busy, load.queue) for load in figures.loads()] == [
+        (0, 4096, 0.25, 3), (1, 8192, 0.75, 3),
+    ]  # fmt: skip
+    assert figures.center_bytes == 4096 * 3
+
+
+def test_it_survives_being_stored() -> None:
+    figures = Figures()
+    push(figures, 3, sent=1, raw=2, error=0.5)
+    figures.take("server-0.0", point(metrics.SLICE, 64.0))
+    again = Figures.model_validate(figures.model_dump(mode="json"))
+    assert (again.exchange(), again.loads(), again.center_bytes) == (figures.exchange(), figures.loads(), 64)
