@@ -107,7 +107,8 @@ class Mailbox:
 
     def gone(self, life: Life) -> None:
         """This life reads and writes nothing any more."""
-        self._near.pop(life, None)
+        if near := self._near.get(life):
+            near.leave()
         self.went_on(life, self._numbers[life])
         self._unlink(keys.payload(self._j, self._shard, *life))
 

@@ -19,6 +19,10 @@ class Near:
         self.into = 0
         """The center that the worker wants its next answer in."""
 
+    def leave(self) -> None:
+        """It is over: its memory may go. A letter may still have to tell it so."""
+        self._vectors = None
+
     def vectors(self, layout: Layout) -> Shared:
         """Mapped when they are first asked for, since a life may join before the model's size is known. Raises: PlaneLost."""
         if self._vectors is None:

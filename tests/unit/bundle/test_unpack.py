@@ -105,7 +105,11 @@ def test_limits_on_bytes_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "are allowed" in str(refused(archive(entry("a")), tmp_path / "out"))
 
 
-@pytest.mark.parametrize("data", [b"", b"PK\x03\x04zip", gzip.compress(b""), gzip.compress(b"text" * 400), archive()])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"PK\x03\x04zip", gzip.compress(b""), gzip.compress(b"text" * 400), archive()],
+    ids=["nothing", "zip", "empty", "text", "no files"],
+)
 def test_what_is_no_bundle_at_all(data: bytes, tmp_path: Path) -> None:
     refused(data, tmp_path / "out")
 

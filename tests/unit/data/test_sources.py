@@ -83,6 +83,7 @@ class TestIdx:
             (b"\0\0\x08\x01\0\0\0\x05abcdef", "has 14 bytes"),
             (gzip.compress(b"\0\0\x08\x01\0\0\0\x05abcde")[:-9], "cannot be decompressed"),
         ],
+        ids=["nothing", "zip", "short", "long", "cut"],
     )
     def test_what_is_no_whole_file_is_refused(self, tmp_path: Path, content: bytes, said: str) -> None:
         path = tmp_path / "images"
