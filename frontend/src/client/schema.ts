@@ -1027,6 +1027,27 @@ export interface components {
             cut: number;
         };
         /**
+         * Data
+         * @description How mini-batches are fetched. Which ones, and what is in them, does not depend on it.
+         */
+        Data: {
+            /**
+             * Prefetch
+             * @description Mini-batches fetched while the model computes; default: 2, on a GPU or when fetching is found to be slow
+             */
+            prefetch?: number | null;
+            /**
+             * Processes
+             * @description Processes of each worker that fetch; default: a thread for sources of gradstream.data, one for others
+             */
+            processes?: number | null;
+            /**
+             * Length
+             * @description Examples in one pass of an iterable data set; default: its len()
+             */
+            length?: number | null;
+        };
+        /**
          * DcAsgd
          * @description DC-ASGD: asynchronous SGD, each gradient corrected for how far the center has moved.
          */
@@ -1823,6 +1844,8 @@ export interface components {
              *     }
              */
             pull_codec: components["schemas"]["Raw"] | components["schemas"]["Bf16"];
+            /** @default {} */
+            data: components["schemas"]["Data"];
             /**
              * @default {
              *       "every": 2,
