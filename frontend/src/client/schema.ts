@@ -2527,7 +2527,7 @@ export interface components {
         };
         /**
          * ShardLoad
-         * @description Of one shard, lately.
+         * @description Of one shard, in one attempt.
          */
         ShardLoad: {
             /** Rank */
@@ -2536,22 +2536,22 @@ export interface components {
              * Slice Bytes
              * @description Its slice of the center
              */
-            slice_bytes?: number | null;
+            slice_bytes: number | null;
             /**
              * Apply
-             * @description Seconds to decode and apply an entry
+             * @description Seconds to decode and apply an entry of the log, the mean of all
              */
-            apply?: number | null;
+            apply: number | null;
             /**
              * Busy
-             * @description Share of the time that it worked
+             * @description Share of the time that it worked, since it had its slice
              */
-            busy?: number | null;
+            busy: number | null;
             /**
              * Queue
-             * @description Entries that waited at most
+             * @description Entries that waited, at most
              */
-            queue?: number | null;
+            queue: number | null;
         };
         /**
          * SharedMemory
