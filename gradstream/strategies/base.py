@@ -27,7 +27,7 @@ class WorkerSide(Protocol):
     """`w`: the model of one worker as one flat vector, its data and its local optimizer."""
 
     theta: Tensor
-    """The parameters, shape (size,). Change it in place only."""
+    """The parameters, shape (size,). Change it in place only. Read it anew after a pull: it may be another vector then."""
     t: int
     """Mini-batches taken so far, over all lives of this rank."""
 
@@ -148,7 +148,8 @@ class Strategy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     gate: ClassVar[Gate] = Gate(mode="asp")
     """The gate of a job that names none."""
     descends: ClassVar[Side] = "worker"
-    """The side that uses lr and the job's `optimizer`: the server when raw gradients are pushed."""
+    """The side that uses lr and the job's `optimizer`: the server when raw gradients are pushed. If such a round begins with a
+    pull, it does not change theta."""
     optimizers: ClassVar[frozenset[Side]] = frozenset({"worker", "server"})
     """The sides that make their steps by an optimizer; one that is named for another side is refused."""
     server_optimizer: ClassVar[Optimizer | None] = None
@@ -160,7 +161,8 @@ class Strategy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     keeps_base: ClassVar[bool] = False
     """The server keeps the center that each worker holds: one more copy of the model per worker."""
     pulls_every_round: ClassVar[bool] = True
-    """Each round starts with `ps.pull`, so the answer to a push brings the center. False: the round pulls when it wants."""
+    """Each round starts with `ps.pull(w.theta)`, so the answer to a push brings the center: after its push, a round leaves theta
+    alone, as the next center may be arriving there. False: the round pulls when it wants."""
     answers: ClassVar[bool] = False
     """`apply` answers each push itself (`u.answer`)."""
     uses_lr_beside_optimizer: ClassVar[bool] = False
@@ -173,6 +175,11 @@ class Strategy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         """Refuses, when the file of a strategy is imported, what would pull an answer in the place of the center."""
         if cls.answers and cls.pulls_every_round:
             raise TypeError(f"{cls.__name__} answers each push itself, so none brings the center: set pulls_every_round = False")
+
+    @property
+    def leaves_theta(self) -> bool:
+        """A round pulls, takes a gradient there and pushes it: theta stays the center that was pulled."""
+        return self.pulls_every_round and self.descends == "server"
 
     @property
     def averages_optimizers(self) -> bool:

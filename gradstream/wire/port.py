@@ -62,7 +62,7 @@ class RedisPort:
         self._into = 0
         """The center that the answer to the newest push comes into."""
         self._coming: dict[int, int] = {}
-        """Centers that answers to entries will come into, by seq; what is not here comes into the first."""
+        """Centers that the answers to pushes will come into, by seq. Other answers come when no push is under way."""
         self._answers = {keys.answers(j, k, rank, incarnation): k for k in range(layout.servers) if k not in self._near}
         self._read = dict.fromkeys(self._answers, "0")
         self.bytes_sent = self.bytes_received = 0
@@ -107,7 +107,7 @@ class RedisPort:
         if isinstance(entry, Push):
             self._into = (self._into + 1) % len(self.centers)
             self._coming[entry.seq] = self._into
-        return self._into if isinstance(entry, Push) else 0
+        return self._into
 
     def _collect(self, block: float) -> None:
         """Read what letters there are, waiting for the first one up to `block` seconds."""
@@ -149,7 +149,7 @@ class RedisPort:
         answer = letters[0].answer
         if answer.brings == "nothing":
             return answer
-        buffers, into = None, self._coming.pop(answer.seq, 0)
+        buffers, into = None, self._coming.pop(answer.seq, self._into)
         center = self.centers[into]
         for shard, letter in enumerate(letters):
             out = center[self._layout.slices[shard]]

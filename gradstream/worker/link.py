@@ -84,10 +84,10 @@ class Link:
         self.codec_error = 0.0
         """Norm of what a lossy codec has not sent yet, over the norm of the last push."""
         self.on_push: Callable[[Push], None] = lambda push: None
-        if spec.strategy.pulls_every_round:
+        if spec.strategy.leaves_theta or (spec.strategy.pulls_every_round and not spec.pipeline):
             w.live_in(port.centers)
-            if spec.strategy.descends == "server" and port.out is not None and not spec.codec.lossy:
-                w.gather_into(port.out, self._settle)
+        if spec.strategy.leaves_theta and port.out is not None and not spec.codec.lossy:
+            w.gather_into(port.out, self._settle)
 
     # ---- what a strategy uses -------------------------------------------------------------------------------------------
 
@@ -132,8 +132,9 @@ class Link:
         return ticket
 
     def _settle(self) -> None:
-        """Wait until no push is under way: what it sends may be written over, then."""
-        while any(ticket.is_push for ticket in self._open.values()):
+        """Wait until no push is under way: what it sends may be written over, then. Where a gate may hold the answer, a round
+        makes one push, and begins when that is answered."""
+        while self._never_held and any(ticket.is_push for ticket in self._open.values()):
             self._take()
 
     def _feed_back(self, residual: Tensor, norm: float) -> None:

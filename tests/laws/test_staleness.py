@@ -41,6 +41,30 @@ class TestStaleness:
         assert run.staleness == [0, 1, 2, 3, 4, *[5] * 25]
 
 
+class TestOverlappingRounds:
+    def test_one_worker_descends_along_the_gradient_before(self, driver: Driver) -> None:
+        """x_{t+1} = x_t - lr f'(x_{t-1}): its own push is what makes it stale."""
+        spec = gradients(1, 12, lr=0.01, pipeline=1)
+        run = driver.run(spec, Toy)
+        toy = Toy(spec, 0)
+        x, before = toy.theta.clone(), toy.theta.clone()
+        for t in range(12):
+            toy.theta.copy_(before)
+            x, before = x.add(toy.gradient(t).g, alpha=-0.01), x
+        assert run.staleness == [0, *[1] * 11]
+        assert torch.equal(run.center, x)
+
+    def test_each_worker_adds_its_own_push_to_those_of_others(self, driver: Driver) -> None:
+        plain, overlapping = (driver.run(gradients(4, 8, pipeline=pipeline), Toy) for pipeline in (0, 1))
+        assert plain.staleness[-12:] == [3] * 12
+        assert overlapping.staleness[-12:] == [7] * 12
+        assert {account.pushed for account in overlapping.accounts.values()} == {8}
+
+    def test_any_number_of_shards_here_and_elsewhere_has_the_same_bits(self, driver: Driver) -> None:
+        one, three = (driver.run(gradients(3, 9, pipeline=1, shards=shards), NoisyToy, schedule="random") for shards in (1, 3))
+        assert torch.equal(one.center, three.center)
+
+
 class TestRingmaster:
     @pytest.mark.parametrize("bound", [1, 2, 3, 4])
     def test_what_is_dropped_does_not_advance_the_version(self, bound: int, driver: Driver) -> None:

@@ -1,4 +1,5 @@
-"""Every strategy under every gate that it says it is meant for, with its default settings (windows made small)."""
+"""Every strategy under every gate that it says it is meant for, with its default settings (windows made small); and with rounds
+that overlap (`pipeline`), where that can be."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ def as_id(value: Any) -> str:
     return value if isinstance(value, str) else " ".join(str(part) for part in value.values())
 
 
+OVERLAPPING = {"mode": "asp", "pipeline": 1}
 CASES = [(name, gate) for name, cls in STRATEGIES.items() for mode in sorted(cls.gates) for gate in GATES[mode]]
+CASES += [(name, OVERLAPPING) for name, cls in STRATEGIES.items() if "asp" in cls.gates and cls.pulls_every_round]
 every_case = pytest.mark.parametrize(("name", "gate"), CASES, ids=as_id)
 
 
@@ -43,4 +46,7 @@ def workers(name: str) -> int:
 
 
 def spec(name: str, gate: dict[str, Any], **more: Any) -> JobSpec:
-    return job(small(STRATEGIES[name]), workers=workers(name), gate=gate, on_worker_loss="continue", **more)
+    gate, pipeline = {key: value for key, value in gate.items() if key != "pipeline"}, gate.get("pipeline", 0)
+    return job(
+        small(STRATEGIES[name]), workers=workers(name), gate=gate, on_worker_loss="continue", pipeline=pipeline, **more
+    )
