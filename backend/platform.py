@@ -15,6 +15,7 @@ from backend.secrets import Derived
 from backend.settings import Settings, secret
 from backend.wakeup import Wakeup
 from gradstream.wire import client
+from gradstream.wire.routes import Instances
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Platform:
     def open(cls, settings: Settings, *, pool_size: int = 10) -> Platform:
         """Read the secrets and make the clients; nothing connects before it is used."""
         live = client.connect(settings.live_redis_url, password=secret(settings.live_redis_password_file))
-        plane = client.connect(settings.plane_redis_url, password=secret(settings.plane_redis_password_file))
+        plane = Instances.of(settings.plane_redis_url, password=secret(settings.plane_redis_password_file))
         wakeup = Wakeup(live)
         return cls(
             settings, Database(settings, wakeup, pool_size=pool_size), FileStore(settings.files_dir),

@@ -21,10 +21,11 @@ class Settings(BaseSettings):
     """Celery broker and wake-ups. redis://host:port or unix:///path, without a password, as all Redis URLs here."""
     live_redis_password_file: Path | None = None
     plane_redis_url: str
-    """The gradient plane, reached with the right to make and remove access of single attempts."""
+    """The gradient plane, reached with the right to make and remove access of single attempts. Several addresses with commas
+    between them: several Redis; redis-cluster://host:port: a cluster. See `gradstream/wire/routes.py`."""
     plane_redis_password_file: Path | None = None
     plane_public_url: str | None = None
-    """The gradient plane as job processes reach it; default: plane_redis_url."""
+    """The gradient plane as job processes reach it, several Redis in the same order; default: plane_redis_url."""
 
     files_dir: Path
     """Bundles, cuts and artifacts. All replicas of the API and the controller see the same folder."""

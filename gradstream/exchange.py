@@ -47,13 +47,45 @@ class Exchange(BaseModel, frozen=True):
 
 
 class ShardLoad(BaseModel, frozen=True):
-    """Of one shard, lately."""
+    """Of one shard, in one attempt."""
 
     rank: int
-    slice_bytes: int | None = Field(None, description="Its slice of the center")
-    apply: float | None = Field(None, description="Seconds to decode and apply an entry")
-    busy: float | None = Field(None, description="Share of the time that it worked")
-    queue: int | None = Field(None, description="Entries that waited at most")
+    slice_bytes: int | None = Field(description="Its slice of the center")
+    apply: float | None = Field(description="Seconds to decode and apply an entry of the log, the mean of all")
+    busy: float | None = Field(description="Share of the time that it worked, since it had its slice")
+    queue: int | None = Field(description="Entries that waited, at most")
+
+
+class ShardSums(BaseModel, frozen=True):
+    """What is remembered of a shard."""
+
+    slice_bytes: int | None = None
+    since: float = 0.0
+    """When it had its slice, by its clock."""
+    until: float = 0.0
+    entries: int = 0
+    seconds: float = 0.0
+    """That it worked on them."""
+    queue: int | None = None
+
+    def after(self, point: Point) -> ShardSums:
+        match point.name:
+            case metrics.SLICE.name:
+                return self.model_copy(update={"slice_bytes": int(point.value), "since": point.time})
+            case metrics.APPLY.name:  # the mean of those since its last report
+                seconds = self.seconds + point.value * (point.step - self.entries)
+                return self.model_copy(update={"entries": point.step, "seconds": seconds, "until": point.time})
+            case metrics.QUEUE.name:
+                return self.model_copy(update={"queue": max(self.queue or 0, int(point.value))})
+            case _:
+                return self
+
+    def load(self, rank: int) -> ShardLoad:
+        lasted = self.until - self.since
+        return ShardLoad(
+            rank=rank, slice_bytes=self.slice_bytes, apply=self.seconds / self.entries if self.entries else None,
+            busy=min(1.0, self.seconds / lasted) if self.since and lasted > 0 else None, queue=self.queue,
+        )  # fmt: skip
 
 
 class Figures(BaseModel):
@@ -63,7 +95,7 @@ class Figures(BaseModel):
     pushes: int = 0
     errors: dict[int, float] = Field(default_factory=dict)
     """The last one of each worker."""
-    shards: dict[int, ShardLoad] = Field(default_factory=dict)
+    shards: dict[int, ShardSums] = Field(default_factory=dict)
 
     def take(self, source: str, point: Point) -> None:
         """`source`: the label of who measured it, with or without its incarnation."""
@@ -74,9 +106,7 @@ class Figures(BaseModel):
             self.errors[point.rank] = point.value
         elif point.name in _OF_SHARDS and source.startswith(_SERVER):
             rank = int(source.removeprefix(_SERVER).partition(".")[0])
-            field = _OF_SHARDS[point.name]
-            value = int(point.value) if field in ("slice_bytes", "queue") else point.value
-            self.shards[rank] = self.shards.get(rank, ShardLoad(rank=rank)).model_copy(update={field: value})
+            self.shards[rank] = self.shards.get(rank, ShardSums()).after(point)
 
     @property
     def center_bytes(self) -> int | None:
@@ -93,7 +123,7 @@ class Figures(BaseModel):
         return Exchange(pushes=self.pushes, error=error, **means)
 
     def loads(self) -> Sequence[ShardLoad]:
-        return [self.shards[rank] for rank in sorted(self.shards)]
+        return [self.shards[rank].load(rank) for rank in sorted(self.shards)]
 
 
 _SERVER = "server-"
@@ -101,9 +131,7 @@ _SUMS = {
     metrics.COMPUTE.name: "compute", metrics.DATA.name: "data", metrics.WAIT.name: "wait", metrics.SENT.name: "sent_bytes",
     metrics.RAW.name: "raw_bytes", metrics.RECEIVED.name: "received_bytes",
 }  # fmt: skip
-_OF_SHARDS = {
-    metrics.SLICE.name: "slice_bytes", metrics.APPLY.name: "apply", metrics.BUSY.name: "busy", metrics.QUEUE.name: "queue",
-}  # fmt: skip
+_OF_SHARDS = frozenset({metrics.SLICE.name, metrics.APPLY.name, metrics.QUEUE.name})
 
 
 def _milliseconds(seconds: float) -> str:

@@ -9,9 +9,11 @@ from typing import Literal
 import structlog
 from redis.exceptions import AuthenticationError, NoPermissionError
 
+from gradstream.errors import PlaneLost
 from gradstream.process.exits import ExitReason
 from gradstream.process.order import ProcessOrder
 from gradstream.wire import client, plane
+from gradstream.wire.routes import Routes
 
 log = structlog.get_logger(__name__)
 
@@ -27,7 +29,7 @@ async def post(order: ProcessOrder, reason: ExitReason) -> None:
     while True:
         try:
             return await asyncio.to_thread(_post, order, _WHY.get(reason, "lost"))
-        except (AuthenticationError, NoPermissionError):
+        except (AuthenticationError, NoPermissionError, PlaneLost):
             return  # the attempt is over: its account is closed
         except client.AWAY as error:
             if time.monotonic() > deadline:
@@ -37,7 +39,8 @@ async def post(order: ProcessOrder, reason: ExitReason) -> None:
 
 
 def _post(order: ProcessOrder, why: Literal["done", "stopped", "lost"]) -> None:
-    redis = client.connect(order.plane.url, user=order.plane.user, password=order.plane.password, block=0)
+    access = Routes(order.plane, order.plane_id).home
+    redis = client.connect(access.url, user=access.user, password=access.password, block=0)
     try:
         plane.post_leave(redis, order.plane_id, order.rank, order.incarnation, why)
     finally:

@@ -9,17 +9,20 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from redis import Redis
 from redis.backoff import NoBackoff
 from redis.exceptions import (
+    AskError,
     AuthenticationError,
     BusyLoadingError,
+    ClusterDownError,
     ConnectionError,
     NoPermissionError,
     OutOfMemoryError,
     TimeoutError,
+    TryAgainError,
 )
 from redis.retry import Retry
 
@@ -30,28 +33,35 @@ T = TypeVar("T")
 
 BLOCK = 1.0
 """Seconds that a read waits for news before its caller looks around."""
-AWAY = (ConnectionError, TimeoutError, BusyLoadingError, OutOfMemoryError)
+AWAY = (ConnectionError, TimeoutError, BusyLoadingError, OutOfMemoryError, ClusterDownError, TryAgainError)
 """It may come back (or be emptied): worth waiting for. AuthenticationError is a ConnectionError, but is no such case."""
 
 
 def connect(url: str, *, user: str | None = None, password: str | None = None, block: float = BLOCK) -> Redis:
     """A client for `redis://host:port` or `unix:///path`; no connection is made yet. `block`: longest blocking read, seconds."""
-    return Redis.from_url(
-        url, username=user, password=password, socket_connect_timeout=2, socket_timeout=block + 5,
-        retry=Retry(NoBackoff(), 0), health_check_interval=10,
-    )  # fmt: skip
+    return Redis.from_url(url, **options(user, password, block))
+
+
+def options(user: str | None, password: str | None, block: float = BLOCK) -> dict[str, Any]:
+    return {
+        "username": user, "password": password, "socket_connect_timeout": 2, "socket_timeout": block + 5,
+        "retry": Retry(NoBackoff(), 0), "health_check_interval": 10,
+    }  # fmt: skip
 
 
 def patiently(operation: Callable[[], T], *, what: str, bound: float = 120.0) -> T:
     """The result of `operation`, which is repeated as long as Redis is away or full: it must be harmless to repeat.
 
-    Raises: PlaneLost, when Redis refuses this attempt's account (it was closed, or Redis lost it), or after `bound` seconds."""
+    Raises: PlaneLost, when Redis refuses this attempt's account (it was closed, or Redis lost it), when a cluster has moved
+    what is asked for, or after `bound` seconds."""
     pause, since = 0.05, 0.0
     while True:
         try:
             result = operation()
         except (AuthenticationError, NoPermissionError) as error:
             raise PlaneLost(f"{what}: Redis does not know this attempt any more ({error})") from error
+        except AskError as error:  # also MOVED
+            raise PlaneLost(f"{what}: the cluster has moved it to another node ({error})") from error
         except AWAY as error:
             now = time.monotonic()
             if not since:

@@ -27,7 +27,9 @@ _ERRORS: dict[str, type[exceptions.RedisError]] = {
     "OOM": exceptions.OutOfMemoryError, "LOADING": exceptions.BusyLoadingError, "READONLY": exceptions.ReadOnlyError,
     "NOAUTH": exceptions.AuthenticationError, "WRONGPASS": exceptions.AuthenticationError,
     "NOPERM": exceptions.NoPermissionError, "MASTERDOWN": exceptions.MasterDownError,
+    "CLUSTERDOWN": exceptions.ClusterDownError, "TRYAGAIN": exceptions.TryAgainError,
 }  # fmt: skip
+_MOVED = {"MOVED": exceptions.MovedError, "ASK": exceptions.AskError}
 _ERRORS_BY_TEXT = {"ERR max number of clients reached": exceptions.ConnectionError}
 
 
@@ -163,5 +165,8 @@ def _append(text: bytes, pieces: list[bytes | memoryview]) -> None:
 
 def error_of(message: str) -> exceptions.RedisError:
     """What redis-py raises for an error reply, so that one way to wait serves both clients."""
-    cls = _ERRORS.get(message.partition(" ")[0], _ERRORS_BY_TEXT.get(message, exceptions.ResponseError))
+    kind, _, rest = message.partition(" ")
+    if kind in _MOVED:
+        return _MOVED[kind](rest)
+    cls = _ERRORS.get(kind, _ERRORS_BY_TEXT.get(message, exceptions.ResponseError))
     return cls(message)

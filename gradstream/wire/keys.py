@@ -1,13 +1,13 @@
 """Every key on the gradient plane's Redis. Nobody else formats one.
 
 J is a job's attempt (`<job hex>.<attempt>`); k a shard, r a rank, i an incarnation of it. What stands in braces decides
-the slot on a Redis Cluster: the log of a job lies together, each shard's payloads lie together.
+the slot on a Redis Cluster: all small keys of an attempt lie together, and each shard's vectors (`gradstream.wire.routes`).
 
 | key                    | what                                   | written by          | trimmed by                        |
 |------------------------|----------------------------------------|---------------------|-----------------------------------|
 | gs:{J}:log             | the ordered log of headers             | everyone, see below | shard 0, behind the lowest pos    |
 | gs:{J:k}:d:<r>.<i>     | payload parts                          | worker r.i          | shard k, after use                |
-| gs:{J:k}:a:<r>.<i>     | answers                                | shard k             | shard k, by length                |
+| gs:{J}:a:<k>.<r>.<i>   | answers                                | shard k             | shard k, by length                |
 | gs:{J:k}:c:<position>  | a slice of the center, never changed   | shard k             | shard k, when its readers went on |
 | gs:{J}:pos             | hash: shard -> last handled log id     | shards              | -                                 |
 | gs:{J}:pushed          | hash: rank -> pushes so far            | shard 0             | -                                 |
@@ -41,7 +41,7 @@ def payload(j: str, shard: int, rank: int, incarnation: int) -> str:
 
 
 def answers(j: str, shard: int, rank: int, incarnation: int) -> str:
-    return f"gs:{{{j}:{shard}}}:a:{rank}.{incarnation}"
+    return f"gs:{{{j}}}:a:{shard}.{rank}.{incarnation}"
 
 
 def center(j: str, shard: int, position: str) -> str:

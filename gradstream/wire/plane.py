@@ -11,8 +11,11 @@ from gradstream.center.entries import Entry, Leave, Snapshot, Stop
 from gradstream.metrics import Point
 from gradstream.wire import ids, keys
 from gradstream.wire.messages import ATTEMPT, FIELD, Header
+from gradstream.wire.routes import everywhere, home
 
-_COMMANDS = ("+@connection", "+@stream", "+hset", "+hgetall", "+del", "+unlink", "+exists", "-@dangerous", "-xgroup")
+_COMMANDS = (
+    "+@connection", "+@stream", "+hset", "+hgetall", "+del", "+unlink", "+exists", "-@dangerous", "-xgroup", "+cluster|slots",
+)  # fmt: skip
 
 
 def account(j: str) -> str:
@@ -21,14 +24,16 @@ def account(j: str) -> str:
 
 
 def create(redis: Redis, j: str, *, password: str) -> None:
-    """Make the log and the account of an attempt, which may touch the keys of this attempt and nothing else.
+    """Make the log and, on every instance, the account of an attempt, which may touch the keys of this attempt and nothing else.
 
-    Raises: RuntimeError, if this Redis would evict keys when it is full: that would lose gradients silently."""
-    policy = redis.config_get("maxmemory-policy")["maxmemory-policy"]
-    if policy != "noeviction":
-        raise RuntimeError(f"the gradient plane's Redis has maxmemory-policy '{policy}'; set it to 'noeviction'")
+    Raises: RuntimeError, if a Redis would evict keys when it is full: that would lose gradients silently."""
     rights = [f"~{pattern}" for pattern in keys.patterns(j)]
-    _acl(redis, "SETUSER", account(j), "reset", "on", f">{password}", *rights, *_COMMANDS)
+    for each in everywhere(redis):
+        policy = each.config_get("maxmemory-policy")["maxmemory-policy"]
+        if policy != "noeviction":
+            raise RuntimeError(f"the gradient plane's Redis has maxmemory-policy '{policy}'; set it to 'noeviction'")
+        _acl(each, "SETUSER", account(j), "reset", "on", f">{password}", *rights, *_COMMANDS)
+    redis = home(redis, j)
     if not redis.exists(keys.log(j)):
         redis.xadd(keys.log(j), {FIELD: ATTEMPT})
     if not redis.exists(keys.metrics(j)):
@@ -41,17 +46,17 @@ def _acl(redis: Redis, *command: str) -> None:
 
 
 def exists(redis: Redis, j: str) -> bool:
-    return bool(redis.exists(keys.log(j)))
+    return bool(home(redis, j).exists(keys.log(j)))
 
 
 def destroy(redis: Redis, j: str) -> None:
     """Fence the attempt off and remove what is left of it. Harmless to repeat."""
-    redis.unlink(keys.log(j))
-    _acl(redis, "DELUSER", account(j))
-    for pattern in keys.patterns(j):
-        found = [key for key in redis.scan_iter(match=pattern, count=1000)]
-        if found:
-            redis.unlink(*found)
+    home(redis, j).unlink(keys.log(j))
+    for each in everywhere(redis):
+        _acl(each, "DELUSER", account(j))
+        for pattern in keys.patterns(j):
+            for key in each.scan_iter(match=pattern, count=1000):
+                each.unlink(key)
 
 
 def control_snapshot(redis: Redis, j: str, cut: int) -> None:
@@ -71,19 +76,19 @@ def post_leave(redis: Redis, j: str, rank: int, incarnation: int, why: Literal["
 
 def post(redis: Redis, j: str, entry: Entry) -> bool:
     """False: the attempt's log is not there (any more)."""
-    return redis.xadd(keys.log(j), {FIELD: Header(entry).pack()}, nomkstream=True) is not None
+    return home(redis, j).xadd(keys.log(j), {FIELD: Header(entry).pack()}, nomkstream=True) is not None
 
 
 def pushed(redis: Redis, j: str) -> dict[int, int]:
     """Pushes of each rank that the shards have taken so far, over all attempts up to this one; empty if the plane is gone."""
-    found: Any = redis.hgetall(keys.pushed(j))
+    found: Any = home(redis, j).hgetall(keys.pushed(j))
     return {int(rank): int(count) for rank, count in found.items()}
 
 
 def read_metrics(redis: Redis, j: str, after: str = "0", count: int = 500) -> list[tuple[str, str, int, list[Point]]]:
     """Batches after the id `after`, oldest first: (id, source, batch number, points). One that cannot be read, since user
     code shares its process's account and wrote it, has no points and the source "unreadable"."""
-    found: list[tuple[bytes, dict[bytes, bytes]]] = redis.xrange(keys.metrics(j), min=f"({after}", count=count)  # type: ignore[assignment]
+    found: list[tuple[bytes, dict[bytes, bytes]]] = home(redis, j).xrange(keys.metrics(j), min=f"({after}", count=count)  # type: ignore[assignment]
     return [(entry.decode(), *_batch(fields)) for entry, fields in found]
 
 
@@ -97,7 +102,7 @@ def _batch(fields: dict[bytes, bytes]) -> tuple[str, int, list[Point]]:
 
 def trim_metrics(redis: Redis, j: str, upto: str) -> None:
     """Drop the batches up to and including the id `upto`: they are stored elsewhere now."""
-    redis.xtrim(keys.metrics(j), minid=ids.behind(upto), approximate=False)
+    home(redis, j).xtrim(keys.metrics(j), minid=ids.behind(upto), approximate=False)
 
 
 def pack_points(points: list[Point]) -> bytes:

@@ -14,6 +14,7 @@ from gradstream.process.order import PlaneAccess
 from gradstream.wire import keys
 from gradstream.wire.client import connect, patiently
 from gradstream.wire.plane import pack_points
+from gradstream.wire.routes import Routes
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ class Reporter:
     """Batches are numbered from 0; one that is stored twice counts once, by (source, number). `source`: label and incarnation."""
 
     def __init__(self, access: PlaneAccess, j: str, source: str) -> None:
-        self._redis = connect(access.url, user=access.user, password=access.password)
+        self._redis = connect(Routes(access, j).home.url, user=access.user, password=access.password)
         self._key, self._source = keys.metrics(j), source
         self._points: list[Point] = []
         self._number = 0

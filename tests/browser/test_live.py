@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from gradstream.client import Client
 from gradstream.local.platform import Platform
-from tests.browser.support import OpenPage, submit_slow
+from tests.browser.support import WORKLOAD, OpenPage, slow_spec, submit_slow
 
 LOSS = re.compile("^Training loss: ")
 
@@ -41,6 +41,20 @@ def test_a_killed_api_costs_no_point_and_doubles_none(open_page: OpenPage, clien
     assert stored.keys() == {0, 1}
     expected = "; ".join(rf"worker {rank}, {count} points, .*" for rank, count in sorted(stored.items()))
     expect(page.get_by_role("img", name=re.compile(f"^Training loss: {expected}"))).to_be_visible()
+
+
+def test_what_a_push_costs_and_how_its_shards_are_loaded(open_page: OpenPage, client: Client) -> None:
+    job = client.submit(slow_spec(name="two-shards", steps=120).with_shards(2), code=WORKLOAD)
+    page = open_page(f"/jobs/{job.id}")
+    split = page.get_by_role("img", name=re.compile(r"^Time of a push: Compute \d+ %, .* ms; Data .*; Wait "))
+    expect(split).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("in shared memory")).to_be_visible()
+    shards = page.get_by_role("region", name="Shards").get_by_role("row")
+    expect(shards).to_have_count(3)
+    expect(shards.nth(2)).to_contain_text("20 B")  # five numbers are one block, which is the last shard's
+    expect(shards.nth(2)).to_contain_text("%")
+    expect(page.get_by_text(re.compile(r"^Balance \d+ %"))).to_be_visible()
+    client.wait(job.id, timeout=60)
 
 
 def test_logs_come_as_they_are_written_for_the_chosen_process(open_page: OpenPage, client: Client) -> None:

@@ -57,16 +57,23 @@ def test_nothing_is_saved_where_nothing_is_sent() -> None:
     assert "shared memory" in found.traffic("int8")
 
 
-def test_shards_are_told_apart_by_who_measured() -> None:
+def report(figures: Figures, shard: int, *, step: int, time: float, apply: float, queue: float) -> None:
+    for metric, value in ((metrics.APPLY, apply), (metrics.QUEUE, queue)):
+        figures.take(f"server-{shard}.0", Point(metric.name, -1, step, 0, 0, time, value))
+
+
+def test_shards_are_told_apart_by_who_measured_and_their_reports_are_weighed() -> None:
     figures = Figures()
-    for rank, busy in ((1, 0.5), (0, 0.25)):
-        figures.take(f"server-{rank}.0", point(metrics.SLICE, 4096.0 * (rank + 1)))
-        figures.take(f"server-{rank}.0", point(metrics.BUSY, busy))
-        figures.take(f"server-{rank}.0", point(metrics.QUEUE, 3.0))
-    figures.take("server-1.0", point(metrics.BUSY, 0.75))
-    assert [(load.rank, load.slice_bytes, load.busy, load.queue) for load in figures.loads()] == [
-        (0, 4096, 0.25, 3), (1, 8192, 0.75, 3),
-    ]  # fmt: skip
+    for shard in (1, 0):
+        figures.take(f"server-{shard}.0", Point(metrics.SLICE.name, -1, 0, 0, 0, 100.0, 4096.0 * (shard + 1)))
+    report(figures, 0, step=10, time=101.0, apply=0.05, queue=3)
+    report(figures, 0, step=40, time=104.0, apply=0.01, queue=1)
+    report(figures, 1, step=4, time=102.0, apply=0.25, queue=0)
+    first, second = figures.loads()
+    assert (first.rank, first.slice_bytes, first.queue) == (0, 4096, 3)
+    assert first.apply == pytest.approx((10 * 0.05 + 30 * 0.01) / 40)
+    assert first.busy == pytest.approx(0.8 / 4)
+    assert (second.rank, second.slice_bytes, second.apply, second.busy, second.queue) == (1, 8192, 0.25, 0.5, 0)
     assert figures.center_bytes == 4096 * 3
 
 

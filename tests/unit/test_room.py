@@ -12,4 +12,5 @@ def test_one_worker() -> None:
 
 
 def test_several_workers_in_one_sentence() -> None:
-    assert room.sentence({2: 8_000_000, 0: 8_000_000, 1: 8_000_000}).startswith("Workers 0, 1 and 2 found no room for 8.0 MB each in")
+    said = room.sentence({2: 8_000_000, 0: 8_000_000, 1: 8_000_000})
+    assert said.startswith("Workers 0, 1 and 2 found no room for 8.0 MB each in shared memory")

@@ -1027,6 +1027,27 @@ export interface components {
             cut: number;
         };
         /**
+         * Data
+         * @description How mini-batches are fetched. Which ones, and what is in them, does not depend on it.
+         */
+        Data: {
+            /**
+             * Prefetch
+             * @description Mini-batches fetched while the model computes; default: 2, on a GPU or when fetching is found to be slow
+             */
+            prefetch?: number | null;
+            /**
+             * Processes
+             * @description Processes of each worker that fetch; default: a thread for sources of gradstream.data, one for others
+             */
+            processes?: number | null;
+            /**
+             * Length
+             * @description Examples in one pass of an iterable data set; default: its len()
+             */
+            length?: number | null;
+        };
+        /**
          * DcAsgd
          * @description DC-ASGD: asynchronous SGD, each gradient corrected for how far the center has moved.
          */
@@ -1823,6 +1844,8 @@ export interface components {
              *     }
              */
             pull_codec: components["schemas"]["Raw"] | components["schemas"]["Bf16"];
+            /** @default {} */
+            data: components["schemas"]["Data"];
             /**
              * @default {
              *       "every": 2,
@@ -2504,7 +2527,7 @@ export interface components {
         };
         /**
          * ShardLoad
-         * @description Of one shard, lately.
+         * @description Of one shard, in one attempt.
          */
         ShardLoad: {
             /** Rank */
@@ -2513,22 +2536,22 @@ export interface components {
              * Slice Bytes
              * @description Its slice of the center
              */
-            slice_bytes?: number | null;
+            slice_bytes: number | null;
             /**
              * Apply
-             * @description Seconds to decode and apply an entry
+             * @description Seconds to decode and apply an entry of the log, the mean of all
              */
-            apply?: number | null;
+            apply: number | null;
             /**
              * Busy
-             * @description Share of the time that it worked
+             * @description Share of the time that it worked, since it had its slice
              */
-            busy?: number | null;
+            busy: number | null;
             /**
              * Queue
-             * @description Entries that waited at most
+             * @description Entries that waited, at most
              */
-            queue?: number | null;
+            queue: number | null;
         };
         /**
          * SharedMemory

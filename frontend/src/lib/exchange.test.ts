@@ -29,17 +29,19 @@ describe("savedShare", () => {
 })
 
 describe("balance", () => {
+  const loads = (...busy: (number | null)[]) => busy.map((share, rank) => ({ rank, slice_bytes: 4096, apply: 0.01, queue: 0, busy: share }))
+
   it("is whole where all shards work as much", () => {
-    expect(balance([{ rank: 0, busy: 0.4 }, { rank: 1, busy: 0.4 }])).toBe(1)
+    expect(balance(loads(0.4, 0.4))).toBe(1)
   })
 
   it("falls with the one that works most", () => {
-    expect(balance([{ rank: 0, busy: 0.1 }, { rank: 1, busy: 0.1 }, { rank: 2, busy: 0.4 }])).toBeCloseTo(0.5)
+    expect(balance(loads(0.1, 0.1, 0.4))).toBeCloseTo(0.5)
   })
 
   it("is nothing to ask of one shard, or before the first report", () => {
-    expect(balance([{ rank: 0, busy: 0.4 }])).toBeNull()
-    expect(balance([{ rank: 0 }, { rank: 1, busy: null }])).toBeNull()
+    expect(balance(loads(0.4))).toBeNull()
+    expect(balance(loads(null, null))).toBeNull()
     expect(balance([])).toBeNull()
   })
 })

@@ -27,7 +27,7 @@ export function savedShare({ sent_bytes, raw_bytes }: Exchange): number | null {
 
 /** How even the load of the shards is, 0 to 1: the mean of what they work, over that of the busiest. Null with less than two. */
 export function balance(shards: readonly ShardLoad[]): number | null {
-  const busy = shards.map((shard) => shard.busy ?? null).filter((share) => share !== null)
+  const busy = shards.map((shard) => shard.busy).filter((share) => share !== null)
   const most = Math.max(...busy)
   return busy.length > 1 && most > 0 ? busy.reduce((sum, share) => sum + share, 0) / busy.length / most : null
 }

@@ -14,7 +14,6 @@ from backend.metrics import export, ingest, service
 from backend.platform import Platform
 from gradstream.metrics import (
     APPLY,
-    BUSY,
     CATALOGUE,
     CODEC_ERROR,
     COMPUTE,
@@ -193,8 +192,9 @@ def test_what_a_push_costs_and_how_shards_are_loaded_stand_in_the_progress(api: 
         values = {COMPUTE: compute, DATA: 0.125, WAIT: 0.5, SENT: 256.0, RAW: 1024.0, RECEIVED: 512.0, CODEC_ERROR: 0.5}
         stream.send(f"worker-{rank}.0", batch, *(point(metric.name, value, rank=rank) for metric, value in values.items()))
     for shard in (0, 1):
-        values = {SLICE: 4096.0, APPLY: 0.25, BUSY: 0.5 * shard, QUEUE: 3.0}
-        stream.send(f"server-{shard}.0", 0, *(point(metric.name, value, rank=-1) for metric, value in values.items()))
+        size = point(SLICE.name, 4096.0, rank=-1)
+        report = [point(metric.name, value, rank=-1, step=2) for metric, value in ((APPLY, 0.25), (QUEUE, 3.0))]
+        stream.send(f"server-{shard}.0", 0, size, *(each._replace(time=size.time + 1 + shard) for each in report))
     stream.ingest()
     progress = api.get(f"/jobs/{stream.job_id}").json()["progress"]
     assert progress["exchange"] == {
@@ -202,8 +202,8 @@ def test_what_a_push_costs_and_how_shards_are_loaded_stand_in_the_progress(api: 
         "error": 0.5,
     }  # fmt: skip
     assert progress["shards"] == [
-        {"rank": 0, "slice_bytes": 4096, "apply": 0.25, "busy": 0.0, "queue": 3},
-        {"rank": 1, "slice_bytes": 4096, "apply": 0.25, "busy": 0.5, "queue": 3},
+        {"rank": 0, "slice_bytes": 4096, "apply": 0.25, "busy": 0.5, "queue": 3},
+        {"rank": 1, "slice_bytes": 4096, "apply": 0.25, "busy": 0.25, "queue": 3},
     ]
 
 

@@ -18,9 +18,9 @@ export function ExchangePanel() {
       <Split exchange={exchange} />
       <dl className={classes.stats}>
         <Stat label="Sent" value={exchange.raw_bytes > 0 ? formatBytes(exchange.sent_bytes) : "none"} note={sentNote(exchange)} />
-        <Stat label={`Saved by ${codec}`} value={formatPercent(savedShare(exchange))} />
+        {codec !== "raw" && <Stat label={`Saved by ${codec}`} value={formatPercent(savedShare(exchange))} />}
+        {exchange.error !== null && <Stat label="Codec error" value={formatNumber(exchange.error)} note="of the push" />}
         <Stat label="Received" value={exchange.received_bytes > 0 ? formatBytes(exchange.received_bytes) : "none"} />
-        <Stat label="Codec error" value={formatNumber(exchange.error)} note={exchange.error === null ? undefined : "of the push"} />
       </dl>
     </Panel>
   )

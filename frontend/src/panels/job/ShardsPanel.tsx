@@ -19,7 +19,7 @@ export function ShardsPanel() {
     why ? `auto: ${why.message}` : "",
   ]
   return (
-    <Panel title="Shards" subtitle={subtitle.filter(Boolean).join(" ") || "Lately, by shard of the center"} flush>
+    <Panel title="Shards" subtitle={subtitle.filter(Boolean).join(" ") || "Slices of the center, in this attempt"} flush>
       <Table.ScrollContainer minWidth={340} mah={260} type="native" tabIndex={0} aria-label="Shards">
         <Table>
           <Table.Thead>
@@ -44,7 +44,7 @@ function Row({ shard: { rank, slice_bytes, busy, apply, queue } }: { shard: Shar
   return (
     <Table.Tr>
       <Table.Td fw={550}>{rank}</Table.Td>
-      <Table.Td>{slice_bytes === null || slice_bytes === undefined ? "–" : formatBytes(slice_bytes)}</Table.Td>
+      <Table.Td>{slice_bytes === null ? "–" : formatBytes(slice_bytes)}</Table.Td>
       <Table.Td>{formatPercent(busy)}</Table.Td>
       <Table.Td>{formatMoments(apply)}</Table.Td>
       <Table.Td>{formatCount(queue)}</Table.Td>
