@@ -45,10 +45,11 @@ browser: .venv/.dev backend/page/index.html  ## the page in a real Chromium
 gpu: .venv/.dev  ## the laws on a GPU; skips without one, and says so
 	$(BIN)/pytest tests/gpu -q -rs
 
-bench: .venv/.dev  ## claims of speed, as ratios measured in one run
+bench: .venv/.dev  ## claims of speed, as ratios measured in one run; MNIST=PATH adds other systems beside ours, ARGS=--install gets them
 	$(BIN)/python -m benchmarks.cli_start
 	$(BIN)/python -m benchmarks.simulator
 	$(BIN)/python -m benchmarks.exchange
+	$(if $(MNIST),$(BIN)/python -m benchmarks.peers --mnist '$(MNIST)' $(ARGS),@echo "not measured: other systems beside Gradstream; name the folder of the MNIST files: make bench MNIST=PATH")
 
 report: .venv/.dev  ## the papers' findings repeated in small, into docs/report; MNIST=PATH names the folder of its files; at most an hour
 	$(BIN)/python -m benchmarks.report --mnist '$(MNIST)' $(ARGS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,22 @@ class TestNumpy:
         assert isinstance(data.npz(tmp_path / "d.npz", "x")[:3], torch.Tensor)
         source: Any = data.npz(tmp_path / "d.npz", ["x"])
         assert maps(source._columns[0]) == (save is np.savez)
+
+    def test_a_batch_copies_no_more_than_the_batch(self, tmp_path: Path) -> None:
+        """Though arrays in an .npz are seldom aligned, and IDX files are big-endian."""
+        x = numbers("f8", 40_000, 10)
+        np.savez(tmp_path / "d.npz", first=numbers("u1", 3), x=x)
+        np.savez(tmp_path / "e.npz", second=numbers("u1", 1), x=x)
+        for source in (
+            data.npz(tmp_path / "d.npz", "x"), data.npz(tmp_path / "e.npz", "x"), data.idx(write_idx(tmp_path / "x", x)),
+            data.arrays(np.asfortranarray(x)),
+        ):  # fmt: skip
+            tracemalloc.start()
+            batch = source[[5, 39_999]]
+            _, peak = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            assert torch.equal(batch, torch.from_numpy(x[[5, 39_999]]))
+            assert peak < x.nbytes / 20
 
     def test_npy_is_mapped(self, tmp_path: Path) -> None:
         x = numbers("f4", 6, 2)

@@ -1,0 +1,30 @@
+"""Hogwild: processes that step on the same parameters in shared memory, without locks: the limit of what one machine allows,
+as nothing is ever sent.
+
+As in PyTorch's own example (examples/mnist_hogwild): `model.share_memory()` before the processes are made, an optimizer in each.
+`torch.optim.SGD` without momentum has no state to share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.peers import system, work
+from benchmarks.peers.system import Told
+
+
+def train(rank: int, told: Told, model: Any) -> None:
+    from torch.optim import SGD
+
+    optimizer = SGD(model.parameters(), lr=told.lr)
+
+    def step() -> None:
+        optimizer.step()
+        optimizer.zero_grad()
+
+    system.train(told, rank, told.workers, model, step)
+
+
+def main(told: Told) -> None:
+    model = work.model(told.item)
+    model.share_memory()
+    system.run_ranks(train, told.workers, told, model)

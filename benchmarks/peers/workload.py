@@ -1,0 +1,38 @@
+"""The work items as a Gradstream workload: what a user would write, and a counter."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torch.utils.data import TensorDataset
+
+from benchmarks.peers import work
+from benchmarks.peers.counter import Counter
+from gradstream import Workload
+from gradstream.workload import Split
+
+
+class Work(Workload):
+    item: str
+    data: str
+    counters: str = ""
+    """Folder in which each process that trains counts; empty: none counts."""
+    scored: int = 10_000
+    """Test images that the evaluator scores. Peers score none, so that there are few while time is measured."""
+
+    def model(self) -> nn.Module:
+        self._counter: Counter | None = None
+        return work.model(self.item)
+
+    def dataset(self, split: Split) -> TensorDataset:
+        images, labels = (torch.from_numpy(part) for part in work.load(self.data, split, self.item))
+        return TensorDataset(images, labels) if split == "train" else TensorDataset(images[: self.scored], labels[: self.scored])
+
+    def loss(self, model: nn.Module, batch: list[torch.Tensor]) -> torch.Tensor:
+        images, labels = batch
+        loss = cross_entropy(model(images), labels)
+        if self.counters and model.training:
+            self._counter = self._counter or Counter(self.counters)
+            self._counter.add(len(labels), loss.item())
+        return loss
