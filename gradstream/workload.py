@@ -37,7 +37,7 @@ class Workload:
         raise NotImplementedError
 
     def dataset(self, split: Split) -> Dataset[Any]:
-        """A map-style data set: it has a length, and items by index."""
+        """A map-style data set: it has a length, and items by index. Or an iterable one, read in its own order."""
         raise NotImplementedError
 
     def loss(self, model: nn.Module, batch: Any) -> Tensor:

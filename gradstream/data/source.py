@@ -180,8 +180,8 @@ def _numbers(chosen: slice | Sequence[int] | Tensor, length: int) -> Tensor:
 
 
 def _gather(column: numpy.ndarray[Any, Any]) -> Callable[[numpy.ndarray[Any, Any]], numpy.ndarray[Any, Any]]:
-    """Gives the rows of these numbers. As bytes: numpy's take would first copy a whole array that is not aligned in memory, as
-    those in .npz files seldom are, or in another byte order."""
+    """Gives the rows of these numbers. As bytes: numpy's take would first copy all of an array that is not aligned in memory, and
+    those in .npz files seldom are."""
     if not column.flags.c_contiguous or not column.size:
         return lambda at: column[at]
     rows = column.reshape(len(column), -1).view(numpy.uint8)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -41,6 +43,12 @@ def test_the_line_is_found() -> None:
     last = train("linear_regression")
     assert last.samples == last.total_samples == 20_000
     assert last.evaluation == {"loss": pytest.approx(0, abs=1e-6)}
+
+
+def test_a_table_in_parquet_is_learned(tmp_path: Path) -> None:
+    path = tmp_path / "tumours.parquet"
+    subprocess.run([sys.executable, EXAMPLES / "table" / "table.py", path], check=True, timeout=60)
+    assert train("table", f"workload.args.path={path}", "evaluate.every=1000").evaluation["accuracy"] >= 0.93
 
 
 def write_idx(path: Path, values: np.ndarray, zipped: bool) -> None:
