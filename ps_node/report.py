@@ -12,6 +12,8 @@ from gradstream.process.order import ProcessOrder
 from gradstream.wire.reporter import Reporter
 from ps_node.settings import Settings
 
+_LEDGER = (metrics.PUSHED, metrics.APPLIED, metrics.BUFFERED, metrics.DROPPED, metrics.PENDING)
+
 
 class Report:
     def __init__(self, reporter: Reporter, order: ProcessOrder, shard: Shard, settings: Settings) -> None:
@@ -31,12 +33,13 @@ class Report:
             return
         for d in decisions:
             account = self._shard.ledger.accounts[d.rank]
-            place = {"rank": d.rank, "step": account.pushed, "samples": center.samples, "version": center.version}
+            values = {metrics.NORM: d.norm}
             if d.fate != "dropped":  # what was dropped is in the ledger; here it would make what counted look stale
-                self._reporter.point(metrics.STALENESS, d.staleness, **place)
-            self._reporter.point(metrics.NORM, d.norm, **place)
+                values[metrics.STALENESS] = d.staleness
             if found := self._silence.note(d):
-                self._reporter.point(metrics.SILENT, found.dropped, **place)
+                values[metrics.SILENT] = found.dropped
+            place = {"rank": d.rank, "step": account.pushed, "samples": center.samples, "version": center.version}
+            self._reporter.points(values, **place)
 
     def handled(self, seconds: float, queued: int) -> None:
         """One entry took so long, and so many wait behind it."""
@@ -67,13 +70,12 @@ class Report:
             return
         self._steps += self._entries
         place = {"step": self._steps, "samples": center.samples, "version": center.version}
-        self._reporter.point(metrics.APPLY, self._busy / self._entries, **place)
-        self._reporter.point(metrics.QUEUE, self._queued, **place)
-        self._reporter.point(metrics.BUSY, min(1.0, self._busy / max(moment - self._since, 1e-9)), **place)
+        busy = min(1.0, self._busy / max(moment - self._since, 1e-9))
+        values = {metrics.APPLY: self._busy / self._entries, metrics.QUEUE: self._queued, metrics.BUSY: busy}
+        self._reporter.points(values, **place)
         self._since = moment
         self._busy, self._entries, self._queued = 0.0, 0, 0
         if self._first:
             for rank, account in sorted(self._shard.ledger.accounts.items()):
-                for metric in (metrics.PUSHED, metrics.APPLIED, metrics.BUFFERED, metrics.DROPPED, metrics.PENDING):
-                    value = getattr(account, metric.name.removeprefix("ledger/"))
-                    self._reporter.point(metric, value, rank=rank, **place)
+                accounts = {metric: getattr(account, metric.name.removeprefix("ledger/")) for metric in _LEDGER}
+                self._reporter.points(accounts, rank=rank, **place)

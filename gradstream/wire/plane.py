@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Literal
 
 from redis import Redis
 
 from gradstream.center.entries import Entry, Leave, Snapshot, Stop
 from gradstream.metrics import Point
-from gradstream.wire import ids, keys
+from gradstream.wire import ids, keys, records
 from gradstream.wire.messages import ATTEMPT, FIELD, Header
 from gradstream.wire.routes import everywhere, home
 
@@ -94,7 +93,7 @@ def read_metrics(redis: Redis, j: str, after: str = "0", count: int = 500) -> li
 
 def _batch(fields: dict[bytes, bytes]) -> tuple[str, int, list[Point]]:
     try:
-        points = [_point(packed) for packed in json.loads(fields[b"points"])]
+        points = records.unpack(fields[b"points"])
         return fields[b"source"].decode(), int(fields[b"batch"]), points
     except (KeyError, ValueError, TypeError):
         return "unreadable", 0, []
@@ -103,14 +102,3 @@ def _batch(fields: dict[bytes, bytes]) -> tuple[str, int, list[Point]]:
 def trim_metrics(redis: Redis, j: str, upto: str) -> None:
     """Drop the batches up to and including the id `upto`: they are stored elsewhere now."""
     home(redis, j).xtrim(keys.metrics(j), minid=ids.behind(upto), approximate=False)
-
-
-def pack_points(points: list[Point]) -> bytes:
-    """NaN and infinities are text, since JSON has none."""
-    return json.dumps([[*p[:-1], p.value if abs(p.value) < float("inf") else str(p.value)] for p in points]).encode()
-
-
-def _point(packed: list[Any]) -> Point:
-    """Raises: ValueError, TypeError: no point."""
-    name, rank, step, samples, version, when, value = packed
-    return Point(str(name), int(rank), int(step), int(samples), int(version), float(when), float(value))

@@ -6,25 +6,26 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from gradstream.errors import PlaneLost
-from gradstream.metrics import Metric, Point
+from gradstream.metrics import Metric
 from gradstream.process.order import PlaneAccess
-from gradstream.wire import keys
+from gradstream.wire import keys, records
 from gradstream.wire.client import connect, patiently
-from gradstream.wire.plane import pack_points
+from gradstream.wire.records import Record
 from gradstream.wire.routes import Routes
 
 log = logging.getLogger(__name__)
 
 EVERY = 0.25
-MOST = 5000
-"""Points per batch."""
+MOST = 1000
+"""Records per batch."""
 WAITING = 10_000
 """Batches that may wait in Redis to be stored. With more, nobody stores them just now, and gradients need the memory more."""
-KEPT = 500_000
-"""Points kept in this process meanwhile; beyond that the oldest are given up, and the log says how many."""
+KEPT = 100_000
+"""Records kept in this process meanwhile; beyond that the oldest are given up, and the log says how many."""
 
 
 class Reporter:
@@ -33,7 +34,7 @@ class Reporter:
     def __init__(self, access: PlaneAccess, j: str, source: str) -> None:
         self._redis = connect(Routes(access, j).home.url, user=access.user, password=access.password)
         self._key, self._source = keys.metrics(j), source
-        self._points: list[Point] = []
+        self._records: list[Record] = []
         self._number = 0
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -45,7 +46,15 @@ class Reporter:
     ) -> None:
         name = metric if isinstance(metric, str) else metric.name
         with self._lock:
-            self._points.append(Point(name, rank, step, samples, version, time.time(), value))
+            self._records.append((time.time(), rank, step, samples, version, name, value))
+
+    def points(
+        self, values: Mapping[Metric, float], *, rank: int = -1, step: int = 0, samples: int = 0, version: int = 0
+    ) -> None:
+        """Several, measured at one moment."""
+        named = [part for metric, value in values.items() for part in (metric.name, value)]
+        with self._lock:
+            self._records.append((time.time(), rank, step, samples, version, *named))
 
     def close(self, within: float = 10.0) -> None:
         """Send what is left, and wait for that up to `within` seconds."""
@@ -61,13 +70,13 @@ class Reporter:
             log.warning("metrics are not sent any more: %s", error)
 
     def _flush(self) -> None:
-        while self._points:
+        while self._records:
             if patiently(lambda: self._redis.xlen(self._key), what="metrics") >= WAITING:
                 self._keep_the_newest()
                 return
             with self._lock:
-                batch, self._points = self._points[:MOST], self._points[MOST:]
-            self._send({b"source": self._source, b"batch": self._number, b"points": pack_points(batch)})
+                batch, self._records = self._records[:MOST], self._records[MOST:]
+            self._send({b"source": self._source, b"batch": self._number, b"points": records.pack(batch)})
             self._number += 1
 
     def _send(self, fields: dict[bytes, Any]) -> None:
@@ -75,7 +84,7 @@ class Reporter:
 
     def _keep_the_newest(self) -> None:
         with self._lock:
-            lost = max(0, len(self._points) - KEPT)
-            self._points = self._points[lost:]
+            lost = max(0, len(self._records) - KEPT)
+            self._records = self._records[lost:]
         if lost:
-            log.warning("%d points are given up: nobody stores metrics, and there is no room for more", lost)
+            log.warning("%d records are given up: nobody stores metrics, and there is no room for more", lost)

@@ -55,7 +55,7 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
     w = Replica(spec, problem, on_loss)
     port = setup.port(order, flat)
     if order.shared and order.shared.servers and not port.shares:
-        reporter.point(metrics.NO_ROOM, 2 * port.nbytes, rank=rank)
+        reporter.point(metrics.NO_ROOM, (2 + spec.pipeline) * port.nbytes, rank=rank)
     link = Link(
         spec, port, w, rank, order.incarnation,
         save=lambda cut, state: uploads.add(f"cuts/{cut}/worker-{rank}.pt", state, needed=False),
@@ -97,8 +97,8 @@ class _PushReport:
         }
         if self._link.codec_error:
             values[metrics.CODEC_ERROR] = self._link.codec_error
-        for metric, value in values.items():
-            place = {"step": push.position, "samples": self._link.samples, "version": self._link.version}
-            self._reporter.point(metric, value, rank=push.rank, **place)
+        self._reporter.points(
+            values, rank=push.rank, step=push.position, samples=self._link.samples, version=self._link.version
+        )
         self._port.bytes_sent = self._port.bytes_raw = self._port.bytes_received = 0
         self._last, self._w.compute_seconds, self._problem.data_seconds, self._link.wait_seconds = now, 0.0, 0.0, 0.0

@@ -171,9 +171,10 @@ class Link:
     def begin(self) -> bool:
         """Wait at the boundary between two rounds until the gate opens. False: leave now.
 
-        This is where a cut can be made, when nothing of ours is on its way."""
+        This is where a cut can be made: what was pushed is part of it, applied or kept by a gate. Nothing is on its way, unless
+        rounds overlap, and then its answer comes at once."""
         while not self.stopped:
-            if self._cut and not self._open:
+            if self._cut and not (self._pipeline and self._open):
                 self._make_cut()
             elif self._go and not self._cut and len(self._open) <= self._pipeline:
                 return self._w.has_work  # none: this rank's last life had pushed all, and only its leave was missing

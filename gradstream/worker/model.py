@@ -36,22 +36,30 @@ class FlatModel:
             raise InvalidWorkload(f"all trainable parameters must have one dtype; found {found}")
         self.theta = torch.cat([p.detach().reshape(-1) for p in self._trained])
         self.gradient = torch.empty_like(self.theta)
-        self.move(self.theta)
+        self._views: dict[int, list[Tensor]] = {}
+        """Of each vector that the model has moved to, by address."""
+        for p, view in zip(self._trained, self._views_of(self.theta), strict=True):
+            p.data = view
         floats = [b for b in model.buffers() if b.is_floating_point()]
         self._float_buffers = floats
         self._int_buffers = [b for b in model.buffers() if not b.is_floating_point()]
 
     def move(self, theta: Tensor) -> None:
         """Let the parameters be views of this vector, which holds their values already."""
-        self.theta, start = theta, 0
-        for p in self._trained:
-            p.data = theta[start : start + p.numel()].view(p.shape)
-            start += p.numel()
+        views = self._views.get(theta.data_ptr())
+        if views is None:  # kept, since a model may move to and fro between two vectors for each mini-batch
+            views = self._views[theta.data_ptr()] = self._views_of(theta)
+        self.theta = theta
+        for p, view in zip(self._trained, views, strict=True):
+            p.data = view
+
+    def _views_of(self, theta: Tensor) -> list[Tensor]:
+        parts = torch.split(theta, [p.numel() for p in self._trained])
+        return [part.view(p.shape) for part, p in zip(parts, self._trained, strict=True)]
 
     def gather_gradient(self) -> Tensor:
         """The parameters' gradients as one vector, shape (size,); zeros where the loss did not depend on one."""
-        parts = [_dense(p).reshape(-1) for p in self._trained]
-        torch.cat(parts, out=self.gradient)
+        torch.cat([_dense(p).reshape(-1) for p in self._trained], out=self.gradient)
         for p in self._trained:
             p.grad = None
         return self.gradient

@@ -12,7 +12,7 @@ import pytest
 from backend.platform import Platform
 from backend.scheduler.controller import Controller
 from gradstream.metrics import SLICE, Point
-from gradstream.wire import keys, plane
+from gradstream.wire import keys, records
 from tests.integration.backend.agent import Agent
 from tests.integration.backend.running import Running
 
@@ -37,7 +37,7 @@ def begin(api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Pat
 def tell(running: Running, platform: Platform, nbytes: float, batch: int = 0) -> None:
     """As its shard does, when it has got theta_0; and a pass of the controller."""
     j = running.agent.order("server-0").plane_id
-    points = plane.pack_points([Point(SLICE.name, -1, 0, 0, 0, 1000.0, nbytes)])
+    points = records.pack_points([Point(SLICE.name, -1, 0, 0, 0, 1000.0, nbytes)])
     platform.plane.xadd(keys.metrics(j), {"source": "server-0.0", "batch": batch, "points": points})  # type: ignore[arg-type]
     running.controller.run_once()
 

@@ -34,7 +34,7 @@ from gradstream.metrics import (
     Point,
 )
 from gradstream.process.order import plane_id
-from gradstream.wire import keys, plane
+from gradstream.wire import keys, plane, records
 from tests.integration.backend.jobs import submit
 
 
@@ -50,7 +50,7 @@ class Stream:
         plane.create(platform.plane, self.j, password="a password")
 
     def send(self, source: str, batch: int, *points: Point) -> None:
-        fields = {"source": source, "batch": batch, "points": plane.pack_points(list(points))}
+        fields = {"source": source, "batch": batch, "points": records.pack_points(list(points))}
         self.platform.plane.xadd(keys.metrics(self.j), fields)  # type: ignore[arg-type]
 
     @property

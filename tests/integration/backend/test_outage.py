@@ -20,7 +20,7 @@ from backend.settings import Settings
 from gradstream.local.postgres import Postgres
 from gradstream.local.redis import Redis
 from gradstream.metrics import LOSS, Point
-from gradstream.wire import keys, plane
+from gradstream.wire import keys, records
 from tests.integration.backend.agent import Agent
 from tests.integration.backend.jobs import submit
 from tests.support import eventually
@@ -102,7 +102,7 @@ def test_the_planes_redis_frozen(api: httpx.Client, agent: Agent, own_redis: Red
     finally:
         os.kill(pid, signal.SIGCONT)
     j = agent.order("worker-0").plane_id
-    points = plane.pack_points([Point(LOSS.name, 0, 1, 1, 1, 1000.0, 2.0)])
+    points = records.pack_points([Point(LOSS.name, 0, 1, 1, 1, 1000.0, 2.0)])
     platform.plane.xadd(keys.metrics(j), {"source": "worker-0.0", "batch": 0, "points": points})
     eventually(lambda: api.get(f"/jobs/{job_id}").json()["progress"]["loss"] == 2.0, "the metrics to be stored", timeout=20)
     assert api.get(f"/jobs/{job_id}").json()["attempt"] == 1, "it is still the first attempt"
