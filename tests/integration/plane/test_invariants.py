@@ -270,7 +270,7 @@ def test_metrics_that_nobody_stores_stay_bounded(cluster: Make, monkeypatch: pyt
     reporter = Reporter(attempt.access, attempt.j, "worker-0.0")
     for step in range(200):
         reporter.point(metrics.LOSS, 1.0, rank=0, step=step)
-    eventually(lambda: len(reporter._points) == 50, "the oldest to be given up")
+    eventually(lambda: len(reporter._records) == 50, "the oldest to be given up")
     assert attempt.admin.xlen(keys.metrics(attempt.j)) == 3
     attempt.admin.xtrim(keys.metrics(attempt.j), maxlen=0)
     reporter.close()
