@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gradstream.errors import PlaneLost
@@ -13,11 +14,14 @@ from gradstream.wire.resp import Command, Resp
 
 
 class LogReader:
-    def __init__(self, access: PlaneAccess, j: str, shard: int, most: int) -> None:
-        """`most`: entries per read."""
+    def __init__(
+        self, access: PlaneAccess, j: str, shard: int, most: int, meanwhile: Callable[[Resp], None] = lambda reply: None
+    ) -> None:
+        """`most`: entries per read. `meanwhile`: done while entries are waited for, until they can be read from its argument."""
         self._redis = Resp(access.url, user=access.user, password=access.password, block=BLOCK)
         self._key, self._j, self._shard, self._most = keys.log(j), j, shard, most
         self._position = "0"
+        self._meanwhile = meanwhile
         self._news = False
         self.pushed: dict[int, int] = {}
         """Pushes of ranks, to be told with the next read."""
@@ -25,7 +29,7 @@ class LogReader:
     def read(self) -> list[tuple[str, Header | None]]:
         """The next entries with their ids; none, if none came for a while. Raises: PlaneLost."""
         read = ("XREAD", "COUNT", self._most, "BLOCK", int(BLOCK * 1000), "STREAMS", self._key, self._position)
-        reply: Any = patiently(lambda: self._redis.ask(*self._told(), read)[-1], what="reading the log")
+        reply: Any = patiently(lambda: self._read(*self._told(), read), what="reading the log")
         self._forget()
         if reply is None:
             if not patiently(lambda: self._redis.ask(("EXISTS", self._key)), what="looking for the log")[0]:
@@ -33,6 +37,11 @@ class LogReader:
             return []
         [[_, entries]] = reply
         return [(entry.decode(), Header.unpack(fields[1])) for entry, fields in entries]
+
+    def _read(self, *commands: Command) -> Any:
+        self._redis.post(*commands)
+        self._meanwhile(self._redis)
+        return self._redis.results(len(commands))[-1]
 
     def handled(self, position: str) -> None:
         self._position, self._news = position, True

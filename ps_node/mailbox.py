@@ -4,25 +4,24 @@ What a life on this host sends and gets lies in shared memory, and its letters g
 
 from __future__ import annotations
 
-import time
-import zlib
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from redis import Redis
+from torch import Tensor
 
 from gradstream.center.entries import EVALUATOR, Answer, Payload
 from gradstream.codecs.base import Codec
 from gradstream.codecs.raw import RAW
-from gradstream.errors import PlaneLost
 from gradstream.process.order import ProcessOrder
-from gradstream.wire import inline, keys
+from gradstream.wire import keys
 from gradstream.wire.client import patiently
 from gradstream.wire.layout import Layout
 from gradstream.wire.messages import FIELD, SHARED, Header, Letter, Part
+from gradstream.wire.routes import Routes
+from ps_node.far import Far
 from ps_node.near import Near
 from ps_node.settings import Settings
 
@@ -31,7 +30,7 @@ Life = tuple[int, int]
 
 
 class Mailbox:
-    def __init__(self, redis: Redis, order: ProcessOrder, settings: Settings) -> None:
+    def __init__(self, redis: Redis, routes: Routes, order: ProcessOrder, settings: Settings) -> None:
         self.layout: Layout | None = None
         """Known from the first `Init`, or from the cut."""
         self._redis, self._j, self._shard, self._settings = redis, order.plane_id, order.rank, settings
@@ -40,6 +39,10 @@ class Mailbox:
         self._folder = Path(order.shared.folder) if order.shared else None
         self._centers = 1 + order.spec.pipeline
         self._near: dict[Life, Near] = {}
+        self._far = Far(routes, self._j, self._shard, settings.payload_patience)
+        self.take_in = self._far.take_in
+        self._decoded: dict[Life, Tensor] = {}
+        """Memory for what codecs decode."""
         self._numbers: dict[Life, int] = defaultdict(int)
         self._readers: dict[str, dict[Life, int]] = {}
         """Vectors that lie in Redis, and who has not read them yet: the numbers of the letters that brought them."""
@@ -52,31 +55,25 @@ class Mailbox:
         if seq and (near := self._near.get(life)):
             near.into = header.into
             return near.vectors(self.layout).take_out(self._shard)
-        key, part = keys.payload(self._j, self._shard, *life), header.parts[self._shard]
-        deadline, asked = time.monotonic() + self._settings.payload_patience, 0
-        while True:
-            data, last = patiently(lambda: inline.read(self._redis, key, seq, part.nbytes), what="reading an update")
-            if data is not None and zlib.crc32(data) == part.checksum:
-                break
-            if time.monotonic() > deadline:
-                raise PlaneLost(f"the update {life[0]}.{life[1]}:{seq} is damaged, and did not come again")
-            patiently(lambda: self._redis.xtrim(key, maxlen=0, approximate=False), what="dropping a damaged update")
-            asked += 1
-            self._ask_again(life, seq)
-            time.sleep(min(0.05 * 2**asked, 2.0))  # the worker's answer to this is more parts, which nothing announces
-        patiently(lambda: inline.free(self._redis, key, last), what="freeing an update")
+        data = self._far.fetch(life, seq, header.parts[self._shard], lambda: self._ask_again(life, seq))
+        if not seq:  # theta_0 is never rounded, and its memory stays the center's
+            self._far.forget(life)
+        codec = self._codec if seq else RAW
+        if not codec.lossy:
+            return self.layout.view(data, self._shard)
         mine = self.layout.slices[self._shard]
-        out = torch.empty(mine.stop - mine.start, dtype=self.layout.torch_dtype)
-        codec = self._codec if seq else RAW  # theta_0 has no seq, and is never rounded
-        return self.layout.decode(codec, data, self._shard, out)
+        if life not in self._decoded:
+            self._decoded[life] = torch.empty(mine.stop - mine.start, dtype=self.layout.torch_dtype)
+        return self.layout.decode(codec, data, self._shard, self._decoded[life])
 
     def answer(self, answers: list[Answer], position: str) -> None:
         """Write the vectors that the answers bring, then the letters: those through Redis are repeatable. Raises: PlaneLost."""
         stamped: list[tuple[str, bytes]] = []
+        centers: list[tuple[str, memoryview]] = []
         for answer in answers:
             life = (answer.rank, answer.incarnation)
             self._numbers[life] += 1
-            where, part = self._lay_down(answer, position)
+            where, part = self._lay_down(answer, position, centers)
             letter = Letter(self._numbers[life], replace(answer, payload=None), where, part).pack()
             if near := self._near.get(life):
                 near.letters.put(letter)
@@ -84,6 +81,7 @@ class Mailbox:
                 stamped.append((keys.answers(self._j, self._shard, *life), letter))
         if stamped:
             patiently(lambda: self._write(stamped), what="answering")
+        self._far.write(centers)  # after the letters: their readers read while we write
 
     def _write(self, stamped: list[tuple[str, bytes]]) -> None:
         pipe = self._redis.pipeline(transaction=False)
@@ -91,8 +89,11 @@ class Mailbox:
             pipe.xadd(key, {FIELD: packed}, maxlen=self._settings.answers_kept, approximate=True)
         pipe.execute()
 
-    def shares(self, life: Life) -> None:
-        """This life is on our host, and has made its vectors in shared memory."""
+    def joined(self, life: Life, near: bool) -> None:
+        """`near`: it is on our host, and has made its vectors in shared memory."""
+        if not near:
+            self._far.joined(life)
+            return
         assert self._folder is not None, "a life on this host has its files in this host's folder"
         self._near[life] = Near(self._folder, life, self._shard, 1 if life[0] == EVALUATOR else self._centers)
 
@@ -103,17 +104,20 @@ class Mailbox:
                 del readers[life]
                 if not readers:
                     del self._readers[where]
-                    self._unlink(keys.center(self._j, self._shard, where))
+                    self._far.unlink(keys.center(self._j, self._shard, where))
 
     def gone(self, life: Life) -> None:
         """This life reads and writes nothing any more."""
         if near := self._near.get(life):
             near.leave()
         self.went_on(life, self._numbers[life])
-        self._unlink(keys.payload(self._j, self._shard, *life))
+        self._decoded.pop(life, None)
+        self._far.gone(life)
 
-    def _lay_down(self, answer: Answer, position: str) -> tuple[str, Part | None]:
-        """The vector of an answer, in Redis: a center once for all who get it at this position, another one for its reader."""
+    def _lay_down(self, answer: Answer, position: str, centers: list[tuple[str, memoryview]]) -> tuple[str, Part | None]:
+        """The vector of an answer; in Redis a center once for all who get it at this position, another one for its reader.
+
+        What is still to be written to Redis is added to `centers`."""
         if answer.payload is None:
             return "", None
         assert self.layout is not None, "there is a center, so there was an Init"
@@ -125,18 +129,12 @@ class Mailbox:
             return SHARED, Part(0, 0)
         mine = answer.brings != "center" or codec is not self._pull_codec
         where = f"{position}:{answer.rank}.{answer.incarnation}" if mine else position
-        data = self.layout.encode(codec, answer.payload)
-        part = Part(len(data), zlib.crc32(data))
         if where not in self._readers:
-            key = keys.center(self._j, self._shard, where)
-            patiently(lambda: inline.write(self._redis, [(key, 0, data)]), what="writing the center")
+            centers.append((where, self.layout.encode(codec, answer.payload)))
         self._readers.setdefault(where, {})[life] = self._numbers[life]
-        return where, part
+        return where, Part(self.layout.coded(codec, self._shard), 0)
 
     def _ask_again(self, life: Life, seq: int) -> None:
         letter = Letter(0, Answer(*life, seq, "ok", 0, 0, 0), again=seq)
         key = keys.answers(self._j, self._shard, *life)
         patiently(lambda: self._redis.xadd(key, {FIELD: letter.pack()}), what="asking for an update again")
-
-    def _unlink(self, key: str) -> Any:
-        return patiently(lambda: self._redis.unlink(key), what="freeing memory")

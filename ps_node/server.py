@@ -13,6 +13,7 @@ from gradstream.wire import ids, keys
 from gradstream.wire.client import connect, patiently
 from gradstream.wire.messages import Header
 from gradstream.wire.reporter import Reporter
+from gradstream.wire.routes import Routes
 from ps_node.log import LogReader
 from ps_node.mailbox import Mailbox
 from ps_node.report import Report
@@ -24,13 +25,14 @@ log = logging.getLogger(__name__)
 
 class Server:
     def __init__(self, order: ProcessOrder, snapshots: Snapshots, reporter: Reporter, settings: Settings) -> None:
-        access = order.plane
+        routes = Routes(order.plane, order.plane_id)
+        access = routes.home
         self._order, self._settings, self._snapshots = order, settings, snapshots
         self._redis = connect(access.url, user=access.user, password=access.password)
-        self._reader = LogReader(access, order.plane_id, order.rank, settings.read_count)
         self._j = order.plane_id
         self.shard = Shard(order.spec)
-        self._mailbox = Mailbox(self._redis, order, settings)
+        self._mailbox = Mailbox(self._redis, routes, order, settings)
+        self._reader = LogReader(access, order.plane_id, order.rank, settings.read_count, self._mailbox.take_in)
         self._report = Report(reporter, order, self.shard, settings)
         self._handled = 0
         if resumed := snapshots.resumed():
@@ -61,8 +63,8 @@ class Server:
             if isinstance(entry, Push | Init):
                 payload = self._mailbox.fetch(header, (entry.rank, entry.incarnation), seq_of(entry))
             self._free(entry, header.read)
-        if isinstance(entry, Join) and self._order.rank in header.shared:
-            self._mailbox.shares((entry.rank, entry.incarnation))
+        if isinstance(entry, Join):
+            self._mailbox.joined((entry.rank, entry.incarnation), near=self._order.rank in header.shared)
         outcome = self.shard.handle(entry, payload)
         if isinstance(entry, Push) and self._order.rank == 0:
             self._reader.pushed[entry.rank] = self.shard.ledger.accounts[entry.rank].pushed

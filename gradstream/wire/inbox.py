@@ -62,6 +62,14 @@ class Arriving:
                 self._left -= 1
 
 
+class Early(Arriving):
+    """One that lies in memory of ours until its header comes."""
+
+    def __init__(self, memory: bytearray) -> None:
+        super().__init__(memoryview(memory))
+        self.memory = memory
+
+
 class Reading:
     """A vector that has a stream for itself, on its way into memory of ours; it may still be being written."""
 
@@ -80,6 +88,10 @@ class Reading:
                 return False
         return True
 
+    def look_again(self) -> None:
+        """From the first part on: those that came damaged may have been so only on the way."""
+        self._last = b"0"
+
     def _taken(self, key: bytes, entry: bytes, fields: Fields) -> None:
         self._last = entry
         _tried(lambda: self.vector.arrived(fields))
@@ -96,16 +108,16 @@ class _Stream:
     """Up to here Redis holds them no more."""
     done: int = -1
     """Seq of the last vector that was handed out."""
-    arriving: dict[int, Arriving] = field(default_factory=dict)
-    handed_out: memoryview | None = None
-    spare: list[memoryview] = field(default_factory=list)
+    arriving: dict[int, Early] = field(default_factory=dict)
+    handed_out: bytearray | None = None
+    spare: list[bytearray] = field(default_factory=list)
 
     def place(self, fields: Fields, size: int) -> memoryview | None:
         seq, nbytes = int(fields[b"s"]), int(fields[b"n"])
         if seq not in self.arriving:
             if seq <= self.done or len(self.arriving) >= _EARLY or nbytes > self.longest:
                 return None
-            self.arriving[seq] = Arriving(self._memory(nbytes))
+            self.arriving[seq] = Early(self._memory(nbytes))
         return self.arriving[seq].place(fields, size)
 
     def arrived(self, fields: Fields) -> None:
@@ -115,11 +127,11 @@ class _Stream:
     def has(self, seq: int) -> bool:
         return seq in self.arriving and self.arriving[seq].whole
 
-    def hand_out(self, seq: int) -> memoryview:
+    def hand_out(self, seq: int) -> bytearray:
         """Forget what was before this vector."""
-        old = [self.arriving.pop(before).data for before in sorted(self.arriving) if before < seq]
+        old = [self.arriving.pop(before).memory for before in sorted(self.arriving) if before < seq]
         self.spare = [*old, *([self.handed_out] if self.handed_out else []), *self.spare][:_EARLY]
-        self.done, self.handed_out = seq, self.arriving.pop(seq).data
+        self.done, self.handed_out = seq, self.arriving.pop(seq).memory
         return self.handed_out
 
     def make_room(self, seq: int) -> None:
@@ -127,11 +139,11 @@ class _Stream:
         if seq not in self.arriving and len(self.arriving) >= _EARLY:
             del self.arriving[max(self.arriving)]
 
-    def _memory(self, nbytes: int) -> memoryview:
+    def _memory(self, nbytes: int) -> bytearray:
         """Used memory if there is some: the first touch of new pages costs more than the whole transfer."""
         fitting = next((spare for spare in self.spare if len(spare) == nbytes), None)
         if fitting is None:
-            return memoryview(bytearray(nbytes))
+            return bytearray(nbytes)
         self.spare = [spare for spare in self.spare if spare is not fitting]
         return fitting
 
@@ -147,6 +159,10 @@ class Inbox:
         """A read is under way: `fileno` becomes readable when parts come, or when none came for a while."""
         self._trims: list[tuple[_Stream, bytes]] = []
         """Posted, not confirmed."""
+
+    @property
+    def watches(self) -> bool:
+        return bool(self._streams)
 
     def fileno(self) -> int:
         return self._redis.fileno()
@@ -175,7 +191,7 @@ class Inbox:
         self.armed = False
         return self._redis.entries(self._place, self._taken)
 
-    def vector(self, key: str, seq: int, nbytes: int, checksum: int) -> memoryview | None:
+    def vector(self, key: str, seq: int, nbytes: int, checksum: int) -> bytearray | None:
         """The vector that a header tells of, or None if it is damaged or a part of it is missing: then it has to be sent again.
 
         It is valid until the next one of the same stream is handed out. Redis has freed its parts when this returns. Raises: as

@@ -49,6 +49,13 @@ class Layout:
         floats, ints = (self.floats, self.ints) if shard == 0 else (0, 0)
         return int(self.torch_dtype.itemsize * (mine.stop - mine.start + floats) + 8 * ints)
 
+    def coded(self, codec: Codec, shard: int) -> int:
+        """Bytes of a shard's part as `encode` gives it."""
+        mine = self.slices[shard]
+        floats, ints = (self.floats, self.ints) if shard == 0 else (0, 0)
+        itemsize = self.torch_dtype.itemsize
+        return codec.nbytes(mine.stop - mine.start, itemsize) + itemsize * floats + 8 * ints
+
     def vector(self) -> Tensor:
         """A new vector for the whole model, shape (size,)."""
         return torch.empty(self.size, dtype=self.torch_dtype)
@@ -68,15 +75,28 @@ class Layout:
         if shard > 0 or not self.floats + self.ints:
             codec.decode(data, out)
             return Payload(out)
-        ints_at = len(data) - 8 * self.ints
-        floats_at = ints_at - self.torch_dtype.itemsize * self.floats
-        codec.decode(data[:floats_at], out)
-        floats = _values(data[floats_at:ints_at], self.torch_dtype)
-        return Payload(out, Buffers(floats, _values(data[ints_at:], torch.int64)))
+        codec.decode(data[: len(data) - 8 * self.ints - self.torch_dtype.itemsize * self.floats], out)
+        return Payload(out, self._buffers(data))
+
+    def view(self, data: bytearray, shard: int) -> Payload:
+        """What `encode` made with a codec that loses nothing: the vector is a view of the bytes."""
+        mine = self.slices[shard]
+        size = mine.stop - mine.start
+        x = torch.frombuffer(data, dtype=self.torch_dtype, count=size) if size else torch.empty(0, dtype=self.torch_dtype)
+        return Payload(x, self._buffers(data) if shard == 0 else None)
 
     def part(self, whole: Payload, shard: int) -> Payload:
         """A shard's part of a whole model's payload."""
         return Payload(whole.x[self.slices[shard]], whole.buffers if shard == 0 else None)
+
+
+    def _buffers(self, data: bytearray) -> Buffers | None:
+        """A copy of those at the end of shard 0's part."""
+        if not self.floats + self.ints:
+            return None
+        ints_at = len(data) - 8 * self.ints
+        floats_at = ints_at - self.torch_dtype.itemsize * self.floats
+        return Buffers(_values(data[floats_at:ints_at], self.torch_dtype), _values(data[ints_at:], torch.int64))
 
 
 def _values(data: bytearray, dtype: torch.dtype) -> Tensor:

@@ -34,7 +34,7 @@ class Part:
 
     nbytes: int
     checksum: int
-    """CRC-32 of the bytes."""
+    """See `gradstream.wire.checksum`; 0 with a letter, whose vector is checked part by part."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,24 +9,27 @@ from __future__ import annotations
 
 import logging
 import time
-import zlib
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gradstream.center.entries import EVALUATOR, Answer, Entry, Init, Join, Payload, Push, seq_of
+from torch import Tensor
+
+from gradstream.center.entries import EVALUATOR, Answer, Buffers, Entry, Init, Join, Payload, Push, seq_of
 from gradstream.codecs.base import Codec
 from gradstream.codecs.raw import RAW
 from gradstream.errors import PlaneLost
 from gradstream.process.order import PlaneAccess, SharedMemory
-from gradstream.wire import inline, keys
+from gradstream.wire import keys
 from gradstream.wire.client import BLOCK, connect, patiently
+from gradstream.wire.far import Far
 from gradstream.wire.layout import Layout
 from gradstream.wire.messages import FIELD, SHARED, Header, Letter, Part
 from gradstream.wire.pipe import LetterPipe
 from gradstream.wire.resp import Resp
+from gradstream.wire.routes import Routes
 from gradstream.wire.shm import NoRoom, Shared
 
 log = logging.getLogger(__name__)
@@ -43,6 +46,8 @@ class RedisPort:
     ) -> None:  # fmt: skip
         """`codec` for what is pushed, `pull_codec` for what comes back. `on_wait(seconds)` is told, about every second, how
         long the port has been waiting for its next answer. `pipeline`: pushes that may be under way while their worker computes."""
+        routes = Routes(access, j)
+        access = routes.home
         self._redis = connect(access.url, user=access.user, password=access.password)
         self._log = Resp(access.url, user=access.user, password=access.password, block=BLOCK)
         self._j, self._rank, self._incarnation = j, rank, incarnation
@@ -69,7 +74,9 @@ class RedisPort:
         """Vectors only, as they travelled."""
         self.bytes_raw = 0
         """Of the sent ones, without a codec."""
-        self._sent: tuple[int, list[inline.Stream | None]] | None = None
+        self._far = Far(routes, j, rank, incarnation)
+        self._coded: dict[int, bytearray] = {}
+        """What arrives of shards' slices and has to be decoded."""
 
     def send(self, entry: Entry, payload: Payload | None = None) -> None:
         parts = self._lay_down(entry, payload) if payload else ()
@@ -140,7 +147,7 @@ class RedisPort:
 
     def _take(self, shard: int, letter: Letter) -> None:
         if letter.again:
-            self._send_again(shard, letter.again)
+            self._far.send_again(shard, letter.again)
         elif letter.number == self._numbers[shard] + 1:
             self._numbers[shard] += 1
             self._letters[shard].append(letter)
@@ -154,8 +161,7 @@ class RedisPort:
         for shard, letter in enumerate(letters):
             out = center[self._layout.slices[shard]]
             if letter.where != SHARED:
-                part = self._layout.decode(self._pull_codec, self._fetch(shard, letter), shard, out)
-                buffers = part.buffers or buffers
+                buffers = self._fetch(shard, letter, out) or buffers
             elif shard == 0 and self._shared:
                 buffers = self._shared.center_buffers(into)
         return replace(answer, payload=Payload(center, buffers))
@@ -171,41 +177,33 @@ class RedisPort:
             self._shared = None
             log.warning("no shared memory, so vectors go through Redis: %s", error)
 
-    def _fetch(self, shard: int, letter: Letter) -> bytearray:
+    def _fetch(self, shard: int, letter: Letter, out: Tensor) -> Buffers | None:
+        """Read a shard's slice of the center into `out`; returns the buffers that came with it."""
         assert letter.part is not None, "a letter that brings a vector says how long it is"
-        key, part = keys.center(self._j, shard, letter.where), letter.part
-        for _ in range(3):
-            data, _ = patiently(lambda: inline.read(self._redis, key, 0, part.nbytes), what="reading the center")
-            if data is not None and zlib.crc32(data) == part.checksum:
-                self.bytes_received += part.nbytes
-                return data
-        raise PlaneLost(f"the center slice {key} is not there, or damaged")
+        nbytes = letter.part.nbytes
+        self.bytes_received += nbytes
+        if not self._pull_codec.lossy and nbytes == out.nbytes:
+            self._far.fetch(shard, letter.where, RAW.encode(out))  # the bytes of `out` itself
+            return None
+        if shard not in self._coded:
+            self._coded[shard] = bytearray(nbytes)
+        self._far.fetch(shard, letter.where, memoryview(self._coded[shard]))
+        return self._layout.decode(self._pull_codec, self._coded[shard], shard, out).buffers
 
     def _lay_down(self, entry: Entry, payload: Payload) -> tuple[Part, ...]:
         """Put a vector where its shards find it: on this host in shared memory, else in their streams."""
         near = self._near if isinstance(entry, Push) else frozenset[int]()
         codec = RAW if isinstance(entry, Init) else self._codec
-        streams = [None if k in near else self._encoded(k, seq_of(entry), payload, codec) for k in range(self._layout.servers)]
-        far = [stream for stream in streams if stream]
-        self._sent = (seq_of(entry), streams)
-        if far:
-            patiently(lambda: inline.write(self._redis, far), what="sending an update")
+        layout, shards = self._layout, range(self._layout.servers)
+        sent = self._far.send(seq_of(entry), {k: layout.encode(codec, layout.part(payload, k)) for k in shards if k not in near})
         if near and self._shared and self.out is not None:
             if codec.lossy or payload.x.data_ptr() != self.out.data_ptr():
                 self.out.copy_(codec.arrives(payload.x))  # what a shard would have decoded
             self._shared.put_out(payload.buffers)
         if isinstance(entry, Push):  # theta_0, which goes out once, would blur what a codec saves
-            self.bytes_sent += sum(len(data) for _, _, data in far)
-            self.bytes_raw += sum(self._layout.nbytes(shard) for shard, stream in enumerate(streams) if stream)
-        return tuple(Part(len(stream[2]), zlib.crc32(stream[2])) if stream else Part(0, 0) for stream in streams)
-
-    def _encoded(self, shard: int, seq: int, payload: Payload, codec: Codec) -> inline.Stream:
-        data = self._layout.encode(codec, self._layout.part(payload, shard))
-        return keys.payload(self._j, shard, self._rank, self._incarnation), seq, data
-
-    def _send_again(self, shard: int, seq: int) -> None:
-        if self._sent and self._sent[0] == seq and (stream := self._sent[1][shard]):
-            patiently(lambda: inline.write(self._redis, [stream]), what="sending a part again")
+            self.bytes_sent += sum(part.nbytes for part in sent.values())
+            self.bytes_raw += sum(map(layout.nbytes, sent))
+        return tuple(sent.get(k, Part(0, 0)) for k in shards)
 
     @property
     def shares(self) -> bool:

@@ -31,11 +31,7 @@ class Resp(Connection):
         Raises: of redis.exceptions: ConnectionError or TimeoutError (what was done is unknown); AuthenticationError; or the
         first error among the replies (the other commands were done)."""
         self.post(*commands)
-        replies = self.replies(len(commands))
-        for reply in replies:
-            if isinstance(reply, Exception):
-                raise reply
-        return replies
+        return self.results(len(commands))
 
     def post(self, *commands: Command) -> None:
         """Write commands and do not wait. Their replies have to be read, in order. Raises: as `ask`, but for errors in replies."""
@@ -44,6 +40,14 @@ class Resp(Connection):
             send_all(connection, commands)
         except BaseException as error:
             self._lose(error)
+
+    def results(self, count: int) -> list[Any]:
+        """The next replies to what was posted. Raises: as `ask`."""
+        replies = self.replies(count)
+        for reply in replies:
+            if isinstance(reply, Exception):
+                raise reply
+        return replies
 
     def replies(self, count: int) -> list[Any]:
         """The next replies to what was posted; errors among them are not raised. Raises: as `post`; then no reply is left."""

@@ -21,10 +21,11 @@ from gradstream.process.shared import SharedFolders
 from gradstream.process.store import Uploads, open_store
 from gradstream.spec import JobSpec
 from gradstream.wire import keys, plane
-from gradstream.wire.client import connect
+from gradstream.wire.far import Far
 from gradstream.wire.layout import Layout
 from gradstream.wire.port import RedisPort
 from gradstream.wire.reporter import Reporter
+from gradstream.wire.routes import Instances, Routes, everywhere
 from gradstream.worker.link import Link
 from gradstream.worker.loop import train
 from gradstream.worker.problem import Problem
@@ -56,7 +57,7 @@ class Cluster:
 
     def __post_init__(self) -> None:
         self.shared = SharedFolders() if self.near else None
-        self.admin: Client = connect(self.redis.url, password=self.redis.password)
+        self.admin: Client = Instances.of(self.redis.url, password=self.redis.password)
         self.j = plane_id(self.job, self.number)
         password = secrets.token_hex(8)
         self.access = PlaneAccess(url=self.redis.url, user=plane.account(self.j), password=password)
@@ -128,6 +129,10 @@ class Cluster:
             shared=shared, pipeline=self.spec.pipeline if rank >= 0 else 0,
         )  # fmt: skip
 
+    def far(self, rank: int) -> Far:
+        """What a worker sends by."""
+        return Far(Routes(self.access, self.j), self.j, rank, 0)
+
     def work(self, rank: int) -> None:
         link, w, _, uploads = self.link(rank)
         strategy = self.spec.strategy
@@ -170,7 +175,8 @@ class Cluster:
 
     def keys(self, kind: str) -> list[str]:
         """Keys of this attempt's payloads (`d`), centers (`c`) or answers (`a`) that lie in Redis."""
-        found = [key.decode() for pattern in keys.patterns(self.j) for key in self.admin.scan_iter(match=pattern)]
+        patterns, clients = keys.patterns(self.j), everywhere(self.admin)
+        found = [key.decode() for client in clients for pattern in patterns for key in client.scan_iter(match=pattern)]
         return sorted(key for key in found if f":{kind}:" in key)
 
     def close(self) -> None:

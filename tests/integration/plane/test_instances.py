@@ -7,16 +7,22 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+import torch
+from redis import Redis as Client
 from redis import exceptions
 
+from gradstream import sim
 from gradstream.center.entries import Stop
 from gradstream.errors import PlaneLost
 from gradstream.local.redis import Redis
 from gradstream.process.order import PlaneAccess
+from gradstream.sim.toys import Bowl, job
+from gradstream.spec import JobSpec
 from gradstream.wire import keys, plane
 from gradstream.wire.client import connect, patiently
 from gradstream.wire.resp import Resp
 from gradstream.wire.routes import Instances, Routes, instances, slots
+from tests.integration.plane.cluster import Cluster
 from tests.integration.plane.nodes import Nodes
 
 JS = ["a1b2.1", "77.3", "0f.12", "c0ffee.2"]
@@ -96,6 +102,29 @@ def test_shards_are_spread_over_the_instances_and_their_neighbours_keys_are_out_
         with pytest.raises((exceptions.NoPermissionError, exceptions.MovedError)):
             resp(routes.shard(shard)).ask(("XADD", keys.payload("other.1", shard, 0, 0), "*", "b", "x"))
     plane.destroy(operator, JS[0])
+
+
+@pytest.mark.parametrize("codec", ["raw", "int8"])
+def test_a_job_has_the_bits_of_the_simulator_and_uses_all_instances(planes: Planes, codec: str, tmp_path: Path) -> None:
+    spec = job({"name": "sync", "lr": 0.1}, workers=2, shards=5, steps=6, codec={"name": codec})
+    attempt = Cluster(planes, spec, bowl, tmp_path)  # type: ignore[arg-type]
+    operator = Instances.of(planes.url, password=planes.password)
+    before = [_written(each) for each in operator.everywhere()]
+    try:
+        assert torch.equal(attempt.run(), sim.run(spec, bowl, align=4096).center)
+        assert attempt.keys("d") == attempt.keys("c") == []
+    finally:
+        attempt.close()
+    assert all(_written(each) > was for each, was in zip(operator.everywhere(), before, strict=True))
+
+
+def bowl(spec: JobSpec, rank: int) -> Bowl:
+    return Bowl(spec, rank, size=100_003)
+
+
+def _written(redis: Client) -> int:
+    """XADDs so far."""
+    return int(redis.info("commandstats").get("cmdstat_xadd", {"calls": 0})["calls"])
 
 
 def test_one_instance_that_evicts_is_enough_to_refuse_the_plane(planes: Planes) -> None:

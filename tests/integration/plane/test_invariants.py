@@ -17,7 +17,7 @@ from gradstream.errors import PlaneLost
 from gradstream.local.redis import Redis
 from gradstream.sim.toys import Bowl, Toy, job
 from gradstream.spec import JobSpec
-from gradstream.wire import inline, keys, plane
+from gradstream.wire import keys, plane
 from gradstream.wire import reporter as reporting
 from gradstream.wire.client import connect
 from gradstream.wire.messages import FIELD, Header
@@ -68,9 +68,7 @@ def test_a_header_comes_after_all_of_its_payload(cluster: Make, redis_server: Ca
 def test_a_payload_without_a_header_never_happened(cluster: Make) -> None:
     attempt = cluster(sync(), bowl)
     orphan = torch.full((SIZE,), 1e6)
-    for shard in range(2):
-        data = memoryview(orphan[:50_000].view(torch.uint8).numpy().data)
-        inline.write(attempt.admin, [(keys.payload(attempt.j, shard, 0, 0), 99, data)])
+    attempt.far(0).send(99, {shard: memoryview(orphan[:50_000].view(torch.uint8).numpy().data) for shard in range(2)})
     assert torch.equal(attempt.run(), cluster(sync(), bowl).run())
 
 
@@ -175,12 +173,12 @@ def test_a_damaged_payload_is_asked_for_again(cluster: Make) -> None:
         """Write the vector, spoil a byte of it at shard 1, and only then the header."""
         if isinstance(entry, Push) and payload and not damaged:
             damaged.append(entry.seq)
-            streams = [port._encoded(shard, entry.seq, payload, port._codec) for shard in range(2)]
-            port._sent = (entry.seq, list(streams))
-            good = Header(entry, tuple(_part(data) for _, _, data in streams))
-            key, seq, data = streams[1]
-            inline.write(attempt.admin, [streams[0], (key, seq, memoryview(b"\x00" + bytes(data[1:])))])
-            attempt.admin.xadd(keys.log(attempt.j), {FIELD: good.pack()})
+            parts = port._lay_down(entry, payload)
+            key = keys.payload(attempt.j, 1, 0, 0)
+            [(victim, fields)] = attempt.admin.xrange(key)
+            attempt.admin.xdel(key, victim)
+            attempt.admin.xadd(key, fields | {b"b": b"\x00" + fields[b"b"][1:]})
+            attempt.admin.xadd(keys.log(attempt.j), {FIELD: Header(entry, parts).pack()})
         else:
             send(entry, payload)
 
@@ -190,14 +188,6 @@ def test_a_damaged_payload_is_asked_for_again(cluster: Make) -> None:
     link.leave()
     assert damaged
     assert torch.equal(attempt.finish(), cluster(sync(workers=1, steps=3), bowl).run())
-
-
-def _part(data: memoryview):  # type: ignore[no-untyped-def]
-    import zlib
-
-    from gradstream.wire.messages import Part
-
-    return Part(len(data), zlib.crc32(data))
 
 
 def test_a_frozen_redis_costs_time_and_nothing_else(cluster: Make, redis_server: Callable[..., Redis]) -> None:
@@ -280,7 +270,7 @@ def test_metrics_that_nobody_stores_stay_bounded(cluster: Make, monkeypatch: pyt
     reporter = Reporter(attempt.access, attempt.j, "worker-0.0")
     for step in range(200):
         reporter.point(metrics.LOSS, 1.0, rank=0, step=step)
-    eventually(lambda: len(reporter._points) == 50, "the oldest to be given up")
+    eventually(lambda: len(reporter._records) == 50, "the oldest to be given up")
     assert attempt.admin.xlen(keys.metrics(attempt.j)) == 3
     attempt.admin.xtrim(keys.metrics(attempt.j), maxlen=0)
     reporter.close()

@@ -1,0 +1,68 @@
+"""A worker's vectors to and from shards on other hosts: through Redis, by the inline transport."""
+
+from __future__ import annotations
+
+from gradstream.errors import PlaneLost
+from gradstream.wire import keys
+from gradstream.wire.bulk import Bulk
+from gradstream.wire.client import BLOCK, patiently
+from gradstream.wire.inbox import Reading
+from gradstream.wire.messages import Part
+from gradstream.wire.outbox import Outbox, Outgoing
+from gradstream.wire.resp import Resp
+from gradstream.wire.routes import Routes
+
+TRIES = 60
+"""Looks at a center, about a second each, of which some part is missing or damaged."""
+
+
+class Far:
+    def __init__(self, routes: Routes, j: str, rank: int, incarnation: int) -> None:
+        """Connects to what it needs, when it needs it."""
+        self._routes, self._j, self._life = routes, j, (rank, incarnation)
+        self._outboxes: dict[str, Outbox] = {}
+        self._readers: dict[str, Bulk] = {}
+        self._sent: dict[int, Outgoing] = {}
+
+    def send(self, seq: int, slices: dict[int, memoryview]) -> dict[int, Part]:
+        """Send these shards their slices of one vector. When it returns, all of them lie there whole. Raises: PlaneLost.
+
+        They must not change before the answer has come: a shard may ask for one again."""
+        vectors = {k: Outgoing(keys.payload(self._j, k, *self._life), seq, data) for k, data in slices.items()}
+        self._sent = vectors
+        for index in range(max((len(vector.missing) for vector in vectors.values()), default=0)):
+            for shard, vector in vectors.items():  # in turn, so that all of them can begin to read
+                if index < len(vector.sums):
+                    self._outbox(shard).put(vector, index)
+        for shard, vector in vectors.items():
+            self._outbox(shard).finish([vector])
+        return {k: Part(len(vector.data), vector.checksum) for k, vector in vectors.items()}
+
+    def send_again(self, shard: int, seq: int) -> None:
+        """A shard has found a slice damaged, or some of it missing. Nothing, if the vector is not the last. Raises: PlaneLost."""
+        sent = self._sent.get(shard)
+        if sent and sent.seq == seq:
+            self._outbox(shard).finish([Outgoing(sent.key, seq, sent.data)])
+
+    def fetch(self, shard: int, where: str, place: memoryview) -> None:
+        """Read a slice of the center into `place`, also while it is being written. Raises: PlaneLost."""
+        key = keys.center(self._j, shard, where)
+        reading = Reading(self._reader(shard), key, place)
+        for _ in range(TRIES):
+            if patiently(reading.read, what="reading the center"):
+                return
+            reading.look_again()
+        raise PlaneLost(f"the center slice {key} is not there, or damaged")
+
+    def _outbox(self, shard: int) -> Outbox:
+        access = self._routes.shard(shard)
+        if access.url not in self._outboxes:
+            redis = Resp(access.url, user=access.user, password=access.password, block=BLOCK)
+            self._outboxes[access.url] = Outbox(redis)
+        return self._outboxes[access.url]
+
+    def _reader(self, shard: int) -> Bulk:
+        access = self._routes.shard(shard)
+        if access.url not in self._readers:
+            self._readers[access.url] = Bulk(access.url, user=access.user, password=access.password, block=BLOCK)
+        return self._readers[access.url]
