@@ -1802,6 +1802,13 @@ export interface components {
              */
             seed: number;
             /**
+             * Pipeline
+             * @description 1: a worker computes its next gradient while its last push is applied, which makes that gradient one staler
+             * @default 0
+             * @enum {integer}
+             */
+            pipeline: 0 | 1;
+            /**
              * Members
              * @description Models of an ensemble: trained side by side on the same data, evaluated together
              * @default 1
