@@ -283,3 +283,18 @@ def test_a_center_can_be_read_while_it_is_being_written(ends: Ends) -> None:
         again.read()
     assert again.read()
     assert again.vector.checksum == reading.vector.checksum
+
+
+def test_a_center_of_which_a_part_is_damaged_is_not_whole_until_it_is_good(ends: Ends) -> None:
+    data, place = os.urandom(LONG), memoryview(bytearray(LONG))
+    ends.send(data, 0)
+    [[victim, fields]] = ends.admin.ask(("XRANGE", KEY, "-", "+", "COUNT", 1))[0]
+    ends.admin.ask(("XDEL", KEY, victim))
+    ends.admin.ask(("XADD", KEY, "*", *fields[:-1], bytes([fields[-1][0] ^ 1]) + fields[-1][1:]))
+    reading = Reading(ends.reader, KEY, place)
+    for _ in range(2):
+        assert not reading.read(block=0.05)
+        reading.look_again()
+    ends.admin.ask(("XADD", KEY, "*", *fields))
+    assert reading.read(block=0.05)
+    assert place == data
