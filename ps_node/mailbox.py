@@ -5,7 +5,6 @@ What a life on this host sends and gets lies in shared memory, and its letters g
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -74,7 +73,7 @@ class Mailbox:
             life = (answer.rank, answer.incarnation)
             self._numbers[life] += 1
             where, part = self._lay_down(answer, position, centers)
-            letter = Letter(self._numbers[life], replace(answer, payload=None), where, part).pack()
+            letter = Letter(self._numbers[life], answer, where, part).pack()
             if near := self._near.get(life):
                 near.letters.put(letter)
             else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -43,13 +43,11 @@ class Answers:
     def center_to(self, rank: int, seq: int, verdict: Verdict = "ok", *, go: bool = False) -> None:
         center = self.there()
         center.given_to(rank)
-        answer = self._answer(rank, self._members[rank].incarnation, seq, verdict, go)
-        position = self._members.positions.get(rank, 0)
-        self.written.append(replace(answer, brings="center", payload=center.read(), position=position))
+        life, position = self._members[rank].incarnation, self._members.positions.get(rank, 0)
+        self.written.append(self._answer(rank, life, seq, verdict, go, center=center.read(), position=position))
 
     def center_to_evaluator(self, incarnation: int, seq: int, verdict: Verdict) -> None:
-        answer = self._answer(EVALUATOR, incarnation, seq, verdict)
-        self.written.append(replace(answer, brings="center", payload=self.there().read_for_evaluation()))
+        self.written.append(self._answer(EVALUATOR, incarnation, seq, verdict, center=self.there().read_for_evaluation()))
 
     def reply(self, rank: int, held: Held, *, go: bool) -> None:
         """What a worker's push asked for."""
@@ -70,6 +68,10 @@ class Answers:
             raise ProtocolError("a worker pushed or pulled before the center was initialised")
         return self.center
 
-    def _answer(self, rank: int, incarnation: int, seq: int, verdict: Verdict, go: bool = False, cut: int = 0) -> Answer:
+    def _answer(
+        self, rank: int, incarnation: int, seq: int, verdict: Verdict, go: bool = False, cut: int = 0,
+        center: Payload | None = None, position: int = 0,
+    ) -> Answer:  # fmt: skip
         version, samples = (self.center.version, self.center.samples) if self.center else (0, 0)
-        return Answer(rank, incarnation, seq, verdict, version, samples, len(self._members), go, cut=cut)
+        brings: Literal["nothing", "center"] = "center" if center else "nothing"
+        return Answer(rank, incarnation, seq, verdict, version, samples, len(self._members), go, brings, center, cut, position)

@@ -24,8 +24,16 @@ class Optimizer(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     state_vectors: ClassVar[tuple[str, ...]] = ()
     """What it keeps that is as long as theta, by torch's names."""
 
+    @property
+    def is_plain(self) -> bool:
+        """A step is theta - lr x, and nothing is kept."""
+        return False
+
     def build(self, params: list[torch.Tensor], lr: float, workers: int = 1) -> torch.optim.Optimizer:
-        """The torch optimizer over `params`; `lr` is used unless the job file names one here. Clipping is the caller's."""
+        """The torch optimizer over `params`; `lr` is used unless the job file names one here. Clipping is the caller's.
+
+        Not fused: torch's fused kernels treat the last few elements of a vector another way, so that slices of it would have
+        other bits than the whole."""
         from torch import optim
 
         classes: dict[str, Any] = {"sgd": optim.SGD, "adagrad": optim.Adagrad, "adam": optim.Adam, "adamw": optim.AdamW}
@@ -52,6 +60,11 @@ class Sgd(Optimizer, frozen=True):
         for group in made.param_groups:
             group["momentum"] = self.effective_momentum(workers)  # torch's constructor would refuse one below 0
         return made
+
+
+    @property
+    def is_plain(self) -> bool:
+        return not (self.momentum or self.momentum_correction or self.weight_decay)
 
 
 class Adagrad(Optimizer, frozen=True):

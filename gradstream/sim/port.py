@@ -32,6 +32,9 @@ class SimPort:
         self._post(entry, payload)
         self._cluster.switch()
 
+    def flow(self, seq: int, x: Tensor, start: int) -> None:
+        """Nothing travels here."""
+
     def receive(self) -> Answer:
         if not self._inbox:
             self._waits = True

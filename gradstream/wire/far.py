@@ -5,6 +5,7 @@ from __future__ import annotations
 from gradstream.errors import PlaneLost
 from gradstream.wire import keys
 from gradstream.wire.bulk import Bulk
+from gradstream.wire.checksum import PART
 from gradstream.wire.client import BLOCK, patiently
 from gradstream.wire.inbox import Reading
 from gradstream.wire.messages import Part
@@ -28,15 +29,25 @@ class Far:
         """Send these shards their slices of one vector. When it returns, all of them lie there whole. Raises: PlaneLost.
 
         They must not change before the answer has come: a shard may ask for one again."""
-        vectors = {k: Outgoing(keys.payload(self._j, k, *self._life), seq, data) for k, data in slices.items()}
-        self._sent = vectors
-        for index in range(max((len(vector.missing) for vector in vectors.values()), default=0)):
-            for shard, vector in vectors.items():  # in turn, so that all of them can begin to read
-                if index < len(vector.sums):
+        self._sent = {k: self._outgoing(k, seq, data) for k, data in slices.items()}
+        for index in range(max((len(vector.sums) for vector in self._sent.values()), default=0)):
+            for shard, vector in self._sent.items():  # in turn, so that all of them can begin to read
+                if index < len(vector.sums) and vector.sums[index] < 0:
                     self._outbox(shard).put(vector, index)
-        for shard, vector in vectors.items():
+        for shard, vector in self._sent.items():
             self._outbox(shard).finish([vector])
-        return {k: Part(len(vector.data), vector.checksum) for k, vector in vectors.items()}
+        return {k: Part(len(vector.data), vector.checksum) for k, vector in self._sent.items()}
+
+    def drop(self) -> None:
+        """What flows is not what will be sent."""
+        self._sent = {}
+
+    def flow(self, shard: int, seq: int, data: memoryview, start: int) -> None:
+        """Of the slice that `send` will be given for this seq, the bytes from `start` on are final: let them go."""
+        vector = self._sent[shard] = self._outgoing(shard, seq, data)
+        for index in range(-(-start // PART), len(vector.sums)):
+            if vector.sums[index] < 0:
+                self._outbox(shard).put(vector, index)
 
     def send_again(self, shard: int, seq: int) -> None:
         """A shard has found a slice damaged, or some of it missing. Nothing, if the vector is not the last. Raises: PlaneLost."""
@@ -53,6 +64,13 @@ class Far:
                 return
             reading.look_again()
         raise PlaneLost(f"the center slice {key} is not there, or damaged")
+
+    def _outgoing(self, shard: int, seq: int, data: memoryview) -> Outgoing:
+        """The one that flows already, if it is that."""
+        flowing = self._sent.get(shard)
+        if flowing and flowing.seq == seq:
+            return flowing
+        return Outgoing(keys.payload(self._j, shard, *self._life), seq, data)
 
     def _outbox(self, shard: int) -> Outbox:
         access = self._routes.shard(shard)

@@ -89,7 +89,6 @@ class Layout:
         """A shard's part of a whole model's payload."""
         return Payload(whole.x[self.slices[shard]], whole.buffers if shard == 0 else None)
 
-
     def _buffers(self, data: bytearray) -> Buffers | None:
         """A copy of those at the end of shard 0's part."""
         if not self.floats + self.ints:

@@ -22,6 +22,7 @@ _FIELDS = {cls: tuple(f.name for f in fields(cls)) for cls in _KINDS.values()}
 _ANSWER = tuple(f.name for f in fields(Answer) if f.name != "payload")
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
+_decode = json.JSONDecoder().decode
 
 
 SHARED = "shared"
@@ -68,7 +69,7 @@ class Header:
     @classmethod
     def unpack(cls, packed: bytes) -> Header | None:
         """None for the entry that only makes the log."""
-        message = json.loads(packed)
+        message = _decode(packed.decode())
         if message["kind"] == "attempt":
             return None
         layout = _layout(message["layout"]) if "layout" in message else None
@@ -105,5 +106,5 @@ class Letter:
 
     @classmethod
     def unpack(cls, packed: bytes) -> Letter:
-        number, answer, where, part, again = json.loads(packed)
+        number, answer, where, part, again = _decode(packed.decode())
         return cls(number, Answer(**dict(zip(_ANSWER, answer, strict=True))), where, Part(*part) if part else None, again)

@@ -75,6 +75,8 @@ class RedisPort:
         self.bytes_raw = 0
         """Of the sent ones, without a codec."""
         self._far = Far(routes, j, rank, incarnation)
+        self._flowing = (0, 0)
+        """Seq and address of the vector that flows ahead of its header."""
         self._coded: dict[int, bytearray] = {}
         """What arrives of shards' slices and has to be decoded."""
 
@@ -86,6 +88,16 @@ class RedisPort:
         add = ("XADD", keys.log(self._j), "NOMKSTREAM", "*", FIELD, packed)
         if patiently(lambda: self._log.ask(add), what="writing to the log") == [None]:
             raise PlaneLost("the log of this attempt is gone")
+
+    def flow(self, seq: int, x: Tensor, start: int) -> None:
+        layout, self._flowing = self._layout, (seq, x.data_ptr())
+        if self._codec.lossy:
+            return
+        for shard, mine in enumerate(layout.slices):
+            alone = shard > 0 or not layout.floats + layout.ints  # no buffers behind it, which are not known yet
+            if alone and shard not in self._near and start < mine.stop:
+                first = max(0, start - mine.start)
+                self._far.flow(shard, seq, RAW.encode(x[mine]), first * x.itemsize)
 
     def receive(self) -> Answer:
         answer = self.receive_within(float("inf"))
@@ -195,6 +207,8 @@ class RedisPort:
         near = self._near if isinstance(entry, Push) else frozenset[int]()
         codec = RAW if isinstance(entry, Init) else self._codec
         layout, shards = self._layout, range(self._layout.servers)
+        if self._flowing != (seq_of(entry), payload.x.data_ptr()):
+            self._far.drop()
         sent = self._far.send(seq_of(entry), {k: layout.encode(codec, layout.part(payload, k)) for k in shards if k not in near})
         if near and self._shared and self.out is not None:
             if codec.lossy or payload.x.data_ptr() != self.out.data_ptr():

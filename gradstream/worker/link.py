@@ -36,6 +36,9 @@ class Port(Protocol):
     def send(self, entry: Entry, payload: Payload | None = None) -> None:
         """Returns when the entry is in the log. The payload must not change before its answer has come."""
 
+    def flow(self, seq: int, x: Tensor, start: int) -> None:
+        """Let `x` from `start` on go ahead of the push `seq` that will have it as its payload, if that saves time."""
+
     def receive(self) -> Answer:
         """The next answer, with its parts of all shards joined; its vector is valid until the next answer that brings one.
 
@@ -86,8 +89,8 @@ class Link:
         self.on_push: Callable[[Push], None] = lambda push: None
         if spec.strategy.leaves_theta or (spec.strategy.pulls_every_round and not spec.pipeline):
             w.live_in(port.centers)
-        if spec.strategy.leaves_theta and port.out is not None and not spec.codec.lossy:
-            w.gather_into(port.out, self._settle)
+        if spec.strategy.leaves_theta and not spec.codec.lossy:
+            w.gather_into(self._out, self._settle, self._flow)
 
     # ---- what a strategy uses -------------------------------------------------------------------------------------------
 
@@ -136,6 +139,11 @@ class Link:
         makes one push, and begins when that is answered."""
         while self._never_held and any(ticket.is_push for ticket in self._open.values()):
             self._take()
+
+    def _flow(self, start: int) -> None:
+        """Of the gradient that is about to be pushed, everything from `start` on is there. It may go: no header, and nothing has
+        happened."""
+        self._port.flow(self._seq + 1, self._out, start)
 
     def _feed_back(self, residual: Tensor, norm: float) -> None:
         """Error feedback: what the codec took away from earlier pushes goes out with this one, and what it takes away now, later.

@@ -126,7 +126,7 @@ class ModelProblem:
     def theta(self, theta: Tensor) -> None:
         self._flat.move(theta)
 
-    def gather_into(self, out: Tensor, settle: Callable[[], None]) -> None:
+    def gather_into(self, out: Tensor, settle: Callable[[], None], flow: Callable[[int], None]) -> None:
         self._flat.gradient, self._settle = out, settle
 
     def buffers(self) -> Buffers | None:

@@ -146,8 +146,9 @@ class Replica:
         else:
             self.theta.copy_(center)
 
-    def gather_into(self, out: Tensor, settle: Callable[[], None]) -> None:
-        """Leave gradients where they travel from. `settle()` waits until that may be written over."""
+    def gather_into(self, out: Tensor, settle: Callable[[], None], flow: Callable[[int], None]) -> None:
+        """Leave gradients where they travel from. `settle()` waits until that may be written over; `flow(start)` is told when all
+        from `start` on is there."""
 
         def settled() -> None:
             began = time.perf_counter()
@@ -155,7 +156,7 @@ class Replica:
             self.compute_seconds -= time.perf_counter() - began
 
         if isinstance(self._problem, Gathers) and not self.theta.is_cuda:
-            self._problem.gather_into(out, settled)
+            self._problem.gather_into(out, settled, flow)
 
     def _move(self, theta: Tensor) -> None:
         if theta.data_ptr() != self.theta.data_ptr():

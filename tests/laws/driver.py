@@ -221,6 +221,9 @@ class InTurn:
         with self.turns.of(self.rank):
             self.port.send(entry, payload)
 
+    def flow(self, seq: int, x: Tensor, start: int) -> None:
+        self.port.flow(seq, x, start)
+
     def receive(self) -> Answer:
         return self.port.receive()
 

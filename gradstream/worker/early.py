@@ -1,0 +1,57 @@
+"""Gradients that leave while backward still runs: each is put where it travels from as soon as it is there.
+
+Backward goes from the last layer to the first, and parameters stand in the vector from the first to the last: so what is there
+grows from the end, and everything from some place on may go. Only where vectors travel through Redis; on one host there is
+nothing to wait for, and one copy of all is cheaper than one of each.
+
+Source: Li et al. 2020, "PyTorch Distributed: Experiences on Accelerating Data Parallel Training" (buckets by hooks).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from torch import Tensor, nn
+
+
+class Early:
+    def __init__(
+        self, parameters: Sequence[nn.Parameter], out: Tensor, settle: Callable[[], None], flow: Callable[[int], None]
+    ) -> None:
+        """`out`: shape (size,), the gradients in the order of `parameters`. See `gradstream.worker.problem.Gathers`."""
+        self._parameters, self._settle, self._flow = list(parameters), settle, flow
+        self._starts, self._places = [0], list[Tensor]()
+        for p in self._parameters:
+            start = self._starts[-1]
+            self._places.append(out[start : start + p.numel()].view(p.shape))
+            self._starts.append(start + p.numel())
+        self._missing, self._final = set(range(len(self._parameters))), len(self._parameters)
+        """Parameters whose gradients are not there yet; the one from which on none is missing."""
+        for i, p in enumerate(self._parameters):
+            p.register_post_accumulate_grad_hook(partial(self._came, i))  # type: ignore[no-untyped-call]
+
+    def finish(self) -> None:
+        """Backward is over: what did not come is 0, or came by another way."""
+        for index in sorted(self._missing):
+            self._put(index)
+        self._missing, self._final = set(range(len(self._parameters))), len(self._parameters)
+
+    def _came(self, index: int, p: Tensor) -> None:
+        if len(self._missing) == len(self._parameters):
+            self._settle()
+        self._put(index)
+        self._missing.discard(index)
+        before = self._final
+        while self._final and self._final - 1 not in self._missing:
+            self._final -= 1
+        if self._final < before:
+            self._flow(self._starts[self._final])
+
+    def _put(self, index: int) -> None:
+        p = self._parameters[index]
+        if p.grad is None:
+            self._places[index].zero_()
+        else:
+            self._places[index].copy_(p.grad.to_dense() if p.grad.is_sparse else p.grad)
+        p.grad = None
