@@ -57,7 +57,7 @@ def chosen(args: argparse.Namespace) -> list[Cell]:
     elif not any(given):
         return quick()
     every: list[Sequence[Any]] = [a or b for a, b in zip(given, (TRANSPORTS, SIZES, ("raw",), (1,), (1,)), strict=True)]
-    return [cell(*values, args.seconds) for values in product(*every)]
+    return [cell(*values, seconds=args.seconds) for values in product(*every)]  # type: ignore[misc]
 
 
 # ---- limits ----------------------------------------------------------------------------------------------------------------
