@@ -87,7 +87,7 @@ def bare_socket(transport: str, nbytes: int, seconds: float) -> list[float]:
         while len(times) < 5 or time.perf_counter() < until:
             began = time.perf_counter()
             connection.sendall(view)
-            _fill(connection, view)
+            fill(connection, view)
             times.append(time.perf_counter() - began)
     return times[2:]
 
@@ -103,7 +103,7 @@ def _adder(transport: str, nbytes: int) -> Iterator[socket.socket]:
             torch.set_num_threads(1)
             taken, center = torch.empty(nbytes // 4), torch.ones(nbytes // 4)
             views = [memoryview(x.numpy()).cast("B") for x in (taken, center)]  # type: ignore[arg-type]
-            while _fill(far, views[0]):
+            while fill(far, views[0]):
                 center.add_(taken, alpha=-1e-3)
                 far.sendall(views[1])
         finally:
@@ -125,7 +125,7 @@ def _tcp_pair() -> tuple[socket.socket, socket.socket]:
     return near, far
 
 
-def _fill(connection: socket.socket, view: memoryview) -> bool:
+def fill(connection: socket.socket, view: memoryview) -> bool:
     """False: the other side has ended."""
     at = 0
     while at < len(view):

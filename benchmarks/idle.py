@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -85,6 +85,8 @@ class Exchanged:
     """Bytes of vectors through Redis, of all workers; of shared memory none."""
     cpu: dict[str, float] = field(default_factory=dict)
     """Seconds that workers, servers and Redis used for them."""
+    metered: dict[str, float] = field(default_factory=dict)
+    """What the meters of the place showed for them."""
 
     @property
     def closes(self) -> bool:
@@ -99,27 +101,29 @@ class Place:
     """Where attempts run: a Redis, and zygotes that fork the processes of servers and of workers."""
 
     def __init__(
-        self, redis: Redis, folder: Path, servers: Zygote, workers: Zygote | None = None, url: str = "", admin_url: str = ""
-    ) -> None:
-        """`url`: of Redis as workers reach it; `admin_url`: as servers and this process do. Empty: its own."""
+        self, redis: Redis, folder: Path, servers: Zygote, workers: Zygote | None = None, url: str = "",
+        meters: Mapping[str, Callable[[], float]] | None = None,
+    ) -> None:  # fmt: skip
+        """`url`: of Redis as workers reach it; empty: as all do. `meters`: what else is read when all workers go and when they
+        have come."""
         self._redis, self._folder = redis, folder
-        self._admin_url = admin_url or redis.url
-        self._url = url or self._admin_url
+        self._url = url or redis.url
         self._servers, self._workers = servers, workers or servers
+        self._meters = meters or {}
 
     def exchange(self, work: Work) -> Exchanged:
         """Raises: Unfinished."""
-        admin = connect(self._admin_url, password=self._redis.password)
+        admin = connect(self._redis.url, password=self._redis.password)
         folders = SharedFolders() if work.shared else None
         attempt = _Attempt(work, self._folder / uuid4().hex, folders)
         plane.create(admin, attempt.j, password=attempt.password)
         try:
             for rank in range(work.shards):
-                attempt.fork(self._servers, "server", rank, self._admin_url)
+                attempt.fork(self._servers, "server", rank, self._redis.url)
             for rank in range(work.workers):
                 attempt.fork(self._workers, "worker", rank, self._url)
             assert self._redis.child.pid is not None, "it was started"
-            return attempt.measured(self._redis.child.pid)
+            return attempt.measured(self._redis.child.pid, self._meters)
         finally:
             attempt.kill()
             plane.destroy(admin, attempt.j)
@@ -155,12 +159,13 @@ class _Attempt:
         self._running[order.id] = (zygote, order.label)
         zygote.fork(order, home, entrypoint=ENTRYPOINT if role == "worker" else None)
 
-    def measured(self, redis: int) -> Exchanged:
+    def measured(self, redis: int, meters: Mapping[str, Callable[[], float]]) -> Exchanged:
         """Let all workers go when all are there."""
         names = [f"worker-{rank}" for rank in range(self._work.workers)]
         self._until(lambda: all((self._folder / name / "ready").exists() for name in names), _STARTS_WITHIN)
         servers = [pid for name, pid in self._pids.items() if name not in names]
         before, began = {"servers": cpu(servers), "redis": cpu([redis])}, time.monotonic()
+        shown = {name: read() for name, read in meters.items()}
         (self._folder / "go").touch()
         results = [self._folder / name / "result.json" for name in names]
         longest = _STARTS_WITHIN + 20 * self._work.seconds + 30e-9 * self._work.nbytes * self._work.least * self._work.workers
@@ -171,7 +176,7 @@ class _Attempt:
         return Exchanged(
             [seconds for each in told for seconds in each["times"]], ended - began, sum(each["posted"] for each in told),
             max(each["version"] for each in told), sum(each["sent"] for each in told), sum(each["received"] for each in told),
-            {"workers": sum(each["cpu"] for each in told), **used},
+            {"workers": sum(each["cpu"] for each in told), **used}, {name: read() - shown[name] for name, read in meters.items()},
         )  # fmt: skip
 
     def _until(self, there: Callable[[], bool], seconds: float) -> None:
