@@ -1,170 +1,284 @@
-"""What an exchange (push, apply, pull) costs as the model grows: `python -m benchmarks.exchange`.
+"""What an exchange costs (gather, push, apply, center back), as the model grows: `python -m benchmarks.exchange`.
 
-A server process and a worker that computes nothing, over shared memory and through Redis on a unix socket. Beside them, in turn
-with them so that a drift of the machine hits all alike, what the memory allows: two copies and one addition in place.
-The ledger must close in each of them."""
+Model size x transport x codec x shards x workers, by real servers and by workers that compute nothing (`benchmarks.idle`). Beside
+them, in turn with them so that a drift of the machine hits all alike, what the machine allows: two copies and one addition in place
+of the same size, and the same vector through a bare socket, added and sent back. Without options about two minutes: each dimension
+varied alone. An option for a dimension measures all combinations of what the options name. The ledger must close in each."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import statistics
-import subprocess
+import math
+import os
+import socket
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import product
 from pathlib import Path
-from uuid import uuid4
+from typing import Any
 
 import torch
-from torch import Tensor
 
-from gradstream.center.entries import EVALUATOR, Join, Leave, Payload
-from gradstream.local.redis import Redis
-from gradstream.process.order import PlaneAccess, ProcessOrder, SharedMemory, StoreAccess
-from gradstream.process.shared import SharedFolders
-from gradstream.sim.toys import Quadratic, job
-from gradstream.spec import JobSpec
-from gradstream.wire import plane
-from gradstream.wire.client import connect
-from gradstream.wire.layout import Layout
-from gradstream.wire.port import RedisPort
-from gradstream.worker.link import Link
-from gradstream.worker.problem import Gradient
-from gradstream.worker.replica import Replica
+from benchmarks import common
+from benchmarks.common import said, size_said, spread, table
+from benchmarks.idle import Exchanged, Place, Work
+from gradstream.process.zygote import Zygote
 
-
-class Idle(Quadratic):
-    """A gradient that is there already."""
-
-    def __init__(self, spec: JobSpec, size: int) -> None:
-        super().__init__(spec, 0, torch.zeros(size), torch.zeros(1), torch.zeros(1))
-        self._g = torch.full((size,), 1e-3)
-
-    def gradient(self, position: int) -> Gradient:
-        return Gradient(self._g, 0.0, 1)
+TRANSPORTS = ("shm", "unix", "tcp")
+SIZES = (10_000, 100_000, 2_183_240, 8_000_000, 80_000_000)
+LARGE = 400_000_000
+CODECS = ("bf16/bf16", "int8/bf16", "topk/bf16", "onebit/bf16")
+WANTED, WANTED_SIZE = 1.35, 80_000_000
+"""Of an exchange through shared memory, to two copies and an addition."""
+Cell = tuple[str, Work]
+"""Transport and work."""
 
 
-def exchanges(redis: Redis, size: int, rounds: int, shared: bool, folder: Path) -> list[float]:
-    """Seconds of each exchange, after three that warm up."""
-    spec = job({"name": "async", "lr": 0.1}, steps=rounds + 3)
-    folders = SharedFolders() if shared else None
-    here = uuid4()
-    admin = connect(redis.url, password=redis.password)
-
-    def order(role: str, rank: int) -> ProcessOrder:
-        made = ProcessOrder(
-            id=uuid4(), job_id=here, attempt=1, role=role, rank=rank, spec=spec,  # type: ignore[arg-type]
-            plane=PlaneAccess(url=redis.url, user=plane.account(f"{here.hex}.1"), password="benchmark"),
-            store=StoreAccess(url=(folder / here.hex / "store").as_uri()),
-        )  # fmt: skip
-        found = folders and folders.of(made.plane_id)
-        return made.model_copy(update={"shared": SharedMemory(folder=str(found), servers=[0])}) if found else made
-
-    worker = order("worker", 0)
-    plane.create(admin, worker.plane_id, password="benchmark")
-    home = folder / here.hex / "server"
-    home.mkdir(parents=True)
-    server = subprocess.Popen([sys.executable, "-c", _SERVE, str(home)], stdin=subprocess.PIPE)
-    assert server.stdin is not None
-    server.stdin.write(order("server", 0).model_dump_json().encode())
-    server.stdin.close()
-    try:
-        return _times(worker, spec, size)
-    finally:
-        server.wait(60)
-        plane.destroy(admin, worker.plane_id)
-        if folders:
-            folders.close()
+def quick() -> list[Cell]:
+    """Each dimension varied alone."""
+    cells = [cell(transport, nbytes) for nbytes in SIZES for transport in TRANSPORTS]
+    cells += [cell("tcp", nbytes, codec) for nbytes in SIZES[2:4] for codec in CODECS]
+    cells += [cell(transport, SIZES[3], shards=shards) for shards in (2, 4) for transport in ("shm", "tcp")]
+    return cells + [cell(transport, SIZES[2], workers=workers) for workers in (2, 4) for transport in ("shm", "tcp")]
 
 
-def _times(order: ProcessOrder, spec: JobSpec, size: int) -> list[float]:
-    w = Replica(spec, Idle(spec, size))
-    layout, codecs = Layout.of(w.theta, None, 1), (spec.codec, spec.pull_codec)
-    port = RedisPort(order.plane, order.plane_id, 0, 0, layout, *codecs, shared=order.shared)
-    link = Link(spec, port, w, 0, 0, save=lambda cut, state: None)
-    watcher = RedisPort(order.plane, order.plane_id, EVALUATOR, 0, layout, *codecs)
-    watcher.send(Join(EVALUATOR, 0))
-    link.join(Payload(w.theta), None)
-    times = []
-    while w.has_work and link.begin():
+def cell(transport: str, nbytes: int, codec: str = "raw", shards: int = 1, workers: int = 1, seconds: float = 0.25) -> Cell:
+    return transport, Work(nbytes // 4 * 4, codec, shards, workers, shared=transport == "shm", seconds=seconds)
+
+
+def chosen(args: argparse.Namespace) -> list[Cell]:
+    given = (args.transports, args.sizes, args.codecs, args.shards, args.workers)
+    if args.all:
+        given = (TRANSPORTS, (*SIZES, LARGE), ("raw", *CODECS), (1, 2, 4), (1, 2, 4))
+    elif not any(given):
+        return quick()
+    every: list[Sequence[Any]] = [a or b for a, b in zip(given, (TRANSPORTS, SIZES, ("raw",), (1,), (1,)), strict=True)]
+    return [cell(*values, seconds=args.seconds) for values in product(*every)]  # type: ignore[misc]
+
+
+# ---- limits ----------------------------------------------------------------------------------------------------------------
+
+
+def memory(nbytes: int, seconds: float) -> list[float]:
+    """Seconds of two copies and one addition in place."""
+    a, b, c = (torch.ones(nbytes // 4) for _ in range(3))
+    times: list[float] = []
+    until = time.perf_counter() + seconds
+    while len(times) < 5 or time.perf_counter() < until:
         began = time.perf_counter()
-        spec.strategy.round(w, link)
-        while link._open:  # the answer brings the center, which the next pull copies
-            link._take()
+        b.copy_(a)
+        c.add_(b, alpha=-1e-3)
+        a.copy_(c)
         times.append(time.perf_counter() - began)
-    link.leave()
-    over = watcher.receive_within(60)
-    assert over is not None, "the server says that all is over"
-    assert over.version == len(times) == spec.stop.steps, "each push was applied once"
-    watcher.send(Leave(EVALUATOR, 0, "done"))
-    return times[3:]
+    return times[2:]
 
 
-_SERVE = """
-import sys
-from pathlib import Path
-from gradstream.process.order import ProcessOrder
-from ps_node.__main__ import main
-sys.exit(main(ProcessOrder.model_validate_json(sys.stdin.read()), Path(sys.argv[1])))
-"""
+def bare_socket(transport: str, nbytes: int, seconds: float) -> list[float]:
+    """Seconds for a vector to another process, an addition in place, and the sum back."""
+    x = torch.ones(nbytes // 4)
+    view = memoryview(x.numpy()).cast("B")  # type: ignore[arg-type]
+    with _adder(transport, nbytes) as connection:
+        times: list[float] = []
+        until = time.perf_counter() + seconds
+        while len(times) < 5 or time.perf_counter() < until:
+            began = time.perf_counter()
+            connection.sendall(view)
+            fill(connection, view)
+            times.append(time.perf_counter() - began)
+    return times[2:]
 
 
-def memory(size: int, rounds: int) -> list[float]:
-    """Seconds of two copies and one addition."""
-    a, b, c = (torch.zeros(size) for _ in range(3))
-    times = []
-    for _ in range(rounds):
-        began = time.perf_counter()
-        _move(a, b, c)
-        times.append(time.perf_counter() - began)
-    return times
-
-
-def _move(a: Tensor, b: Tensor, c: Tensor) -> None:
-    b.copy_(a)
-    c.add_(b, alpha=-0.1)
-    a.copy_(c)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[2_500, 25_000, 545_810, 1_199_882, 20_037_642], help="parameters")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", action="store_true")
-    args = parser.parse_args()
-    torch.set_num_threads(1)
-    rows = []
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "password").write_text("benchmark")
-        redis = Redis("benchmark", folder / "run", log=folder / "log", password_file=folder / "password")
-        redis.start()
-        redis.wait()
+@contextmanager
+def _adder(transport: str, nbytes: int) -> Iterator[socket.socket]:
+    """A connection to a process that does what a server does at least. It ends with the connection."""
+    near, far = socket.socketpair() if transport == "unix" else _tcp_pair()
+    child = os.fork()
+    if not child:
         try:
-            for size in args.sizes:
-                rows.append(_row(redis, size, args.rounds, folder))
-                if not args.json:
-                    print("{:>12,} parameters: shared memory {:9.3f} ms, Redis {:9.3f} ms, memory {:9.3f} ms; "
-                          "shared memory / memory {:6.2f}, Redis / shared memory {:6.1f}".format(*rows[-1].values()))  # fmt: skip
+            near.close()
+            torch.set_num_threads(1)
+            taken, center = torch.empty(nbytes // 4), torch.ones(nbytes // 4)
+            views = [memoryview(x.numpy()).cast("B") for x in (taken, center)]  # type: ignore[arg-type]
+            while fill(far, views[0]):
+                center.add_(taken, alpha=-1e-3)
+                far.sendall(views[1])
         finally:
-            redis.stop()
-    if args.json:
-        print(json.dumps({"torch": torch.__version__, "rows": rows}))
+            os._exit(0)
+    far.close()
+    try:
+        yield near
+    finally:
+        near.close()
+        os.waitpid(child, 0)
 
 
-def _row(redis: Redis, size: int, rounds: int, folder: Path) -> dict[str, float]:
-    count = max(10, min(300, 20_000_000 // size))
-    shm, inline, limit = [], [], []
-    for _ in range(rounds):
-        shm += exchanges(redis, size, count, True, folder)
-        inline += exchanges(redis, size, count, False, folder)
-        limit += memory(size, count)
-    milliseconds = [statistics.median(times) * 1e3 for times in (shm, inline, limit)]
-    ratios = milliseconds[0] / milliseconds[2], milliseconds[1] / milliseconds[0]
-    names = ("size", "shm_ms", "inline_ms", "memory_ms", "shm_over_memory", "inline_over_shm")
-    return dict(zip(names, (size, *milliseconds, *ratios), strict=True))
+def _tcp_pair() -> tuple[socket.socket, socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        near = socket.create_connection(listening.getsockname())
+        far, _ = listening.accept()
+    for end in (near, far):
+        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return near, far
+
+
+def fill(connection: socket.socket, view: memoryview) -> bool:
+    """False: the other side has ended."""
+    at = 0
+    while at < len(view):
+        got = connection.recv_into(view[at:])
+        if not got:
+            return False
+        at += got
+    return True
+
+
+# ---- measuring ---------------------------------------------------------------------------------------------------------------
+
+
+def measure(cells: list[Cell], rounds: int, places: dict[str, Place]) -> dict[str, Any]:
+    """Rows and limits, of all rounds together."""
+    found: dict[Cell, list[Exchanged]] = {each: [] for each in cells}
+    sizes = sorted({work.nbytes for _, work in cells})
+    limits: dict[tuple[str, int], list[float]] = {}
+    for number in range(1, rounds + 1):
+        for nbytes in sizes:
+            mine = [each for each in cells if each[1].nbytes == nbytes]
+            limits.setdefault(("memory", nbytes), []).extend(memory(nbytes, mine[0][1].seconds))
+            for way in sorted({transport for transport, _ in mine} - {"shm"}):
+                limits.setdefault((way, nbytes), []).extend(bare_socket(way, nbytes, mine[0][1].seconds))
+            for transport, work in mine:
+                found[(transport, work)].append(places[transport].exchange(work))
+                print(f"round {number}: {_named(transport, work)}", file=sys.stderr)
+    bare = [{"limit": way, "megabytes": nbytes / 1e6, "ms": spread(times, 1e3)} for (way, nbytes), times in limits.items()]
+    return {"rows": [_row(each, found[each], limits) for each in cells], "limits": bare}
+
+
+def _named(transport: str, work: Work) -> str:
+    return f"{size_said(work.nbytes)} {transport} {work.codec}, {work.shards} shards, {work.workers} workers"
+
+
+def _row(of: Cell, found: list[Exchanged], limits: dict[tuple[str, int], list[float]]) -> dict[str, Any]:
+    transport, work = of
+    exchanges = sum(len(each.times) for each in found)
+    times = spread([seconds for each in found for seconds in each.times], 1e3)
+    over = {
+        f"over_{'socket' if way != 'memory' else way}": times["median"] / spread(limits[way, work.nbytes], 1e3)["median"]
+        for way in ("memory", transport)
+        if (way, work.nbytes) in limits
+    }
+    return {
+        "transport": transport, "megabytes": work.nbytes / 1e6, "codec": work.codec, "shards": work.shards, "workers": work.workers,
+        "exchanges": exchanges, "ms": times, **over, "exchanges_per_second": exchanges / sum(each.seconds for each in found),
+        "bytes": sum(each.sent + each.received for each in found) / exchanges,
+        "cpu_ms": {who: 1e3 * sum(each.cpu[who] for each in found) / exchanges for who in found[0].cpu},
+        "posted": sum(each.posted for each in found), "applied": sum(each.applied for each in found),
+        "ledger_closes": all(each.closes for each in found),
+    }  # fmt: skip
+
+
+def wanted(result: dict[str, Any]) -> dict[str, Any] | None:
+    """The ratio that is asked for, if it was measured."""
+    for row in result["rows"]:
+        plain = (row["codec"], row["shards"], row["workers"]) == ("raw", 1, 1)
+        if row["transport"] == "shm" and plain and math.isclose(row["megabytes"], WANTED_SIZE / 1e6):
+            got = row["over_memory"]
+            work = "exchange of 80 MB over shm against two memcpy + one in-place add of the same size"
+            return {"work": work, "wanted_at_most": WANTED, "got": got, "reached": got <= WANTED}
+    return None
+
+
+def markdown(result: dict[str, Any]) -> str:
+    limits = [[size_said(1e6 * row["megabytes"]), _LIMITS[row["limit"]], said(row["ms"], 3)] for row in result["limits"]]
+    rows = [
+        [
+            size_said(1e6 * row["megabytes"]), row["transport"], row["codec"], str(row["shards"]), str(row["workers"]),
+            said(row["ms"], 3), *(f"{row[name]:.2f}" if name in row else "" for name in ("over_memory", "over_socket")),
+            size_said(row["bytes"]), " / ".join(f"{value:.2f}" for value in row["cpu_ms"].values()),
+            "closes" if row["ledger_closes"] else "OPEN",
+        ]
+        for row in result["rows"]
+    ]  # fmt: skip
+    header = [
+        "parameters", "transport", "codec", "shards", "workers", "ms, median (9 of 10)", "over memory", "over socket",
+        "through Redis", "CPU ms: worker / servers / Redis", "ledger",
+    ]  # fmt: skip
+    goal = result["to_reach"]
+    ending = ["", f"{goal['work']}: {goal['got']:.2f}, wanted <= {goal['wanted_at_most']}"] if goal else []
+    return "\n".join([
+        *common.head(result), *table(["bytes", "limit", "ms, median (9 of 10)"], limits), "", *table(header, rows), *ending,
+    ])  # fmt: skip
+
+
+_LIMITS = {"memory": "two copies, one addition in place", "unix": "bare unix socket and back", "tcp": "bare TCP socket and back"}
+
+
+def draw(result: dict[str, Any], path: Path) -> None:
+    """Where which transport costs how much: time against size, and how often the time that memory takes."""
+    from benchmarks.report import plots
+
+    plain = [row for row in result["rows"] if (row["codec"], row["shards"], row["workers"]) == ("raw", 1, 1)]
+    lines = {_LIMITS[way]: _points(result["limits"], "limit", way) for way in _LIMITS}
+    lines = {name: _points(plain, "transport", name) for name in TRANSPORTS} | lines
+    figure, (left, right) = plots.panels(2, height=3.6)
+    plots.lines(left, lines)
+    base = lines[_LIMITS["memory"]]
+    plots.lines(right, {name: {x: y / base[x] for x, y in points.items() if x in base} for name, points in lines.items()})
+    for axis, label in ((left, "milliseconds"), (right, "times two copies and an addition")):
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+        axis.set_xlabel("megabytes of parameters")
+        axis.set_ylabel(label)
+    right.legend(loc="upper right")
+    plots.save(figure, path)
+
+
+def _points(rows: list[dict[str, Any]], key: str, value: str) -> dict[float, float]:
+    return {row["megabytes"]: row["ms"]["median"] for row in rows if row[key] == value}
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="python -m benchmarks.exchange", description=__doc__)
+    made.add_argument("--sizes", type=common.megabytes, nargs="+", metavar="BYTES", help="of the parameters: 10k 2.2M 400M")
+    made.add_argument("--transports", nargs="+", choices=TRANSPORTS)
+    made.add_argument("--codecs", nargs="+", metavar="PUSH[/PULL]", help="raw, bf16, int8/bf16, ...")
+    made.add_argument("--shards", type=int, nargs="+")
+    made.add_argument("--workers", type=int, nargs="+")
+    made.add_argument("--quick", action="store_true", help="what is measured without options")
+    made.add_argument("--all", action="store_true", help="all combinations, 400 MB among them; hours")
+    made.add_argument("--seconds", type=float, default=0.5, help="of each cell in each round; at least 3 exchanges are made")
+    made.add_argument("--rounds", type=int, default=3)
+    made.add_argument("--plot", type=Path, metavar="FILE.png", help="the crossover chart: docs/benchmarks/exchange.png")
+    made.add_argument("--json", action="store_true")
+    return made
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    torch.set_num_threads(1)
+    cells = quick() if args.quick else chosen(args)
+    most = max(work.nbytes * (work.workers + 1) for _, work in cells)
+    zygote = Zygote()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gs-exchange-")))
+        stack.callback(zygote.close)
+        zygote.start()
+        servers = {name: stack.enter_context(common.redis_on(name, folder, 10**9 + 3 * most)) for name in ("unix", "tcp")}
+        places = {name: Place(servers["unix" if name == "shm" else name], folder, zygote) for name in TRANSPORTS}
+        result = common.about(rounds=args.rounds, seconds=cells[0][1].seconds) | measure(cells, args.rounds, places)
+    return result | {"to_reach": wanted(result)}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    args = parser().parse_args(arguments)
+    result = run(args)
+    print(json.dumps(result, indent=1) if args.json else markdown(result))
+    if args.plot:
+        draw(result, args.plot)
+    return 0 if all(row["ledger_closes"] for row in result["rows"]) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(common.interruptible(main))

@@ -24,7 +24,7 @@ from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset,
 from gradstream.data.source import Source
 from gradstream.errors import InvalidWorkload
 from gradstream.spec import JobSpec
-from gradstream.worker import ensemble
+from gradstream.worker import ensemble, parts
 from gradstream.worker.data import to_device
 from gradstream.workload import Split, Workload
 
@@ -61,7 +61,8 @@ def train(spec: JobSpec, folder: Path) -> Iterator[Progress]:
     for step, batch in zip(range(1, steps + 1), _batches(data, spec), strict=False):
         began = time.perf_counter()
         optimizer.zero_grad()
-        losses.append(ensemble.train_step(model, to_device(batch, device), workload.loss, torch.Tensor.backward))
+        shares = parts.of(to_device(batch, device), _examples(batch), spec.at_once)
+        losses.append(ensemble.train_step(model, shares, workload.loss, torch.Tensor.backward))
         if math.isfinite(losses[-1]):
             if spec.optimizer.clip_norm is not None:
                 torch.nn.utils.clip_grad_norm_(model.parameters(), spec.optimizer.clip_norm)

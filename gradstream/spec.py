@@ -221,6 +221,9 @@ class JobSpec(_Part, frozen=True):
     pipeline: Literal[0, 1] = Field(
         0, description="1: a worker computes its next gradient while its last push is applied, which makes that gradient one staler"
     )
+    accumulate: int = Field(
+        1, ge=1, description="Parts in which each mini-batch is computed, to save memory; their gradients add up to one"
+    )
     members: int = Field(
         1, ge=1, le=64, description="Models of an ensemble: trained side by side on the same data, evaluated together"
     )
@@ -254,6 +257,8 @@ class JobSpec(_Part, frozen=True):
             raise ValueError(f"roles.worker.count: the strategy '{name}' runs with {self.strategy.workers}, not {workers}")
         if self.strategy.pushes == "parameters" and not self.codec.dense:
             raise ValueError(f"codec: '{name}' pushes parameters, and '{self.codec.name}' leaves most out; take bf16, fp16 or int8")
+        if self.accumulate > self.batch_size:
+            raise ValueError(f"accumulate: a batch_size of {self.batch_size} has no {self.accumulate} parts; lower it")
         self._optimizers_fit()
         self._pipeline_fits()
         for key in self.env:
@@ -310,6 +315,11 @@ class JobSpec(_Part, frozen=True):
     def server_optimizer(self) -> Optimizer:
         """The server's, where workers descend."""
         return self.roles.server.optimizer or self.strategy.server_optimizer or Sgd()
+
+    @property
+    def at_once(self) -> int:
+        """Examples that a model computes with at a time."""
+        return math.ceil(self.batch_size / self.accumulate)
 
     @property
     def effective_gate(self) -> Gate:

@@ -64,7 +64,7 @@ def measure(spec: JobSpec, folder: Path) -> Measured:
     code = UserCode(spec)
     flat = FlatModel(code.model(), torch.device("cpu"))
     batches = Batches(code.dataset("train"), spec, rank=0)
-    problem = ModelProblem(code, flat, batches)
+    problem = ModelProblem(code, flat, batches, spec.at_once)
     batch, _ = batches.take(0, flat.device)
     look = _Look(code, flat, batch)
     first = look.curvature()
@@ -121,6 +121,7 @@ class _Look:
             return f"the loss cannot be differentiated twice: {str(error).splitlines()[0]}"
 
     def _gradient(self) -> Tensor:
+        self._flat.refresh()
         self._flat.model.train()
         loss = self._code.loss(self._flat.model, self._batch)
         return self._joined(torch.autograd.grad(loss, self._trained, create_graph=True, allow_unused=True))

@@ -56,7 +56,8 @@ class Workloads:
 
         Raises: DatasetTooSmall, UserError."""
         flat = FlatModel(self._code.model(), _CPU)
-        return Randomly(ModelProblem(self._code, flat, Batches(self._data, spec, rank)), seed_of(spec.seed, "worker", rank))
+        problem = ModelProblem(self._code, flat, Batches(self._data, spec, rank), spec.at_once)
+        return Randomly(problem, seed_of(spec.seed, "worker", rank))
 
     def total_samples(self) -> int:
         """Examples that all workers train in all. Raises: DatasetTooSmall."""
@@ -71,6 +72,7 @@ class Workloads:
         flat.theta.copy_(view.center())
         if buffers := view.buffers():
             flat.load_buffers(buffers)
+        flat.refresh()
         flat.model.eval()
         sums: dict[str, float] = defaultdict(float)
         total = 0

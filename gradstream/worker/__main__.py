@@ -45,7 +45,7 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
     dataset = code.dataset("train")
     flat = setup.flat_model(code, order)
     with blaming("dataset('train')", but=DatasetTooSmall):
-        problem = ModelProblem(code, flat, Prefetched(Batches(dataset, spec, rank), spec))
+        problem = ModelProblem(code, flat, Prefetched(Batches(dataset, spec, rank), spec), spec.at_once)
     store = open_store(order.store, order)
     uploads = Uploads(store, folder)
 

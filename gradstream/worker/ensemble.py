@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from gradstream.errors import InvalidWorkload
 from gradstream.spec import JobSpec
 from gradstream.worker import randomness
+from gradstream.worker.parts import Part
 from gradstream.workload import Workload
 
 
@@ -64,14 +65,17 @@ def members(model: nn.Module) -> list[nn.Module]:
 
 
 def train_step(
-    model: nn.Module, batch: Any, loss: Callable[[nn.Module, Any], Tensor], backward: Callable[[Tensor], None]
+    model: nn.Module, batch: Sequence[Part], loss: Callable[[nn.Module, Any], Tensor], backward: Callable[[Tensor], None]
 ) -> float:
-    """Leave in each member the gradient of its own loss. Returns the mean of the members' losses."""
+    """Leave in each member the gradient of its own loss over all parts of the batch. Returns the mean of the members' losses."""
     losses = []
     for member in members(model):
-        value = loss(member, batch)
-        backward(value)
-        losses.append(float(value.detach()))
+        total = 0.0
+        for part, share in batch:
+            value = loss(member, part)
+            backward(value if len(batch) == 1 else share * value)
+            total += share * float(value.detach())
+        losses.append(total)
     return sum(losses) / len(losses)
 
 

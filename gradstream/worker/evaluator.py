@@ -93,6 +93,7 @@ class _Evaluator:
 
     def _score(self) -> dict[str, float]:
         """Means over the evaluation split, weighted by examples."""
+        self._flat.refresh()
         self._flat.model.eval()
         sums: dict[str, float] = defaultdict(float)
         total = 0
@@ -106,8 +107,7 @@ class _Evaluator:
     def _finish(self) -> None:
         """Store the model that was scored last, and what it scored."""
         uploads = Uploads(open_store(self._order.store, self._order), self._folder)
-        tensors = {name: t.detach().cpu().clone().contiguous() for name, t in self._flat.model.state_dict().items()}
-        uploads.add("model.safetensors", tensors)
+        uploads.add("model.safetensors", self._flat.tensors())
         scores = {key: value if math.isfinite(value) else None for key, value in self._values.items()}  # JSON has no NaN
         result = {"eval": scores, "version": self._version, "samples": self._samples, "target": self._on_target}
         uploads.add("result.json", json.dumps(result))

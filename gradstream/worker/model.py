@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import torch
@@ -12,50 +13,67 @@ from torch import Tensor, nn
 
 from gradstream.center.entries import Buffers
 from gradstream.errors import InvalidWorkload
-from gradstream.worker import ensemble, randomness
+from gradstream.worker import ensemble, parts, randomness
+from gradstream.worker.buffers import ModelBuffers, plain_name
 from gradstream.worker.data import Batches
 from gradstream.worker.fetchers import FetcherLost
 from gradstream.worker.prefetch import Prefetched
 from gradstream.worker.problem import Gradient
 from gradstream.worker.usercode import UserCode, blaming
 
+DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+"""That a center may have."""
+
 
 class FlatModel:
     """Frozen parameters stay outside of the vector; tied ones are in it once.
 
-    theta: shape (size,), on `device`. Parameters stand in it in the order of `model.parameters()`."""
+    theta: shape (size,), on `device`. Parameters stand in it in the order of `model.parameters()`. If they are of several dtypes,
+    it has the widest: those of another one keep storage of their own, into which `refresh` rounds their part of theta."""
 
     def __init__(self, model: nn.Module, device: torch.device) -> None:
-        """Raises: InvalidWorkload, for a model without trainable parameters or with several dtypes of them."""
+        """Raises: InvalidWorkload, for a model without trainable parameters, or with some of a dtype that cannot travel."""
         self.model = model.to(device)
         self.device = device
         self._trained = [p for p in model.parameters() if p.requires_grad]
-        dtypes = {p.dtype for p in self._trained}
-        if len(dtypes) != 1:
-            found = ", ".join(sorted(map(str, dtypes))) or "no trainable parameter"
-            raise InvalidWorkload(f"all trainable parameters must have one dtype; found {found}")
-        self.theta = torch.cat([p.detach().reshape(-1) for p in self._trained])
+        size, dtype = sum(p.numel() for p in self._trained), _widest(model)
+        self.theta = torch.empty(size, dtype=dtype, device=device)
         self.gradient = torch.empty_like(self.theta)
-        self._views: dict[int, list[Tensor]] = {}
+        self._inside = [p for p in self._trained if p.dtype == dtype]
+        self._apart = [p.detach() for p in self._trained if p.dtype != dtype]
+        self._views: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
         """Of each vector that the model has moved to, by address."""
-        for p, view in zip(self._trained, self._views_of(self.theta), strict=True):
-            p.data = view
-        floats = [b for b in model.buffers() if b.is_floating_point()]
-        self._float_buffers = floats
-        self._int_buffers = [b for b in model.buffers() if not b.is_floating_point()]
+        views = self._views_of(self.theta)
+        for p, view in zip(self._trained, views, strict=True):  # one after the other, so that no two whole models are in memory
+            view.copy_(p.detach())
+            if p.dtype == dtype:
+                p.data = view
+        self._masters = self._parted(views)[1]
+        self._buffers = ModelBuffers(model)
 
     def move(self, theta: Tensor) -> None:
         """Let the parameters be views of this vector, which holds their values already."""
-        views = self._views.get(theta.data_ptr())
-        if views is None:  # kept, since a model may move to and fro between two vectors for each mini-batch
-            views = self._views[theta.data_ptr()] = self._views_of(theta)
+        parted = self._views.get(theta.data_ptr())
+        if parted is None:  # kept, since a model may move to and fro between two vectors for each mini-batch
+            parted = self._views[theta.data_ptr()] = self._parted(self._views_of(theta))
         self.theta = theta
-        for p, view in zip(self._trained, views, strict=True):
+        inside, self._masters = parted
+        for p, view in zip(self._inside, inside, strict=True):
             p.data = view
+
+    def refresh(self) -> None:
+        """Before the model is used at a theta that has changed."""
+        if self._apart:
+            torch._foreach_copy_(self._apart, self._masters)
 
     def _views_of(self, theta: Tensor) -> list[Tensor]:
         parts = torch.split(theta, [p.numel() for p in self._trained])
         return [part.view(p.shape) for part, p in zip(parts, self._trained, strict=True)]
+
+    def _parted(self, views: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        """Those that are parameters, and those that are the masters of parameters."""
+        pairs = list(zip(self._trained, views, strict=True))
+        return [view for p, view in pairs if p.dtype == view.dtype], [view for p, view in pairs if p.dtype != view.dtype]
 
     def gather_gradient(self) -> Tensor:
         """The parameters' gradients as one vector, shape (size,); zeros where the loss did not depend on one."""
@@ -65,17 +83,30 @@ class FlatModel:
         return self.gradient
 
     def buffers(self) -> Buffers | None:
-        """Copies, on the CPU: floats in the dtype of theta, integers as int64."""
-        if not self._float_buffers and not self._int_buffers:
-            return None
-        return Buffers(_joined(self._float_buffers, self.theta.dtype), _joined(self._int_buffers, torch.int64))
+        """Copies, on the CPU: floats in the dtype of theta, integers as int64. Those that are not in the state_dict stay here."""
+        return self._buffers.copied(self.theta.dtype)
 
     def load_buffers(self, buffers: Buffers) -> None:
-        for flat, mine in ((buffers.floats, self._float_buffers), (buffers.ints, self._int_buffers)):
-            start = 0
-            for b in mine:
-                b.copy_(flat[start : start + b.numel()].view(b.shape))
-                start += b.numel()
+        self._buffers.load(buffers)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The state_dict, copied to the CPU, as if nothing in the model were compiled: torch.compile puts modules into others."""
+        found = self.model.state_dict()
+        return {plain_name(name): t.detach().cpu().clone().contiguous() for name, t in found.items()}
+
+
+def _widest(model: nn.Module) -> torch.dtype:
+    """To which all trainable parameters can be converted without loss. Raises: InvalidWorkload."""
+    named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    if not named:
+        raise InvalidWorkload("the model has no trainable parameter; let at least one have requires_grad")
+    for name, p in named:
+        if p.dtype not in DTYPES:
+            raise InvalidWorkload(
+                f"the parameter {plain_name(name)} is {p.dtype}, and a center has one of {', '.join(map(str, DTYPES))}: convert or "
+                "freeze it; a complex one can be kept as real numbers (torch.view_as_real)"
+            )
+    return reduce(torch.promote_types, (p.dtype for _, p in named))
 
 
 def _backward(loss: Tensor) -> None:
@@ -90,16 +121,12 @@ def _dense(p: nn.Parameter) -> Tensor:
     return p.grad.to_dense() if p.grad.is_sparse else p.grad
 
 
-def _joined(tensors: list[Tensor], dtype: torch.dtype) -> Tensor:
-    parts = [t.detach().reshape(-1).to("cpu", dtype) for t in tensors]
-    return torch.cat(parts) if parts else torch.empty(0, dtype=dtype)
-
-
 class ModelProblem:
     """A workload's model and its share of the training data: a `Problem`."""
 
-    def __init__(self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched) -> None:
-        self._code, self._flat, self._batches = code, flat, batches
+    def __init__(self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched, at_once: int | None = None) -> None:
+        """`at_once`: examples that the model computes with at a time; None: whole mini-batches."""
+        self._code, self._flat, self._batches, self._at_once = code, flat, batches, at_once
         self._settle: Callable[[], None] = lambda: None
         self.total = batches.total
         self.per_epoch = batches.per_epoch
@@ -112,9 +139,11 @@ class ModelProblem:
         began = time.perf_counter()
         with blaming("dataset('train')", but=FetcherLost):
             batch, examples = self._batches.take(position, self._flat.device)
+            shares = parts.of(batch, examples, self._at_once or examples)
         self.data_seconds += time.perf_counter() - began
+        self._flat.refresh()
         self._flat.model.train()
-        loss = ensemble.train_step(self._flat.model, batch, self._code.loss, _backward)
+        loss = ensemble.train_step(self._flat.model, shares, self._code.loss, _backward)
         self._settle()
         return Gradient(self._flat.gather_gradient(), loss, examples)
 

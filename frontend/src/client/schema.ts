@@ -1809,6 +1809,12 @@ export interface components {
              */
             pipeline: 0 | 1;
             /**
+             * Accumulate
+             * @description Parts in which each mini-batch is computed, to save memory; their gradients add up to one
+             * @default 1
+             */
+            accumulate: number;
+            /**
              * Members
              * @description Models of an ensemble: trained side by side on the same data, evaluated together
              * @default 1
