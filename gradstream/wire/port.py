@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from redis.exceptions import RedisError
 from torch import Tensor
 
 from gradstream.center.entries import EVALUATOR, Answer, Buffers, Entry, Init, Join, Payload, Push, seq_of
@@ -28,7 +29,7 @@ from gradstream.wire.far import Far
 from gradstream.wire.layout import Layout
 from gradstream.wire.messages import FIELD, SHARED, Header, Letter, Part
 from gradstream.wire.pipe import LetterPipe
-from gradstream.wire.resp import Resp
+from gradstream.wire.resp import Command, Resp
 from gradstream.wire.routes import Routes
 from gradstream.wire.shm import NoRoom, Shared
 
@@ -50,6 +51,10 @@ class RedisPort:
         access = routes.home
         self._redis = connect(access.url, user=access.user, password=access.password)
         self._log = Resp(access.url, user=access.user, password=access.password, block=BLOCK)
+        self._posted: Command | None = None
+        """The entry sent last, until Redis has confirmed it."""
+        self._is_posted = False
+        """The connection that it was posted to still holds the reply."""
         self._j, self._rank, self._incarnation = j, rank, incarnation
         self._layout, self._on_wait = layout, on_wait
         self._codec, self._pull_codec = codec, RAW if rank == EVALUATOR else pull_codec
@@ -85,9 +90,15 @@ class RedisPort:
         layout = self._layout if isinstance(entry, Init) else None
         shared = tuple(sorted(self._near)) if isinstance(entry, Join) else ()
         packed = Header(entry, parts, layout, shared, self._next_center(entry), self._opened).pack()
-        add = ("XADD", keys.log(self._j), "NOMKSTREAM", "*", FIELD, packed)
-        if patiently(lambda: self._log.ask(add), what="writing to the log") == [None]:
-            raise PlaneLost("the log of this attempt is gone")
+        self._confirm()
+        self._posted = ("XADD", keys.log(self._j), "NOMKSTREAM", "*", FIELD, packed)
+        try:
+            self._log.post(self._posted)
+            self._is_posted = True
+        except RedisError:
+            pass  # repeated below, or before the next answer
+        if not isinstance(entry, Push):
+            self._confirm()
 
     def flow(self, seq: int, x: Tensor, start: int) -> None:
         layout, self._flowing = self._layout, (seq, x.data_ptr())
@@ -99,6 +110,20 @@ class RedisPort:
                 first = max(0, start - mine.start)
                 self._far.flow(shard, seq, RAW.encode(x[mine]), first * x.itemsize)
 
+    def _confirm(self) -> None:
+        """Make sure that the entry sent last is in the log; to write it twice does no harm. Raises: PlaneLost."""
+        if self._posted is not None:
+            reply = patiently(self._reply_to_posted, what="writing to the log")
+            self._posted = None
+            if reply is None:
+                raise PlaneLost("the log of this attempt is gone")
+
+    def _reply_to_posted(self) -> Any:
+        assert self._posted is not None
+        is_posted, self._is_posted = self._is_posted, False
+        [reply] = self._log.results(1) if is_posted else self._log.ask(self._posted)
+        return reply
+
     def receive(self) -> Answer:
         answer = self.receive_within(float("inf"))
         assert answer is not None, "the wait had no end"
@@ -106,6 +131,7 @@ class RedisPort:
 
     def receive_within(self, seconds: float) -> Answer | None:
         """The next answer; None if none came in so many seconds. See `gradstream.worker.link.Port`."""
+        self._confirm()
         began = time.monotonic()
         while not all(self._letters):
             waited = time.monotonic() - began

@@ -34,7 +34,8 @@ class Port(Protocol):
         answered comes into another one than the center before, or there is only one. Empty: they arrive elsewhere."""
 
     def send(self, entry: Entry, payload: Payload | None = None) -> None:
-        """Returns when the entry is in the log. The payload must not change before its answer has come."""
+        """Returns when the entry is on its way: a push is in the log when the next entry is sent or an answer received, others at
+        once. The payload must not change before its answer has come."""
 
     def flow(self, seq: int, x: Tensor, start: int) -> None:
         """Let `x` from `start` on go ahead of the push `seq` that will have it as its payload, if that saves time."""
