@@ -412,8 +412,8 @@ def main(arguments: list[str] | None = None) -> int:
             enter(sys.argv[1:] if arguments is None else arguments)
         result = common.about(rounds=args.rounds, seconds=args.seconds) | measure(args)
     except Forbidden as error:
-        print(json.dumps({"absent": str(error)}) if args.json else f"not measured: {error}", file=sys.stdout)
-        return 2
+        print(json.dumps({"absent": str(error)}) if args.json else f"not measured: {error}")
+        return 0
     print(json.dumps(result, indent=1) if args.json else markdown(result))
     return 0 if all(row["ledger_closes"] for row in result["rows"]) else 1
 
