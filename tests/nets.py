@@ -82,6 +82,7 @@ def normed() -> nn.Sequential:
 KINDS = {
     "normed": normed, "tied": Tied, "words": Words, "branch": Branch, "one": One, "mixed": Mixed, "autocast": normed,
     "plain": lambda: nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 3)),
+    "large": lambda: nn.Sequential(nn.Linear(5, 40_000), nn.Tanh(), nn.Linear(40_000, 3)),
     "compiled_plain": lambda: torch.compile(nn.Linear(5, 3), backend="eager"),
     "compiled": lambda: torch.compile(normed(), backend="aot_eager"),
     "within": lambda: nn.Sequential(torch.compile(nn.Linear(5, 8), backend="eager"), nn.Tanh(), nn.Linear(8, 3)),

@@ -19,6 +19,7 @@ class SimPort:
 
     out: Tensor | None = None
     centers: ClassVar[list[Tensor]] = []
+    flows: ClassVar[bool] = False
 
     def __init__(self, post: Post, took: Callable[[float], None]) -> None:
         """`post` queues an entry for the log. `took(arrived)` is told of each answer that the worker reads."""

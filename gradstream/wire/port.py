@@ -101,14 +101,20 @@ class RedisPort:
             self._confirm()
 
     def flow(self, seq: int, x: Tensor, start: int) -> None:
-        layout, self._flowing = self._layout, (seq, x.data_ptr())
-        if self._codec.lossy:
-            return
-        for shard, mine in enumerate(layout.slices):
-            alone = shard > 0 or not layout.floats + layout.ints  # no buffers behind it, which are not known yet
-            if alone and shard not in self._near and start < mine.stop:
+        self._flowing = (seq, x.data_ptr()) if start >= 0 else (0, 0)
+        for shard, mine in enumerate(self._layout.slices):
+            if 0 <= start < mine.stop and self._flows(shard):
                 first = max(0, start - mine.start)
                 self._far.flow(shard, seq, RAW.encode(x[mine]), first * x.itemsize)
+
+    @property
+    def flows(self) -> bool:
+        return any(self._flows(shard) for shard in range(self._layout.servers))
+
+    def _flows(self, shard: int) -> bool:
+        """Not in shared memory; and not with buffers behind it, which are not known yet."""
+        alone = shard > 0 or not self._layout.floats + self._layout.ints
+        return alone and shard not in self._near and not self._codec.lossy
 
     def _confirm(self) -> None:
         """Make sure that the entry sent last is in the log; to write it twice does no harm. Raises: PlaneLost."""

@@ -21,23 +21,46 @@ class Early:
     ) -> None:
         """`out`: shape (size,), the gradients in the order of `parameters`. See `gradstream.worker.problem.Gathers`."""
         self._parameters, self._settle, self._flow = list(parameters), settle, flow
-        self._starts, self._places = [0], list[Tensor]()
+        self._out, self._starts, self._places = out, [0], list[Tensor]()
         for p in self._parameters:
             start = self._starts[-1]
             self._places.append(out[start : start + p.numel()].view(p.shape))
             self._starts.append(start + p.numel())
+        self._runs = False
         self._missing, self._final = set(range(len(self._parameters))), len(self._parameters)
         """Parameters whose gradients are not there yet; the one from which on none is missing."""
         for i, p in enumerate(self._parameters):
             p.register_post_accumulate_grad_hook(partial(self._came, i))  # type: ignore[no-untyped-call]
 
-    def finish(self) -> None:
-        """Backward is over: what did not come is 0, or came by another way."""
+    def during(self, backward: Callable[[Tensor], None]) -> Callable[[Tensor], None]:
+        """This backward, in which gradients leave. One that a loss makes for itself only adds to them."""
+
+        def watched(loss: Tensor) -> None:
+            self._runs = True
+            try:
+                backward(loss)
+            finally:
+                self._runs = False
+
+        return watched
+
+    def gathered(self) -> Tensor:
+        """All of them, when backward is over. What did not come is 0, or came by another way."""
+        if len(self._missing) == len(self._parameters):
+            self._settle()
         for index in sorted(self._missing):
             self._put(index)
         self._missing, self._final = set(range(len(self._parameters))), len(self._parameters)
+        return self._out
 
     def _came(self, index: int, p: Tensor) -> None:
+        if not self._runs:
+            return
+        if index not in self._missing:  # of a part of the model that is computed in pieces, by a backward of its own for each
+            self._places[index].add_(self._gradient(index))
+            self._parameters[index].grad = None
+            self._flow(-1)
+            return
         if len(self._missing) == len(self._parameters):
             self._settle()
         self._put(index)
@@ -49,9 +72,13 @@ class Early:
             self._flow(self._starts[self._final])
 
     def _put(self, index: int) -> None:
-        p = self._parameters[index]
-        if p.grad is None:
+        if self._parameters[index].grad is None:
             self._places[index].zero_()
         else:
-            self._places[index].copy_(p.grad.to_dense() if p.grad.is_sparse else p.grad)
-        p.grad = None
+            self._places[index].copy_(self._gradient(index))
+        self._parameters[index].grad = None
+
+    def _gradient(self, index: int) -> Tensor:
+        grad = self._parameters[index].grad
+        assert grad is not None, "it has just come"
+        return grad.to_dense() if grad.is_sparse else grad

@@ -37,8 +37,12 @@ class Port(Protocol):
         """Returns when the entry is on its way: a push is in the log when the next entry is sent or an answer received, others at
         once. The payload must not change before its answer has come."""
 
+    @property
+    def flows(self) -> bool:
+        """Some of a vector may go ahead of its header."""
+
     def flow(self, seq: int, x: Tensor, start: int) -> None:
-        """Let `x` from `start` on go ahead of the push `seq` that will have it as its payload, if that saves time."""
+        """Let `x` from `start` on go ahead of the push `seq` that will have it as its payload. -1: it was not final."""
 
     def receive(self) -> Answer:
         """The next answer, with its parts of all shards joined; its vector is valid until the next answer that brings one.
@@ -91,7 +95,7 @@ class Link:
         if spec.strategy.leaves_theta or (spec.strategy.pulls_every_round and not spec.pipeline):
             w.live_in(port.centers)
         if spec.strategy.leaves_theta and not spec.codec.lossy:
-            w.gather_into(self._out, self._settle, self._flow)
+            w.gather_into(self._out, self._settle, self._flow if port.flows else None)
 
     # ---- what a strategy uses -------------------------------------------------------------------------------------------
 
@@ -143,7 +147,7 @@ class Link:
 
     def _flow(self, start: int) -> None:
         """Of the gradient that is about to be pushed, everything from `start` on is there. It may go: no header, and nothing has
-        happened."""
+        happened. -1: what went is not what will be pushed."""
         self._port.flow(self._seq + 1, self._out, start)
 
     def _feed_back(self, residual: Tensor, norm: float) -> None:

@@ -16,6 +16,7 @@ from gradstream.errors import InvalidWorkload
 from gradstream.worker import ensemble, parts, randomness
 from gradstream.worker.buffers import ModelBuffers, plain_name
 from gradstream.worker.data import Batches
+from gradstream.worker.early import Early
 from gradstream.worker.fetchers import FetcherLost
 from gradstream.worker.prefetch import Prefetched
 from gradstream.worker.problem import Gradient
@@ -35,16 +36,16 @@ class FlatModel:
         """Raises: InvalidWorkload, for a model without trainable parameters, or with some of a dtype that cannot travel."""
         self.model = model.to(device)
         self.device = device
-        self._trained = [p for p in model.parameters() if p.requires_grad]
-        size, dtype = sum(p.numel() for p in self._trained), _widest(model)
+        self.trained = [p for p in model.parameters() if p.requires_grad]
+        size, dtype = sum(p.numel() for p in self.trained), _widest(model)
         self.theta = torch.empty(size, dtype=dtype, device=device)
         self.gradient = torch.empty_like(self.theta)
-        self._inside = [p for p in self._trained if p.dtype == dtype]
-        self._apart = [p.detach() for p in self._trained if p.dtype != dtype]
+        self._inside = [p for p in self.trained if p.dtype == dtype]
+        self._apart = [p.detach() for p in self.trained if p.dtype != dtype]
         self._views: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
         """Of each vector that the model has moved to, by address."""
         views = self._views_of(self.theta)
-        for p, view in zip(self._trained, views, strict=True):  # one after the other, so that no two whole models are in memory
+        for p, view in zip(self.trained, views, strict=True):  # one after the other, so that no two whole models are in memory
             view.copy_(p.detach())
             if p.dtype == dtype:
                 p.data = view
@@ -67,18 +68,18 @@ class FlatModel:
             torch._foreach_copy_(self._apart, self._masters)
 
     def _views_of(self, theta: Tensor) -> list[Tensor]:
-        parts = torch.split(theta, [p.numel() for p in self._trained])
-        return [part.view(p.shape) for part, p in zip(parts, self._trained, strict=True)]
+        parts = torch.split(theta, [p.numel() for p in self.trained])
+        return [part.view(p.shape) for part, p in zip(parts, self.trained, strict=True)]
 
     def _parted(self, views: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
         """Those that are parameters, and those that are the masters of parameters."""
-        pairs = list(zip(self._trained, views, strict=True))
+        pairs = list(zip(self.trained, views, strict=True))
         return [view for p, view in pairs if p.dtype == view.dtype], [view for p, view in pairs if p.dtype != view.dtype]
 
     def gather_gradient(self) -> Tensor:
         """The parameters' gradients as one vector, shape (size,); zeros where the loss did not depend on one."""
-        torch.cat([_dense(p).reshape(-1) for p in self._trained], out=self.gradient)
-        for p in self._trained:
+        torch.cat([_dense(p).reshape(-1) for p in self.trained], out=self.gradient)
+        for p in self.trained:
             p.grad = None
         return self.gradient
 
@@ -128,6 +129,7 @@ class ModelProblem:
         """`at_once`: examples that the model computes with at a time; None: whole mini-batches."""
         self._code, self._flat, self._batches, self._at_once = code, flat, batches, at_once
         self._settle: Callable[[], None] = lambda: None
+        self._early: Early | None = None
         self.total = batches.total
         self.per_epoch = batches.per_epoch
         self.total_samples = batches.total_samples
@@ -143,6 +145,9 @@ class ModelProblem:
         self.data_seconds += time.perf_counter() - began
         self._flat.refresh()
         self._flat.model.train()
+        if self._early and len(shares) == 1:
+            loss = ensemble.train_step(self._flat.model, shares, self._code.loss, self._early.during(_backward))
+            return Gradient(self._early.gathered(), loss, examples)
         loss = ensemble.train_step(self._flat.model, shares, self._code.loss, _backward)
         self._settle()
         return Gradient(self._flat.gather_gradient(), loss, examples)
@@ -155,8 +160,10 @@ class ModelProblem:
     def theta(self, theta: Tensor) -> None:
         self._flat.move(theta)
 
-    def gather_into(self, out: Tensor, settle: Callable[[], None], flow: Callable[[int], None]) -> None:
+    def gather_into(self, out: Tensor, settle: Callable[[], None], flow: Callable[[int], None] | None) -> None:
         self._flat.gradient, self._settle = out, settle
+        if flow:
+            self._early = Early(self._flat.trained, out, settle, flow)
 
     def buffers(self) -> Buffers | None:
         return self._flat.buffers()

@@ -146,9 +146,9 @@ class Replica:
         else:
             self.theta.copy_(center)
 
-    def gather_into(self, out: Tensor, settle: Callable[[], None], flow: Callable[[int], None]) -> None:
-        """Leave gradients where they travel from. `settle()` waits until that may be written over; `flow(start)` is told when all
-        from `start` on is there."""
+    def gather_into(self, out: Tensor, settle: Callable[[], None], flow: Callable[[int], None] | None) -> None:
+        """Leave gradients where they travel from. `settle()` waits until that may be written over; `flow(start)`, where it is of
+        use, is told when all from `start` on is there."""
 
         def settled() -> None:
             began = time.perf_counter()

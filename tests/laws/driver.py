@@ -221,6 +221,10 @@ class InTurn:
         with self.turns.of(self.rank):
             self.port.send(entry, payload)
 
+    @property
+    def flows(self) -> bool:
+        return self.port.flows
+
     def flow(self, seq: int, x: Tensor, start: int) -> None:
         self.port.flow(seq, x, start)
 

@@ -9,6 +9,7 @@ import torch
 
 from gradstream import sim
 from gradstream.center.entries import Buffers
+from gradstream.wire.far import Far
 from tests.integration.plane.cluster import Cluster
 from tests.nets import KINDS, job, problem
 
@@ -25,6 +26,21 @@ def test_one_worker(kind: str, how: str, cluster: Callable[..., Cluster]) -> Non
     spec = job(kind, shards=2, **ALONE[how])
     attempt = cluster(spec, problem, near=(0, 1))
     assert torch.equal(attempt.run(), sim.run(spec, problem, align=4096).center)
+
+
+@pytest.mark.parametrize("near", [(), (0,), (1,)], ids=["elsewhere", "first here", "second here"])
+@pytest.mark.parametrize("kind", ["large", "tied", "branch", "words", "normed", "mixed"])
+def test_gradients_that_leave_during_backward(
+    kind: str, near: tuple[int, ...], cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    went: list[int] = []
+    flow = Far.flow
+    monkeypatch.setattr(Far, "flow", lambda far, shard, *rest: went.append(shard) or flow(far, shard, *rest))
+    spec = job(kind, shards=2, strategy={"name": "async", "lr": 0.1}, pipeline=1)
+    attempt = cluster(spec, problem, near=near)
+    assert torch.equal(attempt.run(), sim.run(spec, problem, align=4096).center)
+    if kind == "large":
+        assert set(went) == {0, 1} - set(near)
 
 
 @pytest.mark.parametrize("near", [(0,), ()], ids=["shared", "inline"])
