@@ -47,5 +47,5 @@ class Gathers(Protocol):
     """A problem that puts its gradients together, so it can do that where they travel from."""
 
     def gather_into(self, out: Tensor, settle: Callable[[], None], flow: Callable[[int], None] | None) -> None:
-        """Leave gradients in `out`, shape (size,), after `settle()` each time. A `flow` may be called as `flow(start)` when everything
-        from `start` on is there, before the rest is; and as `flow(-1)`, if that was a mistake."""
+        """Leave gradients in `out`, shape (size,), after `settle()` each time. `flow(start)` may be called when everything
+        from `start` on is there, before the rest is; and `flow(-1)`, if that was a mistake."""
