@@ -227,7 +227,7 @@ class Idle(Quadratic):
         self._out = torch.zeros(size)
         self._settle: Callable[[], None] = lambda: None
 
-    def gather_into(self, out: Tensor, settle: Callable[[], None]) -> None:
+    def gather_into(self, out: Tensor, settle: Callable[[], None], flow: Callable[[int], None] | None) -> None:
         self._out, self._settle = out, settle
 
     def gradient(self, position: int) -> Gradient:

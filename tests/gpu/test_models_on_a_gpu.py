@@ -23,7 +23,7 @@ def trained(kind: str, device: torch.device, accumulate: int = 1) -> list[torch.
     out = torch.zeros_like(w.theta, device="cpu", pin_memory=w.theta.is_cuda)
     sent = []
     w.live_in(centers)
-    w.gather_into(out, lambda: None)
+    w.gather_into(out, lambda: None, None)
     for step in range(6):
         center, other = centers[step % 2], centers[1 - step % 2]
         w.take(center)

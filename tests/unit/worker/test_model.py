@@ -186,7 +186,7 @@ def test_training_100_million_parameters_keeps_three_vectors() -> None:
     w = Replica(job("one"), large())
     centers = [torch.empty(LAYERS * LAYER) for _ in range(2)]
     w.live_in(centers)
-    w.gather_into(torch.empty(LAYERS * LAYER), lambda: None)
+    w.gather_into(torch.empty(LAYERS * LAYER), lambda: None, None)
     for center in (centers[1], centers[0]):
         center.fill_(0.5)
         w.take(center)
