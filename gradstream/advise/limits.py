@@ -5,6 +5,7 @@ of its characteristic polynomial lie inside the unit circle. With p the share of
 
     sync, momentum m         (z - 1)(z - m) + p z = 0                                    serial: x < 2 (1 + m)
     async, n workers         (z - 1) z^(n-1) + p = 0                                     p < 2 sin(pi / (2 (2n - 1)))
+    ... with `pipeline: 1`   2n for n                                                    each is one of its own pushes staler
     ... with momentum m      (z - 1)(z - m) z^(n-1) + p z = 0                            Nesterov: (1 + m) z - m for the last z
     a window of lambda steps p = 1 - (1 - x)^lambda; divided by lambda (adag) or by the staleness + 1 (dynsgd)
     easgd, easgd under bsp   a worker takes N = T^tau - alpha T^(tau-1) from its own x, and alpha T^(tau-1) from the center
@@ -51,10 +52,10 @@ def rate(spec: JobSpec) -> float:
 
 
 def alternating(spec: JobSpec) -> int:
-    """How many workers' pushes come between a worker's pull and its push, itself included: n, or less where pushes that
-    old are dropped. Workers of equal speed take turns, so then the same ones are dropped each time."""
-    gate, n = spec.effective_gate, spec.roles.worker.count
-    return 1 if gate.mode == "bsp" else min(n, gate.max_staleness or n)
+    """How many pushes come between a worker's pull and its push, itself included: n, twice that where rounds overlap, or less
+    where pushes that old are dropped. Workers of equal speed take turns, so then the same ones are dropped each time."""
+    gate, pushes = spec.effective_gate, spec.roles.worker.count * (1 + spec.pipeline)
+    return 1 if gate.mode == "bsp" else min(pushes, gate.max_staleness or pushes)
 
 
 def _settings(spec: JobSpec) -> Any:
@@ -144,7 +145,7 @@ def _fedavg(spec: JobSpec) -> float | None:
 def _delayed_diloco(spec: JobSpec) -> float | None:
     """In turn, only the worker that completes an outer step goes on from the new center; the others hold the one before."""
     n, server, gate = spec.roles.worker.count, spec.server_optimizer, spec.effective_gate
-    if _settings(spec).k not in (None, n) or gate.max_staleness == 1:
+    if _settings(spec).k not in (None, n) or gate.max_staleness == 1 or spec.pipeline:
         return None
     if not isinstance(server, Sgd) or not _plain(spec.optimizer):
         return None
