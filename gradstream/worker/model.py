@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from gradstream.center.entries import Buffers
-from gradstream.errors import InvalidWorkload
+from gradstream.errors import InvalidWorkload, PlaneLost
 from gradstream.worker import ensemble, parts, randomness
 from gradstream.worker.buffers import ModelBuffers, plain_name
 from gradstream.worker.data import Batches
@@ -111,7 +111,7 @@ def _widest(model: nn.Module) -> torch.dtype:
 
 
 def _backward(loss: Tensor) -> None:
-    with blaming("backward of loss()"):
+    with blaming("backward of loss()", but=PlaneLost):  # gradients may leave meanwhile
         loss.backward()  # type: ignore[no-untyped-call]
 
 

@@ -9,7 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from gradstream.errors import PlaneLost
 from gradstream.worker.early import Early
+from tests.nets import job, problem
 
 X = torch.linspace(-1, 1, 24).view(4, 6)
 
@@ -64,6 +66,17 @@ def test_they_are_the_gradients(loss: Callable[[Net], Tensor]) -> None:
         assert places == sorted(places, reverse=True), "from the end on"
         assert 48 in places, "the last layer begins there, and left before the others came"
         told.clear()
+
+
+def test_a_plane_that_is_lost_meanwhile_is_not_the_users_fault() -> None:
+    def lost() -> None:
+        raise PlaneLost("the log of this attempt is gone")
+
+    spec = job("plain")
+    made = problem(spec, 0)
+    made.gather_into(torch.empty_like(made.theta), lost, lambda start: None)
+    with pytest.raises(PlaneLost, match="the log"):
+        made.gradient(0)
 
 
 def test_without_any_gradient_all_are_0() -> None:
