@@ -54,7 +54,7 @@ def test_metrics_that_cannot_be_read_hold_up_nothing(running: Running, platform:
     stream = keys.metrics(running.agent.order("worker-0").plane_id)
     for fields in ({"nonsense": "x"}, {"source": "worker-0.0", "batch": "0", "points": "[[1]]"}, {"source": "\xff", "batch": "x"}):
         platform.plane.xadd(stream, fields)
-    good = '[["train/loss", 0, 1, 32, 1, 1.5, 0.25]]'
+    good = '[[1.5, 0, 1, 32, 1, "train/loss", 0.25]]'
     platform.plane.xadd(stream, {"source": "worker-0.0", "batch": "1", "points": good})
     running.controller.run_once()
     assert running.job["progress"]["loss"] == 0.25
