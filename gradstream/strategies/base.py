@@ -43,7 +43,7 @@ class WorkerSide(Protocol):
     def lr(self) -> float: ...  # the learning rate as the schedule has it now, for rules that do not `descend`
 
     def grad(self, at: Tensor | None = None) -> Tensor:
-        """Gradient of the mean loss over the next mini-batch, at `at` (default: theta). Valid until the next call."""
+        """Gradient of the mean loss over the next mini-batch, at `at` (default: theta). Valid until the next call or push."""
 
     def descend(self, g: Tensor) -> None:
         """One step of the local optimizer along `g`."""

@@ -39,7 +39,7 @@ class Far:
         return {k: Part(len(vector.data), vector.checksum) for k, vector in self._sent.items()}
 
     def drop(self) -> None:
-        """What flows is not what will be sent."""
+        """What went ahead is not what will be sent."""
         self._sent = {}
 
     def flow(self, shard: int, seq: int, data: memoryview, start: int) -> None:
@@ -66,7 +66,7 @@ class Far:
         raise PlaneLost(f"the center slice {key} is not there, or damaged")
 
     def _outgoing(self, shard: int, seq: int, data: memoryview) -> Outgoing:
-        """The one that flows already, if it is that."""
+        """The one of which some has gone ahead, if there is one."""
         flowing = self._sent.get(shard)
         if flowing and flowing.seq == seq:
             return flowing

@@ -43,13 +43,16 @@ class Arriving:
         return checksum.of_parts(self._sums)
 
     def place(self, fields: Fields, size: int) -> memoryview | None:
-        """Where the bytes of a part shall lie; None: they are no part of this vector, or a good one is there."""
+        """Where the bytes of a part shall lie; None: they are no part of this vector. What comes later counts: its writer may
+        have sent another one ahead, and changed its mind."""
         index, self._next = int(fields[b"i"]), None
-        if not 0 <= index < len(self._sums) or self._sums[index] >= 0:
+        if not 0 <= index < len(self._sums):
             return None
         part = self.data[index * PART : (index + 1) * PART]
         if int(fields[b"n"]) != len(self.data) or size != len(part):
             return None
+        self._left += self._sums[index] >= 0
+        self._sums[index] = -1
         self._next = (index, part)
         return part
 
@@ -124,8 +127,9 @@ class _Stream:
         if vector := self.arriving.get(int(fields[b"s"])):
             vector.arrived(fields)
 
-    def has(self, seq: int) -> bool:
-        return seq in self.arriving and self.arriving[seq].whole
+    def has(self, seq: int, nbytes: int, checksum: int) -> bool:
+        vector = self.arriving.get(seq)
+        return vector is not None and vector.whole and (len(vector.data), vector.checksum) == (nbytes, checksum)
 
     def hand_out(self, seq: int) -> bytearray:
         """Forget what was before this vector."""
@@ -135,8 +139,11 @@ class _Stream:
         return self.handed_out
 
     def make_room(self, seq: int) -> None:
-        """A header has asked for this vector; others have only arrived."""
-        if seq not in self.arriving and len(self.arriving) >= _EARLY:
+        """A header has asked for this vector; others have only arrived. If it is whole, it is not the one of that header."""
+        if seq in self.arriving:
+            if self.arriving[seq].whole:
+                del self.arriving[seq]
+        elif len(self.arriving) >= _EARLY:
             del self.arriving[max(self.arriving)]
 
     def _memory(self, nbytes: int) -> bytearray:
@@ -198,17 +205,13 @@ class Inbox:
         `Resp.ask`; harmless to repeat."""
         self.watch(key)
         stream = self._streams[key.encode()]
-        while not stream.has(seq):
+        while not stream.has(seq, nbytes, checksum):
             armed = self.armed
             if not armed:
                 self._ask({key.encode(): stream}, ())
             if not self.take() and not armed:  # what was armed may have ended long ago
                 stream.make_room(seq)
                 return None
-        vector = stream.arriving[seq]
-        if len(vector.data) != nbytes or vector.checksum != checksum:
-            del stream.arriving[seq]
-            return None
         self.arm()
         self._confirm_trims()
         return stream.hand_out(seq)

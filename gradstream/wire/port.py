@@ -80,8 +80,6 @@ class RedisPort:
         self.bytes_raw = 0
         """Of the sent ones, without a codec."""
         self._far = Far(routes, j, rank, incarnation)
-        self._flowing = (0, 0)
-        """Seq and address of the vector that flows ahead of its header."""
         self._coded: dict[int, bytearray] = {}
         """What arrives of shards' slices and has to be decoded."""
 
@@ -101,7 +99,8 @@ class RedisPort:
             self._confirm()
 
     def flow(self, seq: int, x: Tensor, start: int) -> None:
-        self._flowing = (seq, x.data_ptr()) if start >= 0 else (0, 0)
+        if start < 0:
+            self._far.drop()
         for shard, mine in enumerate(self._layout.slices):
             if 0 <= start < mine.stop and self._flows(shard):
                 first = max(0, start - mine.start)
@@ -239,8 +238,6 @@ class RedisPort:
         near = self._near if isinstance(entry, Push) else frozenset[int]()
         codec = RAW if isinstance(entry, Init) else self._codec
         layout, shards = self._layout, range(self._layout.servers)
-        if self._flowing != (seq_of(entry), payload.x.data_ptr()):
-            self._far.drop()
         sent = self._far.send(seq_of(entry), {k: layout.encode(codec, layout.part(payload, k)) for k in shards if k not in near})
         if near and self._shared and self.out is not None:
             if codec.lossy or payload.x.data_ptr() != self.out.data_ptr():

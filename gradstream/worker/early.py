@@ -46,12 +46,18 @@ class Early:
 
     def gathered(self) -> Tensor:
         """All of them, when backward is over. What did not come is 0, or came by another way."""
-        if len(self._missing) == len(self._parameters):
-            self._settle()
+        self._begin()
         for index in sorted(self._missing):
             self._put(index)
         self._missing, self._final = set(range(len(self._parameters))), len(self._parameters)
+        self._flow(0)
         return self._out
+
+    def _begin(self) -> None:
+        """Before the first one of a mini-batch: an earlier gradient may have gone that was never pushed."""
+        if len(self._missing) == len(self._parameters):
+            self._settle()
+            self._flow(-1)
 
     def _came(self, index: int, p: Tensor) -> None:
         if not self._runs:
@@ -61,8 +67,7 @@ class Early:
             self._parameters[index].grad = None
             self._flow(-1)
             return
-        if len(self._missing) == len(self._parameters):
-            self._settle()
+        self._begin()
         self._put(index)
         self._missing.discard(index)
         before = self._final

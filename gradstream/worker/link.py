@@ -42,7 +42,8 @@ class Port(Protocol):
         """Some of a vector may go ahead of its header."""
 
     def flow(self, seq: int, x: Tensor, start: int) -> None:
-        """Let `x` from `start` on go ahead of the push `seq` that will have it as its payload. -1: it was not final."""
+        """Let `x` from `start` on go ahead of the push `seq` that will have it as its payload. -1: nothing of it is final, also of
+        what went."""
 
     def receive(self) -> Answer:
         """The next answer, with its parts of all shards joined; its vector is valid until the next answer that brings one.
@@ -72,6 +73,8 @@ class Link:
         self._pipeline = spec.pipeline
         self._fails_on_nan = spec.on_nan == "fail"
         self._out = torch.zeros_like(w.theta, device="cpu", pin_memory=w.theta.is_cuda) if port.out is None else port.out
+        self._flowed: int | None = None
+        """How often `_out` had been written to when some of it went ahead."""
         self._hand: Tensor | None = None
         """The center that the next pull gives."""
         self._codec = spec.codec
@@ -129,6 +132,8 @@ class Link:
             self._out.copy_(x)
         if self._residual is not None and finite:
             self._feed_back(self._residual, norm)
+        if self._flowed not in (None, self._out._version):
+            self._flow(-1)  # the strategy pushes something else than the gradient that went
         steps, examples = self._w.hand_over()
         push = Push(
             self._rank, self._incarnation, self._seq + 1, base=self._base, steps=steps, examples=examples,
@@ -147,8 +152,9 @@ class Link:
 
     def _flow(self, start: int) -> None:
         """Of the gradient that is about to be pushed, everything from `start` on is there. It may go: no header, and nothing has
-        happened. -1: what went is not what will be pushed."""
+        happened. -1: nothing of it is."""
         self._port.flow(self._seq + 1, self._out, start)
+        self._flowed = self._out._version
 
     def _feed_back(self, residual: Tensor, norm: float) -> None:
         """Error feedback: what the codec took away from earlier pushes goes out with this one, and what it takes away now, later.

@@ -47,5 +47,5 @@ class Gathers(Protocol):
     """A problem that puts its gradients together, so it can do that where they travel from."""
 
     def gather_into(self, out: Tensor, settle: Callable[[], None], flow: Callable[[int], None] | None) -> None:
-        """Leave gradients in `out`, shape (size,), after `settle()` each time. `flow(start)` may be called when everything
-        from `start` on is there, before the rest is; and `flow(-1)`, if that was a mistake."""
+        """Leave gradients in `out`, shape (size,), after `settle()` each time. With a `flow`, `flow(-1)` is called
+        before each gradient, `flow(start)` when everything from `start` on is there, and `flow(0)` when it is whole."""
