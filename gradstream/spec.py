@@ -9,89 +9,15 @@ import math
 import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from gradstream.codecs import AnyCodec, PullCodec
 from gradstream.codecs.raw import Raw
 from gradstream.gate import Gate
 from gradstream.optim.schedule import AnySchedule, Constant
 from gradstream.optim.spec import AnyOptimizer, Optimizer, Sgd
+from gradstream.spec_values import Average, Seconds, ShardCount, storable
 from gradstream.strategies import AnyStrategy
-
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-
-
-def _seconds(given: Any) -> Any:
-    if isinstance(given, str):
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", given)
-        if not found:
-            raise ValueError("write a duration as a number of seconds or like '30s', '5m', '2h'")
-        return float(found[1]) * _UNITS[found[2]]
-    return given
-
-
-Seconds = Annotated[
-    float,
-    BeforeValidator(_seconds),
-    WithJsonSchema(
-        {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^\d+(\.\d+)?(ms|s|m|h|d)$"}]}
-    ),
-]
-"""A duration: seconds, or text such as `30s`, `5m`, `2h`."""
-
-
-def _storable(given: Any) -> Any:
-    """The user's own values, unless JSON or Postgres could not hold them: then a worker would get others than were written."""
-    match given:
-        case float() if not math.isfinite(given):
-            raise ValueError(f"{given} is no finite number; write it as text, or leave it out")
-        case str() if "\x00" in given or any("\ud800" <= character <= "\udfff" for character in given):
-            raise ValueError("a text holds a NUL or half a character; remove it")
-        case dict():
-            for key, value in given.items():
-                _storable(key)
-                _storable(value)
-        case list():
-            for value in given:
-                _storable(value)
-    return given
-
-
-def _average(given: Any) -> Any:
-    if given == "uniform" or (isinstance(given, int | float) and 0 < given < 1):
-        return given
-    raise ValueError(f"must be a number between 0 and 1, or 'uniform', not {given!r}")
-
-
-Average = Annotated[
-    float | Literal["uniform"],
-    BeforeValidator(_average),
-    WithJsonSchema(
-        {"anyOf": [{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, {"type": "string", "const": "uniform"}]}
-    ),
-]
-"""The share that each version takes in an average of the center; `uniform`: all the same."""
-
-
-MOST_SHARDS = 256
-
-
-def _shards(given: Any) -> Any:
-    if given == "auto":
-        return given
-    if isinstance(given, int | float) and not isinstance(given, bool) and 1 <= given <= MOST_SHARDS and given == int(given):
-        return int(given)
-    raise ValueError(f"must be a whole number from 1 to {MOST_SHARDS}, or 'auto', not {given!r}")
-
-
-ShardCount = Annotated[
-    int | Literal["auto"],
-    BeforeValidator(_shards),
-    WithJsonSchema(
-        {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST_SHARDS}, {"type": "string", "const": "auto"}]}
-    ),
-]
-"""`auto`: chosen when the model's size is known (`gradstream.center.auto`), once for the life of the job."""
 
 
 class _Part(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
@@ -104,7 +30,7 @@ class WorkloadRef(_Part, frozen=True):
         description="Where the Workload class is, as module:Class, from the root of the bundle",
         examples=["digits:Digits"],
     )
-    args: Annotated[dict[str, Any], AfterValidator(_storable)] = Field(
+    args: Annotated[dict[str, Any], AfterValidator(storable)] = Field(
         default_factory=dict, description="Fields of the Workload class to set"
     )
 
@@ -118,7 +44,6 @@ class ServerRole(_Part, frozen=True):
     optimizer: AnyOptimizer | None = Field(
         None, description="How the server descends along pushed directions; default: the strategy's own, mostly theta - x"
     )
-
 
     @property
     def shards(self) -> int:
@@ -240,7 +165,7 @@ class JobSpec(_Part, frozen=True):
         None, description="restart: new attempt from the last cut (default under bsp); continue: respawn it (default else)"
     )
     on_nan: Literal["fail", "drop"] = Field("fail", description="A loss that is not finite ends the job, or its push is dropped")
-    env: Annotated[dict[str, str], AfterValidator(_storable)] = Field(
+    env: Annotated[dict[str, str], AfterValidator(storable)] = Field(
         default_factory=dict, description="Environment of the workers and the evaluator"
     )
     priority: int = Field(50, ge=0, le=100, description="Higher starts first")

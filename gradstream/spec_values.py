@@ -1,0 +1,83 @@
+"""Values of the job file that pydantic has no type for, each with its JSON Schema."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, WithJsonSchema
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def _seconds(given: Any) -> Any:
+    if isinstance(given, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", given)
+        if not found:
+            raise ValueError("write a duration as a number of seconds or like '30s', '5m', '2h'")
+        return float(found[1]) * _UNITS[found[2]]
+    return given
+
+
+Seconds = Annotated[
+    float,
+    BeforeValidator(_seconds),
+    WithJsonSchema(
+        {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^\d+(\.\d+)?(ms|s|m|h|d)$"}]}
+    ),
+]
+"""A duration: seconds, or text such as `30s`, `5m`, `2h`."""
+
+
+def storable(given: Any) -> Any:
+    """The user's own values, unless JSON or Postgres could not hold them: then a worker would get others than were written."""
+    match given:
+        case float() if not math.isfinite(given):
+            raise ValueError(f"{given} is no finite number; write it as text, or leave it out")
+        case str() if "\x00" in given or any("\ud800" <= character <= "\udfff" for character in given):
+            raise ValueError("a text holds a NUL or half a character; remove it")
+        case dict():
+            for key, value in given.items():
+                storable(key)
+                storable(value)
+        case list():
+            for value in given:
+                storable(value)
+    return given
+
+
+def _average(given: Any) -> Any:
+    if given == "uniform" or (isinstance(given, int | float) and 0 < given < 1):
+        return given
+    raise ValueError(f"must be a number between 0 and 1, or 'uniform', not {given!r}")
+
+
+Average = Annotated[
+    float | Literal["uniform"],
+    BeforeValidator(_average),
+    WithJsonSchema(
+        {"anyOf": [{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, {"type": "string", "const": "uniform"}]}
+    ),
+]
+"""The share that each version takes in an average of the center; `uniform`: all the same."""
+
+MOST_SHARDS = 256
+
+
+def _shards(given: Any) -> Any:
+    if given == "auto":
+        return given
+    if isinstance(given, int | float) and not isinstance(given, bool) and 1 <= given <= MOST_SHARDS and given == int(given):
+        return int(given)
+    raise ValueError(f"must be a whole number from 1 to {MOST_SHARDS}, or 'auto', not {given!r}")
+
+
+ShardCount = Annotated[
+    int | Literal["auto"],
+    BeforeValidator(_shards),
+    WithJsonSchema(
+        {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST_SHARDS}, {"type": "string", "const": "auto"}]}
+    ),
+]
+"""`auto`: chosen when the model's size is known (`gradstream.center.auto`), once for the life of the job."""
