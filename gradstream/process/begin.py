@@ -5,6 +5,7 @@ The order of the steps matters: it must die with its parent before it can be orp
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import importlib
@@ -81,12 +82,18 @@ def _settle(order: ProcessOrder, folder: Path) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_NAME, f"gs {order.label}".encode()[:15])
         Path("/proc/self/oom_score_adj").write_text(_KILL_ME_FIRST)
         _keep_freed_memory()
-        if order.role == "worker":  # computes for milliseconds on end; what it waits for goes first when it wakes up
-            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+        if order.role == "worker":
+            _yield_to_others()
     _seed(order)
     import torch
 
     torch.set_num_threads(threads)
+
+
+def _yield_to_others() -> None:
+    """A worker computes for milliseconds on end; what it waits for goes first when it wakes up."""
+    with contextlib.suppress(OSError):  # some sandboxes have no such scheduler; without it, all is only a little slower
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
 def _keep_freed_memory() -> None:
