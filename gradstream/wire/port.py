@@ -213,11 +213,10 @@ class RedisPort:
         """Make this life's vectors and its pipe; without room for them, everything goes through Redis."""
         life = (self._rank, self._incarnation)
         try:
+            pipe = LetterPipe(folder, *life)  # first: without it, the vectors would be room for nothing
             self._shared = Shared.make(folder, *life, self._layout, 1 + pipeline)
-            self._pipe = LetterPipe(folder, *life)
-            self._near = servers
+            self._pipe, self._near = pipe, servers
         except (NoRoom, OSError) as error:
-            self._shared = None
             log.warning("no shared memory, so vectors go through Redis: %s", error)
 
     def _fetch(self, shard: int, letter: Letter, out: Tensor) -> Buffers | None:
