@@ -33,6 +33,8 @@ _SLOW_SHARE = 0.1
 """Fetching is slow if it takes this long (seconds), and this share of a worker's time: below, a thread costs more than it gives."""
 _STEP = 1.0
 """Seconds after which a wait between the two threads looks whether the other one is still there."""
+_PATIENCE = 60.0
+"""Seconds that a data set may take to return a mini-batch that nobody wants any more."""
 
 
 class Prefetched:
@@ -69,7 +71,7 @@ class Prefetched:
         return self._ahead.get()
 
     def close(self) -> None:
-        """End the thread and the processes."""
+        """End the thread and the processes. Raises: FetcherLost: the thread does not end."""
         if self._ahead:
             self._ahead.close()
             self._ahead = None
@@ -159,9 +161,13 @@ class _Ahead:
         return ready.batch, ready.examples
 
     def close(self) -> None:
+        """Waits for the mini-batch that is being fetched. Raises: FetcherLost: it does not come."""
         self._closed = True
         self._on_close()
+        deadline = time.monotonic() + _PATIENCE
         while self._thread.is_alive():
+            if time.monotonic() > deadline:
+                raise FetcherLost(f"the data set has not returned a mini-batch within {_PATIENCE:.0f} s")
             try:
                 self._ready.get(timeout=0.01)  # it may be waiting for room
             except queue.Empty:
