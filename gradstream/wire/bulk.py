@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from redis import exceptions
 
-from gradstream.wire.connection import Command, Connection, error_of, send_all
+from gradstream.wire.connection import Connection, error_of
 
 T = TypeVar("T")
 Fields = dict[bytes, bytes]
@@ -33,14 +33,6 @@ class Bulk(Connection):
         self._buffer = bytearray(_LONGEST + 2)
         self._view = memoryview(self._buffer)
         self._low = self._high = 0
-
-    def post(self, *commands: Command) -> None:
-        """Write commands and do not wait. Their replies have to be read, in order. Raises: as `Resp.ask`."""
-        connection = self._socket or self._open()
-        try:
-            send_all(connection, commands)
-        except BaseException as error:
-            self._lose(error)
 
     def number(self) -> int:
         """Read a reply that is a number. Raises: as `Resp.ask`."""

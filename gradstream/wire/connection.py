@@ -49,6 +49,16 @@ class Connection:
         """To poll. Raises: what connecting raises."""
         return (self._socket or self._open()).fileno()
 
+    def post(self, *commands: Command) -> None:
+        """Write commands and do not wait. Their replies have to be read, in order.
+
+        Raises: of redis.exceptions: ConnectionError or TimeoutError (what was done is unknown); AuthenticationError."""
+        connection = self._socket or self._open()
+        try:
+            send_all(connection, commands)
+        except BaseException as error:
+            self._lose(error)
+
     def close(self) -> None:
         if self._socket:
             self._socket.close()

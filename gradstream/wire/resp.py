@@ -11,7 +11,7 @@ from typing import Any
 import hiredis
 from redis import exceptions
 
-from gradstream.wire.connection import Command, Connection, error_of, send_all
+from gradstream.wire.connection import Command, Connection, error_of
 
 __all__ = ["Command", "Resp"]
 
@@ -32,14 +32,6 @@ class Resp(Connection):
         first error among the replies (the other commands were done)."""
         self.post(*commands)
         return self.results(len(commands))
-
-    def post(self, *commands: Command) -> None:
-        """Write commands and do not wait. Their replies have to be read, in order. Raises: as `ask`, but for errors in replies."""
-        connection = self._socket or self._open()
-        try:
-            send_all(connection, commands)
-        except BaseException as error:
-            self._lose(error)
 
     def results(self, count: int) -> list[Any]:
         """The next replies to what was posted. Raises: as `ask`."""
