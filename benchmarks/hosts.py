@@ -1,29 +1,19 @@
 """What an exchange costs between two hosts, and which codec wins: `python -m benchmarks.hosts`.
 
-The hosts are two network namespaces of this machine, joined by a pair of virtual interfaces: servers and Redis in one, workers in
-the other. `tc tbf` limits the rate each way; the delay is netem's, or where the kernel has none, that of a small proxy before
-Redis, in a process of its own. Namespaces have no names and belong to the processes in them: when these end, killed or not,
-nothing is left. It needs root, or a kernel that lets users make namespaces, and says what it could not do."""
+The hosts are two network namespaces (`benchmarks.network`): servers and Redis in one, workers in the other. It needs root, or a
+kernel that lets users make namespaces, and says what it could not do."""
 
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
-import multiprocessing
 import os
-import queue
-import shutil
-import signal
 import socket
-import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -33,211 +23,18 @@ from benchmarks import common
 from benchmarks.common import cpu, said, size_said, spread, table
 from benchmarks.exchange import fill
 from benchmarks.idle import Exchanged, Place, Work
-from gradstream.process.launch import die_with_parent
+from benchmarks.network import SERVER, Forbidden, Hosts, Network, delayed, enter
 from gradstream.process.zygote import Zygote
 from gradstream.wire.client import connect
 
 CODECS = ("raw", "bf16", "bf16/bf16", "int8/bf16", "topk/bf16", "onebit/bf16")
 SIZES = (2_183_240, 20_000_000)
-_SERVER, _WORKER = "10.77.0.1", "10.77.0.2"
-_NETWORK = 0x40000000  # CLONE_NEWNET
-_CHUNK = 256 * 1024
-
-
-class Forbidden(Exception):
-    """This machine does not let us do that."""
-
-
-@dataclass(frozen=True)
-class Network:
-    gbits: float
-    """In each direction; 0: no limit."""
-    delay_ms: float
-    """Added to a round trip."""
-
-    def __str__(self) -> str:
-        return f"{f'{self.gbits:g} Gbit/s' if self.gbits else 'no limit'}, {self.delay_ms:g} ms"
-
-
-# ---- two hosts ---------------------------------------------------------------------------------------------------------------
-
-
-def enter(arguments: list[str]) -> None:
-    """Run this program again as the first process of a network of its own. Does not return. Raises: Forbidden."""
-    for tool in ("unshare", "ip", "tc"):
-        if shutil.which(tool) is None:
-            raise Forbidden(f"there is no `{tool}` here; on Debian: apt install util-linux iproute2")
-    said_no = ""
-    for ways in (["--net"], ["--user", "--map-root-user", "--net"]):
-        tried = subprocess.run(["unshare", *ways, "true"], capture_output=True, text=True)
-        if not tried.returncode:
-            again = [sys.executable, "-m", "benchmarks.hosts", "--inside", *arguments]
-            os.execvp("unshare", ["unshare", *ways, *again])
-        said_no = tried.stderr.strip()
-    raise Forbidden(f"this machine lets nobody like us make network namespaces ({said_no}); run it as root")
-
-
-class Hosts:
-    """Both ends of the line. This process is on the servers' host."""
-
-    def __init__(self) -> None:
-        """Raises: Forbidden."""
-        self._holder = subprocess.Popen(["unshare", "--net", "cat"], stdin=subprocess.PIPE)  # ends when we do
-        self._here, there = _namespace(os.getpid()), Path(f"/proc/{self._holder.pid}/ns/net")
-        deadline = time.monotonic() + 10
-        while there.stat().st_ino == os.fstat(self._here).st_ino:
-            if time.monotonic() > deadline or self._holder.poll() is not None:
-                raise Forbidden("the second network namespace did not come to be")
-            time.sleep(0.01)
-        self._there = _namespace(self._holder.pid)
-        _run(f"ip link add gs-server type veth peer name gs-worker netns {self._holder.pid}")
-        self._bring_up("gs-server", _SERVER)
-        with self.workers():
-            self._bring_up("gs-worker", _WORKER)
-        self.has_tbf = self._try("tbf rate 1gbit burst 1mb latency 50ms")
-        self.has_netem = self._try("netem delay 1ms")
-
-    def close(self) -> None:
-        assert self._holder.stdin is not None
-        self._holder.stdin.close()
-        self._holder.wait()
-        for handle in (self._here, self._there):
-            os.close(handle)
-
-    @contextmanager
-    def workers(self) -> Iterator[None]:
-        """What this thread starts and opens inside is on the workers' host."""
-        _move_to(self._there)
-        try:
-            yield
-        finally:
-            _move_to(self._here)
-
-    def become(self, network: Network) -> None:
-        self._shape("gs-server", network)
-        with self.workers():
-            self._shape("gs-worker", network)
-
-    def bytes(self) -> int:
-        """That have crossed the line so far, both ways, with the headers of packets."""
-        for line in Path("/proc/thread-self/net/dev").read_text().splitlines():
-            name, _, numbers = line.partition(":")
-            if name.strip() == "gs-server":
-                return int(numbers.split()[0]) + int(numbers.split()[8])
-        raise AssertionError("the interface was made")
-
-    def _bring_up(self, name: str, address: str) -> None:
-        for command in (f"ip address add {address}/24 dev {name}", f"ip link set {name} up", "ip link set lo up"):
-            _run(command)
-
-    def _shape(self, name: str, network: Network) -> None:
-        subprocess.run(["tc", "qdisc", "del", "dev", name, "root"], capture_output=True)
-        parent = "root"
-        if network.gbits and self.has_tbf:
-            burst = round(max(256_000, network.gbits * 1e9 / 8 / 1000))  # several packets of 64 KiB, or a millisecond
-            limit = round(network.gbits * 1e9 / 8 * 0.05) + burst
-            _run(f"tc qdisc add dev {name} root handle 1: tbf rate {network.gbits:g}gbit burst {burst} limit {limit}")
-            parent = "parent 1:1"
-        if network.delay_ms and self.has_netem:
-            _run(f"tc qdisc add dev {name} {parent} handle 10: netem delay {network.delay_ms / 2:g}ms limit 100000")
-
-    def _try(self, what: str) -> bool:
-        tried = subprocess.run(f"tc qdisc add dev gs-server root {what}".split(), capture_output=True)
-        subprocess.run(["tc", "qdisc", "del", "dev", "gs-server", "root"], capture_output=True)
-        return tried.returncode == 0
-
-    def cannot(self, networks: list[Network]) -> list[str]:
-        found = []
-        if not self.has_tbf and any(network.gbits for network in networks):
-            found.append("rates are not limited: this kernel has no tbf (module sch_tbf)")
-        if not self.has_netem and any(network.delay_ms for network in networks):
-            found.append(
-                "delays come from a proxy before Redis, not from netem, which this kernel does not have (module sch_netem): it "
-                "uses a processor, and acknowledgements of TCP are not delayed"
-            )
-        return found
-
-
-def _namespace(pid: int) -> int:
-    return os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-
-
-def _move_to(namespace: int) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.setns(namespace, _NETWORK):
-        raise Forbidden(f"setns: {os.strerror(ctypes.get_errno())}")
-
-
-def _run(command: str) -> None:
-    """Raises: Forbidden."""
-    done = subprocess.run(command.split(), capture_output=True, text=True)
-    if done.returncode:
-        raise Forbidden(f"`{command}` was refused: {done.stderr.strip()}")
-
-
-# ---- delay -------------------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def delayed(port: int, delay_ms: float) -> Iterator[tuple[int, int]]:
-    """A port of the servers' host whose bytes reach the other `port`, and come from it, half the delay later; and the pid of the
-    process that does it."""
-    listening = socket.create_server((_SERVER, 0), backlog=64)
-    child = multiprocessing.get_context("fork").Process(
-        target=_proxy, args=(listening, port, delay_ms / 2000, os.getpid()), daemon=True
-    )
-    child.start()
-    own = listening.getsockname()[1]
-    listening.close()
-    assert child.pid is not None, "it was started"
-    try:
-        yield own, child.pid
-    finally:
-        child.kill()
-        child.join()
-
-
-def _proxy(listening: socket.socket, port: int, seconds: float, parent: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # its parent ends it
-    die_with_parent(parent, signal.SIGKILL)
-    while True:
-        near, _ = listening.accept()
-        far = socket.create_connection((_SERVER, port))
-        for a, b in ((near, far), (far, near)):
-            a.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            waiting: queue.Queue[tuple[float, bytes]] = queue.Queue(maxsize=1024)
-            threading.Thread(target=_hear, args=(a, waiting, seconds), daemon=True).start()
-            threading.Thread(target=_say, args=(b, waiting), daemon=True).start()
-
-
-def _hear(source: socket.socket, waiting: queue.Queue[tuple[float, bytes]], seconds: float) -> None:
-    data = b"..."
-    while data:
-        try:
-            data = source.recv(_CHUNK)
-        except OSError:
-            data = b""
-        waiting.put((time.monotonic() + seconds, data))
-
-
-def _say(target: socket.socket, waiting: queue.Queue[tuple[float, bytes]]) -> None:
-    with suppress(OSError):
-        while True:
-            due, data = waiting.get()
-            time.sleep(max(0.0, due - time.monotonic()))
-            if not data:
-                break
-            target.sendall(data)
-        target.shutdown(socket.SHUT_WR)
-
-
-# ---- measuring -----------------------------------------------------------------------------------------------------------------
 
 
 def bare(hosts: Hosts, network: Network, nbytes: int, rounds: int = 5) -> list[float]:
     """Seconds for a vector to the other host, an addition there, and the sum back, without Redis."""
     with ExitStack() as stack:
-        listening = stack.enter_context(socket.create_server((_SERVER, 0)))
+        listening = stack.enter_context(socket.create_server((SERVER, 0)))
         port = listening.getsockname()[1]
         if network.delay_ms and not hosts.has_netem:
             port, _ = stack.enter_context(delayed(port, network.delay_ms))
@@ -265,7 +62,7 @@ def bare(hosts: Hosts, network: Network, nbytes: int, rounds: int = 5) -> list[f
 
 def _round_trips(port: int, nbytes: int, rounds: int) -> list[float]:
     x, times = torch.ones(nbytes // 4), []
-    with socket.create_connection((_SERVER, port)) as connection:
+    with socket.create_connection((SERVER, port)) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for _ in range(rounds + 1):
             began = time.perf_counter()
@@ -288,7 +85,7 @@ def crossed(hosts: Hosts, network: Network, work: Work, setting: Setting) -> Exc
             port, pid = stack.enter_context(delayed(port, network.delay_ms))
             pids.append(pid)
         meters = {"line": hosts.bytes, "proxy": lambda: cpu(pids)}
-        return Place(setting.redis, setting.folder, *setting.zygotes, f"redis://{_SERVER}:{port}", meters).exchange(work)
+        return Place(setting.redis, setting.folder, *setting.zygotes, f"redis://{SERVER}:{port}", meters).exchange(work)
 
 
 class Setting:
@@ -305,7 +102,7 @@ class Setting:
         self.redis = stack.enter_context(common.redis_on("tcp", self.folder, 10**9 + 4 * most))
         self.port = int(self.redis.url.rpartition(":")[2])
         admin = connect(self.redis.url, password=self.redis.password)
-        admin.config_set("bind", f"127.0.0.1 {_SERVER}")
+        admin.config_set("bind", f"127.0.0.1 {SERVER}")
         admin.close()
 
 
@@ -409,7 +206,7 @@ def main(arguments: list[str] | None = None) -> int:
     torch.set_num_threads(1)
     try:
         if not args.inside:
-            enter(sys.argv[1:] if arguments is None else arguments)
+            enter("benchmarks.hosts", sys.argv[1:] if arguments is None else arguments)
         result = common.about(rounds=args.rounds, seconds=args.seconds) | measure(args)
     except Forbidden as error:
         print(json.dumps({"absent": str(error)}) if args.json else f"not measured: {error}")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks import common, exchange, hosts, scaling
-from benchmarks.hosts import Network
+from benchmarks.network import Network
 
 HEAD = {
     "date": "2026-01-01", "machine": {"cpu": "a processor", "cores": 2, "memory_gib": 8, "system": "Linux"},
