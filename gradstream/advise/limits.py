@@ -9,6 +9,7 @@ of its characteristic polynomial lie inside the unit circle. With p the share of
     ... with momentum m      (z - 1)(z - m) z^(n-1) + p z = 0                            Nesterov: (1 + m) z - m for the last z
     a window of lambda steps p = 1 - (1 - x)^lambda; divided by lambda (adag) or by the staleness + 1 (dynsgd)
     easgd, easgd under bsp   a worker takes N = T^tau - alpha T^(tau-1) from its own x, and alpha T^(tau-1) from the center
+    delayed_diloco           as momentum m, with p ((1 - o) z + o) / z for p, o = 1 - 1/n;  `pipeline: 1`: divided by another z
     geo, q = (1 - x)^k       (z - 1)(z^n - (1 - 1/n) q) + (1 - q) z / n = 0
 
 What limits a rule that is not linear (Adam, Adagrad, the distance rule, FedProx), or one that nobody wrote down here, is
@@ -142,22 +143,29 @@ def _fedavg(spec: JobSpec) -> float | None:
     return 2.0 if averages and _plain(spec.optimizer) else None
 
 
-def _delayed_diloco(spec: JobSpec) -> float | None:
-    """In turn, only the worker that completes an outer step goes on from the new center; the others hold the one before."""
+def outer_share(spec: JobSpec) -> float | None:
+    """Of delayed_diloco: how much of the way to a minimum a round of local steps may go, whatever optimizer makes them. In turn,
+    only the worker that completes an outer step goes on from the new center; the others hold the one before."""
     n, server, gate = spec.roles.worker.count, spec.server_optimizer, spec.effective_gate
-    if _settings(spec).k not in (None, n) or gate.max_staleness == 1 or spec.pipeline:
+    dropped = gate.max_staleness is not None and gate.max_staleness <= 1 + spec.pipeline
+    if _settings(spec).k not in (None, n) or dropped or not isinstance(server, Sgd):
         return None
-    if not isinstance(server, Sgd) or not _plain(spec.optimizer):
-        return None
-    m = server.effective_momentum(n)
     old = 0.0 if gate.mode == "ssp" and gate.bound == 0 else 1 - 1 / n
+    stands = _outer(server.effective_momentum(n), server.nesterov, old, spec.pipeline)
+    return None if stands is None else stands / (server.lr or 1.0)
 
+
+@lru_cache(256)
+def _outer(m: float, nesterov: bool, old: float, pipeline: int) -> float | None:
     def gain(z: complex) -> complex:
-        looks_ahead = (1 + m) * z - m if server.nesterov else z
-        return -(z - 1) * (z - m) / looks_ahead / (1 - old + old / z)
+        looks_ahead = (1 + m) * z - m if nesterov else z
+        return -(z - 1) * (z - m) * z**pipeline / looks_ahead / (1 - old + old / z)
 
-    stands = smallest_crossing(gain, 2)
-    return _steps(None if stands is None else stands / (server.lr or 1.0), _settings(spec).window)
+    return smallest_crossing(gain, 2 + pipeline)
+
+
+def _delayed_diloco(spec: JobSpec) -> float | None:
+    return _steps(outer_share(spec), _settings(spec).window) if _plain(spec.optimizer) else None
 
 
 def _geo(spec: JobSpec) -> float | None:

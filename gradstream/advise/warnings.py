@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradstream.advise.elastic import alpha_of
-from gradstream.advise.limits import limit, rate, serial_limit
+from gradstream.advise.limits import limit, outer_share, rate, serial_limit
 from gradstream.optim.spec import Optimizer, Sgd
 from gradstream.spec import JobSpec
 
@@ -21,6 +21,10 @@ _MOST_WASTE = 0.25
 """Of the pushes, before that is worth a word."""
 _MOST_OF_THE_START = 0.1
 """Of theta_0 in an averaged model."""
+
+
+_WHOLE_ROUND = 0.5
+"""Share of its way to a minimum that a round of many local steps goes, and more."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ def _far_below_serial(spec: JobSpec) -> Iterator[Warning]:
     here, alone, n = limit(spec), serial_limit(spec), spec.roles.worker.count
     if here is None or alone is None or here >= _LEAST_SHARE * alone:
         return
-    if _too_much_alpha(spec) or list(_total_momentum(spec)):  # says the same with its cause
+    if _too_much_alpha(spec) or list(_total_momentum(spec)) or list(_late_outer_steps(spec)):  # says the same with its cause
         return
     window = _window(spec)
     place = "/strategy/lr" if spec.optimizer.lr is None or rate(spec) == spec.strategy.lr else "/optimizer/lr"
@@ -140,6 +144,23 @@ def _total_momentum(spec: JobSpec) -> Iterator[Warning]:
         f"{n} asynchronous workers act like a momentum of {1 - 1 / n:.3g} by themselves; with {optimizer.momentum:g} on the "
         f"server the total is {total:.3g}, and 1 or more does not settle well.",
         f"{repair} {value}, or remove the momentum.",
+    )
+
+
+def _late_outer_steps(spec: JobSpec) -> Iterator[Warning]:
+    """A round of many steps goes most of the way to where it is drawn, so a center that bears less of it swings ever wider."""
+    server = spec.server_optimizer
+    if spec.strategy.name != "delayed_diloco" or not spec.pipeline or not isinstance(server, Sgd) or not server.momentum:
+        return
+    late, in_time = outer_share(spec), outer_share(spec.model_copy(update={"pipeline": 0}))
+    if late is None or late >= _WHOLE_ROUND:
+        return
+    alone = f"; without pipeline {in_time:.0%} would be" if in_time and in_time < 1 else ""
+    yield Warning(
+        "/pipeline",
+        f"Outer steps that are one later are too late for the momentum of {server.momentum:g} in roles.server.optimizer: all that "
+        f"goes more than {late:.0%} of its way in a round of {_window(spec)} local steps diverges{alone}.",
+        "Remove pipeline, or take roles.server.optimizer: {name: sgd, lr: 0.7}, which has no momentum.",
     )
 
 
@@ -222,5 +243,6 @@ def _window(spec: JobSpec) -> int | None:
 
 
 _RULES: tuple[Callable[[JobSpec], Iterator[Warning]], ...] = (
-    _far_below_serial, _elastic, _total_momentum, _dropped, _window_beyond_the_run, _average_of_the_start, _longer_than_the_run,
-)
+    _far_below_serial, _elastic, _total_momentum, _late_outer_steps, _dropped, _window_beyond_the_run, _average_of_the_start,
+    _longer_than_the_run,
+)  # fmt: skip

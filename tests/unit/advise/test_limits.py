@@ -55,6 +55,8 @@ CASES: list[tuple[dict[str, Any], int, dict[str, Any]]] = [
     ({"name": "diloco", "window": 4}, 3, {}),
     ({"name": "delayed_diloco", "window": 3}, 3, {}),
     ({"name": "delayed_diloco", "window": 3}, 3, {"gate": {"ssp": 0}}),
+    *[({"name": "delayed_diloco", "window": 3}, n, {"pipeline": 1}) for n in (1, 2, 4)],
+    ({"name": "delayed_diloco", "window": 3}, 3, {"pipeline": 1, "roles": SERVER}),
     *[({"name": "geo", "window": window}, n, {}) for window in (1, 5) for n in (1, 3, 4)],
     ({"name": "geo", "window": 5}, 4, {"gate": "bsp"}),
     *[({"name": "easgd", "window": 1, "alpha": 0.5}, n, {}) for n in (1, 2, 3, 4)],

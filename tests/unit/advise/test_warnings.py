@@ -36,6 +36,8 @@ CASES: list[tuple[JobSpec, str, str, str]] = [
     (job({"name": "adag"}, workers=4, roles={"server": {"optimizer": {**HEAVY, "nesterov": True}}, "worker": {"count": 4}}),
      "/roles/server/optimizer/momentum", "momentum of 0.75", "set the momentum to 0.15"),
     (job({"name": "delayed_diloco", "k": 1}, workers=2), "/strategy/k", "every 1 of 2 workers", "Leave k out"),
+    (job({"name": "delayed_diloco"}, workers=4, pipeline=1), "/pipeline", "more than 14% of its way in a round", "Remove pipeline"),
+    (job({"name": "delayed_diloco"}, workers=2, pipeline=1, optimizer={"name": "adamw"}), "/pipeline", "momentum of 0.9", "0.7}"),
     (job({"name": "async"}, workers=8, **asp(max_staleness=2)), "/gate/max_staleness", "6 of every 8 pushes", "8 at least"),
     (job({"name": "sync"}, workers=4, gate={"mode": "bsp", "quorum": 2}), "/gate/quorum", "50% of the work", "3 of 4"),
     (job({"name": "adag", "window": 50}, workers=2, steps=20), "/strategy/window", "pushes once", "at most 2"),
@@ -84,6 +86,18 @@ def test_the_rate_that_is_warned_of_diverges_where_one_process_settles() -> None
     assert not warnings(one)
     assert growth(many, 4.0, 1600) > 1
     assert growth(one, 4.0, 100) < 1
+
+
+def test_outer_steps_that_are_later_diverge_where_those_in_time_settle_and_the_remedy_does() -> None:
+    diloco, curvature = {"name": "delayed_diloco", "window": 10, "lr": 0.05}, 0.8  # a round goes a third of its way
+    in_time, late = job(diloco, workers=4), job(diloco, workers=4, pipeline=1)
+    plain = job(diloco, workers=4, pipeline=1, roles={"server": {"optimizer": {"name": "sgd", "lr": 0.7}}, "worker": {"count": 4}})
+    assert [found.pointer for found in warnings(late)] == ["/pipeline"]
+    assert warnings(plain) == []
+    assert "/pipeline" not in [found.pointer for found in warnings(in_time)]
+    assert growth(late, curvature, 600) > 1
+    assert growth(in_time, curvature, 600) < 1
+    assert growth(plain, curvature, 600) < 1
 
 
 def test_too_much_alpha_is_where_the_limit_is_0() -> None:
