@@ -17,6 +17,7 @@ class Exchange(BaseModel, frozen=True):
     pushes: int = Field(description="Pushes that these figures are of")
     compute: float = Field(description="Seconds of a push: gradients and local steps")
     data: float = Field(description="Seconds of a push: waiting for mini-batches")
+    send: float = Field(description="Seconds of a push: copying, encoding and sending it")
     wait: float = Field(description="Seconds of a push: waiting for answers and at the gate")
     sent_bytes: float = Field(description="Bytes of a push that were sent; 0 where vectors lie in shared memory")
     raw_bytes: float = Field(description="Bytes that it would have been without a codec")
@@ -32,8 +33,8 @@ class Exchange(BaseModel, frozen=True):
 
     @property
     def time(self) -> str:
-        """`compute 12.1 ms, data 0.3 ms, wait 4.0 ms`"""
-        parts = (("compute", self.compute), ("data", self.data), ("wait", self.wait))
+        """`compute 12.1 ms, data 0.3 ms, send 0.2 ms, wait 4.0 ms`"""
+        parts = (("compute", self.compute), ("data", self.data), ("send", self.send), ("wait", self.wait))
         return ", ".join(f"{name} {_milliseconds(seconds)} ms" for name, seconds in parts)
 
     def traffic(self, codec: str) -> str:
@@ -128,8 +129,8 @@ class Figures(BaseModel):
 
 _SERVER = "server-"
 _SUMS = {
-    metrics.COMPUTE.name: "compute", metrics.DATA.name: "data", metrics.WAIT.name: "wait", metrics.SENT.name: "sent_bytes",
-    metrics.RAW.name: "raw_bytes", metrics.RECEIVED.name: "received_bytes",
+    metrics.COMPUTE.name: "compute", metrics.DATA.name: "data", metrics.SEND.name: "send", metrics.WAIT.name: "wait",
+    metrics.SENT.name: "sent_bytes", metrics.RAW.name: "raw_bytes", metrics.RECEIVED.name: "received_bytes",
 }  # fmt: skip
 _OF_SHARDS = frozenset({metrics.SLICE.name, metrics.APPLY.name, metrics.QUEUE.name})
 

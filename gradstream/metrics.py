@@ -24,6 +24,7 @@ STALENESS = Metric("train/staleness", "updates", "Changes of the center between 
 THROUGHPUT = Metric("train/samples_per_second", "samples/s", "Samples trained per second, by worker", "higher")
 COMPUTE = Metric("time/compute", "s", "Time per push spent on gradients and local steps, by worker", "lower")
 WAIT = Metric("time/wait", "s", "Time per push spent waiting for answers and at the gate, by worker", "lower")
+SEND = Metric("time/send", "s", "Time per push spent on copying, encoding and sending it, by worker", "lower")
 DATA = Metric("time/data", "s", "Time per push spent waiting for mini-batches, by worker", "lower")
 NORM = Metric("push/norm", "1", "L2 norm of the pushed direction, by worker")
 CODEC_ERROR = Metric("push/error", "1", "What a lossy codec has not sent yet, over what was pushed (L2 norms), by worker", "lower")
@@ -48,7 +49,7 @@ EVAL_ACCURACY = Metric("eval/accuracy", "1", "Share of the evaluation split that
 
 CATALOGUE: dict[str, Metric] = {
     m.name: m
-    for m in (LOSS, STALENESS, THROUGHPUT, COMPUTE, WAIT, DATA, NORM, CODEC_ERROR, SENT, RAW, RECEIVED, APPLY, QUEUE,
+    for m in (LOSS, STALENESS, THROUGHPUT, COMPUTE, WAIT, SEND, DATA, NORM, CODEC_ERROR, SENT, RAW, RECEIVED, APPLY, QUEUE,
               BUSY, SLICE, NO_ROOM, TOTAL, PUSHED, APPLIED, BUFFERED, DROPPED, PENDING, UNDONE, SILENT, EVAL_LOSS,
               EVAL_ACCURACY)
 }  # fmt: skip

@@ -90,6 +90,7 @@ class _PushReport:
             metrics.THROUGHPUT: push.examples / max(now - self._last, 1e-9),
             metrics.COMPUTE: self._w.compute_seconds - self._problem.data_seconds,
             metrics.DATA: self._problem.data_seconds,
+            metrics.SEND: self._link.send_seconds,
             metrics.WAIT: self._link.wait_seconds,
             metrics.SENT: self._port.bytes_sent,
             metrics.RAW: self._port.bytes_raw,

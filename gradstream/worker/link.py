@@ -90,7 +90,7 @@ class Link:
         self.stopped = False
         self.samples = self.version = 0
         """As of the last answer."""
-        self.wait_seconds = 0.0
+        self.wait_seconds = self.send_seconds = 0.0
         """Since the last push."""
         self.codec_error = 0.0
         """Norm of what a lossy codec has not sent yet, over the norm of the last push."""
@@ -128,6 +128,7 @@ class Link:
         if not finite and self._fails_on_nan:
             raise LossNotFinite(f"the update after mini-batch {self._w.t} holds a value that is not finite")
         self._settle()
+        began = time.perf_counter()
         if x.data_ptr() != self._out.data_ptr():
             self._out.copy_(x)
         if self._residual is not None and finite:
@@ -141,6 +142,7 @@ class Link:
         )  # fmt: skip
         self._go = self._never_held
         ticket = self._enter(push, out, Payload(self._out, self._w.buffers()))
+        self.send_seconds = time.perf_counter() - began
         self.on_push(push)
         return ticket
 

@@ -16,7 +16,8 @@ def point(metric: Metric, value: float, rank: int = -1) -> Point:
 def push(
     figures: Figures, rank: int, *, compute: float = 1.0, sent: float = 0.0, raw: float = 0.0, error: float | None = None
 ) -> None:  # fmt: skip
-    values = {metrics.COMPUTE: compute, metrics.DATA: 0.5, metrics.WAIT: 0.25, metrics.SENT: sent, metrics.RAW: raw}
+    times = {metrics.COMPUTE: compute, metrics.DATA: 0.5, metrics.SEND: 0.125, metrics.WAIT: 0.25}
+    values = times | {metrics.SENT: sent, metrics.RAW: raw}
     for metric, value in values.items():
         figures.take(f"worker-{rank}.0", point(metric, value, rank))
     if error is not None:
@@ -31,9 +32,9 @@ def test_means_are_over_the_pushes_of_all_workers() -> None:
     push(figures, 1, compute=6.0)
     found = figures.exchange()
     assert found is not None
-    assert (found.pushes, found.compute, found.data, found.wait) == (4, 3.0, 0.5, 0.25)
+    assert (found.pushes, found.compute, found.data, found.send, found.wait) == (4, 3.0, 0.5, 0.125, 0.25)
     assert found.error is None
-    assert found.time == "compute 3,000 ms, data 500 ms, wait 250 ms"
+    assert found.time == "compute 3,000 ms, data 500 ms, send 125 ms, wait 250 ms"
 
 
 def test_a_codec_saves_what_it_takes_away_and_owes_what_it_lost_lately() -> None:

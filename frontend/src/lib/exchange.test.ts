@@ -4,13 +4,13 @@ import { makeExchange } from "./testing"
 
 describe("timeOfPush", () => {
   it("splits the time into shares that make one", () => {
-    const parts = timeOfPush(makeExchange({ compute: 0.006, data: 0.001, wait: 0.003 }))
-    expect(parts.map(({ name }) => name)).toEqual(["Compute", "Data", "Wait"])
-    expect(parts.map(({ share }) => Math.round(100 * share))).toEqual([60, 10, 30])
+    const parts = timeOfPush(makeExchange({ compute: 0.006, data: 0.001, send: 0.001, wait: 0.002 }))
+    expect(parts.map(({ name }) => name)).toEqual(["Compute", "Data", "Send", "Wait"])
+    expect(parts.map(({ share }) => Math.round(100 * share))).toEqual([60, 10, 10, 20])
   })
 
   it("has no shares where no time was measured", () => {
-    expect(timeOfPush(makeExchange({ compute: 0, data: 0, wait: 0 })).map(({ share }) => share)).toEqual([0, 0, 0])
+    expect(timeOfPush(makeExchange({ compute: 0, data: 0, send: 0, wait: 0 })).map(({ share }) => share)).toEqual([0, 0, 0, 0])
   })
 })
 

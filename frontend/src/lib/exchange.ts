@@ -10,12 +10,13 @@ export interface Part {
 }
 
 /** Where the time of a push goes. */
-export function timeOfPush({ compute, data, wait }: Exchange): Part[] {
-  const all = compute + data + wait
+export function timeOfPush({ compute, data, send, wait }: Exchange): Part[] {
+  const all = compute + data + send + wait
   const part = (name: string, meaning: string, seconds: number) => ({ name, meaning, seconds, share: all > 0 ? seconds / all : 0 })
   return [
     part("Compute", "gradients and local steps", compute),
     part("Data", "waiting for mini-batches", data),
+    part("Send", "copying and encoding it, on its way", send),
     part("Wait", "for answers and at the gate", wait),
   ]
 }

@@ -15,7 +15,7 @@ export function makeJob(over: Partial<Job> = {}): Job {
 }
 
 export function makeExchange(over: Partial<Exchange> = {}): Exchange {
-  return { pushes: 40, compute: 0.012, data: 0.003, wait: 0.005, sent_bytes: 0, raw_bytes: 0, received_bytes: 0, error: null, ...over }
+  return { pushes: 40, compute: 0.012, data: 0.003, send: 0.001, wait: 0.004, sent_bytes: 0, raw_bytes: 0, received_bytes: 0, error: null, ...over }
 }
 
 export function makeEvent(seq: number, over: Partial<JobEvent> = {}): JobEvent {

@@ -24,6 +24,7 @@ from gradstream.metrics import (
     QUEUE,
     RAW,
     RECEIVED,
+    SEND,
     SENT,
     SILENT,
     SLICE,
@@ -189,7 +190,7 @@ def test_a_worker_that_contributes_nothing_is_told_of_once(api: httpx.Client, st
 
 def test_what_a_push_costs_and_how_shards_are_loaded_stand_in_the_progress(api: httpx.Client, stream: Stream) -> None:
     for batch, (rank, compute) in enumerate([(0, 0.25), (1, 0.75)]):
-        values = {COMPUTE: compute, DATA: 0.125, WAIT: 0.5, SENT: 256.0, RAW: 1024.0, RECEIVED: 512.0, CODEC_ERROR: 0.5}
+        values = {COMPUTE: compute, DATA: 0.125, SEND: 0.25, WAIT: 0.5, SENT: 256.0, RAW: 1024.0, RECEIVED: 512.0, CODEC_ERROR: 0.5}
         stream.send(f"worker-{rank}.0", batch, *(point(metric.name, value, rank=rank) for metric, value in values.items()))
     for shard in (0, 1):
         size = point(SLICE.name, 4096.0, rank=-1)
@@ -198,8 +199,8 @@ def test_what_a_push_costs_and_how_shards_are_loaded_stand_in_the_progress(api: 
     stream.ingest()
     progress = api.get(f"/jobs/{stream.job_id}").json()["progress"]
     assert progress["exchange"] == {
-        "pushes": 2, "compute": 0.5, "data": 0.125, "wait": 0.5, "sent_bytes": 256.0, "raw_bytes": 1024.0, "received_bytes": 512.0,
-        "error": 0.5,
+        "pushes": 2, "compute": 0.5, "data": 0.125, "send": 0.25, "wait": 0.5, "sent_bytes": 256.0, "raw_bytes": 1024.0,
+        "received_bytes": 512.0, "error": 0.5,
     }  # fmt: skip
     assert progress["shards"] == [
         {"rank": 0, "slice_bytes": 4096, "apply": 0.25, "busy": 0.5, "queue": 3},
