@@ -6,7 +6,7 @@ BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 PAGE_SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null)
 
-.PHONY: help demo up test check unit integration e2e browser gpu page generate client format bench report clean
+.PHONY: help demo up test check unit integration jobs e2e gpu page generate client format bench report clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -17,7 +17,7 @@ demo: .venv/.demo backend/page/index.html  ## train on real data and show it liv
 up: .venv/.demo backend/page/index.html  ## the platform on this machine, without a job
 	@$(BIN)/gradstream up $(ARGS)
 
-test: .venv/.dev check unit integration e2e browser  ## everything: lint, types, contracts, front end, unit, integration, end to end, browser
+test: .venv/.dev check unit integration jobs e2e  ## everything: lint, types, contracts, front end, unit, integration, whole jobs, browser
 
 check: .venv/.dev frontend/node_modules/.installed  ## lint, types, import contracts; the page's lint, types and tests
 	$(BIN)/ruff check .
@@ -35,10 +35,10 @@ unit: .venv/.dev  ## tests without servers, the laws in the simulator among them
 integration: .venv/.dev backend/page/index.html  ## tests against real Postgres, Redis and Celery, the laws over Redis among them
 	$(BIN)/pytest tests/integration tests/laws tests/gpu -m 'not simulator' -q -n 2
 
-e2e: .venv/.dev backend/page/index.html  ## whole jobs in real processes, and what goes wrong with them
-	$(BIN)/pytest tests/e2e tests/faults -q
+jobs: .venv/.dev backend/page/index.html  ## whole jobs in real processes, and what goes wrong with them
+	$(BIN)/pytest tests/jobs tests/faults -q
 
-browser: .venv/.dev backend/page/index.html  ## the page in a real Chromium
+e2e: .venv/.dev backend/page/index.html  ## the page in a real Chromium, against the real platform and real training
 	scripts/chromium
 	$(BIN)/pytest tests/browser -q
 
