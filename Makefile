@@ -40,7 +40,7 @@ jobs: .venv/.dev backend/page/index.html  ## whole jobs in real processes, and w
 
 e2e: .venv/.dev backend/page/index.html  ## the page in a real Chromium, against the real platform and real training
 	scripts/chromium
-	$(BIN)/pytest tests/browser -q
+	GRADSTREAM_SCREENSHOTS="$${GRADSTREAM_SCREENSHOTS:-build/screenshots}" $(BIN)/pytest tests/browser -q
 
 gpu: .venv/.dev  ## the laws on a GPU; skips without one, and says so
 	$(BIN)/pytest tests/gpu -q -rs
