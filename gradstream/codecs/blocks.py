@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 
 def rows(x: Tensor, block: int) -> Tensor:
     """`x`, shape (n,), as float32 of shape (ceil(n / block), block), zeros behind its end."""
+    import torch
+
     missing = -x.numel() % block
     x = x.to(torch.float32)
     return (torch.nn.functional.pad(x, (0, missing)) if missing else x).view(-1, block)
@@ -24,11 +29,15 @@ def fill(out: Tensor, values: Tensor) -> None:
 
 
 def joined(*parts: Tensor) -> memoryview:
+    import torch
+
     return memoryview(bytearray().join(part.contiguous().view(-1).view(torch.uint8).numpy().data for part in parts))
 
 
 def split(data: bytearray, *parts: tuple[torch.dtype, int]) -> list[Tensor]:
     """The tensors, given as (dtype, length), that `joined` has put together."""
+    import torch
+
     found, start = [], 0
     for dtype, length in parts:
         found.append(torch.frombuffer(data, dtype=dtype, count=length, offset=start) if length else torch.empty(0, dtype=dtype))

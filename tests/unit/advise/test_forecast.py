@@ -1,0 +1,87 @@
+"""The formulas of `gradstream.advise.forecast` against the simulator and the codecs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import torch
+
+from gradstream.advise.forecast import Size, memory, rhythm, staleness, traffic
+from gradstream.advise.outlook import Machines, outlook
+from gradstream.codecs import CODECS
+from gradstream.sim.speeds import parse
+from gradstream.sim.toys import job
+from gradstream.spec import JobSpec
+from gradstream.strategies import STRATEGIES
+
+NEAR = Machines(step=0.01, bandwidth=1e15, latency=1e-9, speeds=parse("lognormal:0.1"))
+WINDOW = {"name": "adag", "window": 4}
+
+JOBS = [
+    *[job({"name": name}, workers=strategy.workers or 4) for name, strategy in STRATEGIES.items()],
+    job(WINDOW, workers=3, gate="bsp"), job(WINDOW, workers=4, gate={"ssp": 0}), job(WINDOW, workers=4, gate={"ssp": 3}),
+    job(WINDOW, workers=4, gate={"mode": "bsp", "quorum": 2}), job(WINDOW, workers=4, gate={"mode": "asp", "max_staleness": 2}),
+    job({"name": "async"}, workers=4, pipeline=1), job({"name": "async"}), job({"name": "async"}, pipeline=1),
+    job({"name": "dynsgd"}, workers=4, pipeline=1, gate={"mode": "asp", "max_staleness": 3}),
+    job({"name": "delayed_diloco", "window": 4}, workers=4, pipeline=1),
+    job({"name": "delayed_diloco", "window": 4, "k": 2}, workers=4),
+    *[job({"name": "downpour", "n_push": push, "n_fetch": fetch}, workers=4) for push, fetch in ((4, 2), (2, 4), (3, 2))],
+    job({"name": "geo", "window": 6, "delay": 2}, workers=4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("spec", JOBS, ids=str)
+def test_staleness_and_rhythm_are_what_the_simulator_finds(spec: JobSpec) -> None:
+    seen = outlook(spec, NEAR, payload=4e6, per_epoch=50, curvature=None)
+    assert staleness(spec).mean == pytest.approx(seen.staleness, rel=0.06, abs=0.02)
+    if beat := rhythm(spec):
+        assert beat == pytest.approx((seen.pushed, seen.pulled), rel=0.02)
+    else:
+        assert spec.strategy.name in ("fedavg", "fedprox"), "only an epoch is as long as the data"
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_bytes_are_those_of_the_codec_on_every_shard(codec: str) -> None:
+    spec = job(WINDOW, workers=2, shards=3, codec={"name": codec})
+    x, chosen = torch.randn(30_000), spec.codec
+    whole = sum(len(chosen.encode(part)) for part in (x[:8192], x[8192:20480], x[20480:]))
+    found = traffic(spec, Size(parameters=x.numel(), step=0.02))
+    assert (found.push_bytes, found.pull_bytes) == (whole, x.nbytes)
+    assert found.sent_per_second == pytest.approx(whole / 4 / 0.02)
+    assert found.received_per_second == pytest.approx(x.nbytes / 4 / 0.02)
+
+
+def test_what_is_not_known_is_left_open() -> None:
+    size = Size(parameters=1000)
+    assert traffic(job(WINDOW), size).sent_per_second is None
+    assert traffic(job({"name": "fedavg"}, workers=2), size.model_copy(update={"step": 0.1})).pushes is None
+
+
+def test_averaged_optimizers_travel() -> None:
+    size, adam = Size(parameters=1000), {"name": "adam"}
+    kept, averaged = (job({"name": "local_sgd", "inner": inner}, optimizer=adam) for inner in ("keep", "average"))
+    assert traffic(averaged, size).push_bytes == 3 * traffic(kept, size).push_bytes
+
+
+def test_memory_grows_with_what_is_kept() -> None:
+    def bytes_of(strategy: str, **more: Any) -> tuple[int, int]:
+        found = memory(job({"name": strategy}, workers=4, **more), Size(parameters=1000))
+        return found.worker // 4000, found.server // 4000
+
+    worker, server = bytes_of("async")
+    assert bytes_of("async", optimizer={"name": "adam"}) == (worker, server + 2), "the server descends"
+    assert bytes_of("adag", optimizer={"name": "adam"}) == (worker + 2, server), "the workers do"
+    assert bytes_of("dc_asgd") == (worker, server + 4), "what each worker pulled"
+    assert bytes_of("async", codec={"name": "int8"}) == (worker + 1, server), "what a lossy codec has not sent yet"
+
+
+def test_needs_no_torch() -> None:
+    job_file = "{name: a, workload: {entrypoint: a:B}, strategy: {name: async}, stop: {steps: 1}, codec: {name: int8}}"
+    told = (
+        "import sys; from gradstream import jobfile; from gradstream.advise.forecast import *; "
+        f"traffic(jobfile.load({job_file!r}), Size(parameters=9)); sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", told], check=False, timeout=60).returncode == 0
