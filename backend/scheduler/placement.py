@@ -1,4 +1,5 @@
-"""Where the processes of a job go: all of them, or none. Pure: a job and the free places in, a plan or a shortage out.
+"""Where the processes of a job go: all of them, or none; and whose turn it is. Pure: jobs and free places in, plans or
+shortages out.
 
 A worker takes one slot, and one GPU if it computes on one. Servers and the evaluator ride beside the workers: they take no
 slot, and lie on the machines that have workers, so that a small job stays on one machine.
@@ -7,7 +8,7 @@ slot, and lie on the machines that have workers, so that a small job stays on on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from gradstream.process.order import Role
@@ -65,6 +66,49 @@ def place(spec: JobSpec, machines: Sequence[Machine]) -> tuple[Place, ...] | Sho
     hosts = list(dict.fromkeys((worker.node_id, worker.node) for worker in places))
     servers = [Place("server", k, *hosts[k % len(hosts)]) for k in range(spec.roles.server.shards)]
     return (*servers, *places, Place("evaluator", -1, *hosts[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    shortage: Shortage
+    position: int
+    """Place in the queue, from 1."""
+
+
+class Line:
+    """One look at the queue: jobs come in their order, and each gets its places or a reason why it waits.
+
+    Nobody overtakes a job that waits for room, so a large job is not starved by small ones; a job that could never fit on the
+    machines that are there holds up nobody."""
+
+    def __init__(self, machines: Sequence[Machine]) -> None:
+        self._machines = list(machines)
+        self._waiting = 0
+        self._blocked = False
+
+    def next(self, spec: JobSpec) -> tuple[Place, ...] | Waits:
+        """What comes of the job that is next in the order. Its places are taken then."""
+        plan = place(spec, self._machines)
+        if isinstance(plan, tuple) and not self._blocked:
+            self._machines = _without(self._machines, plan)
+            return plan
+        self._waiting += 1
+        shortage = plan if isinstance(plan, Shortage) else Shortage("behind", "Waits for its turn behind other jobs.")
+        self._blocked = self._blocked or shortage.passes_by_itself
+        return Waits(shortage, self._waiting)
+
+
+def _without(machines: Sequence[Machine], plan: Sequence[Place]) -> list[Machine]:
+    taken_slots = {(each.node_id, each.slot) for each in plan}
+    taken_gpus = {(each.node_id, each.gpu) for each in plan}
+    return [
+        replace(
+            m,
+            free_slots=tuple(slot for slot in m.free_slots if (m.id, slot) not in taken_slots),
+            free_gpus=tuple(gpu for gpu in m.free_gpus if (m.id, gpu) not in taken_gpus),
+        )
+        for m in machines
+    ]
 
 
 def _preference(machine: Machine, spec: JobSpec) -> tuple[int, int, str]:

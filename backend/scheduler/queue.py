@@ -1,13 +1,9 @@
-"""The queue: places jobs, the most important and then the oldest first, and tells each waiting job why it waits.
-
-Nobody overtakes a job that waits for room, so a large job is not starved by small ones; a job that could never fit on the
-machines that are there holds up nobody.
-"""
+"""The queue: places jobs, the most important and then the oldest first, and tells each waiting job why it waits. Who comes before
+whom is decided in `placement.Line`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 from sqlalchemy.orm import Session
@@ -24,7 +20,7 @@ from backend.jobs.states import switch
 from backend.nodes import service as nodes
 from backend.nodes.models import NodeRow
 from backend.nodes.schemas import NodeStatus
-from backend.scheduler.placement import Machine, Place, Shortage, place
+from backend.scheduler.placement import Line, Machine, Place, Waits
 
 LOCK = "scheduler.place"
 """Held by whoever gives out slots and GPUs."""
@@ -35,25 +31,21 @@ def place_queued(session: Session) -> None:
     queued = [job for job in job_rows.live(session) if job.status == JobStatus.QUEUED]
     if not queued or not try_lock(session, LOCK):
         return
-    machines, ahead, blocked = free_machines(session), 0, False
+    line = Line(free_machines(session))
     for seen in queued:
         job = job_rows.lock(session, seen.id, skip_locked=True)
         if job is None or job.status != JobStatus.QUEUED:
             continue
-        plan = place(jobs.spec_of(job), machines)
-        if isinstance(plan, tuple) and not blocked:
-            _start(session, job, plan)
-            machines = _without(machines, plan)
-            continue
-        ahead += 1
-        shortage = plan if isinstance(plan, Shortage) else Shortage("behind", "Waits for its turn behind other jobs.")
-        blocked = blocked or shortage.passes_by_itself
-        _explain(session, job, shortage, position=ahead)
+        turn = line.next(jobs.spec_of(job))
+        if isinstance(turn, Waits):
+            _explain(session, job, turn)
+        else:
+            _start(session, job, turn)
 
 
-def _explain(session: Session, job: JobRow, shortage: Shortage, position: int) -> None:
+def _explain(session: Session, job: JobRow, turn: Waits) -> None:
     before = (job.reason, job.message, job.position)
-    job.reason, job.message, job.position = shortage.reason, shortage.message, position
+    job.reason, job.message, job.position = turn.shortage.reason, turn.shortage.message, turn.position
     if before != (job.reason, job.message, job.position):
         feed.changed(session, job)
 
@@ -103,19 +95,6 @@ def _machine(node: NodeRow, running: Sequence[ProcessRow]) -> Machine:
         node.id, node.name, node.slots, tuple(slot for slot in range(node.slots) if slot not in slots),
         len(indices), tuple(gpu for gpu in indices if gpu not in gpus),
     )  # fmt: skip
-
-
-def _without(machines: list[Machine], plan: Sequence[Place]) -> list[Machine]:
-    taken_slots = {(each.node_id, each.slot) for each in plan}
-    taken_gpus = {(each.node_id, each.gpu) for each in plan}
-    return [
-        replace(
-            m,
-            free_slots=tuple(slot for slot in m.free_slots if (m.id, slot) not in taken_slots),
-            free_gpus=tuple(gpu for gpu in m.free_gpus if (m.id, gpu) not in taken_gpus),
-        )
-        for m in machines
-    ]
 
 
 def hint_nodes(session: Session, hints: Hints, job: JobRow) -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from backend.scheduler.placement import Machine, Place, Shortage, place, place_again
+from backend.scheduler.placement import Line, Machine, Place, Shortage, Waits, place, place_again
 from gradstream.spec import JobSpec
 
 
@@ -89,3 +89,23 @@ def test_a_respawn_stays_where_it_was_if_there_is_room() -> None:
     assert place_again("worker", 3, job(4), full, UUID(int=ord("b"))) == Place("worker", 3, UUID(int=ord("a")), "a", 0)
     assert place_again("worker", 3, job(4), [machine("b", 0, slots=4)], UUID(int=ord("b"))) is None
     assert place_again("evaluator", -1, job(4), full, UUID(int=ord("b"))) == Place("evaluator", -1, UUID(int=ord("b")), "b")
+
+
+def test_nobody_overtakes_a_job_that_waits_for_room_but_one_that_never_fits_holds_up_nobody() -> None:
+    line = Line([machine("a", 3, slots=4)])
+    too_large, first, waiting, small = (line.next(job(count)) for count in (9, 1, 4, 1))
+    assert not isinstance(first, Waits)
+    assert workers(first) == [("a", 1, None)]
+    assert [(turn.position, turn.shortage.reason) for turn in (too_large, waiting, small) if isinstance(turn, Waits)] == [
+        (1, "too_large"), (2, "no_capacity"), (3, "behind"),
+    ]  # fmt: skip
+
+
+def test_places_that_were_given_are_taken() -> None:
+    line = Line([machine("a", 3, gpus=2)])
+    first, second = line.next(job(1, "cuda")), line.next(job(2))
+    assert not isinstance(first, Waits)
+    assert not isinstance(second, Waits)
+    assert workers(first) == [("a", 0, 0)]
+    assert workers(second) == [("a", 1, None), ("a", 2, None)]
+    assert isinstance(line.next(job(1, "cuda")), Waits)
