@@ -40,6 +40,8 @@ class Mailbox:
         self._near: dict[Life, Near] = {}
         self._far = Far(routes, self._j, self._shard, settings.payload_patience)
         self.take_in = self._far.take_in
+        self._filled: dict[Life, Tensor] = {}
+        """Centers that lie where they go, until they are answered."""
         self._decoded: dict[Life, Tensor] = {}
         """Memory for what codecs decode."""
         self._numbers: dict[Life, int] = defaultdict(int)
@@ -65,6 +67,15 @@ class Mailbox:
             self._decoded[life] = torch.empty(mine.stop - mine.start, dtype=self.layout.torch_dtype)
         return self.layout.decode(codec, data, self._shard, self._decoded[life])
 
+    def room(self, answer: Answer) -> Tensor | None:
+        """Where a worker of this host wants its center. Whoever asks fills it before `answer`."""
+        life = (answer.rank, answer.incarnation)
+        near = self._near.get(life)
+        if near is None or self._pull_codec.lossy or self.layout is None:
+            return None
+        self._filled[life] = near.vectors(self.layout).room(near.into, self._shard)
+        return self._filled[life]
+
     def answer(self, answers: list[Answer], position: str) -> None:
         """Write the vectors that the answers bring, then the letters: those through Redis are repeatable. Raises: PlaneLost."""
         stamped: list[tuple[str, bytes]] = []
@@ -78,6 +89,7 @@ class Mailbox:
                 near.letters.put(letter)
             else:
                 stamped.append((keys.answers(self._j, self._shard, *life), letter))
+        self._filled.clear()
         if stamped:
             patiently(lambda: self._write(stamped), what="answering")
         self._far.write(centers)  # after the letters: their readers read while we write
@@ -123,7 +135,8 @@ class Mailbox:
         life = (answer.rank, answer.incarnation)
         codec = RAW if answer.rank == EVALUATOR else self._pull_codec
         if near := self._near.get(life):
-            arrives = answer.payload._replace(x=codec.arrives(answer.payload.x))
+            filled = self._filled.get(life) if answer.brings == "center" else None
+            arrives = answer.payload._replace(x=codec.arrives(answer.payload.x) if filled is None else filled)
             near.vectors(self.layout).put_center(near.into, self._shard, arrives)
             return SHARED, Part(0, 0)
         mine = answer.brings != "center" or codec is not self._pull_codec

@@ -65,7 +65,7 @@ class Server:
             self._free(entry, header.read)
         if isinstance(entry, Join):
             self._mailbox.joined((entry.rank, entry.incarnation), near=self._order.rank in header.shared)
-        outcome = self.shard.handle(entry, payload)
+        outcome = self.shard.handle(entry, payload, self._mailbox.room)
         if isinstance(entry, Push) and self._order.rank == 0:
             self._reader.pushed[entry.rank] = self.shard.ledger.accounts[entry.rank].pushed
         self._after(outcome, position)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -9,21 +10,27 @@ from torch import Tensor
 
 from gradstream.center.buffers import CenterBuffers
 from gradstream.center.entries import Payload
+from gradstream.center.onepass import Descent, OnePass
 from gradstream.center.updates import Updates
 from gradstream.optim.flat import FlatOptimizer
 from gradstream.optim.schedule import Constant, Schedule
 from gradstream.spec import JobSpec
+from gradstream.strategies.base import Strategy
 
 
 class Center:
     """Numbers only: who may change them when is the shard's business."""
 
     def __init__(self, spec: JobSpec, theta: Tensor, buffers: CenterBuffers | None) -> None:
-        self.theta = theta
+        self._theta = theta
+        self._pass = OnePass(theta)
+        self._due: Descent | None = None
+        """A step that is decided and not made, so that it can be made together with the copies for who waits."""
         self.buffers = buffers
         self.version = 0
         self.samples = 0
         self._strategy = spec.strategy
+        self._descends_by_mean = type(spec.strategy).apply is Strategy.apply
         self._pull_codec, self._pipeline = spec.pull_codec, spec.pipeline
         self._slots: dict[str, Tensor] = {}
         self._bases: dict[int, dict[int, Tensor]] = {}
@@ -38,6 +45,23 @@ class Center:
             self._optimizer, self._schedule = FlatOptimizer(theta, spec.optimizer, spec.strategy.lr, self.n), spec.schedule
         else:  # the schedule is the workers'
             self._optimizer, self._schedule = FlatOptimizer(theta, spec.server_optimizer, 1.0, self.n), Constant()
+
+    @property
+    def theta(self) -> Tensor:
+        """Shape (n,)."""
+        self.finish()
+        return self._theta
+
+    @theta.setter
+    def theta(self, theta: Tensor) -> None:
+        """For `s.theta -= x`, which changes it in place and then sets it."""
+        assert theta is self._theta, "the center is one vector: change it in place"
+
+    def finish(self, rooms: Sequence[Tensor] = ()) -> None:
+        """Make what `fold` has left to do, and copy theta into each of these, shape (n,)."""
+        due, self._due = self._due, None
+        if due or rooms:
+            self._pass.make(due, rooms)
 
     def slot(self, name: str) -> Tensor:
         if name not in self._slots:
@@ -64,9 +88,16 @@ class Center:
         return self._pull_codec.arrives(x)
 
     def fold(self, us: Updates) -> bool:
-        """Let the strategy apply what counts together. True: theta changed, the version is one higher."""
+        """Let the strategy apply what counts together. True: theta changed, the version is one higher.
+
+        A plain step along the mean may stay due, and the updates' vectors in use, until `finish`."""
         self._changed = False
-        self._strategy.apply(self, us)
+        self.finish()
+        alpha = self._optimizer.plain(self._schedule.factor(self.samples)) if self._descends_by_mean else None
+        if alpha is None:
+            self._strategy.apply(self, us)
+        else:
+            self._due, self._changed = Descent([u.x for u in us], us.weights(), alpha), True
         self.version += self._changed
         self.samples += sum(u.examples for u in us)
         if self._changed and self._average is not None and self._average_by is not None:
@@ -75,8 +106,8 @@ class Center:
         return self._changed
 
     def read(self) -> Payload:
-        """What a worker is given: theta itself, not a copy."""
-        return Payload(self.theta, self.buffers.value() if self.buffers else None)
+        """What a worker is given: theta itself, not a copy, as it is after `finish`."""
+        return Payload(self._theta, self.buffers.value() if self.buffers else None)
 
     def read_for_evaluation(self) -> Payload:
         """The average of the center over its versions, if the job wants that evaluated; else theta itself."""

@@ -112,9 +112,10 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Every worker leaves at its next boundary."""
+    """Every worker leaves at its next boundary, or only the one of this rank."""
 
     reason: str
+    rank: int | None = None
 
 
 Entry = Init | Join | Push | Pull | Saved | Leave | Snapshot | Stop

@@ -9,6 +9,7 @@ The version counts changes of theta; the staleness of a push is the version just
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from gradstream.center.center import Center
 from gradstream.center.entries import (
     EVALUATOR,
     FINAL_CUT,
+    Answer,
     Entry,
     Init,
     Join,
@@ -38,6 +40,13 @@ from gradstream.center.ledger import Decision, Fate, Ledger
 from gradstream.center.members import Members
 from gradstream.center.updates import Update, Updates
 from gradstream.spec import JobSpec
+
+Room = Callable[[Answer], Tensor | None]
+"""Where the center of an answer should lie, shape (n,) of this slice."""
+
+
+def _nowhere(answer: Answer) -> None:
+    """Who reads the answer takes theta from it."""
 
 
 @dataclass(slots=True)
@@ -82,8 +91,9 @@ class Shard:
         self._answers = Answers(self.members)
         self._out = Outcome()
 
-    def handle(self, entry: Entry, payload: Payload | None = None) -> Outcome:
-        """Take the next entry of the log. Raises: ProtocolError."""
+    def handle(self, entry: Entry, payload: Payload | None = None, room: Room = _nowhere) -> Outcome:
+        """Take the next entry of the log. `room` says where else theta should lie when this returns, for each answer that brings
+        the center as it is. Raises: ProtocolError."""
         self._out = Outcome()
         self._answers.written = self._out.answers
         match entry:
@@ -98,6 +108,9 @@ class Shard:
                 self._last_cut = self._asked_cut = cut
                 if not self._waits_inside:
                     self._announce_cut()
+            case Stop(rank=int(rank)):
+                if rank in self.members:
+                    self._answers.tell(rank, "stop")
             case Stop() if not self._stopping:
                 self._stopping, self._cutting, self._asked_cut = True, 0, 0  # who leaves now would be missing in the cut
                 self._answers.tell_all("stop")
@@ -109,6 +122,9 @@ class Shard:
                 self._from_worker(entry, payload)
         self._settle()
         self._try_cut()
+        if self.center is not None:
+            given = (room(answer) for answer in self._out.answers if answer.brings == "center" and answer.rank != EVALUATOR)
+            self.center.finish([x for x in given if x is not None])
         return self._out
 
     def is_news(self, entry: Entry) -> bool:

@@ -45,12 +45,16 @@ class Updates(list[Update]):
         update itself, bit for bit."""
         if len(self) == 1:
             return self[0].x
-        total = sum(u.examples for u in self)
-        weights = [u.examples / total if total else 1 / len(self) for u in self]
+        weights = self.weights()
         mean = torch.mul(self[0].x, weights[0])
         for u, weight in zip(self[1:], weights[1:], strict=True):
             mean.add_(u.x, alpha=weight)
         return mean
+
+    def weights(self) -> list[float]:
+        """Of each in the mean; they add up to 1."""
+        total = sum(u.examples for u in self)
+        return [u.examples / total if total else 1 / len(self) for u in self]
 
     def sum(self) -> Tensor:
         if len(self) == 1:

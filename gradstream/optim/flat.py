@@ -26,13 +26,20 @@ class FlatOptimizer:
         if self._spec.clip_norm is not None:
             direction = clipped(direction, self._spec.clip_norm)
         if self._spec.is_plain:  # the same bits, without the twenty calls of torch.optim
-            self._parameter.data.add_(direction, alpha=-self._lr * factor)
+            self._parameter.data.add_(direction, alpha=self._alpha(factor))
             return
         for group in self._optimizer.param_groups:
             group["lr"] = self._lr * factor
         self._parameter.grad = direction
         self._optimizer.step()
         self._parameter.grad = None
+
+    def plain(self, factor: float) -> float | None:
+        """What `step` at `factor` multiplies a direction with before it adds it, if that is all that it does."""
+        return self._alpha(factor) if self._spec.is_plain and self._spec.clip_norm is None else None
+
+    def _alpha(self, factor: float) -> float:
+        return -self._lr * factor
 
     def move(self, theta: Tensor) -> None:
         """Step in this vector from now on."""

@@ -99,8 +99,15 @@ class Shared:
         assert self._out is not None, "whoever pushes has something to send from"
         return Payload(self._out.x[self._slices[shard]], self._out.buffers() if shard == 0 else None)
 
+    def room(self, into: int, shard: int) -> Tensor:
+        """A shard's part of a center."""
+        return self.centers[into][self._slices[shard]]
+
     def put_center(self, into: int, shard: int, part: Payload) -> None:
-        self.centers[into][self._slices[shard]].copy_(part.x)
+        """The vector may lie there already."""
+        room = self.room(into, shard)
+        if part.x.data_ptr() != room.data_ptr():
+            room.copy_(part.x)
         self._centers[into].put(part.buffers)
 
     def center_buffers(self, into: int) -> Buffers | None:

@@ -89,11 +89,11 @@ class Watch:
         handle, fold = Shard.handle, Center.fold
         self.clear()
 
-        def watched_handle(shard: Shard, entry: Entry, payload: Payload | None = None) -> Outcome:
+        def watched_handle(shard: Shard, entry: Entry, payload: Payload | None = None, *room: Any) -> Outcome:
             first = self._first(shard)
             if first and entry_rank(entry) not in (None, EVALUATOR):
                 self.order.append(entry.rank)  # type: ignore[union-attr]
-            outcome = handle(shard, entry, payload)
+            outcome = handle(shard, entry, payload, *room)
             if first:
                 self.decisions += outcome.decisions
             return outcome
