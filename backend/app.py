@@ -24,6 +24,7 @@ from backend.nodes.agent_endpoints import router as agent
 from backend.nodes.endpoints import router as nodes
 from backend.nodes.presence import Presence
 from backend.platform import Platform
+from backend.scheduler.endpoints import router as plans
 from backend.schemas import Health
 from backend.stream.endpoints import router as streams
 from backend.stream.hub import Hub
@@ -56,7 +57,7 @@ def routes() -> FastAPI:
     for router in (health, sign_in):
         app.include_router(router, prefix=PREFIX)
     # streams before jobs: /jobs/stream is not the job named "stream"
-    for router in (streams, users, jobs, logs, metrics, artifacts, bundles, nodes, catalogue):
+    for router in (streams, users, plans, jobs, logs, metrics, artifacts, bundles, nodes, catalogue):
         app.include_router(router, prefix=PREFIX, dependencies=[Depends(current_caller)], responses=problems.DESCRIBED)
     for router in (agent, process):
         app.include_router(router, prefix=PREFIX, responses=problems.DESCRIBED)

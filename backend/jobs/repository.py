@@ -103,3 +103,10 @@ def claim_key(session: Session, user_id: UUID, key: str, request: bytes, job_id:
 
 def remove(session: Session, job: JobRow) -> None:
     session.execute(delete(JobRow).where(JobRow.id == job.id))
+
+
+def of_entrypoint(session: Session, entrypoint: str, bundle: str | None) -> list[JobRow]:
+    """Some jobs with this workload class, newest first, those of the bundle before all others."""
+    same = JobRow.spec["workload"]["entrypoint"].astext == entrypoint
+    order = (JobRow.bundle.is_distinct_from(bundle), JobRow.created_at.desc())
+    return list(session.scalars(select(JobRow).where(same).order_by(*order).limit(20)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -107,8 +107,13 @@ def _choice(session: Session, job: JobRow, rows: Sequence[ProcessRow]) -> auto.C
     workers = Counter(row.node_id for row in rows if row.role == "worker")
     if nbytes is None or job.progress.get("attempt") != job.attempt or not workers:
         return None
+    return auto.choose(spec, nbytes, hosts(session, workers))
+
+
+def hosts(session: Session, workers: Mapping[UUID, int]) -> list[auto.Host]:
+    """The machines of a job, from how many of its workers each node has."""
     cpus = {node.id: node.cpus for node in nodes.all_nodes(session)}
-    return auto.choose(spec, nbytes, [auto.Host(cpus.get(node, 1), count) for node, count in workers.items()])
+    return [auto.Host(cpus.get(node, 1), count) for node, count in workers.items()]
 
 
 @dataclass(frozen=True, slots=True)

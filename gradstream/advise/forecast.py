@@ -53,6 +53,7 @@ class Memory(BaseModel, frozen=True):
 
     worker: int = Field(description="Bytes of a worker")
     server: int = Field(description="Bytes of all shards together")
+    evaluator: int
 
 
 def staleness(spec: JobSpec) -> Staleness:
@@ -119,7 +120,8 @@ def memory(spec: JobSpec, size: Size) -> Memory:
     residual = spec.codec.lossy and spec.strategy.pushes == "direction"
     worker = 4 + residual + spec.pipeline + (0 if by_server else _kept(spec.optimizer))
     server = 2 + _kept(bends) + (n if spec.strategy.keeps_base else 0) + (spec.strategy.name == "delayed_diloco")
-    return Memory(worker=ITEM * size.parameters * worker, server=ITEM * size.parameters * server)
+    vector = ITEM * size.parameters
+    return Memory(worker=worker * vector, server=server * vector, evaluator=2 * vector)
 
 
 def _coded(spec: JobSpec, codec: Codec, parameters: int) -> int:

@@ -1,0 +1,54 @@
+"""What earlier jobs tell of the model of a new one: how large it is, and how long a mini-batch takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from backend.jobs import repository
+from backend.jobs.models import JobRow
+from backend.metrics.progress import center_bytes, shown
+from gradstream.advise.forecast import ITEM, Size, rhythm
+from gradstream.spec import JobSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    job: UUID
+    size: Size
+    message: str
+    """Where it is from, and what it was scaled by; a sentence."""
+
+
+def measured(session: Session, spec: JobSpec, bundle: str | None) -> Measured | None:
+    """By the newest job that trained this workload with these arguments, before others one of the same bundle."""
+    for row in repository.of_entrypoint(session, spec.workload.entrypoint, bundle):
+        there, nbytes = JobSpec.model_validate(row.spec), center_bytes(row.progress)
+        if nbytes and there.workload == spec.workload:
+            parameters = max(1, nbytes // ITEM * spec.members // there.members)
+            step = _step(row, there, spec)
+            code = (
+                "a job of the same code"
+                if bundle and row.bundle == bundle
+                else "the latest job of this workload; its code may differ"
+            )
+            return Measured(
+                row.id, Size(parameters=parameters, step=step), f"As measured in {row.name}, {code}.{_scaled(there, spec)}"
+            )
+    return None
+
+
+def _step(row: JobRow, there: JobSpec, spec: JobSpec) -> float | None:
+    exchange, beat = shown(row.progress, there.effective_gate).exchange, rhythm(there)
+    if exchange is None or beat is None or not exchange.compute:
+        return None
+    return exchange.compute * beat[0] * spec.batch_size / there.batch_size * spec.members / there.members
+
+
+def _scaled(there: JobSpec, spec: JobSpec) -> str:
+    """What was another value there, and so is assumed to be in proportion."""
+    pairs = (("mini-batches of", there.batch_size, spec.batch_size), ("members:", there.members, spec.members))
+    changed = [f"{what} {before}" for what, before, now in pairs if before != now]
+    return f" Scaled from {' and '.join(changed)} there." if changed else ""

@@ -1,0 +1,133 @@
+"""A plan says what becomes of a job, by the scheduler's own placement; then the job is submitted and that comes true."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from backend.platform import Platform
+from backend.scheduler.controller import Controller
+from gradstream.metrics import COMPUTE, SLICE, Point
+from gradstream.wire import keys, records
+from tests.integration.backend.agent import Agent
+from tests.integration.backend.jobs import spec, submit, upload, workers
+from tests.integration.backend.running import Running
+
+SIZE = {"parameters": 1_000_000, "step": 0.01}
+
+
+def plan(api: httpx.Client, *, bundle: str | None = None, size: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+    answer = api.post("/jobs/plan", json={"spec": spec(**changes), "bundle": bundle, "size": size})
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def planned(start: dict[str, Any]) -> set[tuple[str, str]]:
+    return {(process["label"], process["node"]) for process in start["processes"]}
+
+
+@pytest.fixture
+def two(anonymous: httpx.Client, password_file: Path, agent: Agent) -> tuple[Agent, Agent]:
+    return agent, Agent(anonymous, password_file.read_text(), "node-2", slots=2)
+
+
+def test_what_is_planned_is_what_the_controller_does(
+    api: httpx.Client, two: tuple[Agent, Agent], controller: Controller, tmp_path: Path
+) -> None:
+    roles = {"server": {"count": 2}, "worker": {"count": 5, "device": "cpu"}}
+    start = plan(api, roles=roles)["start"]
+    assert (start["now"], start["position"]) == (True, None)
+    assert api.get("/jobs").json()["items"] == [], "a plan submits nothing"
+    job = submit(api, tmp_path, roles=roles)
+    controller.run_once()
+    processes = api.get(f"/jobs/{job['id']}/processes").json()["items"]
+    assert {(each["label"], each["node"]) for each in processes} == planned(start)
+    assert {"node-1", "node-2"} == {node for _, node in planned(start)}
+
+
+def test_a_job_that_would_wait_is_told_why_and_at_which_place(
+    api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path
+) -> None:
+    Running(api, agent, controller, tmp_path, roles=workers(3))
+    submit(api, tmp_path, name="first", roles=workers(2))
+    submit(api, tmp_path, name="calm", roles=workers(1), priority=10)
+    controller.run_once()
+    start = plan(api, roles=workers(1))["start"]
+    assert (start["now"], start["position"], start["ahead"], start["reason"]) == (False, 2, 1, "behind")
+    assert planned(start) == {("server-0", "node-1"), ("worker-0", "node-1"), ("evaluator", "node-1")}, "if nothing else ran"
+    assert plan(api, roles=workers(1), priority=90)["start"]["now"], "it comes before those"
+
+    submitted = submit(api, tmp_path, name="new", roles=workers(1))
+    controller.run_once()
+    job = api.get(f"/jobs/{submitted['id']}").json()
+    assert (job["position"], job["reason"], job["message"]) == (2, start["reason"], start["message"])
+
+
+def test_a_job_that_never_fits_has_no_places(api: httpx.Client, agent: Agent) -> None:
+    start = plan(api, roles=workers(9))["start"]
+    assert (start["reason"], start["processes"]) == ("too_large", [])
+    assert "Needs 9 slots" in start["message"]
+
+
+def test_without_a_size_traffic_and_memory_are_left_open(api: httpx.Client, agent: Agent) -> None:
+    found = plan(api)
+    assert [found[what] for what in ("size", "traffic", "memory", "nodes")] == [None, None, None, []]
+    assert (found["staleness"]["mean"], found["shards"]["count"]) == (1, 1)
+
+
+def test_a_size_that_is_given_counts(api: httpx.Client, two: tuple[Agent, Agent]) -> None:
+    found = plan(api, size=SIZE, roles=workers(6), codec={"name": "bf16"})
+    assert (found["size"]["source"], found["size"]["size"]) == ("given", SIZE)
+    assert (found["traffic"]["push_bytes"], found["traffic"]["pull_bytes"]) == (2_000_000, 4_000_000)
+    assert found["traffic"]["sent_per_second"] == pytest.approx(2_000_000 / 2 / 0.01)
+    assert found["near"] == pytest.approx(4 / 6), "the shard lies on the machine of four workers"
+    needed = {node["node"]: node["needed"] for node in found["nodes"]}
+    memory = found["memory"]
+    assert needed["node-2"] == 2 * memory["worker"]
+    assert needed["node-1"] == 4 * memory["worker"] + memory["server"] + memory["evaluator"]
+    assert found["warnings"] == []
+    large = plan(api, size={"parameters": 10**9})
+    assert large["warnings"][0]["pointer"] == "/roles/worker/count"
+    assert "node-1, which has 1.1 GB" in large["warnings"][0]["message"]
+
+
+def test_an_earlier_job_of_the_same_workload_tells_the_size(
+    api: httpx.Client, agent: Agent, controller: Controller, platform: Platform, tmp_path: Path
+) -> None:
+    running = Running(api, agent, controller, tmp_path)
+    j = agent.order("server-0").plane_id
+    for source, name, value in (("server-0.0", SLICE.name, 4_000_000.0), ("worker-0.0", COMPUTE.name, 0.02)):
+        points = records.pack_points([Point(name, 0, 2, 0, 0, 1000.0, value)])
+        platform.plane.xadd(keys.metrics(j), {"source": source, "batch": 0, "points": points})  # type: ignore[arg-type]
+    controller.run_once()
+    bundle = upload(api, tmp_path)
+    found = plan(api, bundle=bundle)
+    assert (found["size"]["source"], found["size"]["job"]) == ("job", running.id)
+    assert found["size"]["message"] == "As measured in small, a job of the same code."
+    assert found["size"]["size"] == {"parameters": 1_000_000, "step": pytest.approx(0.01)}, "a window of 2 took 20 ms"
+    assert "the latest job of this workload" in plan(api)["size"]["message"], "no bundle is named"
+    larger = plan(api, bundle=bundle, batch_size=64)["size"]
+    assert (larger["size"]["step"], larger["message"][-37:]) == (pytest.approx(0.02), "Scaled from mini-batches of 32 there.")
+    assert plan(api, bundle=bundle, workload={"entrypoint": "work:Work", "args": {"width": 9}})["size"] is None
+    assert plan(api, bundle=bundle, size=SIZE)["size"]["source"] == "given"
+
+
+def test_auto_shards_are_those_that_the_size_comes_to(api: httpx.Client, anonymous: httpx.Client, password_file: Path) -> None:
+    Agent(anonymous, password_file.read_text(), "wide", slots=4, cpus=16)
+    auto = {"server": {"count": "auto"}, "worker": {"count": 2, "device": "cpu"}}
+    unknown, known = plan(api, roles=auto), plan(api, roles=auto, size={"parameters": 20_000_000})
+    assert (unknown["shards"]["count"], unknown["shards"]["sure"]) == (1, False)
+    assert known["shards"]["count"] > 1
+    assert len([each for each in known["start"]["processes"] if each["role"] == "server"]) == known["shards"]["count"]
+    assert "80 MB" in known["shards"]["message"]
+
+
+def test_mistakes_and_warnings_are_those_of_a_submit(api: httpx.Client, agent: Agent) -> None:
+    wrong = api.post("/jobs/plan", json={"spec": spec(strategy={"name": "adag", "windw": 2})})
+    assert (wrong.status_code, wrong.json()["errors"][0]["pointer"]) == (422, "/spec/strategy/windw")
+    heavy = {"strategy": {"name": "async"}, "optimizer": {"name": "sgd", "momentum": 0.9}}
+    assert plan(api, **heavy)["warnings"] == api.post("/jobs/validate", json={"spec": spec(**heavy)}).json()["warnings"]
