@@ -1,0 +1,81 @@
+"""The first moment at which a target was reached, found in pyramids, against a walk over all points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backend.compare.search import Goal, Tree, best, first, total
+from backend.metrics.points import POINT, Array
+from backend.metrics.pyramid import Place, grow
+
+VALUES = st.sampled_from([-3.0, -1.0, -0.5, 0.0, 0.25, 0.5, 0.75, 1.0, 2.0, np.nan, np.inf, -np.inf])
+
+
+@st.composite
+def series(draw: st.DrawFn) -> Array:
+    """Up to some thousand points that may go back in time and samples, as those of a replaced worker do."""
+    count = draw(st.integers(1, 40) | st.integers(250, 5000))
+    points = np.zeros(count, POINT)
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    points["time"] = np.cumsum(random.normal(1.0, draw(st.sampled_from([0.0, 1.0, 20.0])), count))
+    points["samples"] = np.maximum(0, np.cumsum(random.integers(-20, 60, count)))
+    points["step"] = np.arange(count)
+    points["value"] = random.choice(draw(st.lists(VALUES, min_size=1, max_size=4)), count)
+    rare = draw(st.integers(0, count - 1))
+    points["value"][rare] = draw(VALUES)
+    return points
+
+
+def tree(points: Array, undone: float = np.inf, opened: list[Place] | None = None) -> Tree:
+    grown = grow(0, None, {}, points)
+
+    def read(level: int, number: int) -> Array:
+        if opened is not None:
+            opened.append((level, number))
+        return blocks[level, number]
+
+    blocks: Mapping[Place, Array] = grown.blocks
+    return Tree(len(points), grown.summary, read, undone)
+
+
+UNDONE = st.sampled_from([np.inf, 100.0, -1.0])
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(st.tuples(series(), UNDONE), max_size=3), st.sampled_from([0.5, 2.0, -1.0]), st.booleans())
+def test_it_is_what_a_walk_over_all_points_finds(several: list[tuple[Array, float]], value: float, rising: bool) -> None:
+    goal, trees = Goal(value, rising), [tree(points, undone) for points, undone in several]
+    counted = [points[np.isfinite(points["value"]) & (points["samples"] < undone)] for points, undone in several]
+    hits = [points[points["value"] >= value if rising else points["value"] <= value] for points in counted]
+    found = first(trees, goal)
+    if not sum(map(len, hits)):
+        assert found is None
+    else:
+        assert found
+        assert found[1]["time"] == min(points["time"].min() for points in hits if len(points))
+        assert found[1] in hits[found[0]]
+    values = np.concatenate([points["value"] for points in counted]) if counted else np.empty(0)
+    assert best(trees, goal) == ((values.max() if rising else values.min()) if len(values) else None)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(series(), max_size=3), st.floats(-10, 6000))
+def test_sums_end_where_they_should(several: list[Array], until: float) -> None:
+    every = [points["value"][(points["time"] <= until) & np.isfinite(points["value"])] for points in several]
+    found = total([tree(points) for points in several], until)
+    assert np.isclose(found, sum(values.sum() for values in every), rtol=1e-9, atol=1e-9)
+
+
+def test_few_blocks_are_opened() -> None:
+    points = np.zeros(300_000, POINT)
+    points["time"] = points["samples"] = np.arange(len(points))
+    points["value"][200_123:] = 1.0
+    opened: list[Place] = []
+    found = first([tree(points, opened=opened)], Goal(1.0, rising=True))
+    assert found
+    assert found[1]["time"] == 200_123
+    assert opened == [(2, 0), (1, 12), (0, 781)]
