@@ -23,6 +23,7 @@ from backend.metrics.endpoints import router as metrics
 from backend.nodes.agent_endpoints import router as agent
 from backend.nodes.endpoints import router as nodes
 from backend.nodes.presence import Presence
+from backend.overview.endpoints import router as overview
 from backend.platform import Platform
 from backend.scheduler.endpoints import router as plans
 from backend.schemas import Health
@@ -57,7 +58,7 @@ def routes() -> FastAPI:
     for router in (health, sign_in):
         app.include_router(router, prefix=PREFIX)
     # streams before jobs: /jobs/stream is not the job named "stream"
-    for router in (streams, users, plans, jobs, logs, metrics, artifacts, bundles, nodes, catalogue):
+    for router in (streams, users, plans, jobs, overview, logs, metrics, artifacts, bundles, nodes, catalogue):
         app.include_router(router, prefix=PREFIX, dependencies=[Depends(current_caller)], responses=problems.DESCRIBED)
     for router in (agent, process):
         app.include_router(router, prefix=PREFIX, responses=problems.DESCRIBED)

@@ -36,6 +36,10 @@ QUEUE = Metric("server/queue", "entries", "Entries of the log not handled yet, b
 BUSY = Metric("server/busy", "1", "Share of the time that a shard worked, since its last report")
 SLICE = Metric("server/slice_bytes", "bytes", "Bytes of the slice of the center that a shard holds")
 NO_ROOM = Metric("worker/no_room", "bytes", "Shared memory that a worker did not get, so its vectors go through Redis", "lower")
+CPU = Metric("system/cpu", "cores", "Processor cores that a process took, by process", "lower")
+MEMORY = Metric("system/memory", "bytes", "Memory that a process holds, by process", "lower")
+GPU = Metric("system/gpu", "1", "Share of the time that a process's GPU worked, by process", "higher")
+GPU_MEMORY = Metric("system/gpu_memory", "bytes", "Memory taken on a process's GPU, by process", "lower")
 TOTAL = Metric("train/total_samples", "samples", "Samples the job will train in all, if it is not stopped")
 PUSHED = Metric("ledger/pushed", "pushes", "Pushes posted so far, by worker")
 APPLIED = Metric("ledger/applied", "pushes", "Pushes applied so far, by worker")
@@ -50,8 +54,8 @@ EVAL_ACCURACY = Metric("eval/accuracy", "1", "Share of the evaluation split that
 CATALOGUE: dict[str, Metric] = {
     m.name: m
     for m in (LOSS, STALENESS, THROUGHPUT, COMPUTE, WAIT, SEND, DATA, NORM, CODEC_ERROR, SENT, RAW, RECEIVED, APPLY, QUEUE,
-              BUSY, SLICE, NO_ROOM, TOTAL, PUSHED, APPLIED, BUFFERED, DROPPED, PENDING, UNDONE, SILENT, EVAL_LOSS,
-              EVAL_ACCURACY)
+              BUSY, SLICE, NO_ROOM, CPU, MEMORY, GPU, GPU_MEMORY, TOTAL, PUSHED, APPLIED, BUFFERED, DROPPED, PENDING,
+              UNDONE, SILENT, EVAL_LOSS, EVAL_ACCURACY)
 }  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from worker_agent.api import ControlPlane, Desired, Report
 from worker_agent.bundles import Bundles
 from worker_agent.processes import Process, Processes
 from worker_agent.settings import Settings
+from worker_agent.usage import Meter, Usage
 
 log = structlog.get_logger(__name__)
 
@@ -40,6 +41,7 @@ class Agent:
         bundles = Bundles(settings.work_dir / "bundles", self._api.bundle)
         self._processes = Processes(settings.work_dir / "processes", zygote or Zygote(), bundles, on_exit=_leave)
         self._shared = SharedFolders(settings.shared_memory)
+        self._meter = Meter()
         self._beat_every, self._next_beat = 2.0, 0.0
         self._away_since: float | None = None
         self._was_there = False
@@ -87,7 +89,8 @@ class Agent:
     async def _report(self) -> None:
         self._processes.changed.clear()
         self._next_beat = time.monotonic() + self._beat_every
-        reports = [_report_of(process) for process in self._processes]
+        usage = await asyncio.to_thread(self._meter.read, list(self._processes))
+        reports = [_report_of(process, usage.get(process.order.id)) for process in self._processes]
         try:
             answer = await self._api.heartbeat(reports)
         except GradstreamError:
@@ -170,11 +173,11 @@ def _tellable(process: Process) -> bool:
     return process.tail.complete or time.monotonic() - process.ended_at > TAIL_BOUND
 
 
-def _report_of(process: Process) -> Report:
+def _report_of(process: Process, usage: Usage | None) -> Report:
     state, exit = process.state, process.exit
     if state == "exited" and not _tellable(process):
         state, exit = "running", None
-    return Report(process.order.id, state, process.pid, exit, process.tail.offset)
+    return Report(process.order.id, state, process.pid, exit, process.tail.offset, usage)
 
 
 def _servers_first(order: ProcessOrder) -> tuple[bool, int]:

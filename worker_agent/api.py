@@ -18,6 +18,7 @@ from gradstream.process.order import ProcessOrder
 from worker_agent import gpus
 from worker_agent.reconcile import State
 from worker_agent.settings import Settings, secret
+from worker_agent.usage import Usage
 
 _TIMEOUT = httpx.Timeout(5.0)
 _DOWNLOAD_TIMEOUT = httpx.Timeout(10.0, read=30.0)
@@ -33,6 +34,8 @@ class Report:
     pid: int | None
     exit: Exit | None
     log_offset: int
+    usage: Usage | None
+    """Of a process that runs, every now and then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,7 @@ def _as_json(report: Report) -> dict[str, Any]:
     return {
         "id": str(report.id), "state": report.state, "pid": report.pid, "log_offset": report.log_offset,
         "exit": report.exit.model_dump(mode="json") if report.exit else None,
+        "usage": report.usage.as_dict() if report.usage else None,
     }  # fmt: skip
 
 

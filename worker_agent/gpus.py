@@ -40,3 +40,19 @@ def inventory() -> list[Gpu]:
         ]
     finally:
         pynvml.nvmlShutdown()
+
+
+def usage(index: int | None) -> tuple[float | None, int | None]:
+    """Of one GPU: the share of the time that it worked, lately, and the bytes taken on it. (None, None): nobody can say."""
+    import pynvml
+
+    if index is None or not inventory():
+        return None, None
+    try:
+        pynvml.nvmlInit()
+        handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+        worked = pynvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100
+        return worked, int(pynvml.nvmlDeviceGetMemoryInfo(handle).used)
+    except pynvml.NVMLError as error:
+        log.info("a GPU does not tell of its use", gpu=index, why=str(error))
+        return None, None

@@ -14,6 +14,8 @@ from backend.jobs.models import AttemptRow, JobRow, ProcessRow
 from backend.jobs.schemas import AttemptStatus, JobStatus, ProcessStatus
 from backend.jobs.states import switch
 from gradstream.process.exits import Exit, ExitReason
+from gradstream.process.order import Role
+from gradstream.spec import JobSpec
 
 NO_GRACE = timedelta(0)
 
@@ -95,6 +97,11 @@ def process_ended(session: Session, job: JobRow, process: ProcessRow, exit: Exit
         "incarnation": process.incarnation,
     }
     feed.record(session, job, "process", f"{process.label} {status}, {exit.reason}{said}", actor=actor, data=data)
+
+
+def respawns(role: Role, spec: JobSpec) -> bool:
+    """Whether the next incarnation of a process that is lost starts while the others go on. Else a new attempt begins."""
+    return role == "evaluator" or (role == "worker" and spec.effective_on_worker_loss == "continue")
 
 
 def process_lost(session: Session, job: JobRow, process: ProcessRow, message: str, *, actor: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from backend.jobs.schemas import Progress
+from backend.overview.standing import Standings
 from gradstream import metrics
 from gradstream.center.ledger import Silent
 from gradstream.exchange import Figures
@@ -38,6 +39,8 @@ class Folded(BaseModel):
     """Workers that did not get their shared memory, in any attempt, with the bytes that each needed."""
     figures: Figures = Field(default_factory=Figures)
     """Of the exchanges of this attempt."""
+    standings: Standings = Field(default_factory=Standings)
+    """Of its processes."""
     first_step_at: datetime | None = None
 
 
@@ -55,6 +58,7 @@ def fold(state: dict[str, Any], attempt: int, batches: Iterable[tuple[str, Seque
             new.samples, new.version = max(new.samples, point.samples), max(new.version, point.version)
             if math.isfinite(point.value):
                 _take(new, source, point)
+                new.standings.take(source, attempt, point)
     if new.first_step_at is None and new.version > 0:
         new.first_step_at = at
     return new.model_dump(mode="json")
@@ -87,6 +91,18 @@ def silent(state: dict[str, Any]) -> dict[int, Silent]:
 def without_room(state: dict[str, Any]) -> dict[int, int]:
     """The workers that did not get their shared memory, with the bytes that each needed."""
     return Folded.model_validate(state).no_room
+
+
+def standings(state: dict[str, Any]) -> Standings:
+    """How each process stands, the ledger, and the best evaluations."""
+    return Folded.model_validate(state).standings
+
+
+def place_of(state: dict[str, Any], label: str) -> tuple[int, int, int]:
+    """Where a process is now: its step, and the samples and changes that the center has seen."""
+    kept = Folded.model_validate(state)
+    standing = kept.standings.processes.get(label)
+    return standing.step if standing else 0, kept.samples, kept.version
 
 
 def center_bytes(state: dict[str, Any]) -> int | None:

@@ -75,12 +75,23 @@ class ReportedExit(Schema):
     code: int = 0
 
 
+class Usage(Schema):
+    """What a process takes of its machine, its children with it."""
+
+    at: float = Field(description="When it was measured, seconds since the epoch")
+    cpu: float | None = Field(description="Cores, the mean since the look before; null at the first look")
+    memory: int = Field(ge=0, description="Bytes resident")
+    gpu: float | None = Field(None, description="Share of the time that its GPU worked")
+    gpu_memory: int | None = Field(None, ge=0, description="Bytes taken on its GPU")
+
+
 class ReportedProcess(Schema):
     id: UUID
     state: Literal["starting", "running", "exited"]
     pid: int | None = None
     exit: ReportedExit | None = None
     log_offset: int | None = Field(None, description="Bytes of its output sent so far")
+    usage: Usage | None = Field(None, description="Of a process that runs, every now and then")
 
 
 class Heartbeat(Schema):

@@ -14,7 +14,7 @@ from backend.jobs import lifecycle
 from backend.jobs import service as jobs
 from backend.jobs.models import ProcessRow
 from backend.jobs.schemas import ProcessStatus
-from backend.nodes import orders, repository
+from backend.nodes import orders, repository, usage
 from backend.nodes.models import NodeRow
 from backend.nodes.schemas import Desired, GpuUse, Heartbeat, Node, NodeProcess, Nodes, Register, Registered, ReportedProcess
 from backend.platform import Platform
@@ -62,13 +62,15 @@ def heartbeat(session: Session, platform: Platform, node: NodeCaller, body: Hear
 
 
 def _take_reports(session: Session, node: NodeCaller, reports: list[ReportedProcess]) -> None:
-    """Note what changed, job by job, each under its lock; jobs in a fixed order, so that no two heartbeats wait in a circle."""
+    """Note what changed and what was measured, job by job, each under its lock; jobs in a fixed order, so that no two heartbeats
+    wait in a circle."""
     by_id = {report.id: report for report in reports}
     known = jobs.processes_of_node(session, list(by_id), node.node_id)
-    changed = [row for row in known if row.ended_at is None and row.status != by_id[row.id].state]
-    for job_id in sorted({row.job_id for row in changed}):
+    news = [row for row in known if row.ended_at is None and (row.status != by_id[row.id].state or by_id[row.id].usage)]
+    for job_id in sorted({row.job_id for row in news}):
         job = jobs.lock(session, job_id)
-        for row in jobs.processes_of_node(session, [row.id for row in changed if row.job_id == job_id], node.node_id):
+        rows = jobs.processes_of_node(session, [row.id for row in news if row.job_id == job_id], node.node_id)
+        for row in rows:
             report = by_id[row.id]
             if row.ended_at is not None:
                 continue
@@ -76,6 +78,7 @@ def _take_reports(session: Session, node: NodeCaller, reports: list[ReportedProc
                 lifecycle.process_ended(session, job, row, _exit(report), ProcessStatus.EXITED, actor=node.actor)
             elif report.state != row.status:
                 lifecycle.process_changed(session, job, row, ProcessStatus(report.state), pid=report.pid)
+        usage.store(session, job, [(row, by_id[row.id].usage) for row in rows if row.ended_at is None])
 
 
 def _exit(report: ReportedProcess) -> Exit:

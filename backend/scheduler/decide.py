@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
+from backend.jobs.lifecycle import respawns
 from backend.jobs.schemas import AttemptStatus, JobStatus
 from backend.scheduler.situation import Process, Situation
 from gradstream.process.exits import FAILS_THE_JOB, UNCHARGED, ExitReason
@@ -143,7 +144,7 @@ def _may_respawn(process: Process, now: Situation) -> bool:
     shard_gone = any(other.role == "server" and other.ended for other in now.processes)
     if process.reason is ExitReason.PLANE_LOST or shard_gone:
         return False
-    return process.role == "evaluator" or now.spec.effective_on_worker_loss == "continue"
+    return respawns(process.role, now.spec)
 
 
 def _restart(now: Situation, reason: str, message: str, process: Process | None) -> Step:

@@ -35,6 +35,8 @@ class ExitReason(StrEnum):
     """By a signal, out of memory included. Written by the agent, as the process could not."""
     NODE_LOST = "node_lost"
     """The node went silent. Written by the controller."""
+    RESTARTED = "restarted"
+    """A user asked for it. Written by the control plane, which lets the node end it."""
     CANNOT_START = "cannot_start"
     """The agent could not start it: no bundle, no GPU. Written by the agent."""
 
@@ -48,8 +50,8 @@ GOOD = frozenset({ExitReason.DONE, ExitReason.STOPPED})
 """Nothing went wrong."""
 FAILS_THE_JOB = frozenset({ExitReason.USER_ERROR, ExitReason.LOSS_NOT_FINITE, ExitReason.DATASET_TOO_SMALL})
 """A new attempt would end the same way."""
-UNCHARGED = frozenset({ExitReason.PLANE_LOST, ExitReason.NODE_LOST, ExitReason.STOPPED})
-"""The machine's fault: a new attempt is made without using up one of the job's `retries`."""
+UNCHARGED = frozenset({ExitReason.PLANE_LOST, ExitReason.NODE_LOST, ExitReason.STOPPED, ExitReason.RESTARTED})
+"""Not the job's fault: a new attempt is made without using up one of its `retries`."""
 
 LONGEST_MESSAGE = 2000
 

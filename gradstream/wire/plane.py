@@ -63,9 +63,9 @@ def control_snapshot(redis: Redis, j: str, cut: int) -> None:
     post(redis, j, Snapshot(cut))
 
 
-def control_stop(redis: Redis, j: str, reason: str) -> None:
-    """Every worker leaves at its next boundary."""
-    post(redis, j, Stop(reason))
+def control_stop(redis: Redis, j: str, reason: str, rank: int | None = None) -> None:
+    """Every worker leaves at its next boundary, or only the one of this rank: the others go on."""
+    post(redis, j, Stop(reason, rank))
 
 
 def post_leave(redis: Redis, j: str, rank: int, incarnation: int, why: Literal["done", "stopped", "lost"] = "lost") -> None:

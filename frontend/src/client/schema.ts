@@ -161,6 +161,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Plan Job
+         * @description What would become of a job if it were submitted now: its places or why it waits, its shards, traffic, staleness and memory,
+         *     and the advisor's warnings. Changes nothing, and needs no bundle.
+         */
+        post: operations["planJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs": {
         parameters: {
             query?: never;
@@ -303,6 +324,87 @@ export interface paths {
         get: operations["listProcesses"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Overview
+         * @description How the job came to where it is, how fast it is against one worker alone, and how its processes stand.
+         */
+        get: operations["getOverview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/processes/{process_id}/choices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Choices
+         * @description What a restart and a stop of this process would cost, before it is done.
+         */
+        get: operations["getChoices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/processes/{process_id}/restart": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restart
+         * @description End a process of a running job. Its next incarnation follows, or a new attempt of the whole job; `getChoices` says which.
+         *     409 when it has ended.
+         */
+        post: operations["restartProcess"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/processes/{process_id}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop
+         * @description Ask a worker of a running job to leave at its next boundary; the others go on. 409 for a shard or the evaluator.
+         */
+        post: operations["stopProcess"];
         delete?: never;
         options?: never;
         head?: never;
@@ -674,6 +776,24 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
+         * Account
+         * @description What became of the pushes: pushed = applied + buffered + dropped + pending + undone.
+         */
+        Account: {
+            /** Pushed */
+            pushed: number;
+            /** Applied */
+            applied: number;
+            /** Buffered */
+            buffered: number;
+            /** Dropped */
+            dropped: number;
+            /** Pending */
+            pending: number;
+            /** Undone */
+            undone: number;
+        };
+        /**
          * Adag
          * @description Accumulated gradient normalization: the mean of a window of local steps.
          */
@@ -884,6 +1004,37 @@ export interface components {
             items: components["schemas"]["Attempt"][];
         };
         /**
+         * Best
+         * @description The best evaluation of one metric.
+         */
+        Best: {
+            /**
+             * Metric
+             * @example eval/accuracy
+             */
+            metric: string;
+            /** Higher Is Better */
+            higher_is_better: boolean;
+            /** Value */
+            value: number;
+            /** Attempt */
+            attempt: number;
+            /** Samples */
+            samples: number;
+            /** Version */
+            version: number;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * After
+             * @description Seconds since the job first ran
+             */
+            after: number | null;
+        };
+        /**
          * Bf16
          * @description bfloat16: half of the bytes, the range of float32.
          */
@@ -937,6 +1088,30 @@ export interface components {
             better: "lower" | "higher" | "neither";
         };
         /**
+         * Choice
+         * @description Something that can be done to a process.
+         */
+        Choice: {
+            /** Possible */
+            possible: boolean;
+            /**
+             * Message
+             * @description What follows from it, or why it cannot be done
+             */
+            message: string;
+            /**
+             * New Attempt
+             * @description All processes end with it, and the job goes back to its last cut
+             * @default false
+             */
+            new_attempt: boolean;
+        };
+        /** Choices */
+        Choices: {
+            restart: components["schemas"]["Choice"];
+            stop: components["schemas"]["Choice"];
+        };
+        /**
          * Constant
          * @description The same rate all the time.
          */
@@ -980,6 +1155,27 @@ export interface components {
              * @default 0.01
              */
             to: number;
+        };
+        /**
+         * Cost
+         * @description What the end of an attempt cost that another one followed.
+         */
+        Cost: {
+            /**
+             * Seconds
+             * @description From its end until the next one ran; null: it does not run yet
+             */
+            seconds: number | null;
+            /**
+             * Pushes
+             * @description Pushes that were undone
+             */
+            pushes: number;
+            /**
+             * Samples
+             * @description Samples trained again; null: nobody can say
+             */
+            samples: number | null;
         };
         /** CreateToken */
         CreateToken: {
@@ -1087,6 +1283,42 @@ export interface components {
              * @default 1e-7
              */
             eps: number;
+        };
+        /**
+         * Death
+         * @description A process that ended before its work was done.
+         */
+        Death: {
+            /**
+             * Process Id
+             * Format: uuid
+             */
+            process_id: string;
+            /** Label */
+            label: string;
+            /** Attempt */
+            attempt: number;
+            /** Incarnation */
+            incarnation: number;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Reason */
+            reason: string | null;
+            /** Message */
+            message: string | null;
+            /**
+             * Respawned
+             * @description Its rank went on as another incarnation, and the others did not stop
+             */
+            respawned: boolean;
+            /**
+             * Seconds
+             * @description Until its next incarnation ran; null: none did
+             */
+            seconds: number | null;
         };
         /**
          * DelayedDiLoCo
@@ -1394,6 +1626,11 @@ export interface components {
              */
             data: number;
             /**
+             * Send
+             * @description Seconds of a push: copying, encoding and sending it
+             */
+            send: number;
+            /**
              * Wait
              * @description Seconds of a push: waiting for answers and at the gate
              */
@@ -1423,7 +1660,7 @@ export interface components {
          * ExitReason
          * @enum {string}
          */
-        ExitReason: "done" | "stopped" | "user_error" | "loss_not_finite" | "dataset_too_small" | "plane_lost" | "internal_error" | "killed" | "node_lost" | "cannot_start";
+        ExitReason: "done" | "stopped" | "user_error" | "loss_not_finite" | "dataset_too_small" | "plane_lost" | "internal_error" | "killed" | "node_lost" | "restarted" | "cannot_start";
         /**
          * Fault
          * @description One mistake in a request.
@@ -1933,6 +2170,42 @@ export interface components {
             message: string;
         };
         /**
+         * Life
+         * @description An attempt with its phases: it waits, starts, runs, ends.
+         */
+        Life: {
+            /** Number */
+            number: number;
+            status: components["schemas"]["AttemptStatus"];
+            /** Reason */
+            reason: string | null;
+            /** Message */
+            message: string | null;
+            /**
+             * Queued At
+             * Format: date-time
+             * @description When the job came to wait for it
+             */
+            queued_at: string;
+            /**
+             * Started At
+             * Format: date-time
+             */
+            started_at: string;
+            /** Running At */
+            running_at: string | null;
+            /** Ended At */
+            ended_at: string | null;
+            resumed_from: components["schemas"]["CutRef"] | null;
+            /**
+             * Cut
+             * @description Its last committed cut
+             */
+            cut: number | null;
+            /** @description Null unless another attempt followed */
+            cost: components["schemas"]["Cost"] | null;
+        };
+        /**
          * LocalSgd
          * @description Local SGD: parameters averaged every H steps; with no window, once at the end.
          */
@@ -2028,6 +2301,24 @@ export interface components {
             expires_at?: string | null;
         };
         /**
+         * Memory
+         * @description Vectors as long as the model. Activations, mini-batches and some 300 MB of PyTorch for each process come on top.
+         */
+        Memory: {
+            /**
+             * Worker
+             * @description Bytes of a worker
+             */
+            worker: number;
+            /**
+             * Server
+             * @description Bytes of all shards together
+             */
+            server: number;
+            /** Evaluator */
+            evaluator: number;
+        };
+        /**
          * MetricBatch
          * @description Points that one process sent together.
          */
@@ -2102,6 +2393,18 @@ export interface components {
             /** Processes */
             processes: components["schemas"]["NodeProcess"][];
         };
+        /** NodeMemory */
+        NodeMemory: {
+            /** Node */
+            node: string;
+            /**
+             * Needed
+             * @description Bytes of all processes that would be placed there
+             */
+            needed: number;
+            /** Total */
+            total: number;
+        };
         /** NodeProcess */
         NodeProcess: {
             /**
@@ -2138,6 +2441,64 @@ export interface components {
              */
             name: "onebit";
         };
+        /** Overview */
+        Overview: {
+            /** Attempt */
+            attempt: number;
+            /** Lives */
+            lives: components["schemas"]["Life"][];
+            /** Deaths */
+            deaths: components["schemas"]["Death"][];
+            /** Best */
+            best: components["schemas"]["Best"][];
+            /** @description Null before two pushes of a worker */
+            speed: components["schemas"]["Speed"] | null;
+            /** Workers */
+            workers: components["schemas"]["WorkerLoad"][];
+            /** Servers */
+            servers: components["schemas"]["ServerLoad"][];
+            /** @description Of all workers, over all attempts; null before the first push */
+            ledger: components["schemas"]["Account"] | null;
+        };
+        /** Plan */
+        Plan: {
+            start: components["schemas"]["PlannedStart"];
+            shards: components["schemas"]["PlannedShards"];
+            staleness: components["schemas"]["Staleness"];
+            /** @description null: nobody knows it yet, so traffic and memory are null too */
+            size: components["schemas"]["SizeFrom"] | null;
+            /** @description Of one worker */
+            traffic: components["schemas"]["Traffic"] | null;
+            /**
+             * Near
+             * @description Share of the traffic that stays within a machine, in shared memory
+             */
+            near: number | null;
+            memory: components["schemas"]["Memory"] | null;
+            /** Nodes */
+            nodes: components["schemas"]["NodeMemory"][];
+            /**
+             * Warnings
+             * @description Limits that the job file is over, with remedies; and what does not fit
+             */
+            warnings: components["schemas"]["JobWarning"][];
+            /** Notes */
+            notes: components["schemas"]["JobWarning"][];
+        };
+        /**
+         * PlanJob
+         * @description A job as it would be submitted, and what its sender knows of the model.
+         */
+        PlanJob: {
+            spec: components["schemas"]["JobSpec"];
+            /**
+             * Bundle
+             * @description Hash that `uploadBundle` answered
+             */
+            bundle?: string | null;
+            /** @description Of the model; null: that of an earlier job with the same workload, if there is one */
+            size?: components["schemas"]["Size"] | null;
+        };
         /**
          * PlaneAccess
          * @description How to reach the gradient plane of one attempt, with the rights of that attempt only.
@@ -2149,6 +2510,74 @@ export interface components {
             user?: string | null;
             /** Password */
             password?: string | null;
+        };
+        /** PlannedProcess */
+        PlannedProcess: {
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "server" | "worker" | "evaluator";
+            /**
+             * Rank
+             * @description Worker or shard number from 0; -1: the evaluator
+             */
+            rank: number;
+            /**
+             * Label
+             * @example worker-0
+             */
+            label: string;
+            /** Node */
+            node: string;
+            /** Gpu */
+            gpu: number | null;
+        };
+        /** PlannedShards */
+        PlannedShards: {
+            /** Count */
+            count: number;
+            /** Message */
+            message: string;
+            /**
+             * Sure
+             * @description False: `auto` settles it by the model's size once the job runs
+             */
+            sure: boolean;
+        };
+        /** PlannedStart */
+        PlannedStart: {
+            /**
+             * Now
+             * @description It would be placed at once
+             */
+            now: boolean;
+            /**
+             * Reason
+             * @description Why it would wait, for programs
+             * @example no_capacity
+             */
+            reason: string | null;
+            /**
+             * Message
+             * @example Waits for 2 free slots; 1 of 4 is free.
+             */
+            message: string;
+            /**
+             * Position
+             * @description Place in the queue, from 1; null where it would not wait
+             */
+            position: number | null;
+            /**
+             * Ahead
+             * @description Jobs in the queue that are served before it
+             */
+            ahead: number;
+            /**
+             * Processes
+             * @description Where they would run; of a job that waits for room, where they would if nothing else ran; else none
+             */
+            processes: components["schemas"]["PlannedProcess"][];
         };
         /** PostLog */
         PostLog: {
@@ -2435,6 +2864,8 @@ export interface components {
              * @description Bytes of its output sent so far
              */
             log_offset?: number | null;
+            /** @description Of a process that runs, every now and then */
+            usage?: components["schemas"]["Usage"] | null;
         };
         /** Resume */
         Resume: {
@@ -2482,6 +2913,46 @@ export interface components {
         SeriesOf: {
             /** Series */
             series: components["schemas"]["Series"][];
+        };
+        /**
+         * ServerLoad
+         * @description One shard of the live attempt, or the evaluator.
+         */
+        ServerLoad: {
+            /** Label */
+            label: string;
+            /** At */
+            at: string | null;
+            /**
+             * Step
+             * @description Entries of the log handled so far
+             */
+            step: number;
+            /**
+             * Busy
+             * @description Share of the time that it worked, lately
+             */
+            busy: number | null;
+            /**
+             * Apply
+             * @description Seconds to decode and apply an entry, the mean of all
+             */
+            apply: number | null;
+            /**
+             * Queue
+             * @description Entries that wait
+             */
+            queue: number | null;
+            /**
+             * Cpu
+             * @description Cores
+             */
+            cpu: number | null;
+            /**
+             * Memory
+             * @description Bytes
+             */
+            memory: number | null;
         };
         /** ServerRole */
         ServerRole: {
@@ -2630,6 +3101,47 @@ export interface components {
              */
             window: number;
         };
+        /**
+         * Size
+         * @description Of a model, as far as somebody knows it.
+         */
+        Size: {
+            /**
+             * Parameters
+             * @description Trained parameters, of all members together
+             * @example 101770
+             */
+            parameters: number;
+            /**
+             * Step
+             * @description Seconds of a mini-batch of one worker
+             * @example 0.004
+             */
+            step?: number | null;
+        };
+        /**
+         * SizeFrom
+         * @description Where the size of the model is known from, and how large it is.
+         */
+        SizeFrom: {
+            /**
+             * Source
+             * @description given, job; for programs
+             * @example job
+             */
+            source: string;
+            /**
+             * Job
+             * @description The earlier job that it was measured in
+             */
+            job: string | null;
+            /**
+             * Message
+             * @example As measured in digits-adag, a job of the same code.
+             */
+            message: string;
+            size: components["schemas"]["Size"];
+        };
         /** Snapshot */
         Snapshot: {
             /**
@@ -2638,6 +3150,45 @@ export interface components {
              * @default 30
              */
             every: number | string;
+        };
+        /**
+         * Speed
+         * @description Against one worker that has the job for itself.
+         */
+        Speed: {
+            /**
+             * Samples Per Second
+             * @description Of all workers together in this attempt, since their first pushes
+             */
+            samples_per_second: number;
+            /**
+             * One Alone
+             * @description Of one worker that only computes and fetches data; the mean of the workers
+             */
+            one_alone: number;
+            /**
+             * Factor
+             * @description The first over the second
+             */
+            factor: number;
+            /**
+             * Workers
+             * @description Workers that both are of
+             */
+            workers: number;
+        };
+        /** Staleness */
+        Staleness: {
+            /**
+             * Mean
+             * @description Changes of the center between a pull and the push that answers it, with workers of equal speed
+             */
+            mean: number;
+            /**
+             * Reason
+             * @description By which rule; a sentence
+             */
+            reason: string;
         };
         /**
          * Step
@@ -2833,6 +3384,73 @@ export interface components {
              */
             share: number;
         };
+        /**
+         * Traffic
+         * @description Of one worker.
+         */
+        Traffic: {
+            /**
+             * Push Bytes
+             * @description Of a push, as the codec sends it
+             */
+            push_bytes: number;
+            /**
+             * Pull Bytes
+             * @description Of a pull, as pull_codec sends it
+             */
+            pull_bytes: number;
+            /**
+             * Pushes
+             * @description Per mini-batch; null where it depends on how many there are in an epoch
+             */
+            pushes: number | null;
+            /**
+             * Pulls
+             * @description Per mini-batch
+             */
+            pulls: number | null;
+            /**
+             * Sent Per Second
+             * @description Bytes that a worker pushes if it never waits; null: its speed is not known
+             */
+            sent_per_second: number | null;
+            /**
+             * Received Per Second
+             * @description Bytes that it pulls
+             */
+            received_per_second: number | null;
+        };
+        /**
+         * Usage
+         * @description What a process takes of its machine, its children with it.
+         */
+        Usage: {
+            /**
+             * At
+             * @description When it was measured, seconds since the epoch
+             */
+            at: number;
+            /**
+             * Cpu
+             * @description Cores, the mean since the look before; null at the first look
+             */
+            cpu: number | null;
+            /**
+             * Memory
+             * @description Bytes resident
+             */
+            memory: number;
+            /**
+             * Gpu
+             * @description Share of the time that its GPU worked
+             */
+            gpu?: number | null;
+            /**
+             * Gpu Memory
+             * @description Bytes taken on its GPU
+             */
+            gpu_memory?: number | null;
+        };
         /** User */
         User: {
             /**
@@ -2892,6 +3510,77 @@ export interface components {
             input?: unknown;
             /** Context */
             ctx?: Record<string, never>;
+        };
+        /**
+         * WorkerLoad
+         * @description One worker of the live attempt. Times are sums over `pushes` pushes, `seconds` what those took in all.
+         */
+        WorkerLoad: {
+            /** Rank */
+            rank: number;
+            /** Label */
+            label: string;
+            /**
+             * At
+             * @description When something was last heard of it
+             */
+            at: string | null;
+            /**
+             * Clock
+             * @description Pushes made so far, as the shards count them
+             */
+            clock: number | null;
+            /**
+             * Behind
+             * @description Pushes behind the fastest worker
+             */
+            behind: number | null;
+            /**
+             * Step
+             * @description Its mini-batches so far
+             */
+            step: number;
+            /** Samples Per Second */
+            samples_per_second: number | null;
+            /** Pushes */
+            pushes: number;
+            /** Seconds */
+            seconds: number;
+            /** Compute */
+            compute: number;
+            /** Data */
+            data: number;
+            /** Send */
+            send: number;
+            /** Wait */
+            wait: number;
+            /**
+             * Sent Per Second
+             * @description Bytes of vectors sent, per second
+             */
+            sent_per_second: number | null;
+            /** Received Per Second */
+            received_per_second: number | null;
+            /**
+             * Cpu
+             * @description Cores
+             */
+            cpu: number | null;
+            /**
+             * Memory
+             * @description Bytes
+             */
+            memory: number | null;
+            /**
+             * Gpu
+             * @description Share of the time that its GPU worked
+             */
+            gpu: number | null;
+            /**
+             * Gpu Memory
+             * @description Bytes
+             */
+            gpu_memory: number | null;
         };
         /** WorkerRole */
         WorkerRole: {
@@ -3560,6 +4249,75 @@ export interface operations {
             };
         };
     };
+    planJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlanJob"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Plan"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
     listJobs: {
         parameters: {
             query?: {
@@ -4135,6 +4893,277 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Processes"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    getOverview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Overview"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    getChoices: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                process_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Choices"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    restartProcess: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                process_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Process"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    stopProcess: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                process_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Process"];
                 };
             };
             /** @description Unauthorized */

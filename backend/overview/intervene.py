@@ -1,0 +1,106 @@
+"""Ending one process of a running job because a user says so: what it costs, and doing it."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from backend.artifacts import service as artifacts
+from backend.db import now
+from backend.jobs import feed, lifecycle
+from backend.jobs import repository as job_rows
+from backend.jobs import service as jobs
+from backend.jobs.models import JobRow, ProcessRow
+from backend.jobs.schemas import JobStatus, Process, ProcessStatus
+from backend.metrics.progress import standings
+from backend.overview.schemas import Choice, Choices
+from backend.platform import Platform
+from backend.users.service import Caller
+from gradstream.errors import Conflict, NotFound
+from gradstream.process.exits import Exit, ExitReason
+from gradstream.process.order import plane_id
+from gradstream.wire import plane
+
+
+def choices(session: Session, job_id: UUID, process_id: UUID) -> Choices:
+    """What a restart and a stop of this process would come to now. Raises: NotFound."""
+    job, process = jobs.find(session, job_id), _process(session, job_id, process_id)
+    refusal = _refusal(job, process)
+    if refusal:
+        return Choices(restart=Choice(possible=False, message=refusal), stop=Choice(possible=False, message=refusal))
+    return Choices(restart=_restart(session, job, process), stop=_stop(process))
+
+
+def restart(session: Session, caller: Caller, job_id: UUID, process_id: UUID) -> Process:
+    """It counts as ended from now on: its node ends it, and the controller sees to what follows. Raises: NotFound, Conflict."""
+    job = jobs.lock(session, job_id)
+    process = _process(session, job_id, process_id)
+    _check(job, process)
+    exit = Exit(reason=ExitReason.RESTARTED, message=f"{caller.name} restarted it", code=0)
+    lifecycle.process_ended(session, job, process, exit, ProcessStatus.EXITED, actor=caller.actor)
+    return Process.model_validate(process)
+
+
+def stop(session: Session, platform: Platform, caller: Caller, job_id: UUID, process_id: UUID) -> Process:
+    """Ask a worker to leave at its next boundary; the others go on. Safe to repeat. Raises: NotFound, Conflict."""
+    job = jobs.lock(session, job_id)
+    process = _process(session, job_id, process_id)
+    _check(job, process)
+    choice = _stop(process)
+    if not choice.possible:
+        raise Conflict(choice.message, process=process.label)
+    message = f"{caller.name} stops {process.label}: it leaves at its next boundary, and the others go on."
+    feed.record(session, job, "process", message, actor=caller.actor, data={"process": str(process.id), "label": process.label})
+    plane.control_stop(platform.plane, plane_id(job.id, job.attempt), message, process.rank)
+    return Process.model_validate(process)
+
+
+def _process(session: Session, job_id: UUID, process_id: UUID) -> ProcessRow:
+    found = job_rows.process(session, process_id)
+    if found is None or found.job_id != job_id:
+        raise NotFound(f"The job has no process {process_id}.", job=str(job_id), process=str(process_id))
+    session.refresh(found)
+    return found
+
+
+def _check(job: JobRow, process: ProcessRow) -> None:
+    if refusal := _refusal(job, process):
+        raise Conflict(refusal, process=process.label)
+
+
+def _refusal(job: JobRow, process: ProcessRow) -> str | None:
+    if process.ended_at is not None or process.attempt != job.attempt:
+        return f"{process.label} of attempt {process.attempt} has ended."
+    if job.status != JobStatus.RUNNING:
+        return f"The job is {job.status}; its processes can be restarted and stopped while it is running."
+    return None
+
+
+def _stop(process: ProcessRow) -> Choice:
+    if process.role != "worker":
+        return Choice(possible=False, message=f"The job needs {process.label} to its end. Restart it, or stop the job.")
+    return Choice(
+        possible=True,
+        message=f"{process.label} finishes its round and leaves. What it has pushed counts; the rest of its share is left out. "
+        "The others go on. A new attempt would bring it back.",
+    )
+
+
+def _restart(session: Session, job: JobRow, process: ProcessRow) -> Choice:
+    if lifecycle.respawns(process.role, jobs.spec_of(job)):
+        lost = "What it has pushed counts; what it has not pushed yet is lost. " if process.role == "worker" else ""
+        return Choice(possible=True, message=f"{process.label} ends now, and its next incarnation starts from the center. {lost}"
+                      "The others go on. No retry is used up.")  # fmt: skip
+    kept = artifacts.newest_cut(session, job.id)
+    made = sum(account.get("pushed", 0) for account in standings(job.progress).ledger.values())
+    if kept is None:
+        since = f"from the beginning, as there is no cut yet: all {made} pushes are undone"
+    else:
+        age = (now(session) - kept.created_at).total_seconds()
+        undone = max(0, made - sum(kept.manifest.get("pushed", {}).values()))
+        since = f"from cut {kept.number} of attempt {kept.attempt}, {age:.0f} s old: about {undone} pushes are undone"
+    return Choice(
+        possible=True, new_attempt=True,
+        message=f"All processes end, and a new attempt begins {since}. No retry is used up.",
+    )  # fmt: skip

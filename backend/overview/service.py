@@ -1,0 +1,92 @@
+"""A job at one glance, from its row, its attempts, its processes and the events that tell of cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import pairwise
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from backend.jobs import repository as job_rows
+from backend.jobs import service as jobs
+from backend.jobs.models import AttemptRow, EventRow, JobRow, ProcessRow
+from backend.jobs.schemas import AttemptStatus, CutRef
+from backend.metrics.progress import shown, standings
+from backend.overview import loads
+from backend.overview.schemas import Cost, Death, Life, Overview
+from backend.overview.standing import Standings
+from gradstream.process.exits import GOOD, ExitReason
+from gradstream.spec import JobSpec
+
+
+def overview(session: Session, job_id: UUID) -> Overview:
+    """Raises: NotFound."""
+    job = jobs.find(session, job_id)
+    spec, found = JobSpec.model_validate(job.spec), standings(job.progress)
+    attempts, processes = job_rows.attempts(session, job_id), job_rows.processes(session, job_id)
+    here = found if found.attempt == job.attempt else Standings(ledger=found.ledger)
+    shards = shown(job.progress, spec.effective_gate).shards
+    return Overview(
+        attempt=job.attempt, lives=_lives(job, attempts, found, job_rows.events(session, job_id, 0)), deaths=deaths(processes),
+        best=loads.best(found, spec, job.started_at), speed=loads.speed(here, spec.batch_size),
+        workers=loads.workers(here), servers=loads.servers(here, shards), ledger=loads.ledger(found.ledger),
+    )  # fmt: skip
+
+
+def _lives(job: JobRow, rows: Sequence[AttemptRow], found: Standings, events: Sequence[EventRow]) -> list[Life]:
+    began: list[datetime] = [job.created_at, *(row.ended_at or row.started_at for row in rows)]
+    costs = {row.number: _cost(row, then, found, events) for row, then in pairwise(rows)}
+    return [
+        Life(
+            number=row.number, status=AttemptStatus(row.status), reason=row.reason, message=row.message, queued_at=queued_at,
+            started_at=row.started_at, running_at=row.running_at, ended_at=row.ended_at, cut=row.cut,
+            resumed_from=CutRef.model_validate(row.resumed_from, from_attributes=True) if row.resumed_from else None,
+            cost=costs.get(row.number),
+        )
+        for row, queued_at in zip(rows, began, strict=False)
+    ]  # fmt: skip
+
+
+def _cost(row: AttemptRow, then: AttemptRow, found: Standings, events: Sequence[EventRow]) -> Cost:
+    reached, kept = found.reached.get(row.number), _samples_at(then, events)
+    return Cost(
+        seconds=(then.running_at - row.ended_at).total_seconds() if then.running_at and row.ended_at else None,
+        pushes=found.undone.get(row.number, 0),
+        samples=max(0, reached - kept) if reached is not None and kept is not None else None,
+    )
+
+
+def _samples_at(row: AttemptRow, events: Sequence[EventRow]) -> int | None:
+    """What the center had seen when this attempt began; None: its cut does not say."""
+    if row.resumed_from is None:
+        return 0
+    wanted = (row.resumed_from.attempt, row.resumed_from.cut)
+    cuts = (event.data for event in events if event.kind == "cut")
+    return next((data["samples"] for data in cuts if (data["attempt"], data["cut"]) == wanted), None)
+
+
+def deaths(rows: Sequence[ProcessRow]) -> list[Death]:
+    """Oldest first. Those of an attempt that ended with a death are consequences of it, and not listed."""
+    lives = {(row.attempt, row.role, row.rank, row.incarnation): row for row in rows}
+    found: dict[int, list[ProcessRow]] = {}
+    for row in sorted((row for row in rows if _died(row)), key=lambda row: row.ended_at or row.assigned_at):
+        listed = found.setdefault(row.attempt, [])
+        if all(before.replaced for before in listed):
+            listed.append(row)
+    died = [row for listed in found.values() for row in listed]
+    return [_death(row, lives.get((row.attempt, row.role, row.rank, row.incarnation + 1))) for row in died]
+
+
+def _died(row: ProcessRow) -> bool:
+    return row.ended_at is not None and (row.reason is None or ExitReason(row.reason) not in GOOD)
+
+
+def _death(row: ProcessRow, then: ProcessRow | None) -> Death:
+    assert row.ended_at is not None, "it died"
+    there = then.started_at if then else None
+    return Death(
+        process_id=row.id, label=row.label, attempt=row.attempt, incarnation=row.incarnation, at=row.ended_at, reason=row.reason,
+        message=row.message, respawned=row.replaced, seconds=(there - row.ended_at).total_seconds() if there else None,
+    )  # fmt: skip

@@ -1,0 +1,128 @@
+"""How each process of a job stands, folded from its metrics as they arrive. Kept in the job's row with its progress; pure."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+from gradstream import metrics
+from gradstream.metrics import Point
+
+_SPENT = {
+    metrics.COMPUTE.name: "compute", metrics.DATA.name: "data", metrics.SEND.name: "send", metrics.WAIT.name: "wait",
+    metrics.SENT.name: "sent", metrics.RECEIVED.name: "received",
+}  # fmt: skip
+"""What is summed up over a worker's pushes."""
+_LAST = {
+    metrics.CPU.name: "cpu", metrics.MEMORY.name: "memory", metrics.GPU.name: "gpu", metrics.GPU_MEMORY.name: "gpu_memory",
+    metrics.THROUGHPUT.name: "rate", metrics.QUEUE.name: "queue", metrics.BUSY.name: "busy",
+}  # fmt: skip
+"""Of what only the last value is of interest."""
+_LEDGER = {
+    metric.name: metric.name.removeprefix("ledger/")
+    for metric in (metrics.PUSHED, metrics.APPLIED, metrics.BUFFERED, metrics.DROPPED, metrics.PENDING, metrics.UNDONE)
+}
+_EVAL = "eval/"
+_PROCESSES = ("worker-", "server-", "evaluator")
+
+
+class Standing(BaseModel):
+    """Of one process in the live attempt, over all its incarnations. Its first push is where counting begins: how long that one
+    took, nobody knows."""
+
+    incarnation: int = 0
+    at: float = 0.0
+    """Of its last word, by its clock or its agent's."""
+    step: int = 0
+    """Mini-batches of a worker; entries of a shard."""
+    first: int | None = None
+    """The step of the first push of this incarnation."""
+    since: float = 0.0
+    """When its last push was made."""
+    pushes: int = 0
+    steps: int = 0
+    """Mini-batches of those pushes."""
+    seconds: float = 0.0
+    """That those took, one after another."""
+    sums: dict[str, float] = Field(default_factory=dict)
+    last: dict[str, float] = Field(default_factory=dict)
+
+    def take(self, incarnation: int, point: Point) -> None:
+        if incarnation != self.incarnation:
+            self.incarnation, self.first, self.last = incarnation, None, {}
+        self.at = max(self.at, point.time)
+        if point.name in _LAST:
+            self.last[_LAST[point.name]] = point.value
+        elif point.name == metrics.COMPUTE.name and self.first is None:
+            self.first, self.step, self.since = point.step, point.step, point.time
+        elif point.name in _SPENT and point.step != self.first:
+            self._spend(point)
+        if point.name in (metrics.COMPUTE.name, metrics.APPLY.name):
+            self.step = point.step
+
+    def _spend(self, point: Point) -> None:
+        if point.name == metrics.COMPUTE.name:
+            self.pushes += 1
+            self.steps += max(0, point.step - self.step)
+            self.seconds += max(0.0, point.time - self.since)
+            self.since = point.time
+        field = _SPENT[point.name]
+        self.sums[field] = self.sums.get(field, 0.0) + point.value
+
+
+class Mark(BaseModel):
+    """An evaluation that was the best so far, in one sense of the word."""
+
+    value: float
+    attempt: int
+    samples: int
+    version: int
+    time: float
+
+
+class Extremes(BaseModel):
+    """Of one metric of the evaluator, over the life of the job: which of them is good is for the reader to say."""
+
+    low: Mark
+    high: Mark
+
+
+class Standings(BaseModel):
+    attempt: int = 0
+    processes: dict[str, Standing] = Field(default_factory=dict)
+    """By label, in the live attempt."""
+    ledger: dict[int, dict[str, int]] = Field(default_factory=dict)
+    """Of each worker, by fate. A return to a cut takes it back to what it was then, but for what it has undone."""
+    undone: dict[int, int] = Field(default_factory=dict)
+    """Pushes that the end of an attempt has undone, by attempt."""
+    reached: dict[int, int] = Field(default_factory=dict)
+    """Samples that the center had seen at most, by attempt."""
+    evaluations: dict[str, Extremes] = Field(default_factory=dict)
+
+    def take(self, source: str, attempt: int, point: Point) -> None:
+        """`source`: the label of who measured it, and its incarnation. Points of an attempt that is over are not for this."""
+        if attempt != self.attempt:
+            self.attempt, self.processes = attempt, {}
+            self.ledger = {rank: {"undone": account.get("undone", 0)} for rank, account in self.ledger.items()}
+        self.reached[attempt] = max(self.reached.get(attempt, 0), point.samples)
+        if point.name in _LEDGER:
+            self._enter(attempt, point)
+        elif point.name.startswith(_EVAL):
+            self._judge(attempt, point)
+        label, _, incarnation = source.rpartition(".")
+        if label.startswith(_PROCESSES) and incarnation.isdecimal():
+            self.processes.setdefault(label, Standing()).take(int(incarnation), point)
+
+    def _enter(self, attempt: int, point: Point) -> None:
+        account = self.ledger.setdefault(point.rank, {})
+        if point.name == metrics.UNDONE.name:
+            more = int(point.value) - account.get("undone", 0)
+            self.undone[attempt] = self.undone.get(attempt, 0) + max(0, more)
+        account[_LEDGER[point.name]] = int(point.value)
+
+    def _judge(self, attempt: int, point: Point) -> None:
+        mark = Mark(value=point.value, attempt=attempt, samples=point.samples, version=point.version, time=point.time)
+        known = self.evaluations.setdefault(point.name, Extremes(low=mark, high=mark))
+        if point.value < known.low.value:
+            known.low = mark
+        if point.value > known.high.value:
+            known.high = mark

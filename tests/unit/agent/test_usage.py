@@ -1,0 +1,60 @@
+"""What processes take of this machine, measured on real ones."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.orders import make_order
+from worker_agent import usage
+from worker_agent.logs import Tail
+from worker_agent.processes import Process
+from worker_agent.usage import Meter
+
+CHILD = "x = bytearray(80_000_000)\nwhile True: pass"
+BUSY = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {CHILD!r}])"
+
+
+@pytest.fixture
+def busy(tmp_path: Path) -> Iterator[Process]:
+    """A process whose child computes and holds 80 MB."""
+    with subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True) as popen:
+        yield Process(make_order(), tmp_path, Tail(tmp_path / "log"), state="running", pid=popen.pid)
+        os.killpg(popen.pid, signal.SIGKILL)
+
+
+def test_children_count_and_processor_time_is_a_mean_between_two_looks(busy: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(usage, "EVERY", 0.0)
+    meter = Meter()
+    first = meter.read([busy])[busy.order.id]
+    assert first.cpu is None, "nothing to compare with yet"
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        time.sleep(0.2)
+        found = meter.read([busy])[busy.order.id]
+        if found.memory > 80_000_000 and found.cpu:
+            break
+    assert found.memory > 80_000_000
+    assert found.cpu is not None
+    assert 0 < found.cpu < 3
+    assert (found.gpu, found.gpu_memory) == (None, None)
+
+
+def test_what_has_ended_or_not_begun_is_not_measured(tmp_path: Path) -> None:
+    ended = Process(make_order(), tmp_path, Tail(tmp_path / "log"), state="exited", pid=1)
+    waiting = Process(make_order(), tmp_path, Tail(tmp_path / "log"))
+    gone = Process(make_order(), tmp_path, Tail(tmp_path / "log"), state="running", pid=2**22 + 1)
+    assert Meter().read([ended, waiting, gone]) == {}
+
+
+def test_a_look_too_early_measures_nothing(busy: Process) -> None:
+    meter = Meter()
+    assert meter.read([busy])
+    assert meter.read([busy]) == {}

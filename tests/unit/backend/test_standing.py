@@ -1,0 +1,111 @@
+"""What is remembered of each process, and what is made of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from backend.overview import loads
+from backend.overview.standing import Standings
+from gradstream import metrics
+from gradstream.metrics import Metric, Point
+from gradstream.spec import JobSpec
+
+SPEC = JobSpec.model_validate(
+    {"name": "small", "workload": {"entrypoint": "work:Work"}, "strategy": {"name": "async", "lr": 0.1}, "stop": {"steps": 9}}
+)
+
+
+def tell(found: Standings, source: str, metric: Metric | str, value: float, *, rank: int = 0, step: int = 0, time: float = 100.0,
+         attempt: int = 1, samples: int = 0) -> None:  # fmt: skip
+    name = metric if isinstance(metric, str) else metric.name
+    found.take(source, attempt, Point(name, rank, step, samples, 0, time, value))
+
+
+def push(found: Standings, source: str, step: int, time: float, compute: float = 0.25, wait: float = 0.5) -> None:
+    rank = int(source[len("worker-")])
+    for metric, value in {metrics.THROUGHPUT: 8.0, metrics.COMPUTE: compute, metrics.DATA: 0.25, metrics.WAIT: wait}.items():
+        tell(found, source, metric, value, rank=rank, step=step, time=time)
+
+
+def test_counting_begins_at_the_first_push_of_each_life() -> None:
+    found = Standings()
+    push(found, "worker-0.0", 4, 100.0, compute=60.0)
+    push(found, "worker-0.0", 8, 101.0)
+    push(found, "worker-0.0", 12, 102.5)
+    push(found, "worker-0.1", 8, 200.0, compute=60.0)
+    push(found, "worker-0.1", 12, 201.0)
+    (worker,) = loads.workers(found)
+    assert (worker.pushes, worker.seconds, worker.compute, worker.data, worker.wait) == (3, 3.5, 0.75, 0.75, 1.5)
+    assert worker.step == 12
+    assert worker.samples_per_second == 8.0
+
+
+def test_one_alone_needs_what_computing_and_data_take() -> None:
+    found = Standings()
+    assert loads.speed(found, 32) is None
+    for rank in (0, 1):
+        push(found, f"worker-{rank}.0", 1, 100.0)
+        push(found, f"worker-{rank}.0", 2, 101.0)
+    speed = loads.speed(found, 32)
+    assert speed is not None
+    assert (speed.samples_per_second, speed.one_alone, speed.factor, speed.workers) == (64.0, 64.0, 1.0, 2)
+
+
+def test_how_far_a_worker_is_behind() -> None:
+    found = Standings()
+    for rank, pushed in ((0, 30), (1, 7)):
+        push(found, f"worker-{rank}.0", pushed, 100.0)
+        tell(found, "server-0.0", metrics.PUSHED, pushed, rank=rank)
+    assert [(worker.clock, worker.behind) for worker in loads.workers(found)] == [(30, 0), (7, 23)]
+
+
+def test_what_was_undone_stays_in_the_ledger() -> None:
+    found = Standings()
+    assert loads.ledger(found.ledger) is None
+    told = {metrics.PUSHED: 20, metrics.APPLIED: 18, metrics.PENDING: 2, metrics.BUFFERED: 0, metrics.DROPPED: 0}
+    for metric, value in told.items():
+        tell(found, "server-0.0", metric, value, rank=0)
+    tell(found, "controller.0", metrics.UNDONE, 15, rank=0)
+    assert found.undone == {1: 15}
+    tell(found, "server-0.0", metrics.PUSHED, 6, rank=0, attempt=2)
+    tell(found, "server-0.0", metrics.APPLIED, 6, rank=0, attempt=2)
+    tell(found, "controller.0", metrics.UNDONE, 17, rank=0, attempt=2)
+    assert found.undone == {1: 15, 2: 2}
+    account = loads.ledger(found.ledger)
+    assert account is not None
+    assert (account.pushed, account.applied, account.undone, account.pending) == (23, 6, 17, 0)
+    assert account.pushed == account.applied + account.buffered + account.dropped + account.pending + account.undone
+
+
+def test_a_new_attempt_begins_with_no_process_and_keeps_the_best() -> None:
+    found = Standings()
+    push(found, "worker-0.0", 1, 100.0)
+    tell(found, "evaluator.0", "eval/accuracy", 0.9, rank=-1, samples=640)
+    tell(found, "evaluator.0", "eval/accuracy", 0.5, rank=-1, attempt=2)
+    assert loads.workers(found) == []
+    (best,) = loads.best(found, SPEC, None)
+    assert (best.metric, best.value, best.attempt, best.samples, best.after) == ("eval/accuracy", 0.9, 1, 640, None)
+    assert found.reached[1] == 640
+
+
+@pytest.mark.parametrize(
+    ("metric", "higher"), [("eval/accuracy", True), ("eval/loss", False), ("eval/val_loss", False), ("eval/f1", True)]
+)
+def test_which_value_is_the_best(metric: str, higher: bool) -> None:
+    assert loads.higher_is_better(metric, SPEC) is higher
+
+
+def test_the_target_knows_better_than_the_name() -> None:
+    stop = {"steps": 9, "target": {"metric": "eval/f1", "at_most": 0.1}}
+    assert not loads.higher_is_better("eval/f1", JobSpec.model_validate({**SPEC.model_dump(), "stop": stop}))
+
+
+def test_the_system_tells_of_shards_and_the_evaluator_too() -> None:
+    found = Standings()
+    for source in ("evaluator.0", "server-1.0", "server-0.0"):
+        tell(found, source, metrics.CPU, 0.5, rank=-1)
+        tell(found, source, metrics.MEMORY, 4096, rank=-1)
+    tell(found, "server-0.0", metrics.QUEUE, 3, rank=-1)
+    told = loads.servers(found, [])
+    assert [one.label for one in told] == ["server-0", "server-1", "evaluator"]
+    assert [(one.cpu, one.memory, one.queue) for one in told] == [(0.5, 4096, 3), (0.5, 4096, None), (0.5, 4096, None)]
