@@ -1,18 +1,24 @@
 """What a codec is: how a vector becomes bytes on the wire and a vector again.
 
 A codec is a pure function of the vector, block by block: so slices that begin at multiples of 4,096 elements have the bytes
-that they would have in the whole vector, and any number of shards gives the same bits. What a lossy codec takes away from a
-push is not lost: the worker adds it to its next one (error feedback, `gradstream.worker.link`).
+that they would have in the whole vector, and any number of shards gives the same bits. The bytes of a vector are those of its
+chunks, one behind another: a chunk is small enough to stay in the cache while a codec goes over it several times, and what is
+coded of a vector can travel while the rest is coded. What a lossy codec takes away from a push is not lost: the worker adds
+it to its next one (error feedback, `gradstream.codecs.coding`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import BaseModel
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+CHUNK = 64 * 1024
+"""Elements that are coded in one go; a multiple of every block."""
 
 
 class Codec(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
@@ -23,24 +29,49 @@ class Codec(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     dense: ClassVar[bool] = True
     """Every element arrives, with a relative error; else most arrive as 0 or as a mean, which only error feedback makes good."""
 
-    def encode(self, x: Tensor) -> memoryview:
-        """The bytes of `x`, shape (n,), on the CPU. May be a view of `x`: it is valid until `x` changes."""
-        raise NotImplementedError
-
-    def decode(self, data: bytearray, out: Tensor) -> None:
-        """Write the vector that `data` stands for into `out`, shape (n,)."""
-        raise NotImplementedError
-
     def nbytes(self, n: int, itemsize: int) -> int:
         """The length of what `encode` gives for a vector of n elements of so many bytes."""
         raise NotImplementedError
+
+    def encode_rows(self, rows: Tensor, data: Tensor, n: int) -> None:
+        """Code one chunk into `data`, bytes. `rows`: float32, shape (blocks, block), n elements with zeros behind them."""
+        raise NotImplementedError
+
+    def decode_rows(self, data: Tensor, rows: Tensor) -> None:
+        """Write what `encode_rows` was given into `rows`, as far as the codec carries it."""
+        raise NotImplementedError
+
+    def chunks(self, n: int, itemsize: int) -> Iterator[tuple[slice, slice]]:
+        """Of a vector of n elements: the elements of each chunk, and its bytes."""
+        at = 0
+        for first in range(0, n, CHUNK):
+            elements = slice(first, min(n, first + CHUNK))
+            nbytes = self.nbytes(elements.stop - first, itemsize)
+            yield elements, slice(at, at + nbytes)
+            at += nbytes
+
+    def encode(self, x: Tensor) -> memoryview:
+        """The bytes of `x`, shape (n,), on the CPU. May be a view of `x`: it is valid until `x` changes."""
+        from gradstream.codecs.coding import Coding
+
+        data = memoryview(bytearray(self.nbytes(x.numel(), x.element_size())))
+        Coding(self, x, data).until(len(data))
+        return data
+
+    def decode(self, data: bytearray | memoryview, out: Tensor) -> None:
+        """Write the vector that `data` stands for into `out`, shape (n,)."""
+        from gradstream.codecs.coding import Decoding
+
+        Decoding(self, data, out).until(len(data))
 
     def arrives(self, x: Tensor) -> Tensor:
         """What the other side will hold: decode(encode(x)); `x` itself if nothing is lost."""
         import torch
 
+        from gradstream.codecs.coding import carry
+
         if not self.lossy:
             return x
         out = torch.empty_like(x)
-        self.decode(bytearray(self.encode(x)), out)
+        carry(self, x, out)
         return out

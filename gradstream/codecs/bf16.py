@@ -15,17 +15,15 @@ class Bf16(Codec, frozen=True):
 
     name: Literal["bf16"] = "bf16"
 
-    def encode(self, x: Tensor) -> memoryview:
+    def encode_rows(self, rows: Tensor, data: Tensor, n: int) -> None:
         import torch
 
-        data: memoryview = x.to(torch.bfloat16).view(torch.uint8).numpy().data
-        return data
+        data.view(torch.bfloat16).copy_(rows.view(-1))
 
-    def decode(self, data: bytearray, out: Tensor) -> None:
+    def decode_rows(self, data: Tensor, rows: Tensor) -> None:
         import torch
 
-        if data:
-            out.copy_(torch.frombuffer(data, dtype=torch.bfloat16))
+        rows.view(-1).copy_(data.view(torch.bfloat16))
 
     def nbytes(self, n: int, itemsize: int) -> int:
         return 2 * n

@@ -1,21 +1,29 @@
-"""A vector as rows of equal length, for codecs that code block by block; and bytes of several tensors, one behind another."""
+"""A chunk of a vector as rows of equal length, for codecs that code block by block; and tensors one behind another in bytes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
+import torch
+from torch import Tensor
 
 
 def rows(x: Tensor, block: int) -> Tensor:
-    """`x`, shape (n,), as float32 of shape (ceil(n / block), block), zeros behind its end."""
-    import torch
-
+    """`x`, shape (n,), as float32 of shape (ceil(n / block), block), zeros behind its end. A view of it, if it can be."""
     missing = -x.numel() % block
     x = x.to(torch.float32)
     return (torch.nn.functional.pad(x, (0, missing)) if missing else x).view(-1, block)
+
+
+def padded(out: Tensor, block: int) -> Tensor:
+    """Room for the rows of `out`: itself, if its length and kind allow that. Then `put_back` has nothing to do."""
+    if out.dtype == torch.float32 and out.numel() % block == 0:
+        return out.view(-1, block)
+    return torch.empty(count(out.numel(), block), block)
+
+
+def put_back(values: Tensor, out: Tensor) -> None:
+    """Copy rows back into a vector, without what lies behind its end."""
+    if values.data_ptr() != out.data_ptr():
+        out.copy_(values.view(-1)[: out.numel()])
 
 
 def count(n: int, block: int) -> int:
@@ -23,23 +31,11 @@ def count(n: int, block: int) -> int:
     return -(-n // block)
 
 
-def fill(out: Tensor, values: Tensor) -> None:
-    """Copy rows back into a vector, without the zeros behind its end."""
-    out.copy_(values.reshape(-1)[: out.numel()])
-
-
-def joined(*parts: Tensor) -> memoryview:
-    import torch
-
-    return memoryview(bytearray().join(part.contiguous().view(-1).view(torch.uint8).numpy().data for part in parts))
-
-
-def split(data: bytearray, *parts: tuple[torch.dtype, int]) -> list[Tensor]:
-    """The tensors, given as (dtype, length), that `joined` has put together."""
-    import torch
-
+def split(data: Tensor, *parts: tuple[torch.dtype, int]) -> list[Tensor]:
+    """Views of bytes as tensors one behind another, given as (dtype, length)."""
     found, start = [], 0
     for dtype, length in parts:
-        found.append(torch.frombuffer(data, dtype=dtype, count=length, offset=start) if length else torch.empty(0, dtype=dtype))
-        start += length * dtype.itemsize
+        stop = start + length * dtype.itemsize
+        found.append(data[start:stop].view(dtype))
+        start = stop
     return found

@@ -20,24 +20,23 @@ class Int8(Codec, frozen=True):
     name: Literal["int8"] = "int8"
     block: ClassVar[int] = 256
 
-    def encode(self, x: Tensor) -> memoryview:
+    def encode_rows(self, rows: Tensor, data: Tensor, n: int) -> None:
         import torch
 
-        from gradstream.codecs.blocks import joined, rows
+        from gradstream.codecs.blocks import split
 
-        values = rows(x, self.block)
-        scales = values.abs().amax(1) / 127
-        steps = values / scales.clamp_min(torch.finfo(torch.float32).tiny)[:, None]
-        return joined(scales, steps.round_().clamp_(-127, 127).to(torch.int8))
+        scales, steps = split(data, (torch.float32, len(rows)), (torch.int8, rows.numel()))
+        counted = rows.abs()
+        torch.div(counted.amax(1), 127, out=scales).clamp_min_(torch.finfo(torch.float32).tiny)
+        steps.view(rows.shape).copy_(torch.div(rows, scales[:, None], out=counted).round_())
 
-    def decode(self, data: bytearray, out: Tensor) -> None:
+    def decode_rows(self, data: Tensor, rows: Tensor) -> None:
         import torch
 
-        from gradstream.codecs.blocks import count, fill, split
+        from gradstream.codecs.blocks import split
 
-        blocks = count(out.numel(), self.block)
-        scales, steps = split(data, (torch.float32, blocks), (torch.int8, blocks * self.block))
-        fill(out, steps.view(-1, self.block).to(torch.float32) * scales[:, None])
+        scales, steps = split(data, (torch.float32, len(rows)), (torch.int8, rows.numel()))
+        rows.copy_(steps.view(rows.shape)).mul_(scales[:, None])
 
     def nbytes(self, n: int, itemsize: int) -> int:
         from gradstream.codecs.blocks import count

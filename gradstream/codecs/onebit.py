@@ -21,30 +21,31 @@ class OneBit(Codec, frozen=True):
     block: ClassVar[int] = 4096
     dense: ClassVar[bool] = False
 
-    def encode(self, x: Tensor) -> memoryview:
+    def encode_rows(self, rows: Tensor, data: Tensor, n: int) -> None:
         import numpy
         import torch
 
-        from gradstream.codecs.blocks import joined, rows
+        from gradstream.codecs.blocks import split
 
-        values = rows(x, self.block)
-        inside = rows(torch.ones_like(x), self.block) > 0
-        above = (values >= 0) & inside
-        below = ~above & inside
-        means = torch.stack([(values * side).sum(1) / side.sum(1).clamp_min(1) for side in (above, below)], 1)
-        return joined(means, torch.from_numpy(numpy.packbits(above.numpy())))
+        means, bits = split(data, (torch.float32, 2 * len(rows)), (torch.uint8, rows.numel() // 8))
+        packed = numpy.packbits(numpy.greater_equal(rows.numpy(), 0).reshape(-1))
+        numpy.copyto(bits.numpy(), packed)
+        above = numpy.bitwise_count(packed.view(numpy.uint64)).reshape(len(rows), -1).sum(1, dtype=numpy.float32)
+        below = self.block - above
+        above[-1] -= rows.numel() - n
+        low = rows.clamp_max(0).sum(1).div_(torch.from_numpy(below).clamp_min_(1))
+        high = rows.clamp_min(0).sum(1).div_(torch.from_numpy(above).clamp_min_(1))
+        means.view(-1, 2).copy_(torch.stack([low, high - low], 1))
 
-    def decode(self, data: bytearray, out: Tensor) -> None:
+    def decode_rows(self, data: Tensor, rows: Tensor) -> None:
         import numpy
         import torch
 
-        from gradstream.codecs.blocks import count, fill, split
+        from gradstream.codecs.blocks import split
 
-        blocks = count(out.numel(), self.block)
-        means, bits = split(data, (torch.float32, 2 * blocks), (torch.uint8, blocks * self.block // 8))
-        above = torch.from_numpy(numpy.unpackbits(bits.numpy())).view(-1, self.block).bool()
-        high, low = means.view(-1, 2)[:, :1], means.view(-1, 2)[:, 1:]
-        fill(out, torch.where(above, high, low))
+        means, bits = split(data, (torch.float32, 2 * len(rows)), (torch.uint8, rows.numel() // 8))
+        low, step = means.view(-1, 2, 1).unbind(1)
+        rows.copy_(torch.from_numpy(numpy.unpackbits(bits.numpy())).view(rows.shape)).mul_(step).add_(low)
 
     def nbytes(self, n: int, itemsize: int) -> int:
         from gradstream.codecs.blocks import count

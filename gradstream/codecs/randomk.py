@@ -26,28 +26,33 @@ class RandomK(Codec, frozen=True):
     dense: ClassVar[bool] = False
     every: Literal[2, 4, 8, 16, 32, 64, 128] = Field(16, description="One of so many values travels")
 
-    def encode(self, x: Tensor) -> memoryview:
+    def encode_rows(self, rows: Tensor, data: Tensor, n: int) -> None:
         import torch
 
-        from gradstream.codecs.blocks import joined, rows
+        drawn, offsets = self._split(data, len(rows))
+        bits = rows.view(torch.int64).sum(1)  # of whole numbers: the same in any order
+        hashed = (bits ^ bits >> 32) * 0x9E3779B1
+        torch.remainder(hashed >> 16, self.every, out=offsets)
+        combs = rows.view(len(rows), -1, self.every)
+        torch.gather(combs, 2, self._places(offsets), out=drawn)
 
-        values = rows(x, self.block)
-        hashed = values.view(torch.int32).sum(1, dtype=torch.int64) * 0x9E3779B1  # of whole numbers: the same in any order
-        offsets = (hashed >> 16) % self.every
-        combs = values.view(-1, self.block // self.every, self.every)
-        drawn = combs.gather(2, offsets[:, None, None].expand(-1, combs.shape[1], 1))
-        return joined(drawn, offsets.to(torch.uint8))
+    def decode_rows(self, data: Tensor, rows: Tensor) -> None:
+        drawn, offsets = self._split(data, len(rows))
+        rows.zero_().view(len(rows), -1, self.every).scatter_(2, self._places(offsets), drawn)
 
-    def decode(self, data: bytearray, out: Tensor) -> None:
+    def _split(self, data: Tensor, blocks: int) -> tuple[Tensor, Tensor]:
         import torch
 
-        from gradstream.codecs.blocks import count, fill, split
+        from gradstream.codecs.blocks import split
 
-        blocks, teeth = count(out.numel(), self.block), self.block // self.every
+        teeth = self.block // self.every
         drawn, offsets = split(data, (torch.float32, blocks * teeth), (torch.uint8, blocks))
-        whole = torch.zeros(blocks, teeth, self.every)
-        whole.scatter_(2, offsets.to(torch.int64)[:, None, None].expand(-1, teeth, 1), drawn.view(blocks, teeth, 1))
-        fill(out, whole)
+        return drawn.view(blocks, teeth, 1), offsets
+
+    def _places(self, offsets: Tensor) -> Tensor:
+        import torch
+
+        return offsets.to(torch.int64)[:, None, None].expand(-1, self.block // self.every, 1)
 
     def nbytes(self, n: int, itemsize: int) -> int:
         from gradstream.codecs.blocks import count

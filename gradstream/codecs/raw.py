@@ -22,7 +22,7 @@ class Raw(Codec, frozen=True):
         data: memoryview = x.view(torch.uint8).numpy().data  # as bytes first: numpy has no bfloat16
         return data
 
-    def decode(self, data: bytearray, out: Tensor) -> None:
+    def decode(self, data: bytearray | memoryview, out: Tensor) -> None:
         import torch
 
         if data:

@@ -15,7 +15,10 @@ from pydantic import Field
 from gradstream.codecs.base import Codec
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor
+
+    Bools = np.ndarray[tuple[int, int], np.dtype[np.bool_]]
 
 
 class TopK(Codec, frozen=True):
@@ -30,27 +33,43 @@ class TopK(Codec, frozen=True):
     def _kept(self) -> int:
         return math.ceil(self.share * self.block)
 
-    def encode(self, x: Tensor) -> memoryview:
+    def encode_rows(self, rows: Tensor, data: Tensor, n: int) -> None:
+        import numpy
         import torch
 
-        from gradstream.codecs.blocks import joined, rows
+        values, places = self._split(data, len(rows))
+        sizes = (rows.view(torch.int32) & 0x7FFFFFFF).numpy()  # as whole numbers, which sort as their values do
+        least = numpy.partition(sizes, self.block - self._kept, axis=1)[:, self.block - self._kept, None]
+        chosen = sizes >= least
+        found = numpy.flatnonzero(chosen)
+        if len(found) > values.numel():
+            _drop_last_of_equals(chosen, sizes == least, self._kept)
+            found = numpy.flatnonzero(chosen)
+        torch.index_select(rows.view(-1), 0, torch.from_numpy(found), out=values)
+        numpy.copyto(places.numpy(), found % self.block, casting="unsafe")
 
-        values = rows(x, self.block)
-        places = values.abs().topk(self._kept, sorted=False).indices.sort().values
-        return joined(values.gather(1, places), places.to(torch.uint16))
-
-    def decode(self, data: bytearray, out: Tensor) -> None:
+    def decode_rows(self, data: Tensor, rows: Tensor) -> None:
         import torch
 
-        from gradstream.codecs.blocks import count, fill, split
+        values, places = self._split(data, len(rows))
+        rows.zero_().scatter_(1, places.to(torch.int64).view(len(rows), -1), values.view(len(rows), -1))
 
-        kept = count(out.numel(), self.block) * self._kept
-        values, places = split(data, (torch.float32, kept), (torch.uint16, kept))
-        whole = torch.zeros(count(out.numel(), self.block), self.block)
-        whole.scatter_(1, places.to(torch.int64).view(-1, self._kept), values.view(-1, self._kept))
-        fill(out, whole)
+    def _split(self, data: Tensor, blocks: int) -> list[Tensor]:
+        import torch
+
+        from gradstream.codecs.blocks import split
+
+        return split(data, (torch.float32, blocks * self._kept), (torch.uint16, blocks * self._kept))
 
     def nbytes(self, n: int, itemsize: int) -> int:
         from gradstream.codecs.blocks import count
 
         return count(n, self.block) * self._kept * 6
+
+
+def _drop_last_of_equals(chosen: Bools, equal: Bools, kept: int) -> None:
+    """Of blocks in which more values are as large as the least that is kept, and so too many are chosen: the first ones stay."""
+    import numpy
+
+    missing = kept - (chosen & ~equal).sum(1)
+    chosen &= ~equal | (numpy.cumsum(equal, axis=1) <= missing[:, None])

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradstream.center.entries import Answer, Entry, Payload, Push
+from gradstream.center.entries import Answer, Entry, Payload
 from gradstream.center.ledger import Decision
 from gradstream.center.shard import Shard
 from gradstream.center.slices import slices
@@ -33,13 +33,11 @@ class ShardedCenter:
     def __init__(self, spec: JobSpec, size: int, align: int) -> None:
         """`align`: where slices may begin; 1 cuts even the tiny vectors of the toys."""
         self.shards = [Shard(spec) for _ in range(spec.roles.server.shards)]
-        self._codec, self._pull_codec = spec.codec, spec.pull_codec
+        self._pull_codec = spec.pull_codec
         self._slices = slices(size, len(self.shards), max(align, spec.codec.block))
 
     def handle(self, entry: Entry, payload: Payload | None) -> Settled:
         """Raises: ShardsDisagree."""
-        if isinstance(entry, Push) and payload:
-            payload = payload._replace(x=self._codec.arrives(payload.x))
         first, *others = (shard.handle(entry, self._part(k, payload)) for k, shard in enumerate(self.shards))
         for outcome in others:
             same_answers = list(map(_without_payload, outcome.answers)) == list(map(_without_payload, first.answers))

@@ -211,7 +211,10 @@ class Simulation:
 
     def _spawn(self, rank: int, incarnation: int, problem: Problem, resumed: dict[str, Any] | None, *, proposes: bool) -> None:
         """A new life of a rank, which runs up to its first entry."""
-        port = SimPort(lambda entry, payload: self._post(rank, entry, payload), lambda arrived: self._times.took(rank, arrived))
+        port = SimPort(
+            self._spec.codec, lambda entry, payload: self._post(rank, entry, payload),
+            lambda arrived: self._times.took(rank, arrived),
+        )  # fmt: skip
 
         def on_loss(_: int, loss: float) -> None:
             self._times.computed(rank)

@@ -9,7 +9,9 @@ from typing import ClassVar
 import greenlet
 from torch import Tensor
 
-from gradstream.center.entries import Answer, Entry, Payload
+from gradstream.center.entries import Answer, Entry, Payload, Push
+from gradstream.codecs.base import Codec
+from gradstream.codecs.coding import Residual, carry
 
 Post = Callable[[Entry, Payload | None], None]
 
@@ -21,15 +23,17 @@ class SimPort:
     centers: ClassVar[list[Tensor]] = []
     flows: ClassVar[bool] = False
 
-    def __init__(self, post: Post, took: Callable[[float], None]) -> None:
-        """`post` queues an entry for the log. `took(arrived)` is told of each answer that the worker reads."""
-        self._post, self._took = post, took
+    def __init__(self, codec: Codec, post: Post, took: Callable[[float], None]) -> None:
+        """`codec`: of pushes. `post` queues an entry for the log. `took(arrived)` is told of each answer that the worker reads."""
+        self._codec, self._post, self._took = codec, post, took
         self._cluster = greenlet.getcurrent()
         self._inbox: deque[tuple[Answer, float]] = deque()
         self._waits = False
 
-    def send(self, entry: Entry, payload: Payload | None = None) -> None:
-        """The payload goes as it is: its sender leaves it alone until the answer has come, and no shard keeps it longer."""
+    def send(self, entry: Entry, payload: Payload | None = None, residual: Residual | None = None) -> None:
+        """The payload itself goes: its sender leaves it alone until the answer has come, and no shard keeps it longer."""
+        if isinstance(entry, Push) and payload and self._codec.lossy:
+            carry(self._codec, payload.x, payload.x, residual)
         self._post(entry, payload)
         self._cluster.switch()
 

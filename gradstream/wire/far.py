@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from gradstream.codecs.coding import Decoding
 from gradstream.errors import PlaneLost
 from gradstream.wire import keys
 from gradstream.wire.bulk import Bulk
 from gradstream.wire.checksum import PART
 from gradstream.wire.client import BLOCK, patiently
 from gradstream.wire.inbox import Reading
+from gradstream.wire.layout import Coded
 from gradstream.wire.messages import Part
 from gradstream.wire.outbox import Outbox, Outgoing
 from gradstream.wire.resp import Resp
@@ -25,11 +27,11 @@ class Far:
         self._readers: dict[str, Bulk] = {}
         self._sent: dict[int, Outgoing] = {}
 
-    def send(self, seq: int, slices: dict[int, memoryview]) -> dict[int, Part]:
+    def send(self, seq: int, slices: dict[int, Coded]) -> dict[int, Part]:
         """Send these shards their slices of one vector. When it returns, all of them lie there whole. Raises: PlaneLost.
 
         They must not change before the answer has come: a shard may ask for one again."""
-        self._sent = {k: self._outgoing(k, seq, data) for k, data in slices.items()}
+        self._sent = {k: self._outgoing(k, seq, coded) for k, coded in slices.items()}
         for index in range(max((len(vector.sums) for vector in self._sent.values()), default=0)):
             for shard, vector in self._sent.items():  # in turn, so that all of them can begin to read
                 if index < len(vector.sums) and vector.sums[index] < 0:
@@ -44,7 +46,7 @@ class Far:
 
     def flow(self, shard: int, seq: int, data: memoryview, start: int) -> None:
         """Of the slice that `send` will be given for this seq, the bytes from `start` on are final: let them go."""
-        vector = self._sent[shard] = self._outgoing(shard, seq, data)
+        vector = self._sent[shard] = self._outgoing(shard, seq, Coded(data))
         for index in range(-(-start // PART), len(vector.sums)):
             if vector.sums[index] < 0:
                 self._outbox(shard).put(vector, index)
@@ -55,22 +57,22 @@ class Far:
         if sent and sent.seq == seq:
             self._outbox(shard).finish([Outgoing(sent.key, seq, sent.data)])
 
-    def fetch(self, shard: int, where: str, place: memoryview) -> None:
-        """Read a slice of the center into `place`, also while it is being written. Raises: PlaneLost."""
+    def fetch(self, shard: int, where: str, place: memoryview, decoding: Decoding | None = None) -> None:
+        """Read a slice of the center into `place`, also while it is being written, and decode what is there. Raises: PlaneLost."""
         key = keys.center(self._j, shard, where)
-        reading = Reading(self._reader(shard), key, place)
+        reading = Reading(self._reader(shard), key, place, decoding)
         for _ in range(TRIES):
             if patiently(reading.read, what="reading the center"):
                 return
             reading.look_again()
         raise PlaneLost(f"the center slice {key} is not there, or damaged")
 
-    def _outgoing(self, shard: int, seq: int, data: memoryview) -> Outgoing:
+    def _outgoing(self, shard: int, seq: int, coded: Coded) -> Outgoing:
         """The one of which some has gone ahead, if there is one."""
         flowing = self._sent.get(shard)
         if flowing and flowing.seq == seq:
             return flowing
-        return Outgoing(keys.payload(self._j, shard, *self._life), seq, data)
+        return Outgoing(keys.payload(self._j, shard, *self._life), seq, *coded)
 
     def _outbox(self, shard: int) -> Outbox:
         access = self._routes.shard(shard)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from gradstream.codecs.coding import Decoding
 from gradstream.wire import checksum, ids
 from gradstream.wire.bulk import Bulk, Fields
 from gradstream.wire.checksum import PART
@@ -26,12 +27,15 @@ _EARLY = 3
 
 
 class Arriving:
-    """One vector, part by part."""
+    """One vector, part by part. With a `decoding`, what is there is decoded while it is in the cache."""
 
-    def __init__(self, place: memoryview) -> None:
+    def __init__(self, place: memoryview, decoding: Decoding | None = None) -> None:
         self.data = place
+        self._decoding = decoding
         self._sums = [-1] * parts(len(place))
         self._left = len(self._sums)
+        self._gap = 0
+        """The first part that has not arrived."""
         self._next: tuple[int, memoryview] | None = None
 
     @property
@@ -53,6 +57,10 @@ class Arriving:
             return None
         self._left += self._sums[index] >= 0
         self._sums[index] = -1
+        if index < self._gap:
+            self._gap = index
+            if self._decoding:
+                self._decoding.again()
         self._next = (index, part)
         return part
 
@@ -63,6 +71,13 @@ class Arriving:
             if (found := checksum.of_part(part)) == int(fields[b"c"]):
                 self._sums[index] = found
                 self._left -= 1
+                self._decode()
+
+    def _decode(self) -> None:
+        while self._gap < len(self._sums) and self._sums[self._gap] >= 0:
+            self._gap += 1
+        if self._decoding:
+            self._decoding.until(self._gap * PART)
 
 
 class Early(Arriving):
@@ -76,9 +91,9 @@ class Early(Arriving):
 class Reading:
     """A vector that has a stream for itself, on its way into memory of ours; it may still be being written."""
 
-    def __init__(self, redis: Bulk, key: str, place: memoryview) -> None:
+    def __init__(self, redis: Bulk, key: str, place: memoryview, decoding: Decoding | None = None) -> None:
         self._redis, self._key, self._last = redis, key, b"0"
-        self.vector = Arriving(place)
+        self.vector = Arriving(place, decoding)
 
     def read(self, block: float = BLOCK) -> bool:
         """True: it is whole. False: parts are missing, and nothing came for `block` seconds. Goes on where it was.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,8 +13,17 @@ from torch import Tensor
 from gradstream.center.entries import Buffers, Payload
 from gradstream.center.slices import slices
 from gradstream.codecs.base import Codec
+from gradstream.codecs.coding import Coding, Decoding, Residual
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64, "float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+class Coded(NamedTuple):
+    """The bytes of one shard's part."""
+
+    data: memoryview
+    until: Callable[[int], None] = lambda end: None
+    """Makes the first `end` of them final."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +56,16 @@ class Layout:
     def nbytes(self, shard: int) -> int:
         """Of a shard's part, as it is."""
         mine = self.slices[shard]
-        floats, ints = (self.floats, self.ints) if shard == 0 else (0, 0)
-        return int(self.torch_dtype.itemsize * (mine.stop - mine.start + floats) + 8 * ints)
+        return int(self.torch_dtype.itemsize * (mine.stop - mine.start)) + self._riding(shard)
+
+    def _riding(self, shard: int) -> int:
+        """Bytes of buffers behind a shard's slice."""
+        return self.torch_dtype.itemsize * self.floats + 8 * self.ints if shard == 0 else 0
 
     def coded(self, codec: Codec, shard: int) -> int:
         """Bytes of a shard's part as `encode` gives it."""
         mine = self.slices[shard]
-        floats, ints = (self.floats, self.ints) if shard == 0 else (0, 0)
-        itemsize = self.torch_dtype.itemsize
-        return codec.nbytes(mine.stop - mine.start, itemsize) + itemsize * floats + 8 * ints
+        return codec.nbytes(mine.stop - mine.start, self.torch_dtype.itemsize) + self._riding(shard)
 
     def vector(self) -> Tensor:
         """A new vector for the whole model, shape (size,)."""
@@ -69,6 +80,23 @@ class Layout:
         for values in part.buffers:
             whole += values.view(torch.uint8).numpy().data
         return memoryview(whole)
+
+    def coding(self, codec: Codec, part: Payload, shard: int, room: memoryview, residual: Residual | None = None) -> Coded:
+        """What `encode` gives, made in `room`, of `coded` bytes, as far as it is asked for. `residual`: see `Coding`."""
+        vector = len(room) - self._riding(shard)
+        at = vector
+        for values in part.buffers or ():
+            room[at : at + values.nbytes] = values.view(torch.uint8).numpy().data
+            at += values.nbytes
+        return Coded(room, Coding(codec, part.x, room[:vector], residual, self.slices[shard].start).until)
+
+    def decoding(self, codec: Codec, data: bytearray, shard: int, out: Tensor) -> Decoding:
+        """Of the vector in what `encode` makes."""
+        return Decoding(codec, memoryview(data)[: len(data) - self._riding(shard)], out)
+
+    def buffers(self, data: bytearray, shard: int) -> Buffers | None:
+        """A copy of those behind the vector."""
+        return self._buffers(data) if shard == 0 else None
 
     def decode(self, codec: Codec, data: bytearray, shard: int, out: Tensor) -> Payload:
         """What `encode` made, decoded into `out` (this shard's slice)."""

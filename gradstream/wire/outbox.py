@@ -16,7 +16,7 @@ does no harm, and neither does one that nobody waits for.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from redis import exceptions
@@ -36,11 +36,13 @@ def parts(nbytes: int) -> int:
 
 @dataclass(slots=True)
 class Outgoing:
-    """One vector on its way. `data` (contiguous bytes) must not change before it is whole."""
+    """One vector on its way. `data` (contiguous bytes) must not change before it is whole, but by `until`."""
 
     key: str
     seq: int
     data: memoryview
+    until: Callable[[int], None] = lambda end: None
+    """Makes the first `end` bytes final, if they are not: what is coded leaves while the rest is coded."""
     missing: set[int] = field(default_factory=set)
     """Parts that Redis has not confirmed."""
     sums: list[int] = field(default_factory=list)
@@ -65,6 +67,7 @@ class Outbox:
 
     def put(self, vector: Outgoing, index: int) -> None:
         """Send a part, when its bytes are final; in any order. A failure shows in `finish`, which makes it good."""
+        vector.until((index + 1) * PART)
         part = vector.data[index * PART : (index + 1) * PART]
         if vector.sums[index] < 0:
             vector.sums[index] = checksum.of_part(part)

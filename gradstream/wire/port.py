@@ -20,13 +20,14 @@ from torch import Tensor
 
 from gradstream.center.entries import EVALUATOR, Answer, Buffers, Entry, Init, Join, Payload, Push, seq_of
 from gradstream.codecs.base import Codec
+from gradstream.codecs.coding import Residual, carry
 from gradstream.codecs.raw import RAW
 from gradstream.errors import PlaneLost
 from gradstream.process.order import PlaneAccess, SharedMemory
 from gradstream.wire import keys
 from gradstream.wire.client import BLOCK, connect, patiently
 from gradstream.wire.far import Far
-from gradstream.wire.layout import Layout
+from gradstream.wire.layout import Coded, Layout
 from gradstream.wire.messages import FIELD, SHARED, Header, Letter, Part
 from gradstream.wire.pipe import LetterPipe
 from gradstream.wire.resp import Command, Resp
@@ -80,11 +81,11 @@ class RedisPort:
         self.bytes_raw = 0
         """Of the sent ones, without a codec."""
         self._far = Far(routes, j, rank, incarnation)
-        self._coded: dict[int, bytearray] = {}
-        """What arrives of shards' slices and has to be decoded."""
+        self._coming_in, self._going_out = dict[int, bytearray](), dict[int, bytearray]()
+        """Coded slices of shards."""
 
-    def send(self, entry: Entry, payload: Payload | None = None) -> None:
-        parts = self._lay_down(entry, payload) if payload else ()
+    def send(self, entry: Entry, payload: Payload | None = None, residual: Residual | None = None) -> None:
+        parts = self._lay_down(entry, payload, residual) if payload else ()
         layout = self._layout if isinstance(entry, Init) else None
         shared = tuple(sorted(self._near)) if isinstance(entry, Join) else ()
         packed = Header(entry, parts, layout, shared, self._next_center(entry), self._opened).pack()
@@ -227,25 +228,37 @@ class RedisPort:
         if not self._pull_codec.lossy and nbytes == out.nbytes:
             self._far.fetch(shard, letter.where, RAW.encode(out))  # the bytes of `out` itself
             return None
-        if shard not in self._coded:
-            self._coded[shard] = bytearray(nbytes)
-        self._far.fetch(shard, letter.where, memoryview(self._coded[shard]))
-        return self._layout.decode(self._pull_codec, self._coded[shard], shard, out).buffers
+        data = _room(self._coming_in, shard, nbytes)
+        if not self._pull_codec.lossy:
+            self._far.fetch(shard, letter.where, memoryview(data))
+            return self._layout.decode(RAW, data, shard, out).buffers
+        self._far.fetch(shard, letter.where, memoryview(data), self._layout.decoding(self._pull_codec, data, shard, out))
+        return self._layout.buffers(data, shard)
 
-    def _lay_down(self, entry: Entry, payload: Payload) -> tuple[Part, ...]:
+    def _lay_down(self, entry: Entry, payload: Payload, residual: Residual | None) -> tuple[Part, ...]:
         """Put a vector where its shards find it: on this host in shared memory, else in their streams."""
         near = self._near if isinstance(entry, Push) else frozenset[int]()
         codec = RAW if isinstance(entry, Init) else self._codec
         layout, shards = self._layout, range(self._layout.servers)
-        sent = self._far.send(seq_of(entry), {k: layout.encode(codec, layout.part(payload, k)) for k in shards if k not in near})
+        sent = self._far.send(seq_of(entry), {k: self._coded(codec, payload, k, residual) for k in shards if k not in near})
         if near and self._shared and self.out is not None:
-            if codec.lossy or payload.x.data_ptr() != self.out.data_ptr():
-                self.out.copy_(codec.arrives(payload.x))  # what a shard would have decoded
+            if codec.lossy:
+                for mine in (layout.slices[k] for k in sorted(near)):  # what a shard would have decoded
+                    carry(codec, payload.x[mine], self.out[mine], residual, mine.start)
+            elif payload.x.data_ptr() != self.out.data_ptr():
+                self.out.copy_(payload.x)
             self._shared.put_out(payload.buffers)
         if isinstance(entry, Push):  # theta_0, which goes out once, would blur what a codec saves
             self.bytes_sent += sum(part.nbytes for part in sent.values())
             self.bytes_raw += sum(map(layout.nbytes, sent))
         return tuple(sent.get(k, Part(0, 0)) for k in shards)
+
+    def _coded(self, codec: Codec, payload: Payload, shard: int, residual: Residual | None) -> Coded:
+        part = self._layout.part(payload, shard)
+        if not codec.lossy:
+            return Coded(self._layout.encode(codec, part))
+        room = _room(self._going_out, shard, self._layout.coded(codec, shard))
+        return self._layout.coding(codec, part, shard, memoryview(room), residual)
 
     @property
     def shares(self) -> bool:
@@ -256,3 +269,10 @@ class RedisPort:
     def nbytes(self) -> int:
         """Of a whole vector with its buffers, as it is."""
         return sum(map(self._layout.nbytes, range(self._layout.servers)))
+
+
+def _room(rooms: dict[int, bytearray], shard: int, nbytes: int) -> bytearray:
+    """The same one each time: the first touch of new pages costs more than coding does."""
+    if shard not in rooms or len(rooms[shard]) != nbytes:
+        rooms[shard] = bytearray(nbytes)
+    return rooms[shard]

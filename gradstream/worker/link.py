@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from gradstream.center.entries import Answer, Buffers, Entry, Init, Join, Leave, Payload, Pull, Push, Saved, Want
+from gradstream.codecs.coding import Residual
 from gradstream.errors import PlaneLost
 from gradstream.spec import JobSpec
 from gradstream.worker.replica import LossNotFinite, Replica
@@ -33,9 +34,10 @@ class Port(Protocol):
         """Where centers arrive, in turn. A worker may train in them, as long as its rounds begin with a pull: what it is
         answered comes into another one than the center before, or there is only one. Empty: they arrive elsewhere."""
 
-    def send(self, entry: Entry, payload: Payload | None = None) -> None:
+    def send(self, entry: Entry, payload: Payload | None = None, residual: Residual | None = None) -> None:
         """Returns when the entry is on its way: a push is in the log when the next entry is sent or an answer received, others at
-        once. The payload must not change before its answer has come."""
+        once. The payload must not change before its answer has come; under a lossy codec it may become what arrives of it.
+        `residual`: what earlier pushes did not carry goes with this one, and what this one does not carry stays there."""
 
     @property
     def flows(self) -> bool:
@@ -77,8 +79,8 @@ class Link:
         """How often `_out` had been written to when some of it went ahead."""
         self._hand: Tensor | None = None
         """The center that the next pull gives."""
-        self._codec = spec.codec
-        self._residual = torch.zeros_like(self._out) if spec.codec.lossy and spec.strategy.pushes == "direction" else None
+        feeds_back = spec.codec.lossy and spec.strategy.pushes == "direction"
+        self._residual = Residual(torch.zeros_like(self._out)) if feeds_back else None
         self._hand_version = -1
         self._hand_buffers: Buffers | None = None
         self._open: dict[int, Ticket] = {}
@@ -131,8 +133,6 @@ class Link:
         began = time.perf_counter()
         if x.data_ptr() != self._out.data_ptr():
             self._out.copy_(x)
-        if self._residual is not None and finite:
-            self._feed_back(self._residual, norm)
         if self._flowed not in (None, self._out._version):
             self._flow(-1)  # the strategy pushes something else than the gradient that went
         steps, examples = self._w.hand_over()
@@ -141,7 +141,10 @@ class Link:
             want=self._wanted(out), position=self._w.t, finite=finite, norm=norm if finite else 0.0,
         )  # fmt: skip
         self._go = self._never_held
-        ticket = self._enter(push, out, Payload(self._out, self._w.buffers()))
+        residual = self._residual if finite else None
+        ticket = self._enter(push, out, Payload(self._out, self._w.buffers()), residual)
+        if residual:
+            self.codec_error = residual.norm() / norm if norm else 0.0
         self.send_seconds = time.perf_counter() - began
         self.on_push(push)
         return ticket
@@ -157,14 +160,6 @@ class Link:
         happened. -1: nothing of it is."""
         self._port.flow(self._seq + 1, self._out, start)
         self._flowed = self._out._version
-
-    def _feed_back(self, residual: Tensor, norm: float) -> None:
-        """Error feedback: what the codec took away from earlier pushes goes out with this one, and what it takes away now, later.
-
-        Source: Seide et al. 2014; Karimireddy et al. 2019, "Error Feedback Fixes SignSGD"."""
-        self._out.add_(residual)
-        torch.sub(self._out, self._codec.arrives(self._out), out=residual)
-        self.codec_error = float(torch.linalg.vector_norm(residual)) / norm if norm else 0.0
 
     def _wanted(self, out: Tensor | None) -> Want:
         if self._strategy_answers:
@@ -187,7 +182,7 @@ class Link:
             self._w.load(resumed["replica"])
             self._base, self._fresh = resumed["base"], False
             if self._residual is not None:
-                self._residual.copy_(resumed["residual"])
+                self._residual.x.copy_(resumed["residual"])
         self._port.send(Join(self._rank, self._incarnation))
 
     def begin(self) -> bool:
@@ -209,7 +204,7 @@ class Link:
 
     def state(self) -> dict[str, Any]:
         """A worker that the gate has never let begin has none: in its next life it begins at the center, too."""
-        residual = None if self._residual is None else self._residual.clone()
+        residual = None if self._residual is None else self._residual.x.clone()
         return {"replica": None if self._fresh else self._w.state(), "base": self._base, "residual": residual}
 
     def _make_cut(self) -> None:
@@ -219,12 +214,14 @@ class Link:
         while not ticket.answered and not self.stopped:
             self._take()
 
-    def _enter(self, entry: Push | Pull | Saved, out: Tensor | None, payload: Payload | None = None) -> Ticket:
+    def _enter(
+        self, entry: Push | Pull | Saved, out: Tensor | None, payload: Payload | None = None, residual: Residual | None = None
+    ) -> Ticket:
         self._seq = entry.seq
         is_push = isinstance(entry, Push)
         ticket = self._open[entry.seq] = Ticket(out, is_push, entry.examples if isinstance(entry, Push) else 0)
         began = time.perf_counter()
-        self._port.send(entry, payload)
+        self._port.send(entry, payload, residual)
         self.wait_seconds += time.perf_counter() - began
         return ticket
 

@@ -19,6 +19,7 @@ from gradstream.center.entries import EVALUATOR, Answer, Entry, Outcome, Payload
 from gradstream.center.ledger import Account, Decision
 from gradstream.center.shard import Shard
 from gradstream.center.updates import Update, Updates
+from gradstream.codecs.coding import Residual
 from gradstream.sim.toys import Toy
 from gradstream.spec import JobSpec
 from gradstream.wire.port import RedisPort
@@ -217,9 +218,9 @@ class InTurn:
     def centers(self) -> list[Tensor]:
         return self.port.centers
 
-    def send(self, entry: Entry, payload: Payload | None = None) -> None:
+    def send(self, entry: Entry, payload: Payload | None = None, residual: Residual | None = None) -> None:
         with self.turns.of(self.rank):
-            self.port.send(entry, payload)
+            self.port.send(entry, payload, residual)
 
     @property
     def flows(self) -> bool:
