@@ -66,24 +66,30 @@ def command(
 def _advice(
     spec: JobSpec, folder: Path, step: float | None, bandwidth: float, latency: float, speeds: Speeds
 ) -> tuple[Measured, Machines, Advice]:  # fmt: skip
-    """Raises: InvalidWorkload, in place of what the user's code raises."""
+    """Raises: InvalidWorkload."""
     from gradstream.advise.advice import advise
-    from gradstream.advise.measure import measure
     from gradstream.advise.outlook import Machines
+
+    measured = measured_here(spec, folder)
+    machines = Machines(step or measured.step, bandwidth, latency, speeds)
+    return measured, machines, advise(spec, measured, machines)
+
+
+def measured_here(spec: JobSpec, folder: Path) -> Measured:
+    """Raises: InvalidWorkload, in place of what the user's code raises."""
+    from gradstream.advise.measure import measure
     from gradstream.errors import InvalidWorkload
     from gradstream.process.exits import UserError
     from gradstream.worker.data import DatasetTooSmall
 
     try:
-        measured = measure(spec, folder)
+        return measure(spec, folder)
     except UserError as error:
         if isinstance(error.__cause__, InvalidWorkload):
             raise error.__cause__ from error
         raise InvalidWorkload(f"{error}: {error.__cause__!r}; `gradstream run --local` shows where") from error
     except DatasetTooSmall as error:
         raise InvalidWorkload(str(error)) from error
-    machines = Machines(step or measured.step, bandwidth, latency, speeds)
-    return measured, machines, advise(spec, measured, machines)
 
 
 def _facts(advice: Advice, measured: Measured, machines: Machines, found: list[Warning]) -> dict[str, Any]:

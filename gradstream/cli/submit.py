@@ -19,6 +19,8 @@ def command(
     code: Code = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show progress until the end; Ctrl-C detaches")] = False,
     key: Annotated[str | None, typer.Option("--idempotency-key", help="The same key gives the same job")] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Only say what would become of it: submit nothing")] = False,
+    measure: Annotated[bool, typer.Option("--measure", help="A plan for the model's size and speed as measured here")] = False,
     as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
 ) -> None:  # fmt: skip
     """Submit a job file with the code beside it. Prints the job's id; with --follow, ends like `gradstream wait`.
@@ -27,7 +29,12 @@ def command(
     """
     from gradstream.cli.follow import conclude, follow_or_detach
     from gradstream.cli.output import print_json, talk
+    from gradstream.cli.plan import show_plan
 
+    if plan or measure:
+        with connect(url, token_file) as client:
+            show_plan(client, job_file, overrides, code, measure=measure, as_json=as_json)
+        return
     with connect(url, token_file, patience=LONG if follow else 10.0) as client:
         job = submitted(client, job_file, overrides, code, key)
         talk(f"{job.name} is {job.status}; {client.url}/jobs/{job.id}")

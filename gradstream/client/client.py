@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 
 from gradstream import bundle as bundles
 from gradstream.client.credentials import Credentials
-from gradstream.client.models import Artifact, Event, Job, JobPage, LogChunk, MetricBatch, Node, Process, Series, StreamEvent
+from gradstream.client.models import Artifact, Event, Job, JobPage, LogChunk, MetricBatch, Node, Plan, Process, Series, StreamEvent
 from gradstream.client.transport import Transport
 from gradstream.errors import Invalid, InvalidBundle, NotFound, Unavailable
 from gradstream.spec import JobSpec
@@ -76,6 +76,17 @@ class Client:
         body = {"spec": spec.model_dump(mode="json"), "bundle": bundle}
         headers = {"Idempotency-Key": key or str(uuid4())}
         return Job.model_validate(self._transport.json("POST", "jobs", json=body, headers=headers))
+
+    def plan(
+        self, spec: JobSpec, *, code: Path | None = None, bundle: str | None = None, size: Mapping[str, float] | None = None
+    ) -> Plan:
+        """What would become of a job if it were submitted now. Sends no code and changes nothing.
+
+        `size`: of the model, as {"parameters": ..., "step": seconds of a mini-batch}; else that of an earlier job counts."""
+        if code is not None:
+            bundle = bundles.pack(code).hash
+        body = {"spec": spec.model_dump(mode="json"), "bundle": bundle, "size": size and dict(size)}
+        return Plan.model_validate(self._transport.json("POST", "jobs/plan", json=body))
 
     def job(self, id: UUID | str, *, wait: float = 0, since: int = -1) -> Job:
         """One job; with `wait`, as soon as its `seq` is above `since`, at the latest after so many seconds (up to 30)."""

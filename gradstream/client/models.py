@@ -61,6 +61,21 @@ class Job(Answer):
         return self.status in ENDED
 
 
+class Plan(Answer):
+    """What would become of a job. Where the size of the model is not known, neither are traffic and memory."""
+
+    start: dict[str, Any]
+    shards: dict[str, Any]
+    staleness: dict[str, Any]
+    size: dict[str, Any] | None
+    traffic: dict[str, Any] | None
+    near: float | None
+    memory: dict[str, int] | None
+    nodes: list[dict[str, Any]]
+    warnings: list[dict[str, str]]
+    notes: list[dict[str, str]]
+
+
 class JobPage(Answer):
     items: list[Job]
     next_cursor: str | None
