@@ -99,6 +99,15 @@ def _lock_key(name: str) -> int:
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
 
 
+PLACES = "scheduler.place"
+"""The lock of whoever gives out slots and GPUs, or says that a node gives none."""
+
+
+def wait_for_lock(session: Session, name: str) -> None:
+    """Return when this transaction is the only one that holds the lock `name`. Raises: OperationalError after `lock_timeout`."""
+    session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _lock_key(name)})
+
+
 def try_lock(session: Session, name: str) -> bool:
     """True if this transaction now is the only one that holds the lock `name`; it lets go when it ends."""
     return bool(session.scalar(text("SELECT pg_try_advisory_xact_lock(:key)"), {"key": _lock_key(name)}))

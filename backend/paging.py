@@ -4,21 +4,39 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from gradstream.errors import Invalid, Problem
 
-
-def encode(created_at: datetime, id: UUID) -> str:
-    return base64.urlsafe_b64encode(f"{created_at.isoformat()}|{id.hex}".encode()).decode().rstrip("=")
+Value = str | int | float | None
 
 
-def decode(cursor: str) -> tuple[datetime, UUID]:
-    """Raises: Invalid for anything that `encode` did not make."""
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """The last row of a page: by what its list is sorted, the row's value there, and what makes the order total."""
+
+    order: str
+    value: Value
+    created_at: datetime
+    id: UUID
+
+
+def encode(cursor: Cursor) -> str:
+    text = json.dumps([cursor.order, cursor.value, cursor.created_at.isoformat(), cursor.id.hex])
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def decode(cursor: str, order: str) -> Cursor:
+    """Raises: Invalid for anything that `encode` did not make, and for a cursor of a list in another order."""
     try:
-        time, _, identity = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode().partition("|")
-        return datetime.fromisoformat(time), UUID(hex=identity)
-    except (binascii.Error, ValueError) as error:
-        problem = Problem("/query/cursor", "is not the next_cursor of an earlier page; start without a cursor")
+        made_for, value, time, identity = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        found = Cursor(made_for, value, datetime.fromisoformat(time), UUID(hex=identity))
+        if made_for != order or not isinstance(value, Value) or found.created_at.tzinfo is None:
+            raise ValueError(order)
+        return found
+    except (binascii.Error, ValueError, TypeError, AttributeError) as error:
+        problem = Problem("/query/cursor", "is not the next_cursor of an earlier page in this order; start without a cursor")
         raise Invalid("The cursor is not valid.", [problem]) from error

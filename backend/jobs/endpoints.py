@@ -6,15 +6,22 @@ from uuid import UUID
 from fastapi import APIRouter, Header, Query, Response, status
 
 from backend.db import SessionDep
-from backend.jobs import service, submit, waiting
+from backend.jobs import bulk, listing, queue_view, service, submit, waiting
 from backend.jobs.schemas import (
     Attempts,
+    Bulk,
+    BulkAnswer,
+    ChangePriority,
     Events,
     IdempotencyKey,
     Job,
+    JobCounts,
     JobPage,
+    JobQuery,
+    JobSort,
     JobStatus,
     Processes,
+    Queue,
     SubmitJob,
     Validated,
     ValidateJob,
@@ -48,13 +55,36 @@ def validate(body: ValidateJob) -> Validated:
 def list_jobs(
     session: SessionDep,
     status: Annotated[list[JobStatus] | None, Query(description="Any of these")] = None,
-    strategy: Annotated[str | None, Query()] = None,
-    q: Annotated[str | None, Query(max_length=100, description="Part of the name")] = None,
+    strategy: Annotated[list[str] | None, Query(description="Any of these")] = None,
+    user: Annotated[list[str] | None, Query(description="Any of these; names")] = None,
+    q: Annotated[str | None, Query(max_length=100, description="Part of the name, or the first letters of the id")] = None,
+    sort: Annotated[JobSort, Query(description="Jobs that have no such value yet come last, both ways")] = JobSort.CREATED,
+    descending: Annotated[bool, Query(description="The greatest first; of `created`, the newest")] = True,
     limit: Annotated[Limit, Query()] = 50,
     cursor: Annotated[Cursor, Query()] = None,
 ) -> JobPage:
-    """Jobs, newest first."""
-    return service.page(session, status=status, strategy=strategy, q=q, limit=limit, cursor=cursor)
+    """Jobs, newest first unless told otherwise. A cursor is good for the order that it was made in."""
+    query = JobQuery(status=status or [], strategy=strategy or [], user=user or [], q=q, sort=sort, descending=descending)
+    return listing.page(session, query, limit=limit, cursor=cursor)
+
+
+@router.get("/counts", operation_id="countJobs")
+def count_jobs(session: SessionDep) -> JobCounts:
+    """How many jobs there are of each status, strategy and user."""
+    return listing.counts(session)
+
+
+@router.get("/queue", operation_id="getQueue")
+def get_queue(session: SessionDep) -> Queue:
+    """Who waits, in which order and why; and who holds the machines."""
+    return queue_view.read(session)
+
+
+@router.post("/bulk", operation_id="changeJobs")
+def change_jobs(body: Bulk, session: SessionDep, caller: CallerDep, platform: PlatformDep) -> BulkAnswer:
+    """Stop or delete many jobs at once. What cannot be done to one of them is said in its item, and done to the others. An
+    error means that nothing was done. Safe to repeat."""
+    return bulk.change(session, platform, caller, body)
 
 
 @router.get("/{id}", operation_id="getJob")
@@ -71,6 +101,12 @@ async def get_job(
 def stop_job(id: UUID, session: SessionDep, caller: CallerDep, platform: PlatformDep) -> Job:
     """Ask a job to stop: it writes a last cut and ends as cancelled, within about half a minute. Safe to repeat."""
     return service.stop(session, platform, caller, id)
+
+
+@router.post("/{id}/priority", operation_id="changePriority")
+def change_priority(id: UUID, body: ChangePriority, session: SessionDep, caller: CallerDep) -> Job:
+    """Let a waiting job be served earlier or later. 409 once it is no longer queued."""
+    return service.change_priority(session, caller, id, body.priority)
 
 
 @router.delete("/{id}", operation_id="deleteJob", status_code=status.HTTP_204_NO_CONTENT)

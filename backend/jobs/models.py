@@ -14,6 +14,9 @@ from backend.db import Base
 from backend.users.models import UserRow
 from gradstream.process.order import Resume, Role, label
 
+SORTED = ("name", "status", "strategy", "workers", "priority", "accuracy", "loss", "samples_per_second", "mean_staleness")
+"""Columns that have an index for sorting, each with (created_at, id) behind it, which make the order total."""
+
 
 class JobRow(Base):
     __tablename__ = "jobs"
@@ -27,6 +30,7 @@ class JobRow(Base):
     strategy: Mapped[str]
     gate: Mapped[str]
     priority: Mapped[int]
+    workers: Mapped[int]
 
     status: Mapped[str]
     reason: Mapped[str | None]
@@ -44,6 +48,11 @@ class JobRow(Base):
     attempt: Mapped[int] = mapped_column(default=0)
     retries_used: Mapped[int] = mapped_column(default=0)
     progress: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    accuracy: Mapped[float | None]
+    """This and the next three repeat what `progress` says, for lists to be sorted by."""
+    loss: Mapped[float | None]
+    samples_per_second: Mapped[float | None]
+    mean_staleness: Mapped[float | None]
     shards: Mapped[int | None]
     """What `roles.server.count: auto` has come to, for the rest of its life; None: not yet, or the spec says a number."""
     shards_reason: Mapped[str | None]
@@ -55,6 +64,7 @@ class JobRow(Base):
 
     __table_args__ = (
         Index("ix_jobs_page", "created_at", "id"),
+        *(Index(f"ix_jobs_by_{column}", column, "created_at", "id") for column in SORTED),
         Index("ix_jobs_live", "status", postgresql_where=text("ended_at IS NULL")),
     )
 

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
-from sqlalchemy import delete, select, tuple_
+from sqlalchemy import delete, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from backend.jobs.models import AttemptRow, EventRow, IdempotencyKeyRow, JobRow, ProcessRow
+
+SERVED = (JobRow.priority.desc(), JobRow.created_at, JobRow.id)
+"""The order in which waiting jobs get machines."""
 
 
 def get(session: Session, job_id: UUID) -> JobRow | None:
@@ -21,26 +23,13 @@ def lock(session: Session, job_id: UUID, *, skip_locked: bool = False) -> JobRow
     return session.scalar(statement.with_for_update(key_share=True, of=JobRow, skip_locked=skip_locked))
 
 
-def page(
-    session: Session, *, status: Sequence[str] | None, strategy: str | None, q: str | None, limit: int,
-    before: tuple[datetime, UUID] | None,
-) -> list[JobRow]:  # fmt: skip
-    statement = select(JobRow).order_by(JobRow.created_at.desc(), JobRow.id.desc()).limit(limit)
-    if status:
-        statement = statement.where(JobRow.status.in_(status))
-    if strategy:
-        statement = statement.where(JobRow.strategy == strategy)
-    if q:
-        statement = statement.where(JobRow.name.icontains(q, autoescape=True))
-    if before:
-        statement = statement.where(tuple_(JobRow.created_at, JobRow.id) < before)
-    return list(session.scalars(statement))
-
-
 def live(session: Session) -> list[JobRow]:
     """All jobs that have not ended, in the order in which they are served."""
-    order = (JobRow.priority.desc(), JobRow.created_at, JobRow.id)
-    return list(session.scalars(select(JobRow).where(JobRow.ended_at.is_(None)).order_by(*order)))
+    return list(session.scalars(select(JobRow).where(JobRow.ended_at.is_(None)).order_by(*SERVED)))
+
+
+def names(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
+    return {row.id: row.name for row in session.execute(select(JobRow.id, JobRow.name).where(JobRow.id.in_(list(ids))))}
 
 
 def events(session: Session, job_id: UUID, after: int, upto: int | None = None) -> list[EventRow]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
@@ -62,6 +64,9 @@ class Progress(Schema):
     version: int = Field(0, description="Changes of the center so far")
     samples_per_second: float | None = Field(None, description="All workers together, lately")
     loss: float | None = Field(None, description="Mean of the workers' last mini-batch losses")
+    loss_curve: list[float] = Field(
+        default_factory=list, description="The loss so far as at most 33 points: means of equally many mini-batches"
+    )
     mean_staleness: float | None = Field(None, description="Mean over all pushes so far")
     eval: dict[str, float | None] = Field(
         default_factory=dict, description="Last evaluation", examples=[{"accuracy": 0.97, "loss": 0.11}]
@@ -105,6 +110,7 @@ class Job(Schema):
     gate: str = Field(examples=["asp"])
     shards: int = Field(description="Shards of the center; of `roles.server.count: auto` 1 until the model's size is known")
     priority: int
+    workers: int
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
@@ -114,9 +120,117 @@ class Job(Schema):
     progress: Progress
 
 
+class JobSort(StrEnum):
+    """What a list of jobs may be sorted by. Jobs that have no such value yet come last, both ways."""
+
+    CREATED = "created"
+    NAME = "name"
+    STATUS = "status"
+    STRATEGY = "strategy"
+    USER = "user"
+    WORKERS = "workers"
+    PRIORITY = "priority"
+    ACCURACY = "accuracy"
+    LOSS = "loss"
+    THROUGHPUT = "throughput"
+    STALENESS = "staleness"
+
+
+@dataclass(frozen=True, slots=True)
+class JobQuery:
+    """Which jobs, in which order. An empty list: any."""
+
+    status: Sequence[JobStatus] = ()
+    strategy: Sequence[str] = ()
+    user: Sequence[str] = ()
+    q: str | None = None
+    sort: JobSort = JobSort.CREATED
+    descending: bool = True
+
+
 class JobPage(Schema):
     items: list[Job]
     next_cursor: str | None
+    total: int | None = Field(description="Jobs that fit, on all pages; null on pages after the first")
+    read_at: datetime = Field(description="When the page was read, by the database's clock")
+
+
+class JobCounts(Schema):
+    """What there is to choose from."""
+
+    status: dict[JobStatus, int]
+    strategy: dict[str, int]
+    user: dict[str, int]
+
+
+class BulkAction(StrEnum):
+    STOP = "stop"
+    DELETE = "delete"
+
+
+class Bulk(Schema):
+    action: BulkAction
+    ids: list[UUID] = Field(min_length=1, max_length=500)
+
+
+class BulkItem(Schema):
+    id: UUID
+    done: bool
+    message: str | None = Field(description="Why it was not done; null: it was")
+
+
+class BulkAnswer(Schema):
+    items: list[BulkItem] = Field(description="One for each id, in the order asked for")
+
+
+class Waiting(Schema):
+    """A job in the queue."""
+
+    id: UUID
+    name: str
+    user: str
+    priority: int
+    position: int = Field(description="Place in the order in which jobs are served, from 1")
+    reason: str | None = Field(description="Why it waits, for programs", examples=["no_capacity"])
+    message: str | None = Field(description="The same as a sentence")
+    workers: int
+    device: str = Field(examples=["auto"])
+    created_at: datetime
+    attempt: int = Field(description="Attempts that it has had")
+
+
+class Held(Schema):
+    """What a job has on a node."""
+
+    id: UUID
+    name: str
+    processes: int
+    slots: int
+    gpus: int
+
+
+class Holder(Schema):
+    """A job that has machines."""
+
+    id: UUID
+    name: str
+    user: str
+    priority: int
+    status: JobStatus
+    slots: int
+    gpus: int
+    since: datetime = Field(description="When the oldest of its processes was placed")
+    nodes: list[Held]
+
+
+class Queue(Schema):
+    waiting: list[Waiting] = Field(description="The first 500, in the order in which they are served")
+    waiting_total: int
+    holding: list[Holder] = Field(description="Those with the most slots first, at most 500")
+
+
+class ChangePriority(Schema):
+    priority: int = Field(ge=0, le=100, description="Higher starts first")
 
 
 class SubmitJob(Schema):
@@ -154,7 +268,7 @@ class Validated(Schema):
 class Event(Schema):
     seq: int
     time: datetime
-    kind: str = Field(description="status, attempt, process, cut, target, warning", examples=["status"])
+    kind: str = Field(description="status, attempt, process, cut, target, warning, priority", examples=["status"])
     actor: str = Field(description="`user:<name>`, `controller`, `node:<name>` or a process's label", examples=["controller"])
     message: str = Field(examples=["running: all 5 processes run"])
     data: dict[str, Any]

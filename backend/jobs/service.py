@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from uuid import UUID
 
 import structlog
 from sqlalchemy.orm import Session
 
-from backend import paging
 from backend.away import REDIS
 from backend.db import after_commit
-from backend.jobs import lifecycle, repository
+from backend.jobs import feed, lifecycle, repository
 from backend.jobs.models import JobRow, ProcessRow
-from backend.jobs.schemas import ENDED, Attempt, Attempts, Event, Events, Job, JobPage, JobStatus, JobWarning, Process, Processes
+from backend.jobs.schemas import ENDED, Attempt, Attempts, Event, Events, Job, JobStatus, JobWarning, Process, Processes
 from backend.jobs.states import switch
 from backend.metrics.progress import shown
 from backend.platform import Platform
@@ -40,6 +39,12 @@ def view(row: JobRow) -> Job:
         **plain, spec=spec, shards=spec_of(row).roles.server.shards, warnings=JobWarning.of(spec),
         notes=[*JobWarning.notes_on(spec), *chosen], progress=shown(row.progress, spec.effective_gate),
     )  # fmt: skip
+
+
+def note_figures(row: JobRow, figures: dict[str, float | None]) -> None:
+    """What lists are sorted by, beside the `progress` that it is taken from."""
+    for column, value in figures.items():
+        setattr(row, column, value)
 
 
 def spec_of(row: JobRow) -> JobSpec:
@@ -68,15 +73,6 @@ def _no_job(job_id: UUID) -> NotFound:
     return NotFound(f"There is no job {job_id}; it may have been deleted.", job=str(job_id))
 
 
-def page(
-    session: Session, *, status: Sequence[JobStatus] | None, strategy: str | None, q: str | None, limit: int, cursor: str | None
-) -> JobPage:  # fmt: skip
-    before = paging.decode(cursor) if cursor else None
-    rows = repository.page(session, status=status, strategy=strategy, q=q, limit=limit + 1, before=before)
-    last = rows[limit - 1] if len(rows) > limit else None
-    return JobPage(items=[view(row) for row in rows[:limit]], next_cursor=last and paging.encode(last.created_at, last.id))
-
-
 def stop(session: Session, platform: Platform, caller: Caller, job_id: UUID) -> Job:
     """A queued job ends at once; a running one is asked to finish; one that ended or is ending stays as it is."""
     job = lock(session, job_id)
@@ -86,6 +82,19 @@ def stop(session: Session, platform: Platform, caller: Caller, job_id: UUID) -> 
     elif job.status not in ENDED and job.status != JobStatus.STOPPING:
         end = lifecycle.End(JobStatus.CANCELLED, "stopped_by_user", message, grace=platform.settings.stop_grace)
         lifecycle.begin_end(session, job, end, actor=caller.actor)
+    return view(job)
+
+
+def change_priority(session: Session, caller: Caller, job_id: UUID, priority: int) -> Job:
+    """The scheduler finds the new place in its next pass. What the job file says stays as it was submitted."""
+    job = lock(session, job_id)
+    if job.status != JobStatus.QUEUED:
+        raise Conflict(f"The job is {job.status}; only the order of jobs that wait can be changed.", status=job.status)
+    if job.priority != priority:
+        message = f"priority {priority} instead of {job.priority}, by {caller.name}."
+        feed.record(session, job, "priority", message, actor=caller.actor, data={"from": job.priority, "to": priority})
+        job.priority = priority
+        feed.changed(session, job)
     return view(job)
 
 
@@ -108,6 +117,10 @@ def _remove_plane(platform: Platform, j: str) -> None:
         plane.destroy(platform.plane, j)
     except REDIS as error:
         log.warning("a deleted job leaves keys on the gradient plane, as its Redis is away", plane=j, error=str(error))
+
+
+def names(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
+    return repository.names(session, ids)
 
 
 def events(session: Session, job_id: UUID, after: int) -> Events:

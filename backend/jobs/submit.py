@@ -38,6 +38,7 @@ def submit(session: Session, caller: Caller, body: SubmitJob, key: str | None) -
     job = JobRow(
         id=job_id, name=spec.name, user_id=caller.user_id, spec=spec.model_dump(mode="json"), bundle=body.bundle,
         strategy=spec.strategy.name, gate=str(spec.effective_gate), priority=spec.priority,
+        workers=spec.roles.worker.count,
         status=JobStatus.QUEUED, reason="new", message="Waits for the scheduler.",
     )  # fmt: skip
     session.add(job)

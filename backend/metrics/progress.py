@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from backend.jobs.schemas import Progress
+from backend.metrics.curve import Curve
 from backend.overview.standing import Standings
 from gradstream import metrics
 from gradstream.center.ledger import Silent
@@ -37,6 +38,8 @@ class Folded(BaseModel):
     """Workers that were found not to contribute, in any attempt, with how many of their pushes were dropped in a row."""
     no_room: dict[int, int] = Field(default_factory=dict)
     """Workers that did not get their shared memory, in any attempt, with the bytes that each needed."""
+    curve: Curve = Field(default_factory=Curve)
+    """The loss over the whole life of the job, for lists."""
     figures: Figures = Field(default_factory=Figures)
     """Of the exchanges of this attempt."""
     standings: Standings = Field(default_factory=Standings)
@@ -69,6 +72,7 @@ def _take(new: Folded, source: str, point: Point) -> None:
     match point.name:
         case metrics.LOSS.name:
             new.loss[point.rank] = point.value
+            new.curve.take(point.value)
         case metrics.THROUGHPUT.name:
             new.rate[point.rank] = point.value
         case metrics.STALENESS.name:
@@ -110,6 +114,25 @@ def center_bytes(state: dict[str, Any]) -> int | None:
     return Folded.model_validate(state).figures.center_bytes
 
 
+def figures(state: dict[str, Any]) -> dict[str, float | None]:
+    """What lists of jobs are sorted by: the columns of `JobRow` of these names."""
+    kept = Folded.model_validate(state)
+    measured = {"loss": _loss(kept), "samples_per_second": _rate(kept), "mean_staleness": _staleness(kept)}
+    return {"accuracy": kept.eval.get("accuracy"), **measured}
+
+
+def _loss(kept: Folded) -> float | None:
+    return sum(kept.loss.values()) / len(kept.loss) if kept.loss else None
+
+
+def _rate(kept: Folded) -> float | None:
+    return sum(kept.rate.values()) if kept.rate else None
+
+
+def _staleness(kept: Folded) -> float | None:
+    return kept.staleness_sum / kept.staleness_count if kept.staleness_count else None
+
+
 def shown(state: dict[str, Any], gate: Gate) -> Progress:
     kept = Folded.model_validate(state)
     alerts = [found.sentence(gate) for found in silent(state).values()]
@@ -117,9 +140,7 @@ def shown(state: dict[str, Any], gate: Gate) -> Progress:
         alerts.append(room.sentence(kept.no_room))
     return Progress(
         samples=kept.samples, total_samples=kept.total_samples, version=kept.version,
-        samples_per_second=sum(kept.rate.values()) if kept.rate else None,
-        loss=sum(kept.loss.values()) / len(kept.loss) if kept.loss else None,
-        mean_staleness=kept.staleness_sum / kept.staleness_count if kept.staleness_count else None,
+        samples_per_second=_rate(kept), loss=_loss(kept), loss_curve=kept.curve.line, mean_staleness=_staleness(kept),
         eval=dict(kept.eval), alerts=alerts, first_step_at=kept.first_step_at,
         exchange=kept.figures.exchange(), shards=list(kept.figures.loads()),
     )  # fmt: skip

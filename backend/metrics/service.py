@@ -16,7 +16,7 @@ from backend.jobs import service as jobs
 from backend.jobs.models import JobRow
 from backend.metrics import repository
 from backend.metrics.models import MetricBatchRow
-from backend.metrics.progress import fold, silent, without_room
+from backend.metrics.progress import figures, fold, silent, without_room
 from backend.metrics.schemas import CatalogueEntry, MetricBatch, MetricPage, PointRow, Series, SeriesOf, SeriesPoint
 from gradstream.metrics import CATALOGUE, Point
 from gradstream.process import room
@@ -53,6 +53,7 @@ def store(session: Session, job: JobRow, attempt: int, batches: Sequence[Batch])
         fresh = [(source, points) for seq, source, _, points in numbered if seq in new]
         before = job.progress
         job.progress = fold(before, attempt, fresh, now(session))
+        jobs.note_figures(job, figures(job.progress))
         _tell_of_silence(session, job, before)
         _tell_of_room(session, job, before)
         feed.changed(session, job)

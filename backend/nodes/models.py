@@ -27,6 +27,8 @@ class NodeRow(Base):
     memory_used: Mapped[int | None] = mapped_column(BigInteger)
     registered_at: Mapped[datetime] = mapped_column(server_default=func.now())
     last_seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    draining_since: Mapped[datetime | None]
+    """No process is placed there; what runs may finish. Stays when its agent registers anew."""
 
 
 class PresenceRow(Base):

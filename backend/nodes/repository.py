@@ -41,6 +41,13 @@ def seen(session: Session, node_id: UUID, load: float | None, memory_used: int |
     session.execute(update(NodeRow).where(NodeRow.id == node_id).values(values))
 
 
+def set_draining(session: Session, node_id: UUID, *, draining: bool) -> bool:
+    """False: there is no such node. One that drains already keeps its time."""
+    since = func.coalesce(NodeRow.draining_since, func.clock_timestamp()) if draining else None
+    changed = update(NodeRow).where(NodeRow.id == node_id).values(draining_since=since)
+    return session.scalar(changed.returning(NodeRow.id)) is not None
+
+
 def all_nodes(session: Session) -> list[NodeRow]:
     return list(session.scalars(select(NodeRow).order_by(NodeRow.name).execution_options(populate_existing=True)))
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from pydantic import Field
 
+from backend.jobs.schemas import ProcessStatus
 from backend.schemas import Schema
 from gradstream.process.exits import ExitReason
 from gradstream.process.order import ProcessOrder
@@ -32,7 +33,12 @@ class GpuUse(Gpu):
 class NodeProcess(Schema):
     id: UUID
     job_id: UUID
+    job: str = Field(description="The job's name")
     label: str
+    status: ProcessStatus
+    slot: int | None
+    gpu: int | None
+    started_at: datetime | None
 
 
 class Node(Schema):
@@ -44,8 +50,12 @@ class Node(Schema):
     gpus: list[GpuUse]
     cpus: int
     memory: int = Field(description="Bytes")
+    load: float | None = Field(description="Load average over the last minute; null until its agent has told")
+    memory_used: int | None = Field(description="Bytes")
     version: str
+    registered_at: datetime
     last_seen_at: datetime
+    draining_since: datetime | None = Field(description="Since when no process is placed there; null: it takes processes")
     processes: list[NodeProcess]
 
 

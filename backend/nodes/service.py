@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from backend import secrets
+from backend.db import PLACES, wait_for_lock
 from backend.jobs import lifecycle
 from backend.jobs import service as jobs
 from backend.jobs.models import ProcessRow
@@ -18,7 +19,7 @@ from backend.nodes import orders, repository, usage
 from backend.nodes.models import NodeRow
 from backend.nodes.schemas import Desired, GpuUse, Heartbeat, Node, NodeProcess, Nodes, Register, Registered, ReportedProcess
 from backend.platform import Platform
-from gradstream.errors import NotSignedIn
+from gradstream.errors import NotFound, NotSignedIn
 from gradstream.process.exits import Exit, ExitReason
 
 
@@ -113,16 +114,40 @@ def all_nodes(session: Session) -> list[NodeRow]:
     return repository.all_nodes(session)
 
 
+def set_draining(session: Session, node_id: UUID, *, draining: bool) -> Node:
+    """When this has been committed, no process is placed on the node that is not there already: it waits for whoever is placing.
+
+    Raises: NotFound.
+    """
+    wait_for_lock(session, PLACES)
+    if not repository.set_draining(session, node_id, draining=draining):
+        raise NotFound(f"There is no node {node_id}.", node=str(node_id))
+    return next(node for node in listing(session).items if node.id == node_id)
+
+
 def listing(session: Session) -> Nodes:
     running = jobs.live_processes(session)
-    return Nodes(items=[_view(node, [p for p in running if p.node_id == node.id]) for node in repository.all_nodes(session)])
+    names = jobs.names(session, {process.job_id for process in running})
+    rows = repository.all_nodes(session)
+    return Nodes(items=[_view(node, [p for p in running if p.node_id == node.id], names) for node in rows])
 
 
-def _view(node: NodeRow, running: list[ProcessRow]) -> Node:
+_MADE = frozenset({"slots_used", "gpus", "processes"})
+"""What a view has that stands in no column as it is."""
+
+
+def _view(node: NodeRow, running: list[ProcessRow], names: dict[UUID, str]) -> Node:
     owners = {process.gpu: process.id for process in running if process.gpu is not None}
     return Node(
-        **{name: getattr(node, name) for name in ("id", "name", "status", "slots", "cpus", "memory", "version", "last_seen_at")},
+        **{name: getattr(node, name) for name in Node.model_fields if name not in _MADE},
         slots_used=sum(process.slot is not None for process in running),
         gpus=[GpuUse(**gpu, used_by=owners.get(gpu["index"])) for gpu in node.gpus],
-        processes=[NodeProcess(id=process.id, job_id=process.job_id, label=process.label) for process in running],
+        processes=[_process(process, names[process.job_id]) for process in running],
     )
+
+
+def _process(row: ProcessRow, job: str) -> NodeProcess:
+    return NodeProcess(
+        id=row.id, job_id=row.job_id, job=job, label=row.label, status=ProcessStatus(row.status), slot=row.slot, gpu=row.gpu,
+        started_at=row.started_at,
+    )  # fmt: skip

@@ -26,6 +26,8 @@ class Machine:
     free_slots: tuple[int, ...]
     gpus: int = 0
     free_gpus: tuple[int, ...] = ()
+    draining: bool = False
+    """Nothing new is placed on it, whatever is free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Shortage:
     reason: str
-    """waiting_for_nodes, too_large, no_capacity, no_gpu; for programs."""
+    """waiting_for_nodes, draining, too_large, no_capacity, no_gpu; for programs."""
     message: str
     """The same as a sentence."""
 
@@ -57,7 +59,7 @@ def place(spec: JobSpec, machines: Sequence[Machine]) -> tuple[Place, ...] | Sho
     if short := _shortage(workers, machines, wants_gpu=wants_gpu):
         return short
     places: list[Place] = []
-    for machine in sorted(machines, key=lambda m: _preference(m, spec)):
+    for machine in sorted(_open(machines), key=lambda m: _preference(m, spec)):
         gpus = () if spec.roles.worker.device == "cpu" else machine.free_gpus
         room = min(len(machine.free_slots), len(gpus)) if wants_gpu else len(machine.free_slots)
         for place_on in range(min(room, workers - len(places))):
@@ -66,6 +68,10 @@ def place(spec: JobSpec, machines: Sequence[Machine]) -> tuple[Place, ...] | Sho
     hosts = list(dict.fromkeys((worker.node_id, worker.node) for worker in places))
     servers = [Place("server", k, *hosts[k % len(hosts)]) for k in range(spec.roles.server.shards)]
     return (*servers, *places, Place("evaluator", -1, *hosts[0]))
+
+
+def _open(machines: Sequence[Machine]) -> list[Machine]:
+    return [machine for machine in machines if not machine.draining]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +132,9 @@ def place_again(role: Role, rank: int, spec: JobSpec, machines: Sequence[Machine
             return None
         worker = next(each for each in places if each.role == "worker")
         return Place("worker", rank, worker.node_id, worker.node, worker.slot, worker.gpu)
-    if not machines:
+    if not _open(machines):
         return None
-    host = min(machines, key=lambda m: (m.id != before, m.name))
+    host = min(_open(machines), key=lambda m: (m.id != before, m.name))
     return Place(role, rank, host.id, host.name)
 
 
@@ -136,24 +142,29 @@ def _one_worker(spec: JobSpec) -> object:
     return spec.roles.model_copy(update={"worker": spec.roles.worker.model_copy(update={"count": 1})})
 
 
-def _shortage(workers: int, machines: Sequence[Machine], *, wants_gpu: bool) -> Shortage | None:
-    if not machines:
+def _shortage(workers: int, connected: Sequence[Machine], *, wants_gpu: bool) -> Shortage | None:
+    if not connected:
         return Shortage("waiting_for_nodes", "No machine is connected; the job starts when one is.")
+    machines = _open(connected)
+    drained = ", ".join(machine.name for machine in connected if machine.draining)
+    if not machines:
+        return Shortage("draining", f"All machines drain ({drained}); the job starts when one is resumed or another one connects.")
+    beside = f", those that drain ({drained}) not counted" if drained else ""
     total, free = sum(m.slots for m in machines), sum(len(m.free_slots) for m in machines)
     if wants_gpu:
         gpus, free_gpus = (
             sum(min(m.gpus, m.slots) for m in machines),
             sum(min(len(m.free_gpus), len(m.free_slots)) for m in machines),
         )
-        if workers > gpus:
-            return Shortage("too_large", f"Needs {_count(workers, 'GPU')}, and all connected machines together have {gpus}.")
-        if workers > free_gpus:
-            return Shortage("no_gpu", f"Waits for {_count(workers, 'free GPU')}; {free_gpus} of {gpus} {_are(free_gpus)} free.")
-        return None
+        return _compared(workers, gpus, free_gpus, "GPU", "no_gpu", beside)
+    return _compared(workers, total, free, "slot", "no_capacity", beside)
+
+
+def _compared(workers: int, total: int, free: int, thing: str, short: str, beside: str) -> Shortage | None:
     if workers > total:
-        return Shortage("too_large", f"Needs {_count(workers, 'slot')}, and all connected machines together have {total}.")
+        return Shortage("too_large", f"Needs {_count(workers, thing)}, and all connected machines together have {total}{beside}.")
     if workers > free:
-        return Shortage("no_capacity", f"Waits for {_count(workers, 'free slot')}; {free} of {total} {_are(free)} free.")
+        return Shortage(short, f"Waits for {_count(workers, f'free {thing}')}; {free} of {total} {_are(free)} free{beside}.")
     return None
 
 

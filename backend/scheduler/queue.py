@@ -9,7 +9,7 @@ from functools import partial
 from sqlalchemy.orm import Session
 
 from backend.artifacts import service as artifacts
-from backend.db import after_commit, try_lock
+from backend.db import PLACES, after_commit, try_lock
 from backend.hints import Hints
 from backend.jobs import feed
 from backend.jobs import repository as job_rows
@@ -22,14 +22,11 @@ from backend.nodes.models import NodeRow
 from backend.nodes.schemas import NodeStatus
 from backend.scheduler.placement import Line, Machine, Place, Waits
 
-LOCK = "scheduler.place"
-"""Held by whoever gives out slots and GPUs."""
-
 
 def place_queued(session: Session) -> None:
     """One look at the queue. Jobs that someone else is changing right now are left for the next look."""
     queued = [job for job in job_rows.live(session) if job.status == JobStatus.QUEUED]
-    if not queued or not try_lock(session, LOCK):
+    if not queued or not try_lock(session, PLACES):
         return
     line = Line(free_machines(session))
     for seen in queued:
@@ -82,7 +79,7 @@ def add_process(session: Session, job: JobRow, place: Place, incarnation: int) -
 
 
 def free_machines(session: Session) -> list[Machine]:
-    """The ready nodes with what is free on them. Only whoever holds `LOCK` may give it away."""
+    """The ready nodes with what is free on them. Only whoever holds the lock `PLACES` may give it away."""
     running = jobs.live_processes(session)
     ready = [node for node in nodes.all_nodes(session) if node.status == NodeStatus.READY]
     return [_machine(node, [process for process in running if process.node_id == node.id]) for node in ready]
@@ -93,7 +90,7 @@ def _machine(node: NodeRow, running: Sequence[ProcessRow]) -> Machine:
     indices = [gpu["index"] for gpu in node.gpus]
     return Machine(
         node.id, node.name, node.slots, tuple(slot for slot in range(node.slots) if slot not in slots),
-        len(indices), tuple(gpu for gpu in indices if gpu not in gpus),
+        len(indices), tuple(gpu for gpu in indices if gpu not in gpus), draining=node.draining_since is not None,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from redis import Redis
 from sqlalchemy.orm import Session
 
 from backend.away import AWAY
-from backend.db import after_commit, now, try_lock
+from backend.db import PLACES, after_commit, now, try_lock
 from backend.hints import Hints
 from backend.jobs import feed, lifecycle
 from backend.jobs import repository as job_rows
@@ -143,7 +143,7 @@ class Steps:
         """On a machine with room; without any the rest goes on and this is tried again."""
         process = job_rows.process(session, step.process)
         assert process is not None, "it is part of the situation"
-        if not try_lock(session, queue.LOCK):
+        if not try_lock(session, PLACES):
             return
         spec = load(session, job).spec
         where = place_again(process.role, process.rank, spec, queue.free_machines(session), process.node_id)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from sqlalchemy import select, text
+from sqlalchemy import select, text, union
 from sqlalchemy.orm import Session
 
 from backend.jobs.models import JobRow
@@ -28,6 +28,10 @@ def end_of_portion(session: Session, job_id: UUID, after: int, most: int) -> int
 
 
 def latest(session: Session, count: int) -> list[tuple[UUID, int]]:
-    """(id, seq) of the newest jobs."""
-    statement = select(JobRow.id, JobRow.seq).order_by(JobRow.created_at.desc(), JobRow.id.desc()).limit(count)
+    """(id, seq) of the newest jobs and, of older ones, of as many that have not ended; newest first."""
+    order = (JobRow.created_at.desc(), JobRow.id.desc())
+    newest = select(JobRow.id, JobRow.seq, JobRow.created_at).order_by(*order).limit(count)
+    live = select(JobRow.id, JobRow.seq, JobRow.created_at).where(JobRow.ended_at.is_(None)).order_by(*order).limit(2 * count)
+    both = union(newest, live).subquery()
+    statement = select(both.c.id, both.c.seq).order_by(both.c.created_at.desc(), both.c.id.desc())
     return [(row.id, row.seq) for row in session.execute(statement)]

@@ -56,6 +56,7 @@ COMMANDS: dict[str, _Entry] = {
     "advise": _Entry("advise", _ALONE, "Say what to expect of a job file, and what to choose"),
     "sim": _Entry("sim", _ALONE, "Run a job file or a toy problem in virtual time"),
     "nodes": _Entry("nodes", _ABOUT, "List nodes and their GPUs"),
+    "node": _Entry("node", _ABOUT, "Take a node out of service (drain) and back (resume)"),
     "strategies": _Entry("strategies", _ABOUT, "List the strategies and their settings"),
     "schema": _Entry("schema", _ABOUT, "Print the JSON Schema of the job file"),
 }

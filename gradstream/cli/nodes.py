@@ -21,7 +21,7 @@ def command(as_json: AsJson = False, url: Url = None, token_file: TokenFile = No
         ("node", "status", ">slots used", ">gpus used", ">cpus", ">memory", "seen", "running"),
         [
             (
-                node.name, status(node.status), f"{node.slots_used}/{node.slots}",
+                node.name, status("draining" if node.draining_since else node.status), f"{node.slots_used}/{node.slots}",
                 f"{sum(1 for gpu in node.gpus if gpu['used_by'])}/{len(node.gpus)}", str(node.cpus), size(node.memory),
                 ago(node.last_seen_at), " ".join(process["label"] for process in node.processes),
             )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 STYLES = {
     "succeeded": "green", "ready": "green", "running": "cyan", "starting": "cyan", "stopping": "yellow", "queued": "yellow",
+    "draining": "yellow",
     "failed": "red", "lost": "red", "timed_out": "red", "cancelled": "magenta",
 }  # fmt: skip
 _UNPIPED_WIDTH = 200

@@ -94,7 +94,8 @@ class Client:
         return Job.model_validate(self._transport.json("GET", f"jobs/{id}", params=params, timeout=wait + 20))
 
     def jobs(self, *, limit: int = 50, cursor: str | None = None, **filters: Any) -> JobPage:
-        """Newest first. Filters: `status` (a list), `strategy`, `q` (part of the name)."""
+        """Newest first. Filters: `status`, `strategy`, `user` (lists), `q` (part of the name); `sort` and `descending` for another
+        order, in which all pages have to be asked for."""
         asked = {"limit": limit, "cursor": cursor, **filters}
         params = {name: value for name, value in asked.items() if value is not None}
         return JobPage.model_validate(self._transport.json("GET", "jobs", params=params))
@@ -204,6 +205,20 @@ class Client:
 
     def nodes(self) -> list[Node]:
         return [Node.model_validate(item) for item in self._items("nodes")]
+
+    def drain(self, name: str) -> Node:
+        """Place no process on the node of this name any more; what runs there may finish."""
+        return self._change_node(name, "drain")
+
+    def resume(self, name: str) -> Node:
+        """Place processes on the node of this name again."""
+        return self._change_node(name, "resume")
+
+    def _change_node(self, name: str, change: str) -> Node:
+        known = {node.name: node.id for node in self.nodes()}
+        if name not in known:
+            raise NotFound(f"there is no node '{name}'; `gradstream nodes` lists them")
+        return Node.model_validate(self._transport.json("POST", f"nodes/{known[name]}/{change}"))
 
     def _items(self, path: str) -> list[Any]:
         return list(self._transport.json("GET", path)["items"])

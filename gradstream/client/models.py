@@ -79,6 +79,8 @@ class Plan(Answer):
 class JobPage(Answer):
     items: list[Job]
     next_cursor: str | None
+    total: int | None = None
+    """Jobs that fit, told with the first page."""
 
 
 class Event(Answer):
@@ -137,6 +139,8 @@ class Node(Answer):
     memory: int
     version: str
     last_seen_at: datetime
+    draining_since: datetime | None = None
+    """Since when no process is placed there."""
     processes: list[dict[str, Any]]
 
 

@@ -1,0 +1,81 @@
+"""Jobs as rows, for benchmarks and tests of long lists: as they would stand there after training, without any training."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import insert
+from sqlalchemy.orm import Session
+
+from backend.jobs.models import JobRow
+from backend.metrics.curve import Curve
+from backend.metrics.progress import Folded, figures
+from backend.users import service as users
+from gradstream.spec import JobSpec
+
+ENDED = ("succeeded", "succeeded", "succeeded", "failed", "cancelled", "timed_out")
+STRATEGIES = ("adag", "async", "sync", "easgd")
+_PORTION = 500
+
+
+def insert_jobs(
+    session: Session, count: int, *, owners: Sequence[str] = ("ada",), statuses: Sequence[str] = ENDED, seed: int = 0,
+    newest: datetime | None = None,
+) -> list[UUID]:  # fmt: skip
+    """Ids, the oldest first. Jobs are a minute apart, every third minute has two. Many share a value; every fourth has none."""
+    drawn = random.Random(seed)
+    specs = {name: JobSpec.model_validate(_spec(name)).model_dump(mode="json") for name in STRATEGIES}
+    ids = [users.ensure_user(session, name).id for name in owners]
+    last = newest or datetime.now(UTC) - timedelta(minutes=1)
+    rows = [
+        _row(drawn, specs, drawn.choice(ids), drawn.choice(statuses), number, last - timedelta(minutes=_minute(count - number)))
+        for number in range(count)
+    ]
+    for first in range(0, count, _PORTION):
+        session.execute(insert(JobRow), rows[first : first + _PORTION])
+    return [row["id"] for row in sorted(rows, key=lambda row: (row["created_at"], row["id"]))]
+
+
+def _minute(number: int) -> int:
+    """Of the four jobs from a multiple of four on, the last two share theirs."""
+    return number - (number + 1) // 4
+
+
+def _spec(strategy: str) -> dict[str, Any]:
+    return {
+        "name": "row", "workload": {"entrypoint": "work:Work"}, "strategy": {"name": strategy}, "stop": {"epochs": 3},
+        "roles": {"server": {"count": 1}, "worker": {"count": 2, "device": "cpu"}},
+    }  # fmt: skip
+
+
+def _row(
+    drawn: random.Random, specs: dict[str, dict[str, Any]], owner: UUID, status: str, number: int, at: datetime
+) -> dict[str, Any]:  # fmt: skip
+    strategy, workers = drawn.choice(STRATEGIES), drawn.choice((1, 2, 4, 8))
+    name = f"{drawn.choice(('digits', 'words', 'faces', 'line'))}-{strategy}-{number % 50:02}"
+    spec = {**specs[strategy], "name": name, "roles": {**specs[strategy]["roles"], "worker": {"count": workers, "device": "cpu"}}}
+    progress = _progress(drawn) if number % 4 else {}
+    live = status not in ENDED
+    return {
+        "id": UUID(int=drawn.getrandbits(128), version=4), "name": name, "user_id": owner, "spec": spec,
+        "strategy": strategy, "gate": str(JobSpec.model_validate(spec).effective_gate), "priority": drawn.choice((50, 50, 80)),
+        "workers": workers, "status": status, "reason": None, "message": None, "seq": 1, "feed": 1, "attempt": 1,
+        "progress": progress, **figures(progress), "created_at": at, "started_at": at + timedelta(seconds=2),
+        "ended_at": None if live else at + timedelta(seconds=drawn.randrange(20, 4000)),
+    }  # fmt: skip
+
+
+def _progress(drawn: random.Random) -> dict[str, Any]:
+    curve, low = Curve(), drawn.uniform(0.02, 0.6)
+    for step in range(200):
+        curve.take(low + 2.3 / (1 + step / drawn.uniform(8, 14)) + drawn.gauss(0, 0.05))
+    state = Folded(
+        attempt=1, samples=60_000, total_samples=60_000, version=900, loss={0: round(low, 1)}, curve=curve,
+        rate={0: 100.0 * drawn.randrange(1, 40)}, staleness_sum=900.0 * drawn.randrange(0, 5), staleness_count=900,
+        eval={"accuracy": round(1 - low, 2)},
+    )  # fmt: skip
+    return state.model_dump(mode="json")
