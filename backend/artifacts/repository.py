@@ -22,6 +22,10 @@ def file(session: Session, job_id: UUID, attempt: int, path: str) -> FileRow | N
     return session.get(FileRow, (job_id, attempt, path))
 
 
+def files(session: Session, job_id: UUID) -> list[FileRow]:
+    return list(session.scalars(select(FileRow).where(FileRow.job_id == job_id).order_by(FileRow.attempt, FileRow.path)))
+
+
 def paths_below(session: Session, job_id: UUID, attempt: int, folder: str) -> set[str]:
     """Names within one folder of an attempt."""
     statement = select(FileRow.path).where(

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from backend.artifacts import repository
 from backend.artifacts.models import CutRow, FileRow
-from backend.artifacts.schemas import Artifact, Artifacts, Kind, StoredFile
+from backend.artifacts.schemas import Artifact, Artifacts, Cut, JobFile, JobFiles, Kind, StoredFile
 from backend.db import after_commit, storable
 from backend.files import FileStore
 from backend.jobs import feed, lifecycle
@@ -151,6 +151,28 @@ def enter(session: Session, job: JobRow, attempt: int, name: str, kind: Kind, *,
 def artifacts(session: Session, job_id: UUID) -> Artifacts:
     jobs.find(session, job_id)
     return Artifacts(items=[Artifact.model_validate(row) for row in repository.artifacts(session, job_id)])
+
+
+def stored(session: Session, job_id: UUID) -> JobFiles:
+    """Everything that the job's attempts have in the store. Raises: NotFound."""
+    jobs.find(session, job_id)
+    cuts = [
+        Cut(
+            attempt=row.attempt, number=row.number, last=row.number == FINAL_CUT, created_at=row.created_at,
+            version=row.manifest.get("version"), samples=row.manifest.get("samples"),
+        )
+        for row in repository.cuts(session, job_id)
+    ]  # fmt: skip
+    return JobFiles(cuts=cuts, files=[JobFile.model_validate(row) for row in repository.files(session, job_id)])
+
+
+def find_stored(session: Session, files: FileStore, job_id: UUID, attempt: int, path: str) -> tuple[Found, Path]:
+    """Raises: NotFound, also for any path that was not stored."""
+    job = jobs.find(session, job_id)
+    row = repository.file(session, job_id, attempt, path)
+    if row is None:
+        raise NotFound(f"Attempt {attempt} of the job has no file '{path}'.", job=str(job_id), path=path)
+    return Found(row.path.replace("/", "-"), row.sha256, f"{job.name}-{attempt}"), files.of_attempt(job_id, attempt, path)
 
 
 def find(session: Session, files: FileStore, job_id: UUID, name: str) -> tuple[Found, Path]:

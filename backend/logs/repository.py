@@ -7,8 +7,9 @@ from sqlalchemy.orm import Session
 
 from backend.jobs.models import ProcessRow
 from backend.logs.models import LogChunkRow
+from backend.logs.schemas import Which
 
-_MOST = 500
+MOST = 500
 """Chunks per page."""
 
 
@@ -23,17 +24,19 @@ def between(session: Session, job_id: UUID, after: int, upto: int) -> list[tuple
 
 
 def page(
-    session: Session, job_id: UUID, *, process: UUID | None, role: str | None, rank: int | None, after: int, last: bool
+    session: Session, job_id: UUID, which: Which, *, after: int = 0, before: int | None = None, last: bool = False
 ) -> list[tuple[LogChunkRow, ProcessRow]]:  # fmt: skip
-    """The first ones after `after`, or with `last` the last ones."""
+    """The first MOST after `after`, or with `last` the last MOST before `before`."""
     wanted = [LogChunkRow.seq > after]
-    if process is not None:
-        wanted.append(LogChunkRow.process_id == process)
-    if role is not None:
-        wanted.append(ProcessRow.role == role)
-    if rank is not None:
-        wanted.append(ProcessRow.rank == rank)
-    return _chunks(session, job_id, *wanted, limit=_MOST, last=last)
+    if before is not None:
+        wanted.append(LogChunkRow.seq < before)
+    if which.process is not None:
+        wanted.append(LogChunkRow.process_id == which.process)
+    if which.role is not None:
+        wanted.append(ProcessRow.role == which.role)
+    if which.rank is not None:
+        wanted.append(ProcessRow.rank == which.rank)
+    return _chunks(session, job_id, *wanted, limit=MOST, last=last)
 
 
 def _chunks(

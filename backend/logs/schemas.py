@@ -1,11 +1,22 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from pydantic import Field
 
 from backend.schemas import Schema
+from gradstream.process.order import Role
+
+
+@dataclass(frozen=True, slots=True)
+class Which:
+    """Whose output; None: anybody's."""
+
+    process: UUID | None = None
+    role: Role | None = None
+    rank: int | None = None
 
 
 class LogChunk(Schema):
@@ -23,6 +34,9 @@ class LogChunk(Schema):
 class LogPage(Schema):
     items: list[LogChunk]
     next: int = Field(description="Give it as `after` to read on")
+    earlier: int | None = Field(
+        None, description="Of a page from the end: give it as `before` to read what came earlier; null: this is the beginning"
+    )
 
 
 class PostLog(Schema):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from backend.db import storable
+from backend.db import Database, storable
 from backend.jobs import feed
 from backend.jobs import service as jobs
 from backend.jobs.models import ProcessRow
 from backend.logs import repository
+from backend.logs.lines import Lines
 from backend.logs.models import LogChunkRow
-from backend.logs.schemas import LogChunk, LogPage, LogPosition, PostLog
+from backend.logs.schemas import LogChunk, LogPage, LogPosition, PostLog, Which
 from gradstream.errors import NotFound
 
 
@@ -44,18 +45,45 @@ def between(session: Session, job_id: UUID, after: int, upto: int) -> list[LogCh
     return _views(repository.between(session, job_id, after, upto))
 
 
-def page(
-    session: Session, job_id: UUID, *, process: UUID | None, role: str | None, rank: int | None, after: int, tail: int | None
-) -> LogPage:  # fmt: skip
+def page(session: Session, job_id: UUID, which: Which, *, after: int) -> LogPage:
+    """Raises: NotFound."""
     jobs.find(session, job_id)
-    items = _views(repository.page(session, job_id, process=process, role=role, rank=rank, after=after, last=tail is not None))
-    items = items if tail is None else _tail(items, tail)
+    items = _views(repository.page(session, job_id, which, after=after))
     return LogPage(items=items, next=items[-1].seq if items else after)
+
+
+def tail(session: Session, job_id: UUID, which: Which, before: int | None, lines: int) -> LogPage:
+    """About so many lines from the end, or from `before` back. Raises: NotFound."""
+    jobs.find(session, job_id)
+    found = _views(repository.page(session, job_id, which, before=before, last=True))
+    items = _tail(found, lines)
+    begins = len(items) == len(found) and len(found) < repository.MOST
+    return LogPage(items=items, next=items[-1].seq if items else 0, earlier=None if begins else items[0].seq)
+
+
+def whole(database: Database, job_id: UUID, which: Which) -> tuple[str, Iterator[str]]:
+    """The job's name, and all output so far in portions of whole lines. Each portion is read in a transaction of its own, so a
+    slow reader holds nothing. Raises: NotFound."""
+    with database.transaction() as session:
+        name = jobs.find(session, job_id).name
+    return name, _portions(database, job_id, which)
+
+
+def _portions(database: Database, job_id: UUID, which: Which) -> Iterator[str]:
+    lines, after = Lines(), 0
+    while True:
+        with database.transaction() as session:
+            chunks = _views(repository.page(session, job_id, which, after=after))
+        if not chunks:
+            break
+        after = chunks[-1].seq
+        yield "".join(line for chunk in chunks for line in lines.take(chunk))
+    yield "".join(lines.rest())
 
 
 def tail_of(session: Session, process: ProcessRow, lines: int = 20) -> str:
     """The last lines of a process, for the event that says how it failed."""
-    chunks = repository.page(session, process.job_id, process=process.id, role=None, rank=None, after=0, last=True)
+    chunks = repository.page(session, process.job_id, Which(process=process.id), last=True)
     text = "".join(chunk.text for chunk, _ in chunks)
     return "\n".join(text.rstrip().splitlines()[-lines:])
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from backend.db import SessionDep
 from backend.jobs.schemas import Process
 from backend.overview import intervene, service
-from backend.overview.schemas import Choices, Overview
+from backend.overview.schemas import Choices, Config, Overview
 from backend.platform import PlatformDep
 from backend.users.auth import CallerDep
 
@@ -18,6 +18,12 @@ router = APIRouter(prefix="/jobs/{id}", tags=["jobs"])
 def overview(id: UUID, session: SessionDep) -> Overview:
     """How the job came to where it is, how fast it is against one worker alone, and how its processes stand."""
     return service.overview(session, id)
+
+
+@router.get("/config", operation_id="getConfig")
+def config(id: UUID, session: SessionDep) -> Config:
+    """The job file: as short as it can be said, and with everything filled in."""
+    return service.config(session, id)
 
 
 @router.get("/processes/{process_id}/choices", operation_id="getChoices")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from pydantic import Field
@@ -128,6 +129,13 @@ class Overview(Schema):
     workers: list[WorkerLoad]
     servers: list[ServerLoad]
     ledger: Account | None = Field(description="Of all workers, over all attempts; null before the first push")
+
+
+class Config(Schema):
+    """The job file in two lengths; both make the same job."""
+
+    short: dict[str, Any] = Field(description="Only what differs from the defaults")
+    full: dict[str, Any] = Field(description="As its processes get it: defaults filled in, `auto` resolved as far as it is known")
 
 
 class Choice(Schema):

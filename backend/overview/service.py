@@ -15,7 +15,8 @@ from backend.jobs.models import AttemptRow, EventRow, JobRow, ProcessRow
 from backend.jobs.schemas import AttemptStatus, CutRef
 from backend.metrics.progress import shown, standings
 from backend.overview import loads
-from backend.overview.schemas import Cost, Death, Life, Overview
+from backend.overview.schemas import Config, Cost, Death, Life, Overview
+from backend.overview.shortest import shortest
 from backend.overview.standing import Standings
 from gradstream.process.exits import GOOD, ExitReason
 from gradstream.spec import JobSpec
@@ -33,6 +34,13 @@ def overview(session: Session, job_id: UUID) -> Overview:
         best=loads.best(found, spec, job.started_at), speed=loads.speed(here, spec.batch_size),
         workers=loads.workers(here), servers=loads.servers(here, shards), ledger=loads.ledger(found.ledger),
     )  # fmt: skip
+
+
+def config(session: Session, job_id: UUID) -> Config:
+    """Raises: NotFound."""
+    job = jobs.find(session, job_id)
+    given = JobSpec.model_validate(job.spec)
+    return Config(short=shortest(given), full=jobs.spec_of(job).model_dump(mode="json", exclude_none=True))
 
 
 def _lives(job: JobRow, rows: Sequence[AttemptRow], found: Standings, events: Sequence[EventRow]) -> list[Life]:

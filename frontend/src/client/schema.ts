@@ -191,7 +191,7 @@ export interface paths {
         };
         /**
          * List Jobs
-         * @description Jobs, newest first.
+         * @description Jobs, newest first unless told otherwise. A cursor is good for the order that it was made in.
          */
         get: operations["listJobs"];
         put?: never;
@@ -220,6 +220,67 @@ export interface paths {
          * @description Check a job file without submitting it. Mistakes are part of the answer, each with its place in the file.
          */
         post: operations["validateJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count Jobs
+         * @description How many jobs there are of each status, strategy and user.
+         */
+        get: operations["countJobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/queue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Queue
+         * @description Who waits, in which order and why; and who holds the machines.
+         */
+        get: operations["getQueue"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change Jobs
+         * @description Stop or delete many jobs at once. What cannot be done to one of them is said in its item, and done to the others. An
+         *     error means that nothing was done. Safe to repeat.
+         */
+        post: operations["changeJobs"];
         delete?: never;
         options?: never;
         head?: never;
@@ -264,6 +325,26 @@ export interface paths {
          * @description Ask a job to stop: it writes a last cut and ends as cancelled, within about half a minute. Safe to repeat.
          */
         post: operations["stopJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/priority": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change Priority
+         * @description Let a waiting job be served earlier or later. 409 once it is no longer queued.
+         */
+        post: operations["changePriority"];
         delete?: never;
         options?: never;
         head?: never;
@@ -350,6 +431,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/config": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Config
+         * @description The job file: as short as it can be said, and with everything filled in.
+         */
+        get: operations["getConfig"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/processes/{process_id}/choices": {
         parameters: {
             query?: never;
@@ -420,9 +521,29 @@ export interface paths {
         };
         /**
          * Logs
-         * @description Output of the job's processes in the order in which it arrived.
+         * @description Output of the job's processes in the order in which it arrived; from the end with `tail`.
          */
         get: operations["getLogs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/logs/download": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download
+         * @description All output so far as one text file, each line with its time and its process in front.
+         */
+        get: operations["downloadLogs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -531,6 +652,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Files
+         * @description Everything that the processes have stored: cuts to resume from, the model, the result.
+         */
+        get: operations["listFiles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/files/{attempt}/{path}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download File
+         * @description One file of an attempt, as an attachment; ranges are understood.
+         */
+        get: operations["downloadFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/bundles": {
         parameters: {
             query?: never;
@@ -585,6 +746,46 @@ export interface paths {
         get: operations["listNodes"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes/{id}/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Drain
+         * @description Place no process there any more. What runs there may finish. Holds until `resumeNode`, also over restarts of its agent.
+         */
+        post: operations["drainNode"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes/{id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume
+         * @description Place processes there again.
+         */
+        post: operations["resumeNode"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1045,6 +1246,40 @@ export interface components {
              */
             name: "bf16";
         };
+        /** Bulk */
+        Bulk: {
+            action: components["schemas"]["BulkAction"];
+            /** Ids */
+            ids: string[];
+        };
+        /**
+         * BulkAction
+         * @enum {string}
+         */
+        BulkAction: "stop" | "delete";
+        /** BulkAnswer */
+        BulkAnswer: {
+            /**
+             * Items
+             * @description One for each id, in the order asked for
+             */
+            items: components["schemas"]["BulkItem"][];
+        };
+        /** BulkItem */
+        BulkItem: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Done */
+            done: boolean;
+            /**
+             * Message
+             * @description Why it was not done; null: it was
+             */
+            message: string | null;
+        };
         /** Bundle */
         Bundle: {
             /**
@@ -1087,6 +1322,14 @@ export interface components {
              */
             better: "lower" | "higher" | "neither";
         };
+        /** ChangePriority */
+        ChangePriority: {
+            /**
+             * Priority
+             * @description Higher starts first
+             */
+            priority: number;
+        };
         /**
          * Choice
          * @description Something that can be done to a process.
@@ -1110,6 +1353,26 @@ export interface components {
         Choices: {
             restart: components["schemas"]["Choice"];
             stop: components["schemas"]["Choice"];
+        };
+        /**
+         * Config
+         * @description The job file in two lengths; both make the same job.
+         */
+        Config: {
+            /**
+             * Short
+             * @description Only what differs from the defaults
+             */
+            short: {
+                [key: string]: unknown;
+            };
+            /**
+             * Full
+             * @description As its processes get it: defaults filled in, `auto` resolved as far as it is known
+             */
+            full: {
+                [key: string]: unknown;
+            };
         };
         /**
          * Constant
@@ -1214,6 +1477,33 @@ export interface components {
              * @example gst_...
              */
             token: string;
+        };
+        /**
+         * Cut
+         * @description A committed cut: all of its files are there, and a new attempt can begin from it.
+         */
+        Cut: {
+            /** Attempt */
+            attempt: number;
+            /**
+             * Number
+             * @description Counts up within an attempt; 0: its last one
+             */
+            number: number;
+            /**
+             * Last
+             * @description Made when all workers had left
+             */
+            last: boolean;
+            /** Version */
+            version: number | null;
+            /** Samples */
+            samples: number | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
         };
         /** CutRef */
         CutRef: {
@@ -1558,7 +1848,7 @@ export interface components {
             time: string;
             /**
              * Kind
-             * @description status, attempt, process, cut, target, warning
+             * @description status, attempt, process, cut, target, warning, priority
              * @example status
              */
             kind: string;
@@ -1882,6 +2172,55 @@ export interface components {
             memory_used?: number | null;
         };
         /**
+         * Held
+         * @description What a job has on a node.
+         */
+        Held: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /** Processes */
+            processes: number;
+            /** Slots */
+            slots: number;
+            /** Gpus */
+            gpus: number;
+        };
+        /**
+         * Holder
+         * @description A job that has machines.
+         */
+        Holder: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /** User */
+            user: string;
+            /** Priority */
+            priority: number;
+            status: components["schemas"]["JobStatus"];
+            /** Slots */
+            slots: number;
+            /** Gpus */
+            gpus: number;
+            /**
+             * Since
+             * Format: date-time
+             * @description When the oldest of its processes was placed
+             */
+            since: string;
+            /** Nodes */
+            nodes: components["schemas"]["Held"][];
+        };
+        /**
          * Int8
          * @description int8 by blocks: a quarter of the bytes.
          */
@@ -1960,6 +2299,8 @@ export interface components {
             shards: number;
             /** Priority */
             priority: number;
+            /** Workers */
+            workers: number;
             /**
              * Created At
              * Format: date-time
@@ -1983,13 +2324,83 @@ export interface components {
             user: string;
             progress: components["schemas"]["Progress"];
         };
+        /**
+         * JobCounts
+         * @description What there is to choose from.
+         */
+        JobCounts: {
+            /** Status */
+            status: {
+                [key: string]: number;
+            };
+            /** Strategy */
+            strategy: {
+                [key: string]: number;
+            };
+            /** User */
+            user: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * JobFile
+         * @description A file that a process of an attempt has stored.
+         */
+        JobFile: {
+            /** Attempt */
+            attempt: number;
+            /**
+             * Path
+             * @example cuts/3/worker-0.pt
+             */
+            path: string;
+            /** Size */
+            size: number;
+            /** Sha256 */
+            sha256: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+        };
+        /** JobFiles */
+        JobFiles: {
+            /**
+             * Cuts
+             * @description The newest first; `cuts/<number>/` in the paths of its attempt's files
+             */
+            cuts: components["schemas"]["Cut"][];
+            /**
+             * Files
+             * @description By attempt and path; those of cuts that are not committed yet among them
+             */
+            files: components["schemas"]["JobFile"][];
+        };
         /** JobPage */
         JobPage: {
             /** Items */
             items: components["schemas"]["Job"][];
             /** Next Cursor */
             next_cursor: string | null;
+            /**
+             * Total
+             * @description Jobs that fit, on all pages; null on pages after the first
+             */
+            total: number | null;
+            /**
+             * Read At
+             * Format: date-time
+             * @description When the page was read, by the database's clock
+             */
+            read_at: string;
         };
+        /**
+         * JobSort
+         * @description What a list of jobs may be sorted by. Jobs that have no such value yet come last, both ways.
+         * @enum {string}
+         */
+        JobSort: "created" | "name" | "status" | "strategy" | "user" | "workers" | "priority" | "accuracy" | "loss" | "throughput" | "staleness";
         /**
          * JobSpec
          * @description A training job.
@@ -2282,6 +2693,11 @@ export interface components {
              * @description Give it as `after` to read on
              */
             next: number;
+            /**
+             * Earlier
+             * @description Of a page from the end: give it as `before` to read what came earlier; null: this is the beginning
+             */
+            earlier?: number | null;
         };
         /** LogPosition */
         LogPosition: {
@@ -2383,13 +2799,33 @@ export interface components {
              * @description Bytes
              */
             memory: number;
+            /**
+             * Load
+             * @description Load average over the last minute; null until its agent has told
+             */
+            load: number | null;
+            /**
+             * Memory Used
+             * @description Bytes
+             */
+            memory_used: number | null;
             /** Version */
             version: string;
+            /**
+             * Registered At
+             * Format: date-time
+             */
+            registered_at: string;
             /**
              * Last Seen At
              * Format: date-time
              */
             last_seen_at: string;
+            /**
+             * Draining Since
+             * @description Since when no process is placed there; null: it takes processes
+             */
+            draining_since: string | null;
             /** Processes */
             processes: components["schemas"]["NodeProcess"][];
         };
@@ -2417,8 +2853,20 @@ export interface components {
              * Format: uuid
              */
             job_id: string;
+            /**
+             * Job
+             * @description The job's name
+             */
+            job: string;
             /** Label */
             label: string;
+            status: components["schemas"]["ProcessStatus"];
+            /** Slot */
+            slot: number | null;
+            /** Gpu */
+            gpu: number | null;
+            /** Started At */
+            started_at: string | null;
         };
         /**
          * NodeStatus
@@ -2725,6 +3173,11 @@ export interface components {
              */
             loss?: number | null;
             /**
+             * Loss Curve
+             * @description The loss so far as at most 33 points: means of equally many mini-batches
+             */
+            loss_curve?: number[];
+            /**
              * Mean Staleness
              * @description Mean over all pushes so far
              */
@@ -2757,6 +3210,21 @@ export interface components {
              * @description How the shards are loaded
              */
             shards?: components["schemas"]["ShardLoad"][];
+        };
+        /** Queue */
+        Queue: {
+            /**
+             * Waiting
+             * @description The first 500, in the order in which they are served
+             */
+            waiting: components["schemas"]["Waiting"][];
+            /** Waiting Total */
+            waiting_total: number;
+            /**
+             * Holding
+             * @description Those with the most slots first, at most 500
+             */
+            holding: components["schemas"]["Holder"][];
         };
         /**
          * RandomK
@@ -3510,6 +3978,56 @@ export interface components {
             input?: unknown;
             /** Context */
             ctx?: Record<string, never>;
+        };
+        /**
+         * Waiting
+         * @description A job in the queue.
+         */
+        Waiting: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /** User */
+            user: string;
+            /** Priority */
+            priority: number;
+            /**
+             * Position
+             * @description Place in the order in which jobs are served, from 1
+             */
+            position: number;
+            /**
+             * Reason
+             * @description Why it waits, for programs
+             * @example no_capacity
+             */
+            reason: string | null;
+            /**
+             * Message
+             * @description The same as a sentence
+             */
+            message: string | null;
+            /** Workers */
+            workers: number;
+            /**
+             * Device
+             * @example auto
+             */
+            device: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Attempt
+             * @description Attempts that it has had
+             */
+            attempt: number;
         };
         /**
          * WorkerLoad
@@ -4323,9 +4841,16 @@ export interface operations {
             query?: {
                 /** @description Any of these */
                 status?: components["schemas"]["JobStatus"][] | null;
-                strategy?: string | null;
-                /** @description Part of the name */
+                /** @description Any of these */
+                strategy?: string[] | null;
+                /** @description Any of these; names */
+                user?: string[] | null;
+                /** @description Part of the name, or the first letters of the id */
                 q?: string | null;
+                /** @description Jobs that have no such value yet come last, both ways */
+                sort?: components["schemas"]["JobSort"];
+                /** @description The greatest first; of `created`, the newest */
+                descending?: boolean;
                 /** @description Items per page */
                 limit?: number;
                 /** @description `next_cursor` of the page before */
@@ -4534,6 +5059,205 @@ export interface operations {
             };
         };
     };
+    countJobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobCounts"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    getQueue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queue"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    changeJobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Bulk"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
     getJob: {
         parameters: {
             query?: {
@@ -4681,6 +5405,77 @@ export interface operations {
             cookie?: never;
         };
         requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    changePriority: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangePriority"];
+            };
+        };
         responses: {
             /** @description Successful Response */
             200: {
@@ -5009,6 +5804,73 @@ export interface operations {
             };
         };
     };
+    getConfig: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Config"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
     getChoices: {
         parameters: {
             query?: never;
@@ -5221,6 +6083,8 @@ export interface operations {
                 rank?: number | null;
                 /** @description Only what came after this `seq` */
                 after?: number;
+                /** @description With `tail`: only what came before this `seq` */
+                before?: number | null;
                 /** @description Only about the last so many lines */
                 tail?: number | null;
             };
@@ -5239,6 +6103,76 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LogPage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    downloadLogs: {
+        parameters: {
+            query?: {
+                role?: ("server" | "worker" | "evaluator") | null;
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
                 };
             };
             /** @description Unauthorized */
@@ -5636,6 +6570,142 @@ export interface operations {
             };
         };
     };
+    listFiles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobFiles"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    downloadFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                attempt: number;
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
     uploadBundle: {
         parameters: {
             query?: never;
@@ -5788,6 +6858,140 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Nodes"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    drainNode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Node"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    resumeNode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Node"];
                 };
             };
             /** @description Unauthorized */

@@ -49,3 +49,45 @@ def test_logs_are_stored_once_and_in_order(running: Running) -> None:
     assert running.api.get(f"/jobs/{running.id}/logs", params={"after": page["next"]}).json()["items"] == []
     tail = running.api.get(f"/jobs/{running.id}/logs", params={"tail": 1}).json()
     assert tail["items"][-1]["text"] == "second\ufffd\n"
+
+
+def test_logs_are_read_back_from_the_end_to_the_beginning(running: Running) -> None:
+    end = 0
+    for number in range(7):
+        end = running.agent.log("worker-0", f"line {number}\n", end)
+    seen: list[str] = []
+    before: dict[str, int] = {}
+    while True:
+        page = running.api.get(f"/jobs/{running.id}/logs", params={"tail": 2, **before}).json()
+        seen = [chunk["text"] for chunk in page["items"]] + seen
+        if page["earlier"] is None:
+            break
+        before = {"before": page["earlier"]}
+    assert seen == [f"line {number}\n" for number in range(7)]
+
+
+def test_a_downloaded_log_has_whole_lines_of_everybody(running: Running) -> None:
+    agent = running.agent
+    agent.log("worker-0", "be")
+    agent.log("worker-1", "other\n")
+    agent.log("worker-0", "gun\n 10%\r 90%\r\nno end", 2)
+    answer = running.api.get(f"/jobs/{running.id}/logs/download")
+    assert answer.headers["content-disposition"] == 'attachment; filename="small.log"'
+    said = [line.split(" ", 1)[1] for line in answer.text.splitlines()]
+    assert said == ["worker-1 other", "worker-0 begun", "worker-0  90%", "worker-0 no end"]
+    only = running.api.get(f"/jobs/{running.id}/logs/download", params={"role": "worker", "rank": 1}).text
+    assert only.endswith("worker-1 other\n")
+    assert only.count("\n") == 1
+
+
+def test_stored_files_are_listed_with_their_cuts_and_downloaded(running: Running) -> None:
+    running.agent.commit_cut(1)
+    found = running.api.get(f"/jobs/{running.id}/files").json()
+    assert [(cut["attempt"], cut["number"], cut["last"], cut["samples"]) for cut in found["cuts"]] == [(1, 1, False, 10)]
+    paths = ["cuts/1/manifest.json", "cuts/1/shard-0.pt", "cuts/1/worker-0.pt", "cuts/1/worker-1.pt"]
+    assert [file["path"] for file in found["files"]] == paths
+    file = running.api.get(f"/jobs/{running.id}/files/1/cuts/1/shard-0.pt")
+    assert file.content == b"state"
+    assert file.headers["x-sha256"] == found["files"][1]["sha256"]
+    for path in ("cuts/1/none.pt", "../../escape", "job.yaml"):
+        assert running.api.get(f"/jobs/{running.id}/files/1/{path}").status_code == 404

@@ -8,6 +8,7 @@ from backend.platform import Platform
 from gradstream import metrics
 from gradstream.metrics import Point
 from gradstream.process.exits import ExitReason
+from gradstream.spec import JobSpec
 from gradstream.wire import keys, records
 from gradstream.wire.messages import FIELD, Header
 from tests.integration.backend.running import Running
@@ -125,6 +126,17 @@ def test_a_stopped_worker_is_asked_to_leave_and_the_others_go_on(running: Runnin
     assert running.status == ("running", None)
     assert "worker-1.1" not in running.processes(1)
     assert look(running)["deaths"] == []
+
+
+def test_the_job_file_in_two_lengths(running: Running) -> None:
+    found = running.api.get(f"/jobs/{running.id}/config").json()
+    assert found["short"] == {
+        "name": "small", "workload": {"entrypoint": "work:Work"}, "strategy": {"name": "adag", "window": 2}, "stop": {"steps": 10},
+        "roles": {"worker": {"count": 2, "device": "cpu"}},
+    }  # fmt: skip
+    assert found["full"]["batch_size"] == 32
+    for length in ("short", "full"):
+        assert JobSpec.model_validate(found[length]) == JobSpec.model_validate(running.job["spec"])
 
 
 def test_what_cannot_be_stopped_alone(running: Running) -> None:
