@@ -1,15 +1,18 @@
+import type { Columns } from "./columns"
+
 /**
  * Exponential moving average with bias correction (as Adam's), so that the first values are not pulled towards zero.
- * `weight` 0 returns the values as they are. Values that are not finite stay where they are and do not enter the average.
+ * A column of n finite points with mean m counts as n points of value m; one without any stays NaN and does not enter.
  */
-export function smooth(values: readonly number[], weight: number): number[] {
-  if (weight <= 0) return [...values]
+export function smooth({ mean, count, odd }: Columns, weight: number): number[] {
   let average = 0
   let mass = 0
-  return values.map((value) => {
-    if (!Number.isFinite(value)) return value
-    average = weight * average + (1 - weight) * value
-    mass = weight * mass + (1 - weight)
+  return mean.map((value, index) => {
+    const finite = count[index]! - odd[index]!
+    if (finite === 0) return NaN
+    const kept = weight ** finite
+    average = kept * average + (1 - kept) * value
+    mass = kept * mass + (1 - kept)
     return average / mass
   })
 }

@@ -1,0 +1,42 @@
+import { describe, expect, it } from "vitest"
+import { axisView, panned, parseRange, samplesPerEpoch, shown, unshown, writeRange, zoomed } from "./axes"
+import { makeJob } from "./testing"
+
+describe("axisView", () => {
+  it("shows time from the job's beginning, or as the clock", () => {
+    expect(shown(1012, axisView("time", 1000, null))).toBe(12)
+    expect(shown(1012, axisView("wall", 1000, null))).toBe(1012)
+  })
+
+  it("counts epochs in samples", () => {
+    const view = axisView("epoch", 0, 500)
+    expect(view.wire).toBe("samples")
+    expect(shown(1250, view)).toBe(2.5)
+    expect(unshown(2.5, view)).toBe(1250)
+  })
+})
+
+it("knows the samples of an epoch where the job ends after epochs", () => {
+  const { spec } = makeJob()
+  expect(samplesPerEpoch({ ...spec, stop: { ...spec.stop, epochs: 4 } }, 2000)).toBe(500)
+  expect(samplesPerEpoch(spec, 2000)).toBeNull()
+})
+
+describe("a range", () => {
+  it("comes back from the address as it was", () => {
+    for (const range of [{ from: 0, to: 12 }, { from: 1763683200.25, to: 1763683201.5 }, { from: -3, to: 1e7 }]) {
+      expect(parseRange(writeRange(range))).toEqual(range)
+    }
+    expect(writeRange(null)).toBe("")
+  })
+
+  it("is none where the address makes no sense", () => {
+    for (const text of [null, "", "3", "5~2", "a~b", "~5", "1~1"]) expect(parseRange(text)).toBeNull()
+  })
+
+  it("moves and narrows around a place", () => {
+    expect(panned({ from: 10, to: 20 }, 0.5)).toEqual({ from: 15, to: 25 })
+    expect(zoomed({ from: 0, to: 100 }, 0.5)).toEqual({ from: 25, to: 75 })
+    expect(zoomed({ from: 0, to: 100 }, 0.5, 0)).toEqual({ from: 0, to: 50 })
+  })
+})
