@@ -1,29 +1,38 @@
-import { nearest } from "@/lib/align"
-import { seriesColor, seriesDash, type Scheme } from "./palette"
+import type { MouseEvent } from "react"
+import { nearest } from "@/lib/columns"
 import type { ChartLine } from "@/lib/lines"
+import { seriesColor, seriesDash, type Scheme } from "./palette"
 import classes from "./Legend.module.css"
 
 interface LegendProps {
   lines: readonly ChartLine[]
   hidden: ReadonlySet<string>
-  /** The x under the cursor, or null: then the latest values stand here. */
+  /** The x under the cursor, in the units of the server, or null: then the latest values stand here. */
   at: number | null
   formatX: (x: number) => string
   formatY: (y: number) => string
-  onToggle: (label: string) => void
+  onHide: (hidden: string[]) => void
   scheme: Scheme
 }
 
-export function Legend({ lines, hidden, at, formatX, formatY, onToggle, scheme }: LegendProps) {
+/** Click a name to hide its line or show it again; with alt or shift, to see no other. */
+export function Legend({ lines, hidden, at, formatX, formatY, onHide, scheme }: LegendProps) {
+  const labels = lines.map(({ label }) => label)
   return (
     <div className={classes.legend}>
       {lines.map((line) => (
-        <button key={line.label} type="button" className={classes.item} aria-pressed={!hidden.has(line.label)} onClick={() => onToggle(line.label)}>
+        <button
+          key={line.label}
+          type="button"
+          className={classes.item}
+          aria-pressed={!hidden.has(line.label)}
+          onClick={(event) => onHide(chosen(event, line.label, labels, hidden))}
+        >
           <svg width="22" height="8" aria-hidden>
             <line x1="0" y1="4" x2="22" y2="4" stroke={seriesColor(line.index, scheme)} strokeWidth="2.5" strokeDasharray={seriesDash(line.index).join(" ")} />
           </svg>
           <span>{line.label}</span>
-          <span className={classes.value}>{formatY(valueAt(line, at))}</span>
+          <span className={classes.value}>{formatY(valueAt(line, at) ?? NaN)}</span>
         </button>
       ))}
       <span className={classes.at}>{at === null ? "latest" : `at ${formatX(at)}`}</span>
@@ -31,6 +40,14 @@ export function Legend({ lines, hidden, at, formatX, formatY, onToggle, scheme }
   )
 }
 
-function valueAt({ xs, ys }: ChartLine, at: number | null): number {
-  return ys[at === null ? ys.length - 1 : nearest(xs, at)] ?? NaN
+function chosen({ altKey, shiftKey }: MouseEvent, label: string, labels: readonly string[], hidden: ReadonlySet<string>): string[] {
+  const others = [...hidden].filter((name) => !labels.includes(name))
+  const here = labels.filter((name) => hidden.has(name))
+  if (!altKey && !shiftKey) return [...others, ...(hidden.has(label) ? here.filter((name) => name !== label) : [...here, label])]
+  const alone = !hidden.has(label) && here.length === labels.length - 1
+  return alone ? others : [...others, ...labels.filter((name) => name !== label)]
+}
+
+function valueAt({ columns, means, latest }: ChartLine, at: number | null): number | null {
+  return at === null ? latest : (means[nearest(columns.x, at)] ?? null)
 }

@@ -1,52 +1,140 @@
 import "uplot/dist/uPlot.min.css"
 import { useComputedColorScheme } from "@mantine/core"
-import { useMemo, useState } from "react"
-import { align } from "@/lib/align"
+import { useCallback, useEffect, useImperativeHandle, useRef, useState, type KeyboardEvent, type Ref } from "react"
+import { panned, shown, unshown, zoomed, type AxisView, type Range } from "@/lib/axes"
+import type { Board } from "@/lib/board"
+import { reach, toLines, type ChartLine, type Scale, type Threshold } from "@/lib/lines"
+import type { DataLine } from "@/lib/chartData"
+import { imageOf, svgOf } from "./export"
 import { Legend } from "./Legend"
-import { chartOptions, type LineShape } from "./options"
-import type { ChartLine, Threshold } from "@/lib/lines"
+import type { Picture } from "./picture"
+import { usePan } from "./usePan"
 import { usePlot } from "./usePlot"
 import classes from "./LineChart.module.css"
 
-interface LineChartProps {
-  lines: readonly ChartLine[]
-  /** What is drawn, in words, for those who cannot see it. */
-  label: string
-  log?: boolean
-  formatX: (x: number) => string
-  formatY: (y: number) => string
-  threshold?: Threshold | null
-  /** Charts with the same key share cursor and zoom. */
-  syncKey: string
-  height?: number
+/** Lines that change in place and tell so. */
+export interface ChartSource {
+  lines: readonly DataLine[]
+  subscribe: (listener: () => void) => () => void
 }
 
-/** Lines over one axis. Drag zooms, double click shows everything again; names in the legend hide and show their lines. */
-export function LineChart({ lines, label, log = false, formatX, formatY, threshold = null, syncKey, height = 230 }: LineChartProps) {
+/** Pictures of the chart as it is seen. */
+export interface ChartHandle {
+  png: () => Promise<Blob>
+  svg: () => Blob
+}
+
+interface LineChartProps {
+  source: ChartSource
+  view: AxisView
+  board: Board
+  smoothing?: number
+  scale?: Scale
+  threshold?: Threshold | null
+  /** What is drawn, for those who cannot see it: its lines are named after it. */
+  title: string
+  formatY: (y: number) => string
+  hidden: ReadonlySet<string>
+  onHide: (hidden: string[]) => void
+  /** Charts with the same key share the cross-hair. */
+  syncKey: string
+  height?: number
+  scattered?: boolean
+  handle?: Ref<ChartHandle>
+}
+
+const SAID_EVERY_MS = 1000
+const PAN = 0.2
+const ZOOM = 0.6
+
+/** Lines over one axis, drawn as their source changes. Drag selects a range, shift-drag moves it, double click shows all; so do keys. */
+export function LineChart({ source, view, board, smoothing = 0, scale = "linear", threshold = null, hidden, height = 230, ...props }: LineChartProps) {
+  const { title, formatY, onHide, syncKey, scattered = false, handle } = props
   const scheme = useComputedColorScheme("light")
-  const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set())
   const [cursor, setCursor] = useState<number | null>(null)
-  const shown = lines.filter((line) => !hidden.has(line.label))
-  const names = JSON.stringify(shown.map(({ label, index, raw }) => ({ label, index, raw: raw && [] })))
-  const limit = JSON.stringify(threshold)
-
-  const options = useMemo(
-    () => chartOptions({ lines: JSON.parse(names) as LineShape[], log, scheme, formatX, syncKey, threshold: JSON.parse(limit) as Threshold | null, onCursor: setCursor }),
-    [names, log, scheme, formatX, syncKey, limit],
+  const lines = useLines(source, smoothing)
+  const picture = useCallback((): Picture => {
+    const all = toLines(source.lines, smoothing)
+    const visible = all.filter(({ label }) => !hidden.has(label))
+    return { lines: visible, view, range: board.get(), scale, threshold, scheme, scattered }
+  }, [source, smoothing, hidden, view, board, scale, threshold, scheme, scattered])
+  const subscribe = useCallback(
+    (listener: () => void) => {
+      listener()
+      const [one, other] = [source.subscribe(listener), board.subscribe(listener)]
+      return () => {
+        one()
+        other()
+      }
+    },
+    [source, board],
   )
-  const data = useMemo(() => {
-    const visible = lines.filter((line) => !hidden.has(line.label))
-    const drawn = [...visible.filter((line) => line.raw).map(({ xs, raw }) => ({ xs, ys: raw! })), ...visible]
-    return align(log ? drawn.map(({ xs, ys }) => ({ xs, ys: ys.map((y) => (y > 0 ? y : NaN)) })) : drawn)
-  }, [lines, hidden, log])
-  const element = usePlot(options, data, height)
-
-  const toggle = (name: string) => setHidden((before) => (before.has(name) ? new Set([...before].filter((n) => n !== name)) : new Set([...before, name])))
-  const at = cursor === null ? null : (data[0][cursor] ?? null)
+  const select = (from: number, to: number) => board.set({ from: unshown(from, view), to: unshown(to, view) })
+  const [element, plot] = usePlot({ picture, subscribe, height, syncKey, onCursor: setCursor, onSelect: select, onReset: () => board.set(null) })
+  const visible = useCallback((): Range | null => board.get() ?? ends(source.lines), [board, source])
+  usePan(element, visible, board.set)
+  useImperativeHandle(handle, () => ({
+    png: () => imageOf(plot.current!, title, picture()),
+    svg: () => svgOf(plot.current!, title, picture()),
+  }))
   return (
     <div>
-      <div ref={element} className={classes.plot} role="img" aria-label={label} style={{ height }} />
-      <Legend lines={lines} hidden={hidden} at={at} formatX={formatX} formatY={formatY} onToggle={toggle} scheme={scheme} />
+      <div
+        ref={element}
+        className={classes.plot}
+        role="img"
+        aria-label={`${title}: ${lines.map(inWords(formatY)).join("; ")}`}
+        aria-keyshortcuts="ArrowLeft ArrowRight + - 0"
+        tabIndex={0}
+        style={{ height }}
+        onKeyDown={(event) => onKey(event, visible(), board)}
+      />
+      <Legend lines={lines} hidden={hidden} at={cursor === null ? null : unshown(cursor, view)} formatX={(x) => view.format(shown(x, view))} formatY={formatY} onHide={onHide} scheme={scheme} />
     </div>
   )
+}
+
+/** The lines as words and legend tell them: once a second is enough for reading. */
+function useLines(source: ChartSource, smoothing: number): ChartLine[] {
+  const [lines, setLines] = useState(() => toLines(source.lines, smoothing))
+  const timer = useRef<number | undefined>(undefined)
+  useEffect(() => {
+    const read = () => {
+      timer.current = undefined
+      setLines(toLines(source.lines, smoothing))
+    }
+    read()
+    const stop = source.subscribe(() => (timer.current ??= window.setTimeout(read, SAID_EVERY_MS)))
+    return () => {
+      stop()
+      window.clearTimeout(timer.current)
+      timer.current = undefined
+    }
+  }, [source, smoothing])
+  return lines
+}
+
+function ends(lines: readonly DataLine[]): Range | null {
+  const found = reach(lines)
+  return found && found[0] < found[1] ? { from: found[0], to: found[1] } : null
+}
+
+function onKey(event: KeyboardEvent, range: Range | null, board: Board): void {
+  if (event.ctrlKey || event.metaKey || event.altKey) return
+  const next: Record<string, () => Range | null> = {
+    ArrowLeft: () => range && panned(range, -PAN),
+    ArrowRight: () => range && panned(range, PAN),
+    "+": () => range && zoomed(range, ZOOM),
+    "=": () => range && zoomed(range, ZOOM),
+    "-": () => range && zoomed(range, 1 / ZOOM),
+    "0": () => null,
+  }
+  const move = next[event.key]
+  if (!move) return
+  event.preventDefault()
+  board.set(move())
+}
+
+function inWords(formatY: (y: number) => string) {
+  return ({ label, total, latest }: ChartLine) => `${label}, ${total} points, latest ${formatY(latest ?? NaN)}`
 }

@@ -3,25 +3,10 @@ import type { Threshold } from "@/lib/lines"
 
 const SIZE = 3.5
 
-/** A cross at the lower edge for each value that was measured but is not finite. */
-export function drawMissing(plot: uPlot): void {
-  const { ctx, bbox } = plot
-  const ratio = devicePixelRatio
-  ctx.save()
-  ctx.lineWidth = 1.5 * ratio
-  plot.series.forEach((series, index) => {
-    if (index === 0 || !series.show) return
-    ctx.strokeStyle = typeof series.stroke === "function" ? (series.stroke(plot, index)) : "currentColor"
-    plot.data[index]!.forEach((value, row) => {
-      if (value !== null) return
-      const x = plot.valToPos(plot.data[0][row]!, "x", true)
-      if (x >= bbox.left && x <= bbox.left + bbox.width) cross(ctx, x, bbox.top + bbox.height - 8 * ratio, SIZE * ratio)
-    })
-  })
-  ctx.restore()
-}
-
-function cross(ctx: CanvasRenderingContext2D, x: number, y: number, size: number): void {
+/** A cross at the lower edge: something was measured here that is not finite, or not above 0 on a logarithmic scale. */
+export function drawCross({ ctx, bbox }: uPlot, x: number): void {
+  const size = SIZE * devicePixelRatio
+  const y = bbox.top + bbox.height - 2.3 * size
   ctx.beginPath()
   ctx.moveTo(x - size, y - size)
   ctx.lineTo(x + size, y + size)

@@ -19,8 +19,6 @@ export type JobSpec = Answer<Schemas["JobSpec"]>
 export type JobStatus = Schemas["JobStatus"]
 export type JobWarning = Schemas["JobWarning"]
 export type LogChunk = Schemas["LogChunk"]
-export type MetricBatch = Schemas["MetricBatch"]
-export type MetricSeries = Schemas["Series"]
 export type Node = Schemas["Node"]
 export type Process = Schemas["Process"]
 export type ShardLoad = Schemas["ShardLoad"]
@@ -59,4 +57,9 @@ export function jobStreamUrl(id: string, after: number): string {
 
 export function artifactUrl(jobId: string, name: string): string {
   return `/api/v1/jobs/${jobId}/artifacts/${name.split("/").map(encodeURIComponent).join("/")}`
+}
+
+/** All points of a metric, as they were measured. */
+export function metricExportUrl(jobId: string, name: string, format: "csv" | "parquet"): string {
+  return `/api/v1/jobs/${jobId}/metrics/export?name=${encodeURIComponent(name)}&format=${format}`
 }

@@ -12,8 +12,11 @@ function at<T>(address: string, hook: () => T) {
 }
 
 it("reads how charts are drawn from the address, and takes nothing that makes no sense", () => {
-  expect(at("/?x=time&smooth=0.6&log=train/loss", useChartSettings).current.used[0]).toEqual({ axis: "time", smoothing: 0.6, log: ["train/loss"] })
-  expect(at("/?x=moon&smooth=7", useChartSettings).current.used[0]).toEqual({ axis: "samples", smoothing: 0.99, log: [] })
+  const shared = "/?x=time&smooth=0.6&log=train/loss&range=3~7.5&hide=worker 0,worker 2&full=train/loss"
+  expect(at(shared, useChartSettings).current.used[0]).toMatchObject({
+    axis: "time", smoothing: 0.6, log: ["train/loss"], range: { from: 3, to: 7.5 }, hidden: ["worker 0", "worker 2"], full: "train/loss",
+  })
+  expect(at("/?x=moon&smooth=7&range=7~3", useChartSettings).current.used[0]).toMatchObject({ axis: "samples", smoothing: 0.99, log: [], range: null, full: null })
 })
 
 it("writes only what differs from the default, and keeps what others have put there", () => {
@@ -22,6 +25,15 @@ it("writes only what differs from the default, and keeps what others have put th
   expect(result.current.search).toBe("?metric=push%2Fnorm&x=version&log=train%2Floss")
   act(() => result.current.used[1]({ axis: "samples", log: [] }))
   expect(result.current.search).toBe("?metric=push%2Fnorm")
+})
+
+it("shows all when another axis makes a range mean something else", () => {
+  const result = at("/?x=step&range=3~7", useChartSettings)
+  act(() => result.current.used[1]({ axis: "version" }))
+  expect(result.current.search).toBe("?x=version")
+  const time = at("/?x=time&range=3~7", useChartSettings)
+  act(() => time.current.used[1]({ axis: "wall" }))
+  expect(new URLSearchParams(time.current.search).get("range")).toBe("3~7")
 })
 
 it("undoes no change that was made a moment before, by another part of the page", () => {

@@ -1,29 +1,71 @@
-import type { Axis } from "@/lib/series"
+import { AXES, parseRange, wireAxis, writeRange, type Axis, type Range } from "@/lib/axes"
+import type { Scale } from "@/lib/lines"
 import { put, useAddress } from "./useAddress"
-
-const AXES: readonly Axis[] = ["samples", "step", "version", "time"]
 
 export interface ChartSettings {
   axis: Axis
   /** Of the moving average; 0: as measured. */
   smoothing: number
-  /** Names of the metrics drawn on a logarithmic scale. */
+  /** Names of the metrics drawn on a logarithmic scale, and on one that has both signs. */
   log: readonly string[]
+  symlog: readonly string[]
+  /** What is visible, in the units of the server; null: all. */
+  range: Range | null
+  /** Labels of lines that are not drawn. */
+  hidden: readonly string[]
+  /** The metric that fills the screen. */
+  full: string | null
+  pinned: readonly string[]
+  /** Groups of metrics that are folded. */
+  folded: readonly string[]
+  search: string
+  /** What a cell of the heat map shows. */
+  cell: "mean" | "high"
 }
+
+const LISTS = { log: "log", symlog: "symlog", hidden: "hide", pinned: "pin", folded: "fold" } as const
 
 /** How charts are drawn stands in the address, so that a view can be shared. */
 export function useChartSettings(): [ChartSettings, (change: Partial<ChartSettings>) => void] {
   const [params, edit] = useAddress()
+  const list = (key: keyof typeof LISTS) => params.get(LISTS[key])?.split(",") ?? []
   const settings: ChartSettings = {
-    axis: AXES.find((axis) => axis === params.get("x")) ?? "samples",
+    axis: AXES.find(({ value }) => value === params.get("x"))?.value ?? "samples",
     smoothing: Math.min(0.99, Math.max(0, Number(params.get("smooth")) || 0)),
-    log: params.get("log")?.split(",") ?? [],
+    log: list("log"),
+    symlog: list("symlog"),
+    range: parseRange(params.get("range")),
+    hidden: list("hidden"),
+    full: params.get("full"),
+    pinned: list("pinned"),
+    folded: list("folded"),
+    search: params.get("q") ?? "",
+    cell: params.get("cell") === "high" ? "high" : "mean",
   }
-  const change = ({ axis, smoothing, log }: Partial<ChartSettings>) =>
+  const change = (change: Partial<ChartSettings>) =>
     edit((after) => {
+      const { axis, smoothing, range, full, search, cell } = change
+      // A range of samples says nothing about steps: another axis shows all, unless a range comes with it.
+      if (axis !== undefined && wireAxis(axis) !== wireAxis(settings.axis)) put(after, "range", "")
       if (axis !== undefined) put(after, "x", axis === "samples" ? "" : axis)
       if (smoothing !== undefined) put(after, "smooth", smoothing === 0 ? "" : String(smoothing))
-      if (log !== undefined) put(after, "log", log.join(","))
+      if (range !== undefined) put(after, "range", writeRange(range))
+      if (full !== undefined) put(after, "full", full ?? "")
+      if (search !== undefined) put(after, "q", search)
+      if (cell !== undefined) put(after, "cell", cell === "mean" ? "" : cell)
+      for (const [key, name] of Object.entries(LISTS) as [keyof typeof LISTS, string][]) {
+        if (change[key] !== undefined) put(after, name, change[key].join(","))
+      }
     })
   return [settings, change]
+}
+
+export function scaleOf(name: string, { log, symlog }: ChartSettings): Scale {
+  return log.includes(name) ? "log" : symlog.includes(name) ? "symlog" : "linear"
+}
+
+/** The lists as they are when one metric is drawn on another scale. */
+export function withScale(name: string, scale: Scale, { log, symlog }: ChartSettings): Pick<ChartSettings, "log" | "symlog"> {
+  const without = (names: readonly string[]) => names.filter((other) => other !== name)
+  return { log: scale === "log" ? [...without(log), name] : without(log), symlog: scale === "symlog" ? [...without(symlog), name] : without(symlog) }
 }

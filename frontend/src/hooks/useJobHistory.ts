@@ -1,9 +1,8 @@
 /** What a job page shows: the part before the page was opened, read once, and what its stream has told since. */
 import { useQuery } from "@tanstack/react-query"
 import { useMemo } from "react"
-import { api, body, type MetricSeries } from "@/client"
+import { api, body } from "@/client"
 import { mergeBySeq, mergeProcesses } from "@/lib/feed"
-import { mergeHistory, toPoint } from "@/lib/series"
 import { useFeed, useOpenedFeed } from "./useFeed"
 
 const NONE: readonly never[] = []
@@ -33,17 +32,4 @@ export function useLogs() {
   )
   const live = useFeed((feed) => feed.logs)
   return { ...query, data: useMemo(() => mergeBySeq(data?.items ?? NONE, live), [data, live]) }
-}
-
-export function useSeries(name: string) {
-  const { data, ...query } = useOnce(`series ${name}`, (id) =>
-    body(api.GET("/api/v1/jobs/{id}/metrics/series", { params: { path: { id }, query: { name } } })),
-  )
-  const live = useFeed((feed) => feed.series[name] ?? NONE)
-  const merged = useMemo(() => {
-    const rows = (data?.series ?? NONE) as readonly MetricSeries[] // openapi-fetch makes arrays of tuples
-    const history = rows.map((series) => ({ ...series, points: series.points.map(toPoint) }))
-    return mergeHistory(history, live)
-  }, [data, live])
-  return { ...query, data: merged }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { emptyFeed, mergeBySeq, mergeProcesses, reduceFeed, type Feed } from "./feed"
-import { makeBatch, makeEvent, makeJob, makeLog, makeProcess } from "./testing"
+import { makeEvent, makeJob, makeLog, makeProcess } from "./testing"
 
 const feed = emptyFeed(makeJob())
 const play = (start: Feed, ...messages: [string, unknown][]) => messages.reduce((f, [event, data]) => reduceFeed(f, { event, data }), start)
@@ -8,20 +8,6 @@ const play = (start: Feed, ...messages: [string, unknown][]) => messages.reduce(
 describe("reduceFeed", () => {
   it("replaces the job by its later state", () => {
     expect(play(feed, ["job", makeJob({ status: "succeeded" })]).job.status).toBe("succeeded")
-  })
-
-  it("sorts points by metric, source and worker", () => {
-    const points = [["train/loss", 0, 1, 32, 1, 1000, 2.3], ["train/staleness", 0, 1, 32, 1, 1000, 1], ["train/loss", 0, 2, 64, 2, 1001, null]]
-    const { series } = play(feed, ["metrics", makeBatch({ points: points as never })], ["metrics", makeBatch({ source: "worker-1", points: [["train/loss", 1, 1, 32, 1, 1000, 2.2]] })])
-    expect(series["train/loss"]!.map((s) => [s.source, s.points.map((p) => p.value)])).toEqual([["worker-0", [2.3, NaN]], ["worker-1", [2.2]]])
-    expect(series["train/staleness"]![0]!.points).toHaveLength(1)
-  })
-
-  it("thins a series that grows without end", () => {
-    const points = Array.from({ length: 7000 }, (_, i) => ["train/loss", 0, i, i, i, i, i])
-    const series = play(feed, ["metrics", makeBatch({ points: points as never })]).series["train/loss"]![0]!
-    expect(series.points.length).toBeLessThan(4000)
-    expect(series.points.at(-1)!.step).toBe(6999)
   })
 
   it("notes that the job was deleted", () => {

@@ -1,9 +1,7 @@
-import type { Job, JobEvent, LogChunk, MetricBatch, Process } from "@/client"
-import { append, toPoint, type Point, type Series } from "./series"
+import type { Job, JobEvent, LogChunk, Process } from "@/client"
 import type { Connection, StreamMessage } from "./stream"
-import { thin } from "./thin"
 
-/** What the stream has told about a job since its page was opened. What was before is read once, by the hooks that need it. */
+/** What the stream has told about a job since its page was opened, but for its metrics. What was before is read once, by the hooks that need it. */
 export interface Feed {
   connection: Connection
   /** Someone has deleted the job. */
@@ -12,17 +10,14 @@ export interface Feed {
   events: readonly JobEvent[]
   processes: readonly Process[]
   logs: readonly LogChunk[]
-  /** By metric. */
-  series: Readonly<Record<string, readonly Series[]>>
 }
 
 export const FEED_EVENTS = ["job", "event", "process", "metrics", "log", "gone"] as const
 
-const LIVE_POINTS = 6000
 const LOG_CHUNKS = 5000
 
 export function emptyFeed(job: Job): Feed {
-  return { connection: "connecting", gone: false, job, events: [], processes: [], logs: [], series: {} }
+  return { connection: "connecting", gone: false, job, events: [], processes: [], logs: [] }
 }
 
 export function reduceFeed(feed: Feed, { event, data }: StreamMessage): Feed {
@@ -35,8 +30,6 @@ export function reduceFeed(feed: Feed, { event, data }: StreamMessage): Feed {
       return { ...feed, processes: mergeProcesses(feed.processes, [data as Process]) }
     case "log":
       return { ...feed, logs: mergeBySeq(feed.logs, [data as LogChunk]).slice(-LOG_CHUNKS) }
-    case "metrics":
-      return { ...feed, series: withBatch(feed.series, data as MetricBatch) }
     case "gone":
       return { ...feed, gone: true }
     default:
@@ -65,22 +58,4 @@ function inReadingOrder(a: Process, b: Process): number {
   return (
     b.attempt - a.attempt || ROLES.indexOf(a.role) - ROLES.indexOf(b.role) || a.rank - b.rank || b.incarnation - a.incarnation
   )
-}
-
-function withBatch(all: Feed["series"], { source, points }: MetricBatch): Feed["series"] {
-  const groups = new Map<string, { name: string; rank: number; points: Point[] }>()
-  for (const [name, rank, ...rest] of points) {
-    const group = groups.get(`${name} ${rank}`) ?? { name, rank, points: [] }
-    group.points.push(toPoint(rest))
-    groups.set(`${name} ${rank}`, group)
-  }
-  const next: Record<string, readonly Series[]> = { ...all }
-  for (const { name, rank, points: added } of groups.values()) {
-    next[name] = append(next[name] ?? [], source, rank, added).map(bounded)
-  }
-  return next
-}
-
-function bounded(series: Series): Series {
-  return series.points.length <= LIVE_POINTS ? series : { ...series, points: thin(series.points, LIVE_POINTS / 2) }
 }

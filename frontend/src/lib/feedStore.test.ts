@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest"
 import { FakeSource } from "./fakeSource"
 import { FeedStore } from "./feedStore"
-import { makeBatch, makeEvent, makeJob } from "./testing"
+import { makeEvent, makeJob, makeTick } from "./testing"
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -31,24 +31,35 @@ it("tells its listeners once about what came together", () => {
   const listener = vi.fn()
   store.subscribe(listener)
   source().send("event", "41", makeEvent(41))
-  source().send("metrics", "42", makeBatch({ seq: 42 }))
+  source().send("event", "42", makeEvent(42))
   expect(listener).not.toHaveBeenCalled()
   vi.advanceTimersByTime(50)
   expect(listener).toHaveBeenCalledTimes(1)
-  expect(store.get().events).toHaveLength(1)
-  expect(store.get().series["train/loss"]).toHaveLength(1)
+  expect(store.get().events).toHaveLength(2)
+  stop()
+})
+
+it("gives metrics to those who draw them, and to nobody else", () => {
+  const { store, source, stop } = open()
+  const [listener, chart] = [vi.fn(), vi.fn()]
+  store.subscribe(listener)
+  store.live.subscribe("train/loss", chart)
+  source().send("metrics", "41", makeTick(41))
+  vi.advanceTimersByTime(50)
+  expect(chart).toHaveBeenCalledTimes(1)
+  expect(listener).not.toHaveBeenCalled()
   stop()
 })
 
 it("begins anew, with nothing doubled, when it is followed again", () => {
   const { store, source, stop } = open()
-  source().send("metrics", "42", makeBatch({ seq: 42 }))
+  source().send("metrics", "42", makeTick(42))
   vi.advanceTimersByTime(50)
   stop()
   const stopAgain = store.follow()
-  source().send("metrics", "42", makeBatch({ seq: 42 }))
+  source().send("metrics", "42", makeTick(42))
   vi.advanceTimersByTime(50)
-  expect(store.get().series["train/loss"]![0]!.points).toHaveLength(1)
+  expect([...store.live.of("train/loss")].map(({ ticks }) => ticks.length)).toEqual([1])
   stopAgain()
 })
 

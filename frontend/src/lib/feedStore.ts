@@ -1,12 +1,16 @@
 import type { Job } from "@/client"
 import { emptyFeed, FEED_EVENTS, reduceFeed, type Feed } from "./feed"
+import { LiveMetrics, type LiveEvent } from "./live"
 import { followStream, type StreamMessage } from "./stream"
 
 /** One frame of several: messages that arrive together are drawn together. */
 const GATHER_MS = 50
 
-/** Follows one job's stream and keeps its feed for React. */
+/** Follows one job's stream and keeps its feed for React, and its metrics for the charts, which draw without React. */
 export class FeedStore {
+  readonly live = new LiveMetrics()
+  /** Milliseconds since the epoch. */
+  followedAt = Date.now()
   private feed: Feed
   private waiting: StreamMessage[] = []
   private readonly listeners = new Set<() => void>()
@@ -29,10 +33,14 @@ export class FeedStore {
   readonly follow = (): (() => void) => {
     let timer: number | undefined
     this.set(emptyFeed(this.opened))
+    this.live.clear()
+    this.followedAt = Date.now()
     const flush = () => {
       timer = undefined
       const messages = this.waiting.splice(0)
-      this.set(messages.reduce(reduceFeed, this.feed))
+      for (const { event, data } of messages) if (event === "metrics") this.live.add(data as LiveEvent)
+      const others = messages.filter(({ event }) => event !== "metrics")
+      if (others.length > 0) this.set(others.reduce(reduceFeed, this.feed))
     }
     const stop = followStream({
       url: this.url,

@@ -1,16 +1,7 @@
-import { effective, type Axis, type Point, type Series } from "./series"
+import type { AxisView } from "./axes"
+import { extent, type Columns } from "./columns"
+import type { DataLine } from "./chartData"
 import { smooth } from "./smoothing"
-import { thin } from "./thin"
-
-export interface ChartLine {
-  label: string
-  /** Into the palette: colour and dash. */
-  index: number
-  xs: readonly number[]
-  ys: readonly number[]
-  /** Where `ys` is smoothed: what was measured, drawn faintly behind it. */
-  raw?: readonly number[]
-}
 
 /** A value that a line is to reach. */
 export interface Threshold {
@@ -18,33 +9,46 @@ export interface Threshold {
   label: string
 }
 
-/** Many times the pixels of a chart: thinning shows only when zoomed in far. */
-const DRAWN_POINTS = 4000
+/** A line as it is drawn. */
+export interface ChartLine {
+  label: string
+  /** Into the palette: colour and dash. */
+  index: number
+  columns: Columns
+  /** Of each column; NaN: a gap. */
+  means: readonly number[]
+  /** Whether `means` tells something else than the columns do, which then lie faintly behind it. */
+  averaged: boolean
+  /** Lows and highs are a band around the line, not values that it had. */
+  spread: boolean
+  total: number
+  latest: number | null
+}
 
-/** Smoothing sees all points; only then they are thinned for drawing. `origin`: seconds since the epoch that the axis of time starts at. */
-export function toLines(all: readonly Series[], axis: Axis, weight: number, origin: number): ChartLine[] {
-  const labels = seriesLabels(all)
-  return all.map((series, position) => {
-    const points = [...effective(series.points, axis)].sort((a, b) => a[axis] - b[axis])
-    const values = points.map((point) => point.value)
-    const smoothed = weight > 0 ? smooth(values, weight) : values
-    const drawn = thin(points.map((point, index) => ({ x: along(point, axis, origin), value: point.value, smoothed: smoothed[index]! })), DRAWN_POINTS)
+/** Points to a column, in the mean, from which on their extents alone would hide where the line runs. */
+const DENSE = 2
+
+export function toLines(all: readonly DataLine[], smoothing: number): ChartLine[] {
+  const labels = lineLabels(all)
+  return all.map(({ columns, total, latest, label, index, spread = false }, position) => {
+    const points = columns.count.reduce((sum, count) => sum + count, 0)
     return {
-      label: labels[position]!,
-      index: paletteIndex(all, position),
-      xs: drawn.map((point) => point.x),
-      ys: drawn.map((point) => point.smoothed),
-      ...(weight > 0 && { raw: drawn.map((point) => point.value) }),
+      label: label ?? labels[position]!,
+      index: index ?? paletteIndex(all, position),
+      columns,
+      means: smoothing > 0 ? smooth(columns, smoothing) : columns.mean,
+      spread,
+      averaged: spread || smoothing > 0 || points >= DENSE * columns.x.length,
+      total,
+      latest,
     }
   })
 }
 
-function along(point: Point, axis: Axis, origin: number): number {
-  return axis === "time" ? point.time - origin : point[axis]
-}
+type Named = Pick<DataLine, "source" | "rank">
 
 /** "worker 0"; with the shard that measured where several did; the source where it is about no worker. */
-export function seriesLabels(all: readonly Series[]): string[] {
+export function lineLabels(all: readonly Named[]): string[] {
   return all.map(({ source, rank }) => {
     if (rank < 0) return source.replace("-", " ")
     const several = all.some((other) => other.rank === rank && other.source !== source)
@@ -53,8 +57,42 @@ export function seriesLabels(all: readonly Series[]): string[] {
 }
 
 /** A worker has the same colour in every chart, unless several sources speak about it. */
-export function paletteIndex(all: readonly Series[], position: number): number {
+export function paletteIndex(all: readonly Named[], position: number): number {
   const ranks = new Set(all.map(({ rank }) => rank))
   const { rank } = all[position]!
   return ranks.size === all.length && rank >= 0 ? rank : position
+}
+
+/** From the first point of all lines to the last, in the units of the server. */
+export function reach(lines: readonly { columns: Columns }[]): [from: number, to: number] | null {
+  const drawn = lines.map(({ columns: { x } }) => x).filter((x) => x.length > 0)
+  return drawn.length === 0 ? null : [Math.min(...drawn.map((x) => x[0]!)), Math.max(...drawn.map((x) => x[x.length - 1]!))]
+}
+
+export type Scale = "linear" | "log" | "symlog"
+
+/** The values between `from` and `to`, with the threshold in sight; on a logarithmic scale those above 0. */
+export function span(lines: readonly { columns: Columns }[], from: number, to: number, scale: Scale, threshold: Threshold | null): [number, number] | null {
+  const extents = lines.map(({ columns }) => extent(scale === "log" ? positive(columns) : columns, from, to)).filter((found) => found !== null)
+  if (extents.length === 0) return null
+  const sight = threshold ? [threshold.value] : []
+  return [Math.min(...extents.map(([low]) => low), ...sight), Math.max(...extents.map(([, high]) => high), ...sight)]
+}
+
+/** Where a column reaches to zero or below, what lies above begins at its lesser end that does not. */
+function positive(columns: Columns): Columns {
+  const { low, first, last, high } = columns
+  return { ...columns, low: low.map((value, i) => (value > 0 ? value : Math.min(...[first[i]!, last[i]!, high[i]!].filter((other) => other > 0)))) }
+}
+
+/** What of a line does not change while its points do. */
+export function shapeOf(lines: readonly ChartLine[]): string {
+  return lines.map(({ label, index }) => `${label} ${index}`).join("\n")
+}
+
+/** The times between neighbours from which on nothing was measured, rather than little: on the axis of time only. */
+export function gapOf({ wire }: AxisView, { x }: Columns): number {
+  if (wire !== "time" || x.length < 8) return Infinity
+  const steps = x.slice(1).map((value, index) => value - x[index]!)
+  return Math.max(20 * steps.sort((a, b) => a - b)[steps.length >> 1]!, (x[x.length - 1]! - x[0]!) / 50)
 }

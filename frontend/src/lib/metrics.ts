@@ -21,3 +21,39 @@ export function targetOf({ stop }: JobSpec, metric: string): Threshold | null {
   if (target?.metric !== metric || value === null || value === undefined) return null
   return { value, label: `target ${formatNumber(value)}` }
 }
+
+export interface MetricGroup {
+  key: string
+  title: string
+  names: string[]
+}
+
+const GROUPS: Record<string, string> = {
+  train: "Training", eval: "Evaluation", time: "Time of a push", push: "Pushes", server: "Servers", ledger: "Ledger", worker: "Workers", system: "Machines",
+}
+/** What matters most stands first; the others by name. */
+const FIRST = ["train/loss", "train/staleness", "train/samples_per_second", "eval/accuracy", "eval/loss"]
+/** One number, said in the progress of the job. */
+const NO_CHART = ["train/total_samples"]
+
+/** Metrics by the part before "/"; those that are pinned in a group of their own before all others. A search finds names and titles. */
+export function metricGroups(names: readonly string[], pinned: readonly string[], search: string): MetricGroup[] {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean)
+  const found = [...new Set(names)]
+    .filter((name) => !NO_CHART.includes(name))
+    .filter((name) => words.every((word) => `${name} ${metricTitle(name)}`.toLowerCase().includes(word)))
+    .sort((a, b) => rank(FIRST, a) - rank(FIRST, b) || a.localeCompare(b, "en", { numeric: true }))
+  const keys = [...new Set(found.map(groupKey))].sort((a, b) => rank(Object.keys(GROUPS), a) - rank(Object.keys(GROUPS), b) || a.localeCompare(b))
+  const chosen = pinned.filter((name) => found.includes(name))
+  const groups = keys.map((key) => ({ key, title: GROUPS[key] ?? metricTitle(key), names: found.filter((name) => groupKey(name) === key && !chosen.includes(name)) }))
+  return [{ key: "pinned", title: "Pinned", names: chosen }, ...groups].filter((group) => group.names.length > 0)
+}
+
+function groupKey(name: string): string {
+  return name.includes("/") ? name.slice(0, name.indexOf("/")) : name
+}
+
+function rank(order: readonly string[], what: string): number {
+  const place = order.indexOf(what)
+  return place < 0 ? order.length : place
+}

@@ -1,5 +1,6 @@
 /** Plausible objects for tests, each with what the test is about laid over them. */
-import type { Exchange, Job, JobEvent, LogChunk, MetricBatch, Process } from "@/client"
+import type { Exchange, Job, JobEvent, LogChunk, Process } from "@/client"
+import type { LiveEvent } from "./live"
 
 export function makeJob(over: Partial<Job> = {}): Job {
   return {
@@ -33,6 +34,8 @@ export function makeLog(seq: number, over: Partial<LogChunk> = {}): LogChunk {
   return { seq, process_id: "worker-0", label: "worker-0", attempt: 1, offset: 0, time: "2026-01-10T12:00:00Z", text: `line ${seq}\n`, ...over }
 }
 
-export function makeBatch(over: Partial<MetricBatch> = {}): MetricBatch {
-  return { seq: 1, attempt: 1, source: "worker-0", points: [["train/loss", 0, 1, 32, 1, 1000, 2.3]], ...over }
+/** One point of the loss of worker 0, as a tick of the stream. */
+export function makeTick(seq: number, over: Partial<LiveEvent["series"][number]> = {}): LiveEvent {
+  const one = { attempt: 1, source: "worker-0", rank: 0, name: "train/loss", total: 1, count: 1, sum: 2.3, odd: 0, points: [[1, 32, 1, 1000, 2.3] as const], ...over }
+  return { seq, series: [one] }
 }

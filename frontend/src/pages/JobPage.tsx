@@ -3,6 +3,7 @@ import { useParams } from "react-router"
 import type { Job } from "@/client"
 import { Loaded } from "@/components/Loaded"
 import { useJob } from "@/hooks/queries/useJob"
+import { BoardContext, useBoardStore } from "@/hooks/useBoard"
 import { FeedContext, useFeedStore } from "@/hooks/useFeed"
 import { JobHeader } from "@/panels/job/JobHeader"
 import { JobTabs } from "@/panels/job/JobTabs"
@@ -21,11 +22,13 @@ export function JobPage() {
 function OpenedJob({ job }: { job: Job }) {
   return (
     <FeedContext value={useFeedStore(job)}>
-      <Stack gap="md">
-        <JobHeader />
-        <ProgressPanel />
-        <JobTabs />
-      </Stack>
+      <BoardContext value={useBoardStore()}>
+        <Stack gap="md">
+          <JobHeader />
+          <ProgressPanel />
+          <JobTabs />
+        </Stack>
+      </BoardContext>
     </FeedContext>
   )
 }

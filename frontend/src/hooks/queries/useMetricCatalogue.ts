@@ -9,7 +9,3 @@ function useCatalogue() {
 export function useMetric(name: string): CatalogueEntry {
   return useCatalogue().data?.find((entry) => entry.name === name) ?? { name, unit: "", meaning: "", better: "neither" }
 }
-
-export function useMetricNames(): string[] {
-  return useCatalogue().data?.map(({ name }) => name) ?? []
-}

@@ -1,24 +1,33 @@
-import { Group, SegmentedControl, Slider, Text } from "@mantine/core"
+import { Button, Group, SegmentedControl, Select, Slider, Text } from "@mantine/core"
+import { IconZoomReset } from "@tabler/icons-react"
+import { useSamplesPerEpoch } from "@/hooks/useAxisView"
+import { useBoard, useRestingRange } from "@/hooks/useBoard"
 import { useChartSettings } from "@/hooks/useChartSettings"
-import type { Axis } from "@/lib/series"
-
-const AXES: { value: Axis; label: string }[] = [
-  { value: "samples", label: "Samples" },
-  { value: "step", label: "Steps" },
-  { value: "version", label: "Version" },
-  { value: "time", label: "Time" },
-]
+import { AXES } from "@/lib/axes"
 
 /** How all charts below are drawn. */
 export function ChartToolbar() {
   const [{ axis, smoothing }, change] = useChartSettings()
+  const board = useBoard()
+  const zoomed = useRestingRange() !== null
+  const epochs = useSamplesPerEpoch() !== null
+  const axes = AXES.filter(({ value }) => value !== "epoch" || epochs || axis === "epoch")
   return (
-    <Group mb="md" gap="lg" justify="space-between">
+    <Group mb="md" gap="sm" justify="space-between">
       <Group gap="sm">
         <Text size="sm" c="dimmed" id="axis-label" visibleFrom="xs">
           Over
         </Text>
-        <SegmentedControl size="xs" data={AXES} value={axis} onChange={(value) => change({ axis: value })} aria-labelledby="axis-label" />
+        <SegmentedControl size="xs" data={axes} value={axis} onChange={(value) => change({ axis: value })} aria-labelledby="axis-label" visibleFrom="sm" />
+        <Select
+          size="xs" w={120} data={axes} value={axis} allowDeselect={false} hiddenFrom="sm" aria-label="Over"
+          onChange={(value) => value && change({ axis: value })}
+        />
+        {zoomed && (
+          <Button size="compact-xs" variant="light" leftSection={<IconZoomReset size={14} />} onClick={() => board.set(null)}>
+            Show all
+          </Button>
+        )}
       </Group>
       <Group gap="sm">
         <Text size="sm" c="dimmed" id="smoothing-label">

@@ -3,10 +3,10 @@ import { lazy, Suspense } from "react"
 import { useNavigate, useParams, useSearchParams } from "react-router"
 import { Loaded } from "@/components/Loaded"
 import { useFeed } from "@/hooks/useFeed"
-import { ChartsTab } from "./ChartsTab"
 import { EventsPanel } from "./EventsPanel"
 import { FilesPanel } from "./FilesPanel"
 import { LogsPanel } from "./LogsPanel"
+import { MetricsTab } from "./MetricsTab"
 import { ProcessesTab } from "./ProcessesTab"
 import classes from "./JobTabs.module.css"
 
@@ -14,7 +14,7 @@ import classes from "./JobTabs.module.css"
 const ConfigPanel = lazy(async () => ({ default: (await import("./ConfigPanel")).ConfigPanel }))
 
 const TABS = [
-  { value: "charts", label: "Charts", Content: ChartsTab },
+  { value: "metrics", label: "Metrics", Content: MetricsTab },
   { value: "processes", label: "Processes", Content: ProcessesTab },
   { value: "logs", label: "Logs", Content: LogsPanel },
   { value: "events", label: "Events", Content: EventsPanel },
@@ -28,9 +28,9 @@ export function JobTabs() {
   const [search] = useSearchParams()
   const navigate = useNavigate()
   const id = useFeed((feed) => feed.job.id)
-  const opened = TABS.find(({ value }) => value === tab)?.value ?? "charts"
+  const opened = TABS.find(({ value }) => value === tab)?.value ?? "metrics"
   const open = (value: string | null) =>
-    navigate({ pathname: value === "charts" ? `/jobs/${id}` : `/jobs/${id}/${value}`, search: search.toString() }, { replace: true, preventScrollReset: true })
+    navigate({ pathname: value === "metrics" ? `/jobs/${id}` : `/jobs/${id}/${value}`, search: search.toString() }, { replace: true, preventScrollReset: true })
   return (
     <Tabs value={opened} onChange={open} keepMounted={false}>
       <Tabs.List className={classes.list}>

@@ -1,64 +1,73 @@
-import { ActionIcon, Tooltip } from "@mantine/core"
-import { IconMathFunction } from "@tabler/icons-react"
-import { useMemo } from "react"
-import { LineChart } from "@/charts/LineChart"
+import { useMemo, useRef, useState } from "react"
+import { ChartTable } from "@/charts/ChartTable"
+import { LineChart, type ChartHandle } from "@/charts/LineChart"
 import { Loaded } from "@/components/Loaded"
 import { Panel } from "@/components/Panel"
 import { useMetric } from "@/hooks/queries/useMetricCatalogue"
-import { useChartSettings } from "@/hooks/useChartSettings"
+import { useAxisView } from "@/hooks/useAxisView"
+import { useBoard } from "@/hooks/useBoard"
+import { useChart } from "@/hooks/useChart"
+import { scaleOf, useChartSettings } from "@/hooks/useChartSettings"
 import { useFeed } from "@/hooks/useFeed"
-import { useSeries } from "@/hooks/useJobHistory"
-import { formatDuration, formatNumber } from "@/lib/format"
-import { toLines, type ChartLine } from "@/lib/lines"
+import { formatNumber } from "@/lib/format"
+import { toLines } from "@/lib/lines"
 import { metricTitle, targetOf } from "@/lib/metrics"
+import { ChartActions } from "./ChartActions"
+import { LatePoint } from "./LatePoint"
 
-const HEIGHT = 230
+interface MetricPanelProps {
+  name: string
+  /** Pixels, roughly: what columns are asked for. */
+  width: number
+  height?: number
+  title?: string
+}
 
 /** One metric over the training, a line per worker or source. */
-export function MetricPanel({ name }: { name: string }) {
+export function MetricPanel({ name, width, height = 230, title = metricTitle(name) }: MetricPanelProps) {
   const metric = useMetric(name)
-  const series = useSeries(name)
-  const [{ axis, smoothing, log }, change] = useChartSettings()
+  const chart = useChart(name, width)
+  const [settings, change] = useChartSettings()
+  const view = useAxisView(settings.axis)
+  const board = useBoard()
   const job = useFeed((feed) => feed.job)
-  const origin = Date.parse(job.started_at ?? job.created_at) / 1000
-  const lines = useMemo(() => toLines(series.data, axis, smoothing, origin), [series.data, axis, smoothing, origin])
-  const logarithmic = log.includes(name)
-  const title = metricTitle(name)
+  const handle = useRef<ChartHandle>(null)
+  const [table, setTable] = useState(false)
+  const hidden = settings.hidden.join(",")
+  const hiddenSet = useMemo(() => new Set(hidden.split(",")), [hidden])
+  const threshold = useMemo(() => targetOf(job.spec, name), [job.spec, name])
   const unit = metric.unit === "1" || metric.unit === "loss" ? "" : metric.unit
   return (
     <Panel
       title={title}
-      subtitle={[metric.meaning, unit].filter(Boolean).join(" · ")}
-      actions={
-        <Tooltip label={logarithmic ? "Linear scale" : "Logarithmic scale"}>
-          <ActionIcon
-            variant={logarithmic ? "light" : "subtle"}
-            color={logarithmic ? "stream" : "gray"}
-            aria-label={`Logarithmic scale for ${title}`}
-            aria-pressed={logarithmic}
-            onClick={() => change({ log: logarithmic ? log.filter((other) => other !== name) : [...log, name] })}
-          >
-            <IconMathFunction size={16} />
-          </ActionIcon>
-        </Tooltip>
+      subtitle={
+        <>
+          {[metric.meaning, unit].filter(Boolean).join(" · ")} <LatePoint name={name} />
+        </>
       }
+      actions={<ChartActions name={name} title={title} chart={handle} table={table} onTable={setTable} />}
     >
-      <Loaded {...series} isEmpty={lines.length === 0} empty="No value has been measured yet." height={HEIGHT}>
-        <LineChart
-          lines={lines}
-          label={`${title}: ${lines.map(inWords).join("; ")}`}
-          log={logarithmic}
-          formatX={axis === "time" ? formatDuration : formatNumber}
-          formatY={formatNumber}
-          threshold={targetOf(job.spec, name)}
-          syncKey={`${job.id} ${axis}`}
-          height={HEIGHT}
-        />
+      <Loaded {...chart} empty="No value has been measured yet." height={height}>
+        {table ? (
+          <ChartTable title={title} lines={toLines(chart.data.lines, settings.smoothing)} view={view} formatY={formatNumber} height={height} />
+        ) : (
+          <LineChart
+            source={chart.data}
+            view={view}
+            board={board}
+            smoothing={settings.smoothing}
+            scale={scaleOf(name, settings)}
+            threshold={threshold}
+            title={title}
+            formatY={formatNumber}
+            hidden={hiddenSet}
+            onHide={(names) => change({ hidden: names })}
+            syncKey={`${job.id} ${settings.axis}`}
+            height={height}
+            handle={handle}
+          />
+        )}
       </Loaded>
     </Panel>
   )
-}
-
-function inWords({ label, ys }: ChartLine): string {
-  return `${label}, ${ys.length} points, latest ${formatNumber(ys.at(-1))}`
 }

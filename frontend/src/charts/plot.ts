@@ -1,0 +1,90 @@
+import uPlot from "uplot"
+import type { AxisView } from "@/lib/axes"
+import { formatNumber } from "@/lib/format"
+import type { Scale } from "@/lib/lines"
+import { FONT, type Window } from "./picture"
+
+export interface PlotOptions {
+  view: AxisView
+  scale: Scale
+  /** Charts with the same key share the cross-hair. */
+  syncKey: string
+  window: () => Window
+  draw: (plot: uPlot) => void
+  /** The x under the cursor as it is shown, or null. */
+  onCursor: (x: number | null) => void
+  /** Ends of a range that was drawn, as they are shown. */
+  onSelect: (from: number, to: number) => void
+  onReset: () => void
+}
+
+/** uPlot's enum is `const`, which no single-file compiler can read. */
+const DISTRIBUTION = { linear: 1, log: 3, symlog: 4 } as unknown as Record<Scale, uPlot.Scale.Distr>
+const NARROWEST_PX = 4
+
+/** uPlot draws axes, grid and cursor and lets a range be selected; the lines are columns, which `draw` draws. */
+export function plotOptions(given: PlotOptions): Omit<uPlot.Options, "width" | "height"> {
+  const { view, scale, syncKey, window, draw, onCursor, onSelect, onReset } = given
+  const axis = axisStyle()
+  return {
+    padding: [10, 10, 0, 0],
+    legend: { show: false },
+    cursor: {
+      sync: { key: syncKey, setSeries: false, filters: { pub: hovers, sub: hovers } },
+      drag: { x: true, y: false, setScale: false },
+      points: { show: false },
+      bind: { dblclick: () => () => (onReset(), null) },
+    },
+    scales: {
+      x: { time: view.axis === "wall", range: () => window().x },
+      y: { distr: DISTRIBUTION[scale], log: 10, asinh: thresholdOf(window().y), range: () => airy(window().y, scale) },
+    },
+    axes: [
+      { ...axis, values: (_, ticks) => ticks.map(view.format), space: 70, size: 28 },
+      { ...axis, values: (_, ticks) => (ticks as (number | null)[]).map((tick) => (tick === null ? "" : formatNumber(tick))), size: 52 },
+    ],
+    series: [{}, { paths: () => null, points: { show: false } }],
+    hooks: {
+      draw: [draw],
+      setCursor: [(plot) => onCursor((plot.cursor.left ?? -1) < 0 ? null : plot.posToVal(plot.cursor.left!, "x"))],
+      setSelect: [(plot) => selected(plot, onSelect)],
+    },
+  }
+}
+
+function axisStyle(): uPlot.Axis {
+  const css = getComputedStyle(document.documentElement)
+  return {
+    stroke: css.getPropertyValue("--mantine-color-dimmed"),
+    font: FONT,
+    grid: { stroke: css.getPropertyValue("--gs-grid"), width: 1 },
+    ticks: { show: false },
+    gap: 6,
+  }
+}
+
+/** The cross-hair alone is shared by uPlot; ranges are by the page, which keeps them in its address. */
+function hovers(type: string): boolean {
+  return type === "mousemove" || type === "mouseleave"
+}
+
+function selected(plot: uPlot, onSelect: PlotOptions["onSelect"]): void {
+  const { left, width } = plot.select
+  if (width >= NARROWEST_PX) onSelect(plot.posToVal(left, "x"), plot.posToVal(left + width, "x"))
+  if (width > 0) plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
+}
+
+/** Some air above and below; a constant gets a range of its own size. */
+function airy([low, high]: [number, number], scale: Scale): uPlot.Range.MinMax {
+  if (scale === "log") return uPlot.rangeLog(low, high, 10, false)
+  if (low === high) return low === 0 ? [0, 1] : [low - Math.abs(low) / 2, high + Math.abs(high) / 2]
+  if (scale === "symlog") return uPlot.rangeAsinh(low, high, 10, false)
+  const air = (high - low) * 0.06
+  return [low >= 0 ? Math.max(0, low - air) : low - air, high + air]
+}
+
+/** Below a thousandth of what is largest, a symmetric logarithm is linear. */
+function thresholdOf([low, high]: [number, number]): number {
+  const largest = Math.max(Math.abs(low), Math.abs(high))
+  return largest > 0 ? 10 ** Math.floor(Math.log10(largest) - 3) : 1
+}

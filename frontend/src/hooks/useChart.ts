@@ -1,0 +1,56 @@
+import { useEffect, useMemo, useSyncExternalStore } from "react"
+import { wireAxis, type WireAxis } from "@/lib/axes"
+import { ChartData, type ChartQuestion } from "@/lib/chartData"
+import { hasEnded } from "@/lib/status"
+import { useRestingRange } from "./useBoard"
+import { useChartSettings } from "./useChartSettings"
+import { useFeed, useOpenedFeed } from "./useFeed"
+import { useChartAnswer } from "./queries/useChartAnswer"
+
+/** Not more often than this is the server asked again because the stream went on without it. */
+const AGAIN_MS = 3000
+
+/** What is to be drawn of a metric for the visible range: the server's columns and, from then on, the stream's points. `width` null: out of sight. */
+export function useChart(name: string, width: number | null) {
+  const [{ axis }] = useChartSettings()
+  const range = useRestingRange()
+  return useColumns(name, wireAxis(axis), range, width)
+}
+
+/** The same over an axis and a range of one's own. Both have to stay the same object while they are the same. */
+export function useColumns(name: string, axis: WireAxis, range: ChartQuestion["range"], width: number | null) {
+  const { opened, live } = useOpenedFeed()
+  const question = useMemo(() => (width === null ? null : { axis, range, width }), [axis, range, width])
+  const query = useChartAnswer(opened.id, name, question)
+  const data = useMemo(() => new ChartData(name, live), [name, live])
+  const { refetch, data: found } = query
+
+  useEffect(() => {
+    if (width === null) return
+    let last = 0
+    return data.follow(() => {
+      if (Date.now() - last < AGAIN_MS) return
+      last = Date.now()
+      void refetch({ cancelRefetch: false })
+    })
+  }, [data, width, refetch])
+  useEffect(() => {
+    if (found) data.answer(found.answer, found.question)
+  }, [data, found])
+  useAfterTheEnd(refetch, width !== null)
+
+  const isEmpty = useSyncExternalStore(data.subscribe, () => data.lines.length === 0)
+  return { data, isEmpty, isPending: query.isPending, isStale: query.isPlaceholderData, error: found ? null : query.error, refetch }
+}
+
+/** What is stored counts in the end: points may have come while nobody followed any more. */
+function useAfterTheEnd(refetch: () => unknown, wanted: boolean): void {
+  const { opened } = useOpenedFeed()
+  const ended = useFeed((feed) => feed.connection === "ended" || hasEnded(feed.job.status))
+  const live = !hasEnded(opened.status)
+  useEffect(() => {
+    if (!ended || !live || !wanted) return
+    const timer = window.setTimeout(() => void refetch(), AGAIN_MS)
+    return () => window.clearTimeout(timer)
+  }, [ended, live, wanted, refetch])
+}

@@ -1,0 +1,25 @@
+import { describe, expect, it } from "vitest"
+import { metricGroups, metricTitle } from "./metrics"
+
+it("makes a title of a name", () => {
+  expect(["train/loss", "eval/top5_accuracy", "push/sent_bytes"].map(metricTitle)).toEqual(["Training loss", "Eval top5 accuracy", "Push sent bytes"])
+})
+
+describe("metricGroups", () => {
+  const names = ["time/wait", "train/total_samples", "eval/top5", "train/staleness", "train/loss", "comet/tail", "eval/accuracy"]
+  const short = (pinned: string[], search: string) => metricGroups(names, pinned, search).map(({ key, names }) => [key, ...names].join(" "))
+
+  it("puts what matters most first", () => {
+    expect(short([], "")).toEqual(["train train/loss train/staleness", "eval eval/accuracy eval/top5", "time time/wait", "comet comet/tail"])
+  })
+
+  it("shows a pinned metric once, before all others", () => {
+    expect(short(["time/wait", "no/such"], "")).toEqual(["pinned time/wait", "train train/loss train/staleness", "eval eval/accuracy eval/top5", "comet comet/tail"])
+  })
+
+  it("finds all words in names and titles", () => {
+    expect(short([], "training")).toEqual(["train train/loss"])
+    expect(short([], " EVAL  top")).toEqual(["eval eval/top5"])
+    expect(short([], "nothing")).toEqual([])
+  })
+})

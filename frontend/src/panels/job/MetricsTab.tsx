@@ -1,0 +1,90 @@
+import { Modal, SimpleGrid, Stack, Text, TextInput, UnstyledButton } from "@mantine/core"
+import { useHotkeys, useViewportSize } from "@mantine/hooks"
+import { IconChevronDown, IconChevronRight, IconSearch } from "@tabler/icons-react"
+import { lazy, Suspense, useRef } from "react"
+import { Loaded } from "@/components/Loaded"
+import { useChartSettings } from "@/hooks/useChartSettings"
+import { useMetricNames } from "@/hooks/queries/useMetricNames"
+import { metricGroups, metricTitle, type MetricGroup } from "@/lib/metrics"
+import { ChartToolbar } from "./ChartToolbar"
+import { ExchangePanel } from "./ExchangePanel"
+import { MetricCard } from "./MetricCard"
+import classes from "./MetricsTab.module.css"
+import { ShardsPanel } from "./ShardsPanel"
+
+const MetricPanel = lazy(async () => ({ default: (await import("./MetricPanel")).MetricPanel }))
+
+/** Every metric that the job measures, in groups. */
+export function MetricsTab() {
+  const names = useMetricNames()
+  const [{ pinned, search, full }, change] = useChartSettings()
+  const groups = metricGroups(names.data, pinned, search)
+  const field = useRef<HTMLInputElement>(null)
+  useHotkeys([["/", () => field.current?.focus()]])
+  return (
+    <>
+      <ChartToolbar />
+      <TextInput
+        ref={field}
+        size="xs" mb="md" maw={340} type="search" leftSection={<IconSearch size={14} />}
+        aria-label="Search metrics" aria-keyshortcuts="/" placeholder="Search metrics"
+        value={search}
+        onChange={(event) => change({ search: event.currentTarget.value })}
+      />
+      <Loaded {...names} isEmpty={groups.length === 0} empty={search ? "No metric has these words in its name." : "No value has been measured yet."}>
+        <Stack gap="lg">
+          {groups.map((group) => (
+            <Group key={group.key} group={group} />
+          ))}
+        </Stack>
+      </Loaded>
+      {!search && (
+        <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md" mt="lg">
+          <ExchangePanel />
+          <ShardsPanel />
+        </SimpleGrid>
+      )}
+      <FullScreen name={full} onClose={() => change({ full: null })} />
+    </>
+  )
+}
+
+function Group({ group: { key, title, names } }: { group: MetricGroup }) {
+  const [{ folded }, change] = useChartSettings()
+  const open = !folded.includes(key)
+  const Icon = open ? IconChevronDown : IconChevronRight
+  return (
+    <section aria-label={title}>
+      <UnstyledButton className={classes.fold} aria-expanded={open} onClick={() => change({ folded: open ? [...folded, key] : folded.filter((other) => other !== key) })}>
+        <Icon size={16} aria-hidden /> {title}
+        <Text span size="sm" c="dimmed" fw={400}>
+          {names.length}
+        </Text>
+      </UnstyledButton>
+      {open && (
+        <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
+          {names.map((name) => (
+            <MetricCard key={name} name={name} />
+          ))}
+        </SimpleGrid>
+      )}
+    </section>
+  )
+}
+
+/** Title, legend and axes of a chart need this much beside it. */
+const AROUND = 250
+
+function FullScreen({ name, onClose }: { name: string | null; onClose: () => void }) {
+  const { width, height } = useViewportSize()
+  return (
+    <Modal opened={name !== null} onClose={onClose} fullScreen title={name ? metricTitle(name) : ""} closeButtonProps={{ "aria-label": "Leave full screen" }} transitionProps={{ duration: 0 }}>
+      {name && width > 0 && (
+        <Suspense fallback={<Loaded isPending>{null}</Loaded>}>
+          <ChartToolbar />
+          <MetricPanel name={name} width={Math.ceil(width / 100) * 100} height={Math.max(200, height - AROUND)} />
+        </Suspense>
+      )}
+    </Modal>
+  )
+}
