@@ -28,6 +28,7 @@ from backend.platform import Platform
 from backend.scheduler.endpoints import router as plans
 from backend.schemas import Health
 from backend.stream.endpoints import router as streams
+from backend.stream.feeds import Feeds
 from backend.stream.hub import Hub
 from backend.users.auth import current_caller
 from backend.users.endpoints import open_router as sign_in
@@ -77,6 +78,7 @@ def create_app(platform: Platform) -> FastAPI:
     app = routes()
     app.state.platform = platform
     app.state.hub = Hub(platform.wakeup)
+    app.state.feeds = Feeds(platform, app.state.hub)
     page.install(app, platform.settings.page_dir)
     return app
 

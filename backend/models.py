@@ -5,11 +5,11 @@ from backend.bundles.models import BundleRow
 from backend.db import Base
 from backend.jobs.models import AttemptRow, EventRow, IdempotencyKeyRow, JobRow, ProcessRow
 from backend.logs.models import LogChunkRow
-from backend.metrics.models import MetricBatchRow, MetricPointRow
+from backend.metrics.models import MetricBatchRow, MetricBlockRow, MetricSeriesRow, MetricStoreRow
 from backend.nodes.models import NodeRow, PresenceRow
 from backend.users.models import ApiTokenRow, SessionRow, SignInCodeRow, UserRow
 
 TABLES: tuple[type[Base], ...] = (
     UserRow, ApiTokenRow, SignInCodeRow, SessionRow, BundleRow, NodeRow, PresenceRow, JobRow, AttemptRow, ProcessRow, EventRow,
-    IdempotencyKeyRow, LogChunkRow, MetricBatchRow, MetricPointRow, FileRow, CutRow, ArtifactRow,
+    IdempotencyKeyRow, LogChunkRow, MetricBatchRow, MetricSeriesRow, MetricBlockRow, MetricStoreRow, FileRow, CutRow, ArtifactRow,
 )  # fmt: skip

@@ -125,6 +125,15 @@ class Evaluate(_Part, frozen=True):
     )
 
 
+class Retention(_Part, frozen=True):
+    """What is given up some time after the job's end, and when."""
+
+    metrics: Seconds | None = Field(
+        None, gt=0,
+        description="Stored metrics, and with them the charts, but not the file metrics.parquet; default: as long as the job",
+    )
+
+
 _RESERVED_ENV = re.compile(r"^(GRADSTREAM_|LD_|DYLD_|PYTHON)|^(PATH|HOME|USER|SHELL|CUDA_VISIBLE_DEVICES)$")
 
 
@@ -169,6 +178,7 @@ class JobSpec(_Part, frozen=True):
         default_factory=dict, description="Environment of the workers and the evaluator"
     )
     priority: int = Field(50, ge=0, le=100, description="Higher starts first")
+    retention: Retention = Retention()
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

@@ -1,16 +1,26 @@
+"""Every measured point: from the gradient plane into Postgres, and out again as charts and files."""
+
 from __future__ import annotations
 
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Header, Query, Response
+from fastapi.responses import StreamingResponse
 
 from backend.db import SessionDep
-from backend.metrics import service
-from backend.metrics.schemas import CatalogueEntry, MetricPage, SeriesOf
+from backend.metrics import drawing, export, service
+from backend.metrics.drawing import Asked
+from backend.metrics.schemas import Axis, CatalogueEntry, Charts, ExportFormat, MeasuredNames, MetricPage, Storage
+from backend.platform import PlatformDep
 from backend.schemas import After
+from gradstream.errors import Invalid
 
 router = APIRouter(tags=["metrics"])
+
+Names = Annotated[list[str], Query(min_length=1, max_length=100, description="Repeat it for several", examples=[["train/loss"]])]
+Place = Annotated[float | None, Query(allow_inf_nan=False)]
+_FILE = {"schema": {"type": "string", "format": "binary"}}
 
 
 @router.get("/metrics/catalogue", operation_id="getMetricCatalogue")
@@ -32,10 +42,58 @@ def metrics(
     return service.page(session, id, names=names, source=source, rank=rank, after=after, limit=limit)
 
 
-@router.get("/jobs/{id}/metrics/series", operation_id="getMetricSeries")
-def series(
-    id: UUID, session: SessionDep, name: Annotated[str, Query(examples=["train/loss"])],
-    max_points: Annotated[int, Query(ge=10, le=20_000, description="Per series")] = 2000,
-) -> SeriesOf:  # fmt: skip
-    """One metric, a series per source and rank, for drawing. Thinned if long: each bucket keeps its lowest and highest point."""
-    return service.series(session, id, name, max_points)
+@router.get("/jobs/{id}/metrics/names", operation_id="getMetricNames")
+def names(id: UUID, session: SessionDep) -> MeasuredNames:
+    """What the job has measured."""
+    return service.names(session, id)
+
+
+@router.get("/jobs/{id}/metrics/storage", operation_id="getMetricStorage")
+def storage(id: UUID, session: SessionDep) -> Storage:
+    """What the job's metrics take on disk, and how long they are kept."""
+    return service.storage(session, id)
+
+
+@router.get(
+    "/jobs/{id}/metrics/export", operation_id="exportMetrics", response_class=StreamingResponse,
+    responses={200: {"content": {"text/csv": _FILE, "application/vnd.apache.parquet": _FILE}}},
+)  # fmt: skip
+def export_metrics(
+    id: UUID, platform: PlatformDep,
+    name: Annotated[list[str] | None, Query(max_length=100, description="Only these metrics")] = None,
+    format: ExportFormat = ExportFormat.CSV,
+) -> StreamingResponse:  # fmt: skip
+    """Every stored point as a file, in the order of arrival; columns: attempt, source, name, rank, step, samples, version, time
+    (seconds since the epoch), value."""
+    found = export.begin(platform.database, id, names=name)
+    return StreamingResponse(
+        found.csv() if format is ExportFormat.CSV else found.parquet(), media_type=export.MEDIA_TYPES[format],
+        headers={"Content-Disposition": f'attachment; filename="{found.job_name}-metrics.{format}"'},
+    )  # fmt: skip
+
+
+@router.get("/jobs/{id}/chart", operation_id="getChart", response_model=Charts)
+def chart(
+    id: UUID, platform: PlatformDep, name: Names, x: Axis = Axis.STEP,
+    start: Annotated[Place, Query(alias="from", description="Default: where the first point is")] = None,
+    end: Annotated[Place, Query(alias="to", description="Default: where the last point is")] = None,
+    columns: Annotated[int, Query(ge=1, le=4000, description="Equal slices of the range: the width of the drawing")] = 800,
+    if_none_match: Annotated[str | None, Header()] = None,
+    accept_encoding: Annotated[str, Header()] = "",
+) -> Response:  # fmt: skip
+    """What every column of a drawing holds, exactly: no extreme of the range is missed, however many points there are.
+
+    On all axes but time, the points of an attempt from where a later attempt of the same series begins again are left out:
+    they were undone. With `If-None-Match` of an earlier answer's `ETag`, 304 if nothing has come since."""
+    if start is not None and end is not None and start > end:
+        raise Invalid("'from' lies behind 'to'; exchange them.", start=start, end=end)
+    asked = Asked(tuple(dict.fromkeys(name)), x, start, end, columns)
+    with platform.database.transaction(snapshot=True) as session:
+        found = drawing.draw(session, id, asked, if_none_match)
+    headers = {"ETag": found.tag, "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
+    if found.body is None:
+        return Response(status_code=304, headers=headers)
+    if "gzip" in accept_encoding.lower():
+        headers["Content-Encoding"] = "gzip"
+        return Response(drawing.compressed(found.body), media_type="application/json", headers=headers)
+    return Response(found.body, media_type="application/json", headers=headers)

@@ -1,20 +1,30 @@
-"""All points of a job as one Parquet file."""
+"""All points of a job as files, of any length: so many batches in memory at a time, each read in a transaction of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pc
 import pyarrow.parquet as pq
-from sqlalchemy.orm import Session
 
-from backend.metrics import repository
+from backend.db import Database
+from backend.jobs import service as jobs
+from backend.metrics import payloads, repository
+from backend.metrics.models import MetricBatchRow
+from backend.metrics.points import Decoded, decode, joined, label
+from backend.metrics.schemas import ExportFormat
 
-ROWS = 50_000
-"""Rows in memory at a time."""
+PORTION = 500
+"""Batches in memory at a time."""
+ROW_GROUP = 50_000
+"""Points that are gathered for one piece of a file, or a few more."""
 
 _SCHEMA = pa.schema(
     [
@@ -22,15 +32,117 @@ _SCHEMA = pa.schema(
         ("samples", pa.int64()), ("version", pa.int64()), ("time", pa.float64()), ("value", pa.float64()),
     ]
 )  # fmt: skip
+MEDIA_TYPES = {ExportFormat.CSV: "text/csv; charset=utf-8", ExportFormat.PARQUET: "application/vnd.apache.parquet"}
 
 
-def parquet(session: Session, job_id: UUID, path: Path) -> None:
-    """Columns as in `gradstream.metrics.Point`, with attempt and source; in the order of arrival."""
-    with pq.ParquetWriter(path, _SCHEMA, compression="zstd") as writer:
-        for portion in repository.portions(session, job_id, ROWS):
-            writer.write_table(_table(portion))
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Columns as in `gradstream.metrics.Point`, with attempt and source; in the order of arrival, up to what was there at first."""
+
+    database: Database
+    job_id: UUID
+    job_name: str
+    upto: int
+    names: frozenset[str] | None
+
+    def csv(self) -> Iterator[bytes]:
+        for number, table in enumerate(self._tables()):
+            out = io.BytesIO()
+            pc.write_csv(table, out, pc.WriteOptions(include_header=number == 0))
+            yield out.getvalue()
+
+    def parquet(self) -> Iterator[bytes]:
+        out = _Pipe()
+        with pq.ParquetWriter(pa.PythonFile(out, mode="w"), _SCHEMA, compression="zstd") as writer:
+            for table in self._tables():
+                writer.write_table(table)
+                yield out.taken()
+        yield out.taken()
+
+    def _tables(self) -> Iterator[pa.Table]:
+        """At least one, so that a file has its columns."""
+        gathered: list[pa.Table] = [_SCHEMA.empty_table()]
+        for table in self._portions():
+            gathered.append(table)
+            if sum(map(len, gathered)) >= ROW_GROUP:
+                yield pa.concat_tables(gathered).combine_chunks()
+                gathered = []
+        if gathered:
+            yield pa.concat_tables(gathered).combine_chunks()
+
+    def _portions(self) -> Iterator[pa.Table]:
+        after = 0
+        while True:
+            with self.database.transaction() as session:
+                rows = repository.batches(session, self.job_id, after=after, upto=self.upto, limit=PORTION)
+            if not rows:
+                return
+            after = rows[-1].seq
+            yield _table(rows, self.names)
 
 
-def _table(rows: Sequence[Any]) -> pa.Table:
-    columns = zip(*rows, strict=True)
-    return pa.table([pa.array(column, field.type) for column, field in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA)
+def begin(database: Database, job_id: UUID, *, names: Sequence[str] | None = None) -> Export:
+    """Raises: NotFound."""
+    with database.transaction() as session:
+        job = jobs.find(session, job_id)
+        return Export(database, job_id, job.name, job.feed, frozenset(names) if names else None)
+
+
+def write_parquet(database: Database, job_id: UUID, path: Path) -> None:
+    with path.open("wb") as file:
+        for part in begin(database, job_id).parquet():
+            file.write(part)
+
+
+class _Pipe(io.RawIOBase):
+    """A file that is read while it is written. Its position goes on: Parquet notes where in the file its parts begin."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._written = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        part = bytes(data)
+        self._parts.append(part)
+        self._written += len(part)
+        return len(part)
+
+    def tell(self) -> int:
+        return self._written
+
+    def taken(self) -> bytes:
+        """What was written since the last time."""
+        parts, self._parts = self._parts, []
+        return b"".join(parts)
+
+
+def _table(rows: Sequence[MetricBatchRow], names: frozenset[str] | None) -> pa.Table:
+    batches = [decode(payloads.unpack(row.payload)) for row in rows]
+    kept = [_wanted(batch, names) for batch in batches]
+    sizes = [int(mask.sum()) for mask in kept]
+    points = joined([batch.points[mask] for batch, mask in zip(batches, kept, strict=True)])
+    keys = [key for batch in batches for key in batch.keys]
+    offsets = np.cumsum([0, *(len(batch.keys) for batch in batches)])
+    key = np.concatenate(
+        [batch.series[mask] + offset for batch, mask, offset in zip(batches, kept, offsets[:-1], strict=True)]
+    ).astype(np.int64)
+    columns = {
+        "attempt": np.repeat([row.attempt for row in rows], sizes),
+        "source": _spread([label(row.source) for row in rows], np.repeat(np.arange(len(rows)), sizes)),
+        "name": _spread([name for name, _ in keys], key),
+        "rank": np.array([rank for _, rank in keys], np.int64)[key],
+        **{axis: np.ascontiguousarray(points[axis]) for axis in ("step", "samples", "version", "time", "value")},
+    }
+    return pa.table([pa.array(columns[field.name]).cast(field.type) for field in _SCHEMA], schema=_SCHEMA)
+
+
+def _spread(values: list[str], places: np.ndarray) -> pa.Array:
+    return pa.array(values, pa.string()).take(pa.array(places))
+
+
+def _wanted(batch: Decoded, names: frozenset[str] | None) -> np.ndarray:
+    wanted = np.array([names is None or name in names for name, _ in batch.keys], bool)
+    return wanted[batch.series]

@@ -20,12 +20,13 @@ PORTION = 500
 def ingest(database: Database, redis: Redis, job_id: UUID, attempt: int) -> int:
     """Store what waits in the attempt's stream; the number of new batches. Raises: redis.RedisError, SQLAlchemyError."""
     j, stored = plane_id(job_id, attempt), 0
-    while waiting := plane.read_metrics(redis, j, count=PORTION):
+    while waiting := plane.read_packed_metrics(redis, j, count=PORTION):
         with database.transaction() as session:
             job = job_rows.lock(session, job_id)
             if job is None:
                 return stored
-            stored += service.store(session, job, attempt, [(source, number, points) for _, source, number, points in waiting])
+            batches = [(source, number, packed) for _, source, number, packed in waiting]
+            stored += service.store_packed(session, job, attempt, batches)
         plane.trim_metrics(redis, j, waiting[-1][0])
         if len(waiting) < PORTION:
             break

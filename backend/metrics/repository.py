@@ -1,68 +1,117 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import func, select, text
+from sqlalchemy import delete, func, select, text, tuple_
 from sqlalchemy.orm import Session
 
-from backend.metrics.models import MetricBatchRow, MetricPointRow
-from gradstream.metrics import Point
+from backend.jobs.models import JobRow
+from backend.metrics.models import MetricBatchRow, MetricSeriesRow, MetricStoreRow
+from backend.metrics.pyramid import Place
+
+SeriesKey = tuple[str, str, int]
+"""Source (a label), name, rank."""
 
 _INSERT_BATCHES = text("""
-    INSERT INTO metric_batches (job_id, attempt, seq, source, batch)
-    SELECT :job, :attempt, * FROM unnest(CAST(:seqs AS bigint[]), CAST(:sources AS text[]), CAST(:numbers AS bigint[]))
-    ON CONFLICT (job_id, attempt, source, batch) DO NOTHING
-    RETURNING seq
+    INSERT INTO metric_batches (job_id, attempt, seq, source, batch, payload, totals)
+    SELECT :job, :attempt, * FROM unnest(
+        CAST(:seqs AS bigint[]), CAST(:sources AS text[]), CAST(:numbers AS bigint[]), CAST(:payloads AS bytea[]),
+        CAST(:totals AS bytea[]))
 """)
-_INSERT_POINTS = text("""
-    INSERT INTO metric_points (job_id, seq, place, source, name, rank, step, samples, version, time, value)
-    SELECT :job, * FROM unnest(
-        CAST(:seqs AS bigint[]), CAST(:places AS int[]), CAST(:sources AS text[]), CAST(:names AS text[]), CAST(:ranks AS int[]),
-        CAST(:steps AS bigint[]), CAST(:samples AS bigint[]), CAST(:versions AS bigint[]), CAST(:times AS float8[]),
-        CAST(:values AS float8[]))
-    ON CONFLICT DO NOTHING
+_COUNT = text("""
+    INSERT INTO metric_series (job_id, attempt, source, name, rank, count, folded)
+    SELECT :job, :attempt, *, 0 FROM unnest(
+        CAST(:sources AS text[]), CAST(:names AS text[]), CAST(:ranks AS int[]), CAST(:counts AS bigint[]))
+    ON CONFLICT (job_id, name, attempt, source, rank) DO UPDATE SET count = excluded.count
 """)
-# Long series are cut into buckets; each keeps its lowest and its highest point, and the series its two ends.
-_SERIES = text("""
-    WITH numbered AS (
-        SELECT source, rank, seq, place, step, samples, version, time, value,
-               row_number() OVER (PARTITION BY source, rank ORDER BY seq, place) AS n,
-               count(*) OVER (PARTITION BY source, rank) AS total
-        FROM metric_points WHERE job_id = :job AND name = :name
-    ), bucketed AS (
-        SELECT *, (n - 1) * (:points / 2) / total AS bucket FROM numbered
-    ), marked AS (
-        SELECT *, row_number() OVER (PARTITION BY source, rank, bucket ORDER BY value, n) AS from_lowest,
-                  row_number() OVER (PARTITION BY source, rank, bucket ORDER BY value DESC, n) AS from_highest
-        FROM bucketed
+_WAIT = text("""
+    INSERT INTO metric_stores AS store (job_id, folded, waiting) VALUES (:job, 0, :points)
+    ON CONFLICT (job_id) DO UPDATE SET waiting = store.waiting + excluded.waiting
+    RETURNING waiting
+""")
+_FOLDED = text("""
+    UPDATE metric_series AS series SET folded = new.folded, summary = new.summary
+    FROM unnest(CAST(:ids AS bigint[]), CAST(:folded AS bigint[]), CAST(:summaries AS bytea[])) AS new (id, folded, summary)
+    WHERE series.id = new.id
+""")
+_PUT_BLOCKS = text("""
+    INSERT INTO metric_blocks (series_id, level, number, data)
+    SELECT * FROM unnest(CAST(:ids AS bigint[]), CAST(:levels AS int[]), CAST(:numbers AS bigint[]), CAST(:data AS bytea[]))
+    ON CONFLICT (series_id, level, number) DO UPDATE SET data = excluded.data
+""")
+_BLOCKS = text("""
+    SELECT block.series_id, block.level, block.number, block.data
+    FROM unnest(CAST(:ids AS bigint[]), CAST(:levels AS int[]), CAST(:numbers AS bigint[])) WITH ORDINALITY
+        AS wanted (series_id, level, number, place)
+    JOIN metric_blocks AS block USING (series_id, level, number) ORDER BY wanted.place
+""")
+_STORAGE = text("""
+    SELECT (SELECT coalesce(sum(octet_length(payload) + octet_length(totals)), 0) FROM metric_batches WHERE job_id = :job),
+           (SELECT coalesce(sum(octet_length(data)), 0) FROM metric_blocks JOIN metric_series ON id = series_id
+            WHERE job_id = :job)
+""")
+_OVERDUE = text("""
+    SELECT jobs.id FROM jobs JOIN metric_stores ON job_id = jobs.id
+    WHERE ended_at IS NOT NULL AND forgotten_at IS NULL AND spec #>> '{retention,metrics}' IS NOT NULL
+      AND ended_at + make_interval(secs => CAST(spec #>> '{retention,metrics}' AS float8)) < clock_timestamp()
+    ORDER BY ended_at LIMIT :most
+""")
+
+
+class NewBatch(NamedTuple):
+    seq: int
+    source: str
+    number: int
+    payload: bytes
+    totals: bytes
+
+
+def known_batches(session: Session, job_id: UUID, attempt: int, batches: Sequence[tuple[str, int]]) -> set[tuple[str, int]]:
+    """Those of these (source, number) that are stored."""
+    B = MetricBatchRow
+    statement = select(B.source, B.batch).where(
+        B.job_id == job_id, B.attempt == attempt, tuple_(B.source, B.batch).in_(list(batches))
     )
-    SELECT source, rank, step, samples, version, time, value FROM marked
-    WHERE total <= :points OR from_lowest = 1 OR from_highest = 1 OR n = 1 OR n = total
-    ORDER BY source, rank, n
-""")
+    return {(source, number) for source, number in session.execute(statement)}
 
 
-def insert_batches(session: Session, job_id: UUID, attempt: int, batches: Sequence[tuple[int, str, int]]) -> set[int]:
-    """Enter (seq, source, number); the seqs of those that were not there yet."""
-    seqs, sources, numbers = (list(column) for column in zip(*batches, strict=True))
-    values = {"job": job_id, "attempt": attempt, "seqs": seqs, "sources": sources, "numbers": numbers}
-    return set(session.scalars(_INSERT_BATCHES, values))
+def insert_batches(session: Session, job_id: UUID, attempt: int, batches: Sequence[NewBatch]) -> None:
+    seqs, sources, numbers, payloads, totals = (list(column) for column in zip(*batches, strict=True))
+    session.execute(
+        _INSERT_BATCHES,
+        {"job": job_id, "attempt": attempt, "seqs": seqs, "sources": sources, "numbers": numbers, "payloads": payloads,
+         "totals": totals},
+    )  # fmt: skip
 
 
-def insert_points(session: Session, job_id: UUID, batches: Sequence[tuple[int, str, Sequence[Point]]]) -> None:
-    rows = [(seq, place, source, *point) for seq, source, points in batches for place, point in enumerate(points)]
-    if not rows:
-        return
-    names = ("seqs", "places", "sources", "names", "ranks", "steps", "samples", "versions", "times", "values")
-    columns = {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
-    session.execute(_INSERT_POINTS, {"job": job_id, **columns})
+def counts(session: Session, job_id: UUID, attempt: int) -> dict[SeriesKey, int]:
+    """Points of each series of an attempt."""
+    S = MetricSeriesRow
+    statement = select(S.source, S.name, S.rank, S.count).where(S.job_id == job_id, S.attempt == attempt)
+    return {(source, name, rank): count for source, name, rank, count in session.execute(statement)}
+
+
+def count(session: Session, job_id: UUID, attempt: int, counted: dict[SeriesKey, int]) -> None:
+    """Enter what `counts` is now for these series, some of them new."""
+    sources, names, ranks = (list(column) for column in zip(*counted, strict=True))
+    values = {"sources": sources, "names": names, "ranks": ranks, "counts": list(counted.values())}
+    session.execute(_COUNT, {"job": job_id, "attempt": attempt, **values})
+
+
+def wait(session: Session, job_id: UUID, points: int) -> int:
+    """Note that more points wait to be folded; how many do now."""
+    return int(session.execute(_WAIT, {"job": job_id, "points": points}).scalar_one())
+
+
+def store(session: Session, job_id: UUID) -> MetricStoreRow | None:
+    return session.get(MetricStoreRow, job_id, populate_existing=True)
 
 
 def batches(
-    session: Session, job_id: UUID, *, after: int, upto: int | None, limit: int | None, source: str | None
-) -> list[MetricBatchRow]:
+    session: Session, job_id: UUID, *, after: int, upto: int | None = None, limit: int | None = None, source: str | None = None
+) -> list[MetricBatchRow]:  # fmt: skip
     statement = (
         select(MetricBatchRow).where(MetricBatchRow.job_id == job_id, MetricBatchRow.seq > after).order_by(MetricBatchRow.seq)
     )
@@ -75,56 +124,78 @@ def batches(
     return list(session.scalars(statement.limit(limit)))
 
 
-def points(
-    session: Session, job_id: UUID, *, after: int, upto: int, names: Sequence[str] | None = None, rank: int | None = None
-) -> list[MetricPointRow]:  # fmt: skip
-    statement = select(MetricPointRow).where(
-        MetricPointRow.job_id == job_id, MetricPointRow.seq > after, MetricPointRow.seq <= upto
-    )
-    if names:
-        statement = statement.where(MetricPointRow.name.in_(names))
-    if rank is not None:
-        statement = statement.where(MetricPointRow.rank == rank)
-    return list(session.scalars(statement.order_by(MetricPointRow.seq, MetricPointRow.place)))
+def portions(session: Session, job_id: UUID, after: int, size: int, upto: int | None = None) -> Iterator[list[MetricBatchRow]]:
+    """All batches with a number above `after`, so many at a time; the session forgets each portion with the next."""
+    while found := batches(session, job_id, after=after, upto=upto, limit=size):
+        yield found
+        after = found[-1].seq
+        for row in found:
+            session.expunge(row)
 
 
-def portions(session: Session, job_id: UUID, rows: int) -> Iterator[Sequence[Any]]:
-    """All points of a job as they arrived, so many at a time: attempt, source, then as in `gradstream.metrics.Point`."""
-    P, B = MetricPointRow, MetricBatchRow
+def series(session: Session, job_id: UUID, names: Sequence[str] | None = None) -> list[MetricSeriesRow]:
+    """By attempt, source, name and rank."""
+    S = MetricSeriesRow
+    statement = select(S).where(S.job_id == job_id).order_by(S.attempt, S.source, S.name, S.rank)
+    if names is not None:
+        statement = statement.where(S.name.in_(list(names)))
+    return list(session.scalars(statement.execution_options(populate_existing=True)))
+
+
+def names(session: Session, job_id: UUID) -> list[tuple[str, int, int]]:
+    """(name, series, points)"""
+    S = MetricSeriesRow
+    statement = select(S.name, func.count(), func.sum(S.count)).where(S.job_id == job_id).group_by(S.name).order_by(S.name)
+    return [(name, many, int(points)) for name, many, points in session.execute(statement)]
+
+
+def blocks(session: Session, wanted: Sequence[tuple[int, int, int]]) -> list[bytes]:
+    """Of (series id, level, number), which must exist, in this order."""
+    ids, levels, numbers = (list(column) for column in zip(*wanted, strict=True))
+    return [row.data for row in session.execute(_BLOCKS, {"ids": ids, "levels": levels, "numbers": numbers})]
+
+
+def put_blocks(session: Session, new: Iterable[tuple[int, Place, bytes]]) -> None:
+    """(series id, place, data)"""
+    rows = [(series_id, level, number, data) for series_id, (level, number), data in new]
+    ids, levels, numbers, data = (list(column) for column in zip(*rows, strict=True))
+    session.execute(_PUT_BLOCKS, {"ids": ids, "levels": levels, "numbers": numbers, "data": data})
+
+
+def set_folded(session: Session, rows: Sequence[tuple[int, int, bytes]]) -> None:
+    """(series id, points in blocks, their summary)"""
+    ids, folded, summaries = (list(column) for column in zip(*rows, strict=True))
+    session.execute(_FOLDED, {"ids": ids, "folded": folded, "summaries": summaries})
+
+
+def waiting(session: Session, most: int) -> list[UUID]:
+    """Jobs with points that wait to be folded though nothing is measured any more."""
     statement = (
-        select(B.attempt, P.source, P.name, P.rank, P.step, P.samples, P.version, P.time, P.value)
-        .join(B, (B.job_id == P.job_id) & (B.seq == P.seq))
-        .where(P.job_id == job_id)
-        .order_by(P.seq, P.place)
+        select(MetricStoreRow.job_id)
+        .join(JobRow, JobRow.id == MetricStoreRow.job_id)
+        .where(MetricStoreRow.waiting > 0, JobRow.ended_at.is_not(None))
     )
-    yield from session.execute(statement, execution_options={"yield_per": rows}).partitions()
+    return list(session.scalars(statement.limit(most)))
 
 
-def highest_step(session: Session, job_id: UUID, attempt: int, name: str) -> dict[int, int]:
-    """Of each rank, in one attempt."""
-    statement = (
-        select(MetricPointRow.rank, func.max(MetricPointRow.step))
-        .join(MetricBatchRow, (MetricBatchRow.job_id == MetricPointRow.job_id) & (MetricBatchRow.seq == MetricPointRow.seq))
-        .where(MetricPointRow.job_id == job_id, MetricBatchRow.attempt == attempt, MetricPointRow.name == name)
-        .group_by(MetricPointRow.rank)
-    )
-    return {rank: step for rank, step in session.execute(statement)}
+def storage(session: Session, job_id: UUID) -> tuple[int, int]:
+    """Bytes of batches and of blocks."""
+    batches, blocks = session.execute(_STORAGE, {"job": job_id}).one()
+    return int(batches), int(blocks)
 
 
-def last_values(session: Session, job_id: UUID, name: str) -> dict[int, float]:
-    """The last value of each rank."""
-    statement = (
-        select(MetricPointRow.rank, MetricPointRow.value)
-        .where(MetricPointRow.job_id == job_id, MetricPointRow.name == name)
-        .order_by(MetricPointRow.seq, MetricPointRow.place)
-    )
-    return {rank: value for rank, value in session.execute(statement)}
+def overdue(session: Session, most: int) -> list[UUID]:
+    """Ended jobs that have metrics which their `retention` gives up."""
+    return list(session.scalars(_OVERDUE, {"most": most}))
 
 
-SeriesRow = tuple[str, int, int, int, int, float, float]
+def forget_series(session: Session, job_id: UUID) -> None:
+    session.execute(delete(MetricSeriesRow).where(MetricSeriesRow.job_id == job_id))
 
 
-def series(session: Session, job_id: UUID, name: str, points: int) -> list[SeriesRow]:
-    """(source, rank, step, samples, version, time, value), by source, rank and time of arrival."""
-    found = session.execute(_SERIES, {"job": job_id, "name": name, "points": points})
-    return [(r.source, r.rank, r.step, r.samples, r.version, r.time, r.value) for r in found]
+def forget_batches(session: Session, job_id: UUID, most: int) -> int:
+    """Remove so many, oldest first; how many were there."""
+    B = MetricBatchRow
+    oldest = select(B.seq).where(B.job_id == job_id).order_by(B.seq).limit(most)
+    gone = session.execute(delete(B).where(B.job_id == job_id, B.seq.in_(oldest.scalar_subquery())).returning(B.seq))
+    return len(gone.all())

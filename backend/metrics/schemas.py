@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from datetime import datetime
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
@@ -14,7 +16,7 @@ PointRow = Annotated[
         examples=[["train/loss", 0, 12, 768, 5, 1763683200.5, 1.93]],
     ),
 ]
-SeriesPoint = Annotated[
+LivePoint = Annotated[
     tuple[int, int, int, float, float | None],
     Field(description="step, samples, version, time, value (null: not finite)", examples=[[12, 768, 5, 1763683200.5, 1.93]]),
 ]
@@ -41,11 +43,91 @@ class MetricPage(Schema):
     next: int = Field(description="Give it as `after` to read on")
 
 
-class Series(Schema):
-    source: str
+class Axis(StrEnum):
+    """Mini-batches of that worker, or pushes handled; samples that the center had seen; its version; seconds since the epoch."""
+
+    STEP = "step"
+    SAMPLES = "samples"
+    VERSION = "version"
+    TIME = "time"
+
+
+class Columns(Schema):
+    """Only those that hold points, list by list. `low`, `high` and `mean` are of the finite values. Null: not finite, or none is"""
+
+    x: list[float] = Field(description="Of the first point in the column, in the order of arrival")
+    first: list[float | None]
+    low: list[float | None]
+    high: list[float | None]
+    last: list[float | None]
+    mean: list[float | None]
+    count: list[int] = Field(description="Points")
+    odd: list[int] = Field(description="Points whose value is not finite")
+
+
+class ChartSeries(Schema):
+    attempt: int
+    source: str = Field(description="Who measured: the label of a process", examples=["worker-0"])
     rank: int = Field(description="The worker that it is about; -1: none")
-    points: list[SeriesPoint]
+    total: int = Field(description="Points of the series in all, also outside the range")
+    columns: Columns
 
 
-class SeriesOf(Schema):
-    series: list[Series]
+class Chart(Schema):
+    name: str = Field(examples=["train/loss"])
+    x: Axis
+    start: float | None = Field(alias="from", description="Null where there is no point")
+    end: float | None = Field(alias="to")
+    series: list[ChartSeries]
+
+
+class Charts(Schema):
+    seq: int = Field(description="The number in the job's feed up to which these are complete")
+    forgotten_at: datetime | None = Field(description="When the job's metrics were removed, as its `retention` says")
+    charts: list[Chart] = Field(description="In the order in which they were asked for")
+
+
+class LiveSeries(Schema):
+    """What came of one series."""
+
+    attempt: int
+    source: str
+    rank: int
+    name: str
+    total: int = Field(description="Points of the series with these")
+    count: int = Field(description="Points that came")
+    sum: float | None = Field(description="Of the finite values")
+    odd: int = Field(description="Points whose value is not finite")
+    points: list[LivePoint] = Field(description="The first, a lowest, a highest and the last of them; all, if there are up to 4")
+
+
+class LiveMetrics(Schema):
+    """Event `metrics` of a job's stream."""
+
+    seq: int
+    series: list[LiveSeries]
+
+
+class MeasuredName(Schema):
+    name: str = Field(examples=["train/loss"])
+    series: int
+    points: int
+
+
+class MeasuredNames(Schema):
+    items: list[MeasuredName]
+
+
+class Storage(Schema):
+    points: int
+    series: int
+    batches_bytes: int = Field(description="What came, compressed: exports are made from it")
+    blocks_bytes: int = Field(description="What charts read, made from it")
+    bytes: int = Field(description="Both")
+    keep_for: float | None = Field(description="Seconds after the job's end, as its `retention` says; null: as long as the job")
+    forgotten_at: datetime | None = Field(description="When they were removed; null: all are there")
+
+
+class ExportFormat(StrEnum):
+    CSV = "csv"
+    PARQUET = "parquet"

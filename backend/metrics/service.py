@@ -1,63 +1,113 @@
-"""Metrics: stored batch by batch, given as pages, as thinned series and as a part of the stream."""
+"""Metrics: stored batch by batch, given as pages, as charts, as files and as a part of the stream."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from backend.db import now, storable
+from backend.db import now
 from backend.jobs import feed
 from backend.jobs import service as jobs
 from backend.jobs.models import JobRow
-from backend.metrics import repository
+from backend.metrics import chart, folding, live, payloads, repository
+from backend.metrics.live import Arrived
 from backend.metrics.models import MetricBatchRow
+from backend.metrics.points import Decoded, decode, label
 from backend.metrics.progress import figures, fold, silent, without_room
-from backend.metrics.schemas import CatalogueEntry, MetricBatch, MetricPage, PointRow, Series, SeriesOf, SeriesPoint
+from backend.metrics.repository import NewBatch, SeriesKey
+from backend.metrics.schemas import (
+    CatalogueEntry,
+    LiveMetrics,
+    MeasuredName,
+    MeasuredNames,
+    MetricBatch,
+    MetricPage,
+    PointRow,
+    Storage,
+)
 from gradstream.metrics import CATALOGUE, Point
 from gradstream.process import room
 from gradstream.spec import JobSpec
+from gradstream.wire import records
 
-Batch = tuple[str, int, list[Point]]
-"""Source, number and points, as a process sent them. The source is its label and incarnation: `worker-0.1`."""
+Batch = tuple[str, int, Sequence[Point]]
+"""Source, number and points. The source is a process's label and incarnation: `worker-0.1`."""
+_UNREADABLE = ("unreadable", 0, b"[]")
+
+
+class Came(NamedTuple):
+    """A batch as a process sent it."""
+
+    source: str
+    number: int
+    packed: bytes
+    decoded: Decoded
+
+    @classmethod
+    def read(cls, source: str, number: int, packed: bytes) -> Came:
+        """One that cannot be read, since user code shares its process's account and wrote it, has no points."""
+        try:
+            return cls(source, number, packed, decode(packed))
+        except (ValueError, TypeError, OverflowError, KeyError, IndexError, RecursionError):
+            return cls(*_UNREADABLE, decode(_UNREADABLE[2]))
 
 
 def catalogue() -> list[CatalogueEntry]:
     return [CatalogueEntry.model_validate(metric) for metric in CATALOGUE.values()]
 
 
-def label(source: str) -> str:
-    """A rank is one line in a chart, over all its incarnations."""
-    return source.rpartition(".")[0] or source
-
-
 def store(session: Session, job: JobRow, attempt: int, batches: Sequence[Batch]) -> int:
+    """`store_packed`, of points that were made here."""
+    packed = [(source, number, records.pack_points(points)) for source, number, points in batches]
+    return store_packed(session, job, attempt, packed)
+
+
+def store_packed(session: Session, job: JobRow, attempt: int, batches: Sequence[tuple[str, int, bytes]]) -> int:
     """Store every point of the batches that are new, and fold them into the job's progress. `job` must be locked.
 
     Returns how many batches were new: one that comes again (a repeat, a second controller) is nothing.
     """
-    if not batches:
+    came = {(batch.source, batch.number): batch for batch in (Came.read(*batch) for batch in batches)}
+    if not came:
         return 0
-    first = feed.take(session, job, len(batches))
-    numbered = [
-        (first + place, source, number, [point._replace(name=storable(point.name)) for point in points])
-        for place, (source, number, points) in enumerate(batches)
-    ]
-    new = repository.insert_batches(session, job.id, attempt, [(seq, source, number) for seq, source, number, _ in numbered])
-    repository.insert_points(session, job.id, [(seq, label(source), points) for seq, source, _, points in numbered if seq in new])
-    if new:
-        fresh = [(source, points) for seq, source, _, points in numbered if seq in new]
-        before = job.progress
-        job.progress = fold(before, attempt, fresh, now(session))
-        jobs.note_figures(job, figures(job.progress))
-        _tell_of_silence(session, job, before)
-        _tell_of_room(session, job, before)
-        feed.changed(session, job)
+    known = repository.known_batches(session, job.id, attempt, list(came))
+    new = [batch for key, batch in came.items() if key not in known]
+    if not new:
+        return 0
+    first = feed.take(session, job, len(new))
+    _keep(session, job, attempt, first, new)
+    before = job.progress
+    job.progress = fold(before, attempt, [(batch.source, batch.decoded.plain()) for batch in new], now(session))
+    jobs.note_figures(job, figures(job.progress))
+    _tell_of_silence(session, job, before)
+    _tell_of_room(session, job, before)
+    feed.changed(session, job)
     return len(new)
+
+
+def _keep(session: Session, job: JobRow, attempt: int, first: int, new: Sequence[Came]) -> None:
+    """The batches, numbered from `first` on, and what is counted of them."""
+    counts = repository.counts(session, job.id, attempt)
+    counted: dict[SeriesKey, int] = {}
+    rows: list[NewBatch] = []
+    for seq, (source, number, packed, decoded) in enumerate(new, start=first):
+        totals = []
+        for (name, rank), points in zip(decoded.keys, decoded.counts(), strict=True):
+            key = (label(source), name, rank)
+            counts[key] = counted[key] = counts.get(key, 0) + points
+            totals.append(counts[key])
+        rows.append(NewBatch(seq, source, number, payloads.pack(packed), payloads.pack_totals(totals)))
+    repository.insert_batches(session, job.id, attempt, rows)
+    if counted:
+        repository.count(session, job.id, attempt, counted)
+        waiting = repository.wait(session, job.id, sum(len(batch.decoded.points) for batch in new))
+        if folding.enough(waiting, len(counts)):
+            folding.fold(session, job.id)
 
 
 def _tell_of_silence(session: Session, job: JobRow, before: dict[str, Any]) -> None:
@@ -83,45 +133,72 @@ def page(
     session: Session, job_id: UUID, *, names: Sequence[str] | None, source: str | None, rank: int | None, after: int, limit: int
 ) -> MetricPage:  # fmt: skip
     jobs.find(session, job_id)
-    rows = repository.batches(session, job_id, after=after, upto=None, limit=limit, source=source)
-    items = _with_points(session, job_id, rows, names=names, rank=rank)
-    return MetricPage(items=[item for item in items if item.points], next=rows[-1].seq if rows else after)
+    rows = repository.batches(session, job_id, after=after, limit=limit, source=source)
+    items = [
+        MetricBatch(seq=row.seq, attempt=row.attempt, source=label(row.source), points=points)
+        for row in rows if (points := _rows(row, names, rank))
+    ]  # fmt: skip
+    return MetricPage(items=items, next=rows[-1].seq if rows else after)
 
 
-def between(session: Session, job_id: UUID, after: int, upto: int) -> list[MetricBatch]:
-    """For the stream: what has numbers above `after`, up to `upto`."""
-    return _with_points(session, job_id, repository.batches(session, job_id, after=after, upto=upto, limit=None, source=None))
+def _rows(row: MetricBatchRow, names: Sequence[str] | None, rank: int | None) -> list[PointRow]:
+    points = decode(payloads.unpack(row.payload)).plain()
+    return [
+        (*point[:-1], point.value if math.isfinite(point.value) else None)
+        for point in points
+        if (not names or point.name in names) and rank in (None, point.rank)
+    ]
 
 
-def _with_points(
-    session: Session, job_id: UUID, rows: Sequence[MetricBatchRow], names: Sequence[str] | None = None, rank: int | None = None
-) -> list[MetricBatch]:  # fmt: skip
-    if not rows:
-        return []
-    points: dict[int, list[PointRow]] = defaultdict(list)
-    for p in repository.points(session, job_id, after=rows[0].seq - 1, upto=rows[-1].seq, names=names, rank=rank):
-        points[p.seq].append((p.name, p.rank, p.step, p.samples, p.version, p.time, _finite(p.value)))
-    return [MetricBatch(seq=row.seq, attempt=row.attempt, source=label(row.source), points=points[row.seq]) for row in rows]
+def arrived(session: Session, job_id: UUID, after: int, upto: int, ends: Sequence[int]) -> list[LiveMetrics]:
+    """For the stream: batches with numbers above `after`, up to `upto`, as one event for all between two of `ends`, which
+    are numbers of other things in the feed, rising."""
+    runs: dict[int, list[MetricBatchRow]] = defaultdict(list)
+    place = 0
+    for row in repository.batches(session, job_id, after=after, upto=upto):
+        while place < len(ends) and ends[place] < row.seq:
+            place += 1
+        runs[place].append(row)
+    return [LiveMetrics(seq=run[-1].seq, series=live.summarized(_parts(run))) for run in runs.values()]
 
 
-def series(session: Session, job_id: UUID, name: str, max_points: int) -> SeriesOf:
+def _parts(rows: Sequence[MetricBatchRow]) -> list[Arrived]:
+    return [
+        Arrived(row.attempt, label(row.source), group.name, group.rank, total, group.points)
+        for row in rows
+        for group, total in zip(
+            decode(payloads.unpack(row.payload)).groups(), payloads.unpack_totals(row.totals), strict=True
+        )
+    ]  # fmt: skip
+
+
+def names(session: Session, job_id: UUID) -> MeasuredNames:
     jobs.find(session, job_id)
-    found: dict[tuple[str, int], list[SeriesPoint]] = defaultdict(list)
-    for source, rank, step, samples, version, time, value in repository.series(session, job_id, name, max_points):
-        found[source, rank].append((step, samples, version, time, _finite(value)))
-    return SeriesOf(series=[Series(source=source, rank=rank, points=points) for (source, rank), points in found.items()])
+    found = repository.names(session, job_id)
+    return MeasuredNames(items=[MeasuredName(name=name, series=series, points=points) for name, series, points in found])
+
+
+def storage(session: Session, job_id: UUID) -> Storage:
+    job = jobs.find(session, job_id)
+    kept = repository.store(session, job_id)
+    batches, blocks = repository.storage(session, job_id)
+    found = repository.names(session, job_id)
+    return Storage(
+        points=sum(points for *_, points in found), series=sum(series for _, series, _ in found), batches_bytes=batches,
+        blocks_bytes=blocks, bytes=batches + blocks, keep_for=jobs.spec_of(job).retention.metrics,
+        forgotten_at=kept.forgotten_at if kept else None,
+    )  # fmt: skip
 
 
 def highest_step(session: Session, job_id: UUID, attempt: int, name: str) -> dict[int, int]:
     """Of each rank, in one attempt."""
-    return repository.highest_step(session, job_id, attempt, name)
+    found: dict[int, int] = {}
+    for line in chart.lines(session, job_id, [name]):
+        if line.row.attempt == attempt:
+            found[line.row.rank] = max(found.get(line.row.rank, 0), int(line.summary["step_max"].max()))
+    return found
 
 
 def last_values(session: Session, job_id: UUID, name: str) -> dict[int, float]:
-    """Of each rank."""
-    return repository.last_values(session, job_id, name)
-
-
-def _finite(value: float) -> float | None:
-    """JSON has no NaN."""
-    return value if math.isfinite(value) else None
+    """Of each rank, in its last attempt."""
+    return {line.row.rank: float(line.summary["last"][-1]) for line in chart.lines(session, job_id, [name])}

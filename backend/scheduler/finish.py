@@ -42,8 +42,7 @@ def prepare(platform: Platform, situation: Situation) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     spec = situation.spec.model_dump(mode="json", exclude_none=True)
     (folder / JOB_FILE).write_text(yaml.safe_dump(spec, sort_keys=False, allow_unicode=True))
-    with platform.database.transaction() as session:
-        export.parquet(session, situation.job_id, folder / METRICS)
+    export.write_parquet(platform.database, situation.job_id, folder / METRICS)
 
 
 def succeed(session: Session, platform: Platform, job: JobRow) -> None:

@@ -12,6 +12,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from backend.platform import PlatformDep
 from backend.schemas import BIGGEST, After
 from backend.stream import service
+from backend.stream.feeds import FeedsDep
 from backend.stream.hub import HubDep
 
 router = APIRouter(prefix="/jobs", tags=["streams"])
@@ -27,15 +28,15 @@ async def stream_jobs(platform: PlatformDep, hub: HubDep) -> AsyncIterator[Serve
 
 @router.get("/{id}/stream", operation_id="streamJob", response_class=EventSourceResponse)
 async def stream_job(
-    id: UUID, platform: PlatformDep, hub: HubDep,
+    id: UUID, feeds: FeedsDep,
     after: Annotated[After, Query()] = 0,
     last_event_id: Annotated[int | None, Header(ge=0, le=BIGGEST, description="Set by browsers when they reconnect")] = None,
 ) -> AsyncIterator[ServerSentEvent]:  # fmt: skip
-    """Everything about one job: events `job` (Job), `event` (Event), `process` (Process), `metrics` (MetricBatch) and
+    """Everything about one job: events `job` (Job), `event` (Event), `process` (Process), `metrics` (LiveMetrics) and
     `log` (LogChunk).
 
     The `id` of each is its place in the job's feed. The stream starts after `Last-Event-ID` or `after`, so a client that
     reconnects misses nothing and gets nothing twice. `closing` says that the server stops: reconnect.
     """
-    async for event in service.job(platform, hub, id, last_event_id if last_event_id is not None else after):
+    async for event in feeds.follow(id, last_event_id if last_event_id is not None else after):
         yield event

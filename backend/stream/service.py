@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from uuid import UUID
 
 import structlog
@@ -16,18 +17,17 @@ from backend.jobs import repository as job_rows
 from backend.jobs import service as job_service
 from backend.jobs.schemas import Event, Process
 from backend.logs import service as logs
-from backend.metrics import service as metrics
+from backend.metrics import service as metric_service
 from backend.platform import Platform
 from backend.stream import repository
 from backend.stream.hub import Hub, Waiter
-from gradstream.errors import NotFound
 
 log = structlog.get_logger(__name__)
 
 PORTION = 500
 """Entries read in one transaction."""
 LATEST = 100
-_LOOK_EVERY = 2.0
+LOOK_EVERY = 2.0
 """Seconds between looks into Postgres, should a wake-up be lost."""
 
 CLOSING = ServerSentEvent(event="closing", raw_data="{}")
@@ -37,47 +37,50 @@ Entry = tuple[int, str, BaseModel]
 """Number in the feed, kind, content."""
 
 
-async def job(platform: Platform, hub: Hub, job_id: UUID, after: int) -> AsyncIterator[ServerSentEvent]:
-    """Everything about a job with a number above `after`, and what follows, in the order of the numbers.
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What happened to a job with numbers above `after`, up to `upto`."""
 
-    What is shown by its latest state (the job, a process) comes once, at its latest number.
-    """
-    with hub.waiter(job_id) as waiter:
-        while not hub.closing:
-            try:
-                entries, after, more = await run_in_threadpool(_read, platform, job_id, after)
-            except NotFound:
-                yield ServerSentEvent(event="gone", raw_data=f'{{"id": "{job_id}"}}')
-                return
-            except AWAY as error:
-                await _wait_for_database(waiter, error)
-                continue
-            for seq, kind, content in entries:
-                yield ServerSentEvent(id=str(seq), event=kind, raw_data=content.model_dump_json(by_alias=True))
-            if not more:
-                await waiter.wait(_LOOK_EVERY)
-    yield CLOSING
+    after: int
+    upto: int
+    events: tuple[ServerSentEvent, ...]
+    more: bool
+    """There may be more behind `upto`."""
 
 
-def _read(platform: Platform, job_id: UUID, after: int) -> tuple[list[Entry], int, bool]:
-    """The next portion, the number to go on from, and whether there may be more. Reads one state of the database."""
+def head(platform: Platform, job_id: UUID) -> int:
+    """The last number given in the job's feed. Raises: NotFound."""
+    with platform.database.transaction() as session:
+        return job_service.find(session, job_id).feed
+
+
+def read(platform: Platform, job_id: UUID, after: int, cap: int | None) -> Frame:
+    """The next portion, up to the number `cap` if there is one. Reads one state of the database. Raises: NotFound.
+
+    What is shown by its latest state (the job, a process) is in it if its latest number is."""
     with platform.database.transaction(snapshot=True) as session:
         row = job_service.find(session, job_id)
-        upto = repository.end_of_portion(session, job_id, after, PORTION)
-        if upto is None:
-            return [], after, False
-        entries = _portion(session, job_id, after, upto)
+        end = repository.end_of_portion(session, job_id, after, PORTION)
+        upto = max(after, row.feed) if end is None else end
+        upto = upto if cap is None else min(upto, cap)
+        entries = _portion(session, job_id, after, upto) if end is not None else []
         if after < row.seq <= upto:
             entries.append((row.seq, "job", job_service.view(row)))
-    return sorted(entries, key=lambda entry: entry[0]), upto, len(entries) >= PORTION
+    events = tuple(_event(*entry) for entry in sorted(entries, key=lambda entry: entry[0]))
+    return Frame(after, upto, events, more=end is not None and upto < row.feed)
+
+
+def _event(seq: int, kind: str, content: BaseModel) -> ServerSentEvent:
+    return ServerSentEvent(id=str(seq), event=kind, raw_data=content.model_dump_json(by_alias=True))
 
 
 def _portion(session: Session, job_id: UUID, after: int, upto: int) -> list[Entry]:
     entries: list[Entry] = []
     entries += [(e.seq, "event", Event.model_validate(e)) for e in job_rows.events(session, job_id, after, upto)]
     entries += [(p.seq, "process", Process.model_validate(p)) for p in job_rows.processes(session, job_id, after=after, upto=upto)]
-    entries += [(batch.seq, "metrics", batch) for batch in metrics.between(session, job_id, after, upto)]
     entries += [(chunk.seq, "log", chunk) for chunk in logs.between(session, job_id, after, upto)]
+    ends = sorted(seq for seq, *_ in entries)
+    entries += [(metrics.seq, "metrics", metrics) for metrics in metric_service.arrived(session, job_id, after, upto, ends)]
     return entries
 
 
@@ -97,7 +100,7 @@ async def jobs(platform: Platform, hub: Hub) -> AsyncIterator[ServerSentEvent]:
                 for gone in known.keys() - now.keys():
                     yield ServerSentEvent(event="gone", raw_data=f'{{"id": "{gone}"}}')
             known = now
-            await waiter.wait(_LOOK_EVERY)
+            await waiter.wait(LOOK_EVERY)
     yield CLOSING
 
 
@@ -110,4 +113,4 @@ def _changed(platform: Platform, known: dict[UUID, int]) -> tuple[dict[UUID, int
 
 async def _wait_for_database(waiter: Waiter, error: Exception) -> None:
     log.warning("a stream waits for the database", error=first_line(error))
-    await waiter.wait(_LOOK_EVERY)
+    await waiter.wait(LOOK_EVERY)

@@ -12,10 +12,8 @@ from gradstream.cli.common import AsJson, JobReference, TokenFile, Url, connect
 
 if TYPE_CHECKING:
     from gradstream.client import Client, Job
-    from gradstream.client.models import Series
 
 _COLUMNS = ("name", "source", "rank", "step", "samples", "version", "time", "value")
-_ENOUGH_FOR_THE_LAST = 10
 
 
 def command(
@@ -24,7 +22,7 @@ def command(
     as_csv: Annotated[bool, typer.Option("--csv", help="Every stored point, as CSV")] = False,
     as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
 ) -> None:  # fmt: skip
-    """Print a job's metrics: the last value of each; all points with --csv; series, thinned if long, with --json.
+    """Print a job's metrics: the last value of each; all points with --csv; 800 columns of a chart with --json.
 
     Example: gradstream metrics digits --name train/staleness --csv > staleness.csv
     """
@@ -33,7 +31,7 @@ def command(
         if as_csv:
             _points(client, found, name)
         else:
-            _series(client, found, name, as_json)
+            _charts(client, found, name, as_json)
 
 
 def _points(client: Client, job: Job, names: list[str] | None) -> None:
@@ -44,21 +42,20 @@ def _points(client: Client, job: Job, names: list[str] | None) -> None:
             out.writerow([point_name, batch.source, rank, *rest])
 
 
-def _series(client: Client, job: Job, names: list[str] | None, as_json: bool) -> None:
+def _charts(client: Client, job: Job, names: list[str] | None, as_json: bool) -> None:
     from gradstream.cli.output import number, print_json, print_table
 
-    units = {entry["name"]: entry["unit"] for entry in client.catalogue()}
-    wanted = names or [*units, *(f"eval/{key}" for key in job.progress.eval if f"eval/{key}" not in units)]
-    most = 2000 if as_json else _ENOUGH_FOR_THE_LAST
-    found: dict[str, list[Series]] = {one: client.series(job.id, one, max_points=most) for one in wanted}
+    wanted = names or client.measured(job.id)
+    found = client.charts(job.id, wanted, x="step") if as_json else client.charts(job.id, wanted, x="time", columns=1)
     if as_json:
-        print_json({one: [series.as_dict() for series in several] for one, several in found.items() if several})
+        print_json({chart.name: [series.as_dict() for series in chart.series] for chart in found if chart.series})
         return
+    units = {entry["name"]: entry["unit"] for entry in client.catalogue()}
     print_table(
-        ("metric", "from", ">worker", ">last", "unit", ">step"),
+        ("metric", "from", ">worker", ">last", "unit", ">points"),
         [
-            (one, series.source, str(series.rank) if series.rank >= 0 else "", number(series.points[-1][4]), units.get(one, ""),
-             str(series.points[-1][0]))
-            for one, several in found.items() for series in several if series.points
+            (chart.name, series.source, str(series.rank) if series.rank >= 0 else "", number(series.columns.last[-1]),
+             units.get(chart.name, ""), str(series.total))
+            for chart in found for series in chart.series
         ],
     )  # fmt: skip

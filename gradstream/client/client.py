@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -13,7 +13,21 @@ from uuid import UUID, uuid4
 
 from gradstream import bundle as bundles
 from gradstream.client.credentials import Credentials
-from gradstream.client.models import Artifact, Event, Job, JobPage, LogChunk, MetricBatch, Node, Plan, Process, Series, StreamEvent
+from gradstream.client.models import (
+    Artifact,
+    Chart,
+    Choices,
+    Event,
+    Job,
+    JobPage,
+    LogChunk,
+    MetricBatch,
+    Node,
+    Plan,
+    Process,
+    StreamEvent,
+    Targets,
+)
 from gradstream.client.transport import Transport
 from gradstream.errors import Invalid, InvalidBundle, NotFound, Unavailable
 from gradstream.spec import JobSpec
@@ -152,6 +166,25 @@ class Client:
     def processes(self, id: UUID | str) -> list[Process]:
         return [Process.model_validate(item) for item in self._items(f"jobs/{id}/processes")]
 
+    def live_process(self, id: UUID | str, label: str) -> Process:
+        """The process of this label that has not ended. Raises: NotFound."""
+        live = {process.label: process for process in self.processes(id) if process.status in ("assigned", "starting", "running")}
+        if label not in live:
+            raise NotFound(f"the job has no process '{label}' that runs; it has: {', '.join(sorted(live)) or 'none'}")
+        return live[label]
+
+    def choices(self, id: UUID | str, process_id: UUID | str) -> Choices:
+        """What a restart and a stop of one process would cost."""
+        return Choices.model_validate(self._transport.json("GET", f"jobs/{id}/processes/{process_id}/choices"))
+
+    def restart_process(self, id: UUID | str, process_id: UUID | str) -> Process:
+        """End a process of a running job; its next incarnation follows, or a new attempt of the whole job."""
+        return Process.model_validate(self._transport.json("POST", f"jobs/{id}/processes/{process_id}/restart", safe=False))
+
+    def stop_process(self, id: UUID | str, process_id: UUID | str) -> Process:
+        """Ask a worker to leave at its next boundary; the others go on."""
+        return Process.model_validate(self._transport.json("POST", f"jobs/{id}/processes/{process_id}/stop"))
+
     def logs(self, id: UUID | str, *, after: int = 0, **filters: Any) -> Iterator[LogChunk]:
         """The output stored so far. Filters: `role`, `rank`, `tail` (lines)."""
         params = {name: value for name, value in filters.items() if value is not None}
@@ -173,11 +206,25 @@ class Client:
                 return
             after = page["next"]
 
-    def series(self, id: UUID | str, name: str, *, max_points: int = 2000) -> list[Series]:
-        """One metric, thinned so that every extreme stays."""
-        params = {"name": name, "max_points": max_points}
-        answer = self._transport.json("GET", f"jobs/{id}/metrics/series", params=params)
-        return [Series.model_validate(item) for item in answer["series"]]
+    def charts(self, id: UUID | str, names: Sequence[str], **options: Any) -> list[Chart]:
+        """What every column of a drawing holds, exactly, of each of these metrics. Options: `x` (step, samples, version, time),
+        `start` and `end` on that axis, `columns`."""
+        said = {"start": "from", "end": "to"}
+        params = {said.get(option, option): value for option, value in options.items() if value is not None}
+        answer = self._transport.json("GET", f"jobs/{id}/chart", params={"name": list(names), **params})
+        return [Chart.model_validate(item) for item in answer["charts"]]
+
+    def measured(self, id: UUID | str) -> list[str]:
+        """The names of what the job has measured."""
+        return [item["name"] for item in self._items(f"jobs/{id}/metrics/names")]
+
+    def targets(
+        self, ids: Sequence[UUID | str], metric: str, *, at_least: float | None = None, at_most: float | None = None
+    ) -> Targets:
+        """When each of these jobs first reached a value of a metric. Give one of `at_least` and `at_most`."""
+        params: dict[str, Any] = {"job": [str(id) for id in ids], "metric": metric}
+        goal = {name: value for name, value in (("at_least", at_least), ("at_most", at_most)) if value is not None}
+        return Targets.model_validate(self._transport.json("GET", "compare/target", params={**params, **goal}))
 
     def catalogue(self) -> list[dict[str, Any]]:
         """Every metric of the platform: name, unit, meaning, better."""

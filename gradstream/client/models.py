@@ -109,6 +109,21 @@ class Process(Answer):
     label: str
 
 
+class Choice(Answer):
+    """Something that can be done to a process."""
+
+    possible: bool
+    message: str
+    """What follows from it, or why it cannot be done."""
+    new_attempt: bool = False
+    """All processes end with it."""
+
+
+class Choices(Answer):
+    restart: Choice
+    stop: Choice
+
+
 class LogChunk(Answer):
     """It may begin and end within a line."""
 
@@ -144,11 +159,34 @@ class Node(Answer):
     processes: list[dict[str, Any]]
 
 
-class Series(Answer):
+class ChartColumns(Answer):
+    """Only those that hold points, list by list. None: no finite number."""
+
+    x: list[float]
+    """Of the first point in the column, in the order of arrival."""
+    first: list[float | None]
+    low: list[float | None]
+    high: list[float | None]
+    last: list[float | None]
+    mean: list[float | None]
+    count: list[int]
+    odd: list[int]
+    """Points whose value is not finite."""
+
+
+class ChartSeries(Answer):
+    attempt: int
     source: str
     rank: int
-    points: list[tuple[int, int, int, float, float | None]]
-    """step, samples, version, time, value (None: not finite)"""
+    total: int
+    """Points in all, also outside the range."""
+    columns: ChartColumns
+
+
+class Chart(Answer):
+    name: str
+    x: str
+    series: list[ChartSeries]
 
 
 class MetricBatch(Answer):
@@ -156,6 +194,40 @@ class MetricBatch(Answer):
     source: str
     points: list[tuple[str, int, int, int, int, float, float | None]]
     """name, rank, step, samples, version, time, value (None: not finite)"""
+
+
+class Reached(Answer):
+    value: float
+    time: float
+    """Seconds since the epoch."""
+    seconds: float
+    """Since the job was started."""
+    samples: int
+    step: int
+    version: int
+    sent_bytes: float
+    """By all workers until then."""
+    attempt: int
+    source: str
+    rank: int
+
+
+class JobTarget(Answer):
+    job: UUID
+    name: str
+    strategy: str
+    status: str
+    reached: Reached | None
+    """None: never, so far."""
+    best: float | None
+    """The value nearest to the target, or furthest beyond it."""
+
+
+class Targets(Answer):
+    items: list[JobTarget]
+    """The quickest first, those that never reached it last."""
+    missing: list[UUID]
+    """Asked for, but deleted."""
 
 
 class StreamEvent(NamedTuple):

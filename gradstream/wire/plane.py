@@ -91,6 +91,19 @@ def read_metrics(redis: Redis, j: str, after: str = "0", count: int = 500) -> li
     return [(entry.decode(), *_batch(fields)) for entry, fields in found]
 
 
+def read_packed_metrics(redis: Redis, j: str, after: str = "0", count: int = 500) -> list[tuple[str, str, int, bytes]]:
+    """The same with the points as `records.pack` has made them, if they are such: that is for the reader to find out."""
+    found: list[tuple[bytes, dict[bytes, bytes]]] = home(redis, j).xrange(keys.metrics(j), min=f"({after}", count=count)  # type: ignore[assignment]
+    return [(entry.decode(), *_packed_batch(fields)) for entry, fields in found]
+
+
+def _packed_batch(fields: dict[bytes, bytes]) -> tuple[str, int, bytes]:
+    try:
+        return fields[b"source"].decode(), int(fields[b"batch"]), fields[b"points"]
+    except (KeyError, ValueError):
+        return "unreadable", 0, b"[]"
+
+
 def _batch(fields: dict[bytes, bytes]) -> tuple[str, int, list[Point]]:
     try:
         points = records.unpack(fields[b"points"])

@@ -82,7 +82,7 @@ export interface paths {
         };
         /**
          * Stream Job
-         * @description Everything about one job: events `job` (Job), `event` (Event), `process` (Process), `metrics` (MetricBatch) and
+         * @description Everything about one job: events `job` (Job), `event` (Event), `process` (Process), `metrics` (LiveMetrics) and
          *     `log` (LogChunk).
          *
          *     The `id` of each is its place in the job's feed. The stream starts after `Last-Event-ID` or `after`, so a client that
@@ -592,7 +592,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/jobs/{id}/metrics/series": {
+    "/api/v1/jobs/{id}/metrics/names": {
         parameters: {
             query?: never;
             header?: never;
@@ -600,10 +600,74 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Series
-         * @description One metric, a series per source and rank, for drawing. Thinned if long: each bucket keeps its lowest and highest point.
+         * Names
+         * @description What the job has measured.
          */
-        get: operations["getMetricSeries"];
+        get: operations["getMetricNames"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/metrics/storage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Storage
+         * @description What the job's metrics take on disk, and how long they are kept.
+         */
+        get: operations["getMetricStorage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/metrics/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Metrics
+         * @description Every stored point as a file, in the order of arrival; columns: attempt, source, name, rank, step, samples, version, time
+         *     (seconds since the epoch), value.
+         */
+        get: operations["exportMetrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/chart": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Chart
+         * @description What every column of a drawing holds, exactly: no extreme of the range is missed, however many points there are.
+         *
+         *     On all axes but time, the points of an attempt from where a later attempt of the same series begins again are left out:
+         *     they were undone. With `If-None-Match` of an earlier answer's `ETag`, 304 if nothing has come since.
+         */
+        get: operations["getChart"];
         put?: never;
         post?: never;
         delete?: never;
@@ -844,6 +908,26 @@ export interface paths {
          * @description Jobs that run as they are; their code is bundled and stored by this call.
          */
         get: operations["listExamples"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/compare/target": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Target
+         * @description When each job first reached a value, exactly: of all stored points but those that a later attempt undid.
+         */
+        get: operations["compareTarget"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1205,6 +1289,12 @@ export interface components {
             items: components["schemas"]["Attempt"][];
         };
         /**
+         * Axis
+         * @description Mini-batches of that worker, or pushes handled; samples that the center had seen; its version; seconds since the epoch.
+         * @enum {string}
+         */
+        Axis: "step" | "samples" | "version" | "time";
+        /**
          * Best
          * @description The best evaluation of one metric.
          */
@@ -1330,6 +1420,64 @@ export interface components {
              */
             priority: number;
         };
+        /** Chart */
+        Chart: {
+            /**
+             * Name
+             * @example train/loss
+             */
+            name: string;
+            x: components["schemas"]["Axis"];
+            /**
+             * From
+             * @description Null where there is no point
+             */
+            from: number | null;
+            /** To */
+            to: number | null;
+            /** Series */
+            series: components["schemas"]["ChartSeries"][];
+        };
+        /** ChartSeries */
+        ChartSeries: {
+            /** Attempt */
+            attempt: number;
+            /**
+             * Source
+             * @description Who measured: the label of a process
+             * @example worker-0
+             */
+            source: string;
+            /**
+             * Rank
+             * @description The worker that it is about; -1: none
+             */
+            rank: number;
+            /**
+             * Total
+             * @description Points of the series in all, also outside the range
+             */
+            total: number;
+            columns: components["schemas"]["Columns"];
+        };
+        /** Charts */
+        Charts: {
+            /**
+             * Seq
+             * @description The number in the job's feed up to which these are complete
+             */
+            seq: number;
+            /**
+             * Forgotten At
+             * @description When the job's metrics were removed, as its `retention` says
+             */
+            forgotten_at: string | null;
+            /**
+             * Charts
+             * @description In the order in which they were asked for
+             */
+            charts: components["schemas"]["Chart"][];
+        };
         /**
          * Choice
          * @description Something that can be done to a process.
@@ -1353,6 +1501,37 @@ export interface components {
         Choices: {
             restart: components["schemas"]["Choice"];
             stop: components["schemas"]["Choice"];
+        };
+        /**
+         * Columns
+         * @description Only those that hold points, list by list. `low`, `high` and `mean` are of the finite values. Null: not finite, or none is
+         */
+        Columns: {
+            /**
+             * X
+             * @description Of the first point in the column, in the order of arrival
+             */
+            x: number[];
+            /** First */
+            first: (number | null)[];
+            /** Low */
+            low: (number | null)[];
+            /** High */
+            high: (number | null)[];
+            /** Last */
+            last: (number | null)[];
+            /** Mean */
+            mean: (number | null)[];
+            /**
+             * Count
+             * @description Points
+             */
+            count: number[];
+            /**
+             * Odd
+             * @description Points whose value is not finite
+             */
+            odd: number[];
         };
         /**
          * Config
@@ -1951,6 +2130,11 @@ export interface components {
          * @enum {string}
          */
         ExitReason: "done" | "stopped" | "user_error" | "loss_not_finite" | "dataset_too_small" | "plane_lost" | "internal_error" | "killed" | "node_lost" | "restarted" | "cannot_start";
+        /**
+         * ExportFormat
+         * @enum {string}
+         */
+        ExportFormat: "csv" | "parquet";
         /**
          * Fault
          * @description One mistake in a request.
@@ -2556,6 +2740,8 @@ export interface components {
              * @default 50
              */
             priority: number;
+            /** @default {} */
+            retention: components["schemas"]["Retention"];
         };
         /**
          * JobStatus
@@ -2563,6 +2749,32 @@ export interface components {
          * @enum {string}
          */
         JobStatus: "queued" | "starting" | "running" | "stopping" | "succeeded" | "failed" | "cancelled" | "timed_out";
+        /** JobTarget */
+        JobTarget: {
+            /**
+             * Job
+             * Format: uuid
+             */
+            job: string;
+            /**
+             * Name
+             * @example digits-adag
+             */
+            name: string;
+            /**
+             * Strategy
+             * @example adag
+             */
+            strategy: string;
+            status: components["schemas"]["JobStatus"];
+            /** @description null: never, so far */
+            reached: components["schemas"]["Reached"] | null;
+            /**
+             * Best
+             * @description The value nearest to the target, or furthest beyond it; null if none was measured
+             */
+            best: number | null;
+        };
         /**
          * JobWarning
          * @description A limit that a valid job file is known to be over, which keeps no job from running; or a note on what a setting comes to.
@@ -2715,6 +2927,23 @@ export interface components {
              * @description End of the browser's session; null for an API token
              */
             expires_at?: string | null;
+        };
+        /** MeasuredName */
+        MeasuredName: {
+            /**
+             * Name
+             * @example train/loss
+             */
+            name: string;
+            /** Series */
+            series: number;
+            /** Points */
+            points: number;
+        };
+        /** MeasuredNames */
+        MeasuredNames: {
+            /** Items */
+            items: components["schemas"]["MeasuredName"][];
         };
         /**
          * Memory
@@ -3255,6 +3484,47 @@ export interface components {
              */
             name: "raw";
         };
+        /**
+         * Reached
+         * @description The first point that reached the target.
+         */
+        Reached: {
+            /** Value */
+            value: number;
+            /**
+             * Time
+             * @description Seconds since the epoch, clock of whoever measured
+             */
+            time: number;
+            /**
+             * Seconds
+             * @description Since the job was started
+             */
+            seconds: number;
+            /** Samples */
+            samples: number;
+            /** Step */
+            step: number;
+            /** Version */
+            version: number;
+            /**
+             * Sent Bytes
+             * @description Bytes of vectors that all workers had sent until then
+             */
+            sent_bytes: number;
+            /** Attempt */
+            attempt: number;
+            /**
+             * Source
+             * @example evaluator
+             */
+            source: string;
+            /**
+             * Rank
+             * @description The worker that it is about; -1: none
+             */
+            rank: number;
+        };
         /** Register */
         Register: {
             /**
@@ -3342,6 +3612,17 @@ export interface components {
             /** Cut */
             cut: number;
         };
+        /**
+         * Retention
+         * @description What is given up some time after the job's end, and when.
+         */
+        Retention: {
+            /**
+             * Metrics
+             * @description Stored metrics, and with them the charts, but not the file metrics.parquet; default: as long as the job
+             */
+            metrics?: (number | string) | null;
+        };
         /** Roles */
         Roles: {
             /**
@@ -3358,29 +3639,6 @@ export interface components {
              *     }
              */
             worker: components["schemas"]["WorkerRole"];
-        };
-        /** Series */
-        Series: {
-            /** Source */
-            source: string;
-            /**
-             * Rank
-             * @description The worker that it is about; -1: none
-             */
-            rank: number;
-            /** Points */
-            points: [
-                number,
-                number,
-                number,
-                number,
-                number | null
-            ][];
-        };
-        /** SeriesOf */
-        SeriesOf: {
-            /** Series */
-            series: components["schemas"]["Series"][];
         };
         /**
          * ServerLoad
@@ -3704,6 +3962,38 @@ export interface components {
             /** @description End when the center reaches this on the evaluation split */
             target?: components["schemas"]["Target"] | null;
         };
+        /** Storage */
+        Storage: {
+            /** Points */
+            points: number;
+            /** Series */
+            series: number;
+            /**
+             * Batches Bytes
+             * @description What came, compressed: exports are made from it
+             */
+            batches_bytes: number;
+            /**
+             * Blocks Bytes
+             * @description What charts read, made from it
+             */
+            blocks_bytes: number;
+            /**
+             * Bytes
+             * @description Both
+             */
+            bytes: number;
+            /**
+             * Keep For
+             * @description Seconds after the job's end, as its `retention` says; null: as long as the job
+             */
+            keep_for: number | null;
+            /**
+             * Forgotten At
+             * @description When they were removed; null: all are there
+             */
+            forgotten_at: string | null;
+        };
         /**
          * StoreAccess
          * @description Where a process puts its files and finds those of the cut that it resumes from.
@@ -3806,6 +4096,28 @@ export interface components {
             at_least?: number | null;
             /** At Most */
             at_most?: number | null;
+        };
+        /** Targets */
+        Targets: {
+            /**
+             * Metric
+             * @example eval/accuracy
+             */
+            metric: string;
+            /** At Least */
+            at_least: number | null;
+            /** At Most */
+            at_most: number | null;
+            /**
+             * Items
+             * @description The quickest first, those that never reached it last
+             */
+            items: components["schemas"]["JobTarget"][];
+            /**
+             * Missing
+             * @description Asked for, but not there: they may have been deleted
+             */
+            missing: string[];
         };
         /** Token */
         Token: {
@@ -6364,12 +6676,146 @@ export interface operations {
             };
         };
     };
-    getMetricSeries: {
+    getMetricNames: {
         parameters: {
-            query: {
-                name: string;
-                /** @description Per series */
-                max_points?: number;
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MeasuredNames"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    getMetricStorage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Storage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    exportMetrics: {
+        parameters: {
+            query?: {
+                /** @description Only these metrics */
+                name?: string[] | null;
+                format?: components["schemas"]["ExportFormat"];
             };
             header?: never;
             path: {
@@ -6385,7 +6831,88 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SeriesOf"];
+                    "text/csv": string;
+                    "application/vnd.apache.parquet": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    getChart: {
+        parameters: {
+            query: {
+                /** @description Repeat it for several */
+                name: string[];
+                x?: components["schemas"]["Axis"];
+                /** @description Default: where the first point is */
+                from?: number | null;
+                /** @description Default: where the last point is */
+                to?: number | null;
+                /** @description Equal slices of the range: the width of the drawing */
+                columns?: number;
+            };
+            header?: {
+                "if-none-match"?: string | null;
+                "accept-encoding"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Charts"];
                 };
             };
             /** @description Unauthorized */
@@ -7189,6 +7716,79 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Example"][];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    compareTarget: {
+        parameters: {
+            query: {
+                /** @description The jobs; repeat it */
+                job: string[];
+                metric: string;
+                /** @description Give one of `at_least` and `at_most` */
+                at_least?: number | null;
+                /** @description Give one of `at_least` and `at_most` */
+                at_most?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Targets"];
                 };
             };
             /** @description Unauthorized */

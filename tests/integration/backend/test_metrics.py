@@ -10,7 +10,8 @@ import httpx
 import pyarrow.parquet as pq
 import pytest
 
-from backend.metrics import export, ingest, service
+from backend.metrics import export, ingest
+from backend.metrics.points import label
 from backend.platform import Platform
 from gradstream.metrics import (
     APPLY,
@@ -145,26 +146,10 @@ def test_filters(api: httpx.Client, stream: Stream) -> None:
     assert stored(api, stream.job_id, rank=0, names=THROUGHPUT.name) == [("worker-0", 1, 9.0)]
 
 
-def test_a_thinned_series_keeps_its_ends_and_extremes(api: httpx.Client, stream: Stream) -> None:
-    values = [float(n % 17) for n in range(3000)]
-    values[1234], values[2345] = 1000.0, -1000.0
-    stream.send("worker-0.0", 0, *(point(LOSS.name, value, step=step) for step, value in enumerate(values)))
-    stream.ingest()
-    whole = api.get(f"/jobs/{stream.job_id}/metrics/series", params={"name": LOSS.name, "max_points": 3000}).json()
-    [series] = whole["series"]
-    assert [p[4] for p in series["points"]] == values
-    [thin] = api.get(f"/jobs/{stream.job_id}/metrics/series", params={"name": LOSS.name, "max_points": 100}).json()["series"]
-    assert len(thin["points"]) <= 102
-    steps = [p[0] for p in thin["points"]]
-    assert steps == sorted(steps)
-    assert {0, 1234, 2345, 2999} <= set(steps)
-
-
 def test_the_export_has_every_point(stream: Stream, platform: Platform, tmp_path: Path) -> None:
     stream.send("worker-0.0", 0, point(LOSS.name, 2.0, step=1), point(LOSS.name, float("nan"), step=2))
     stream.ingest()
-    with platform.database.transaction() as session:
-        export.parquet(session, stream.job_id, tmp_path / "metrics.parquet")
+    export.write_parquet(platform.database, stream.job_id, tmp_path / "metrics.parquet")
     table = pq.read_table(io.BytesIO((tmp_path / "metrics.parquet").read_bytes()))
     assert table.column("step").to_pylist() == [1, 2]
     assert table.column("name").to_pylist() == [LOSS.name] * 2
@@ -173,7 +158,7 @@ def test_the_export_has_every_point(stream: Stream, platform: Platform, tmp_path
 
 def test_the_catalogue_is_that_of_the_library(api: httpx.Client) -> None:
     assert [entry["name"] for entry in api.get("/metrics/catalogue").json()] == list(CATALOGUE)
-    assert service.label("worker-3.12") == "worker-3"
+    assert label("worker-3.12") == "worker-3"
 
 
 def test_a_worker_that_contributes_nothing_is_told_of_once(api: httpx.Client, stream: Stream) -> None:

@@ -11,11 +11,13 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import httpx
+import pytest
 
 from backend.jobs import service as jobs
 from backend.metrics import service as metrics
@@ -58,26 +60,33 @@ def add_metrics(platform: Platform, job_id: str, number: int) -> None:
         metrics.store(session, jobs.lock(session, UUID(job_id)), 1, [("worker-0.0", number, [point])])
 
 
-def steps(events: list[Event]) -> list[int]:
-    return [point[2] for event in events if event.kind == "metrics" for point in event.data["points"]]
+def series(events: list[Event]) -> list[dict[str, Any]]:
+    return [series for event in events if event.kind == "metrics" for series in event.data["series"]]
+
+
+def counted(events: list[Event]) -> int:
+    return sum(one["count"] for one in series(events))
 
 
 def test_a_stream_that_is_taken_up_again_has_everything_once(api: httpx.Client, platform: Platform, tmp_path: Path) -> None:
-    job_id, seen = submit(api, tmp_path)["id"], []
+    job_id, seen = submit(api, tmp_path)["id"], list[Event]()
     writer = threading.Thread(target=lambda: [add_metrics(platform, job_id, number) for number in range(40)])
     writer.start()
     last: int | None = None
-    while len(steps(seen)) < 40:
+    while counted(seen) < 40:
         with stream(api, f"/jobs/{job_id}/stream", last) as events:
-            for event, _ in zip(events, range(7), strict=False):  # the connection breaks after every seventh
+            for event, _ in zip(events, range(3), strict=False):  # the connection breaks after every third
                 seen.append(event)
                 last = event.id
-                if len(steps(seen)) == 40:
+                if counted(seen) >= 40:
                     break
     writer.join()
-    assert steps(seen) == list(range(40))
+    told = series(seen)
+    assert [one["total"] for one in told] == list(accumulate(one["count"] for one in told)), "no gap and nothing twice"
+    assert [one["points"][0][0] for one in told] == [one["total"] - one["count"] for one in told], "each begins where one ended"
+    assert sum(one["sum"] for one in told) == pytest.approx(sum(1.0 / (number + 1) for number in range(40)))
     ids = [event.id for event in seen]
-    assert ids == sorted(ids)
+    assert ids == sorted(set(ids), key=int)
     assert {event.kind for event in seen} == {"job", "event", "metrics"}
     assert seen[-1].data["seq"] <= jobs_seq(api, job_id)
 

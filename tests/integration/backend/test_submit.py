@@ -50,7 +50,7 @@ def test_arguments_that_a_worker_would_not_get_as_written_are_refused(api: httpx
 
 def test_what_postgres_cannot_hold_is_a_mistake_of_the_request(api: httpx.Client, tmp_path: Path) -> None:
     job = submit(api, tmp_path)
-    paths = ["jobs?q=%00", "jobs?strategy=%00", f"jobs/{job['id']}/artifacts/%00", f"jobs/{job['id']}/metrics/series?name=%00"]
+    paths = ["jobs?q=%00", "jobs?strategy=%00", f"jobs/{job['id']}/artifacts/%00", f"jobs/{job['id']}/chart?name=%00"]
     paths += [f"jobs/{job['id']}/{what}?after={2**63}" for what in ("events", "logs", "metrics", "stream")]
     assert {path: api.get(path).status_code for path in paths} == dict.fromkeys(paths, 422)
     names = ["a\\u0000", "\\ud800"]

@@ -32,11 +32,13 @@ def test_a_job_from_submit_to_its_model(client: Client, succeeded: Job, tmp_path
     assert again == jobfile.load(LINE / "job.yaml", ["name=succeeded"])
 
 
-def test_all_metrics_come_in_pages_and_as_series(client: Client, succeeded: Job) -> None:
+def test_all_metrics_come_in_pages_and_as_charts(client: Client, succeeded: Job) -> None:
     points = [point for batch in client.metrics(succeeded.id, names=["train/loss"]) for point in batch.points]
-    series = client.series(succeeded.id, "train/loss")
-    assert sorted({one.source for one in series}) == ["worker-0", "worker-1"]
-    assert len(points) == sum(len(one.points) for one in series) > 0
+    [chart] = client.charts(succeeded.id, ["train/loss"], x="samples", columns=10)
+    assert sorted({one.source for one in chart.series}) == ["worker-0", "worker-1"]
+    assert len(points) == sum(one.total for one in chart.series) == sum(sum(one.columns.count) for one in chart.series) > 0
+    assert min(p[-1] for p in points) == min(min(one.columns.low) for one in chart.series)
+    assert set(client.measured(succeeded.id)) >= {"train/loss", "eval/loss"}
     assert "train/staleness" in {entry["name"] for entry in client.catalogue()}
 
 

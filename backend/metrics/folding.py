@@ -1,0 +1,75 @@
+"""From batches into blocks: thousands of points at a time, so that a block is seldom written before it is full."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from backend.metrics import blocks, payloads, pyramid, repository
+from backend.metrics.models import MetricBatchRow, MetricSeriesRow
+from backend.metrics.points import POINT, Array, decode, joined, label
+from backend.metrics.pyramid import Place
+
+ENOUGH = 16_384
+"""Points that may wait; charts read them from their batches."""
+ENOUGH_OF_EACH = 64
+"""Points that may wait for each series, where there are many."""
+MOST = 65_536
+PORTION = 500
+"""Batches in memory at a time."""
+
+
+def enough(waiting: int, series: int) -> bool:
+    return waiting >= min(max(ENOUGH, ENOUGH_OF_EACH * series), MOST)
+
+
+def fold(session: Session, job_id: UUID, *, most: int | None = None) -> int:
+    """Bring what waits into blocks, at most so many batches; how many there were. The job's row must be locked."""
+    store = repository.store(session, job_id)
+    if store is None or not store.waiting:
+        return 0
+    rows = repository.batches(session, job_id, after=store.folded, limit=most)
+    points = sum(_fold(session, job_id, rows[first : first + PORTION]) for first in range(0, len(rows), PORTION))
+    store.waiting -= points
+    if rows:
+        store.folded = rows[-1].seq
+    session.flush()
+    return len(rows)
+
+
+def _fold(session: Session, job_id: UUID, rows: list[MetricBatchRow]) -> int:
+    """The number of points."""
+    new: dict[tuple[int, str, str, int], list[Array]] = defaultdict(list)
+    for row in rows:
+        for group in decode(payloads.unpack(row.payload)).groups():
+            new[row.attempt, label(row.source), group.name, group.rank].append(group.points)
+    known = {(s.attempt, s.source, s.name, s.rank): s for s in repository.series(session, job_id)}
+    growing = [(known[key], joined(parts)) for key, parts in new.items()]
+    if not growing:
+        return 0
+    tails = _tails(session, [series for series, _ in growing])
+    written: list[tuple[int, Place, bytes]] = []
+    folded: list[tuple[int, int, bytes]] = []
+    for series, points in growing:
+        grown = pyramid.grow(series.folded, summary(series), tails[series.id], points)
+        written += [(series.id, place, blocks.pack(block)) for place, block in grown.blocks.items()]
+        folded.append((series.id, series.folded + len(points), blocks.pack(grown.summary)))
+    repository.put_blocks(session, written)
+    repository.set_folded(session, folded)
+    return sum(len(points) for _, points in growing)
+
+
+def summary(series: MetricSeriesRow) -> Array | None:
+    """Of its points in blocks; None: there is none."""
+    return blocks.unpack([series.summary], blocks.SUMMARY)[0] if series.summary else None
+
+
+def _tails(session: Session, all_series: list[MetricSeriesRow]) -> dict[int, dict[Place, Array]]:
+    wanted = [(series.id, level, number) for series in all_series for level, number in pyramid.tails(series.folded)]
+    found: dict[int, dict[Place, Array]] = defaultdict(dict)
+    if wanted:
+        for (series_id, level, number), data in zip(wanted, repository.blocks(session, wanted), strict=True):
+            found[series_id][level, number] = blocks.unpack([data], blocks.SUMMARY if level else POINT)[0]
+    return found

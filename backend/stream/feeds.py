@@ -1,0 +1,157 @@
+"""The feeds of jobs as streams give them: each job is read once per tick, however many streams wait for it.
+
+A `Frame` is what has happened between two numbers of a feed. Streams that have all up to its beginning take it as it is; one
+that comes later or lags behind reads by itself, up to where the others are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Annotated
+from uuid import UUID
+
+import structlog
+from fastapi import Depends, Request
+from fastapi.sse import ServerSentEvent
+from starlette.concurrency import run_in_threadpool
+
+from backend.away import AWAY, first_line
+from backend.platform import Platform
+from backend.stream import service
+from backend.stream.hub import Hub
+from backend.stream.service import CLOSING, LOOK_EVERY, Frame
+from gradstream.errors import NotFound
+
+log = structlog.get_logger(__name__)
+
+TICK = 0.25
+"""Seconds between two reads of one job."""
+KEPT = 64
+"""Frames, for streams that lag behind a little."""
+
+
+@dataclass(eq=False, slots=True)
+class Feed:
+    """Of one job, as long as a stream waits for it."""
+
+    streams: int = 0
+    reader: asyncio.Task[None] | None = None
+    head: int | None = None
+    """The number up to which frames have been made; None: not begun."""
+    frames: OrderedDict[int, Frame] = field(default_factory=OrderedDict)
+    """By `after`; each begins where the one before ends, and the last ends at `head`."""
+    gone: bool = False
+    moved: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set, and replaced by another, whenever one of these changes."""
+
+    def tell(self) -> None:
+        told, self.moved = self.moved, asyncio.Event()
+        told.set()
+
+    def add(self, frame: Frame) -> None:
+        if frame.upto > frame.after:
+            self.frames[frame.after] = frame
+            self.head = frame.upto
+            if len(self.frames) > KEPT:
+                self.frames.popitem(last=False)
+            self.tell()
+
+
+class Feeds:
+    def __init__(self, platform: Platform, hub: Hub) -> None:
+        self._platform, self._hub = platform, hub
+        self._feeds: dict[UUID, Feed] = {}
+
+    async def follow(self, job_id: UUID, after: int) -> AsyncIterator[ServerSentEvent]:
+        """Everything about a job with a number above `after`, and what follows, in the order of the numbers.
+
+        What is shown by its latest state (the job, a process) comes once, at its latest number.
+        """
+        with self._joined(job_id) as feed:
+            while not self._hub.closing:
+                moved = feed.moved
+                if feed.gone:
+                    yield ServerSentEvent(event="gone", raw_data=f'{{"id": "{job_id}"}}')
+                    return
+                if feed.head is None or after >= feed.head:
+                    await moved.wait()
+                    continue
+                frame = feed.frames.get(after) or await self._catch_up(job_id, feed, after, feed.head)
+                for event in frame.events:
+                    yield event
+                after = frame.upto
+        yield CLOSING
+
+    @contextmanager
+    def _joined(self, job_id: UUID) -> Iterator[Feed]:
+        feed = self._feeds.get(job_id)
+        if feed is None:
+            feed = self._feeds[job_id] = Feed()
+            feed.reader = asyncio.create_task(self._read(job_id, feed), name=f"feed {job_id}")
+        feed.streams += 1
+        try:
+            yield feed
+        finally:
+            feed.streams -= 1
+            if not feed.streams:
+                if feed.reader is not None:
+                    feed.reader.cancel()
+                del self._feeds[job_id]
+
+    async def _catch_up(self, job_id: UUID, feed: Feed, after: int, head: int) -> Frame:
+        """What one stream lacks, as far as one portion goes."""
+        while True:
+            moved = feed.moved
+            try:
+                return await run_in_threadpool(service.read, self._platform, job_id, after, head)
+            except NotFound:
+                feed.gone = True
+                return Frame(after, after, (), more=False)
+            except AWAY as error:
+                log.warning("a stream waits for the database", error=first_line(error))
+                await _bounded(moved, LOOK_EVERY)
+                if self._hub.closing:
+                    return Frame(after, after, (), more=False)
+
+    async def _read(self, job_id: UUID, feed: Feed) -> None:
+        """Make frames until the server stops; cancelled when the last stream has gone."""
+        with self._hub.waiter(job_id) as waiter:
+            while not (self._hub.closing or feed.gone):
+                more = False
+                try:
+                    if feed.head is None:
+                        feed.head = await run_in_threadpool(service.head, self._platform, job_id)
+                        feed.tell()
+                    else:
+                        frame = await run_in_threadpool(service.read, self._platform, job_id, feed.head, None)
+                        more = frame.more
+                        feed.add(frame)
+                except NotFound:
+                    feed.gone = True
+                except AWAY as error:
+                    log.warning("streams wait for the database", error=first_line(error))
+                    await waiter.wait(LOOK_EVERY)
+                    continue
+                if not more:
+                    await asyncio.sleep(TICK)
+                    await waiter.wait(LOOK_EVERY)
+        feed.tell()
+
+
+async def _bounded(event: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return
+
+
+def get_feeds(request: Request) -> Feeds:
+    feeds: Feeds = request.app.state.feeds
+    return feeds
+
+
+FeedsDep = Annotated[Feeds, Depends(get_feeds)]
