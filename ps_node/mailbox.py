@@ -13,11 +13,12 @@ from torch import Tensor
 
 from gradstream.center.entries import EVALUATOR, Answer, Payload
 from gradstream.codecs.base import Codec
+from gradstream.codecs.coding import Decoding
 from gradstream.codecs.raw import RAW
 from gradstream.process.order import ProcessOrder
 from gradstream.wire import keys
 from gradstream.wire.client import patiently
-from gradstream.wire.layout import Layout
+from gradstream.wire.layout import Coded, Layout, reused
 from gradstream.wire.messages import FIELD, SHARED, Header, Letter, Part
 from gradstream.wire.routes import Routes
 from ps_node.far import Far
@@ -38,12 +39,12 @@ class Mailbox:
         self._folder = Path(order.shared.folder) if order.shared else None
         self._centers = 1 + order.spec.pipeline
         self._near: dict[Life, Near] = {}
-        self._far = Far(routes, self._j, self._shard, settings.payload_patience)
+        self._far = Far(routes, self._j, self._shard, settings.payload_patience, self._decoding)
         self.take_in = self._far.take_in
         self._filled: dict[Life, Tensor] = {}
         """Centers that lie where they go, until they are answered."""
-        self._decoded: dict[Life, Tensor] = {}
-        """Memory for what codecs decode."""
+        self._rooms: dict[int, bytearray] = {}
+        """Memory for the coded vectors of the answers to one entry."""
         self._numbers: dict[Life, int] = defaultdict(int)
         self._readers: dict[str, dict[Life, int]] = {}
         """Vectors that lie in Redis, and who has not read them yet: the numbers of the letters that brought them."""
@@ -56,16 +57,20 @@ class Mailbox:
         if seq and (near := self._near.get(life)):
             near.into = header.into
             return near.vectors(self.layout).take_out(self._shard)
-        data = self._far.fetch(life, seq, header.parts[self._shard], lambda: self._ask_again(life, seq))
+        data, decoded = self._far.fetch(life, seq, header.parts[self._shard], lambda: self._ask_again(life, seq))
         if not seq:  # theta_0 is never rounded, and its memory stays the center's
             self._far.forget(life)
-        codec = self._codec if seq else RAW
-        if not codec.lossy:
+        if decoded is None:
             return self.layout.view(data, self._shard)
+        return Payload(decoded, self.layout.buffers(data, self._shard))
+
+    def _decoding(self, seq: int, memory: bytearray) -> Decoding | None:
+        """Of a push that is about to arrive: coded slices are decoded part by part."""
+        if not seq or not self._codec.lossy or self.layout is None or len(memory) != self.layout.coded(self._codec, self._shard):
+            return None
         mine = self.layout.slices[self._shard]
-        if life not in self._decoded:
-            self._decoded[life] = torch.empty(mine.stop - mine.start, dtype=self.layout.torch_dtype)
-        return self.layout.decode(codec, data, self._shard, self._decoded[life])
+        out = torch.empty(mine.stop - mine.start, dtype=self.layout.torch_dtype)
+        return self.layout.decoding(self._codec, memory, self._shard, out)
 
     def room(self, answer: Answer) -> Tensor | None:
         """Where a worker of this host wants its center. Whoever asks fills it before `answer`."""
@@ -79,7 +84,7 @@ class Mailbox:
     def answer(self, answers: list[Answer], position: str) -> None:
         """Write the vectors that the answers bring, then the letters: those through Redis are repeatable. Raises: PlaneLost."""
         stamped: list[tuple[str, bytes]] = []
-        centers: list[tuple[str, memoryview]] = []
+        centers: list[tuple[str, Coded]] = []
         for answer in answers:
             life = (answer.rank, answer.incarnation)
             self._numbers[life] += 1
@@ -122,10 +127,9 @@ class Mailbox:
         if near := self._near.get(life):
             near.leave()
         self.went_on(life, self._numbers[life])
-        self._decoded.pop(life, None)
         self._far.gone(life)
 
-    def _lay_down(self, answer: Answer, position: str, centers: list[tuple[str, memoryview]]) -> tuple[str, Part | None]:
+    def _lay_down(self, answer: Answer, position: str, centers: list[tuple[str, Coded]]) -> tuple[str, Part | None]:
         """The vector of an answer; in Redis a center once for all who get it at this position, another one for its reader.
 
         What is still to be written to Redis is added to `centers`."""
@@ -142,9 +146,17 @@ class Mailbox:
         mine = answer.brings != "center" or codec is not self._pull_codec
         where = f"{position}:{answer.rank}.{answer.incarnation}" if mine else position
         if where not in self._readers:
-            centers.append((where, self.layout.encode(codec, answer.payload)))
+            centers.append((where, self._coded(codec, answer.payload, len(centers))))
         self._readers.setdefault(where, {})[life] = self._numbers[life]
         return where, Part(self.layout.coded(codec, self._shard), 0)
+
+    def _coded(self, codec: Codec, payload: Payload, number: int) -> Coded:
+        """Of the answer's vectors, the one of this number: coded while it is written."""
+        assert self.layout is not None, "there is a center, so there was an Init"
+        if not codec.lossy:
+            return Coded(self.layout.encode(codec, payload))
+        data = reused(self._rooms, number, self.layout.coded(codec, self._shard))
+        return self.layout.coding(codec, payload, self._shard, memoryview(data))
 
     def _ask_again(self, life: Life, seq: int) -> None:
         letter = Letter(0, Answer(*life, seq, "ok", 0, 0, 0), again=seq)

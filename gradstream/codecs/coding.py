@@ -67,21 +67,21 @@ class Decoding:
     """Bytes that become a vector again, from the first on."""
 
     def __init__(self, codec: Codec, data: bytearray | memoryview, out: Tensor) -> None:
-        self._codec, self._data, self._out = codec, _bytes(data), out
+        self._codec, self._data, self.out = codec, _bytes(data), out
         self._chunks: Iterator[tuple[slice, slice]]
         self._next: tuple[slice, slice] | None
         self.again()
 
     def again(self) -> None:
         """Some of the bytes have changed: begin again."""
-        self._chunks = self._codec.chunks(self._out.numel(), self._out.element_size())
+        self._chunks = self._codec.chunks(self.out.numel(), self.out.element_size())
         self._next = next(self._chunks, None)
 
     def until(self, end: int) -> None:
         """The first `end` bytes are there."""
         while self._next and self._next[1].stop <= end:
             elements, place = self._next
-            _decode(self._codec, self._data[place], self._out[elements])
+            _decode(self._codec, self._data[place], self.out[elements])
             self._next = next(self._chunks, None)
 
 

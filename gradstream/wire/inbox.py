@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from torch import Tensor
+
 from gradstream.codecs.coding import Decoding
 from gradstream.wire import checksum, ids
 from gradstream.wire.bulk import Bulk, Fields
@@ -19,6 +21,8 @@ from gradstream.wire.connection import Command
 from gradstream.wire.outbox import parts
 
 T = TypeVar("T")
+Decode = Callable[[int, bytearray], Decoding | None]
+"""(seq, where its bytes will lie) -> how it is decoded; None: it is not. From seq 1 on it depends on its length alone."""
 
 _AT_ONCE = 32
 """Parts in one reply, over all streams: 16 MiB, which Redis holds a second time while it sends them."""
@@ -32,11 +36,19 @@ class Arriving:
     def __init__(self, place: memoryview, decoding: Decoding | None = None) -> None:
         self.data = place
         self._decoding = decoding
-        self._sums = [-1] * parts(len(place))
-        self._left = len(self._sums)
-        self._gap = 0
+        self._sums: list[int]
+        self._left: int
+        self._gap: int
         """The first part that has not arrived."""
-        self._next: tuple[int, memoryview] | None = None
+        self._next: tuple[int, memoryview] | None
+        self.clear()
+
+    def clear(self) -> None:
+        """Nothing has arrived."""
+        self._sums = [-1] * parts(len(self.data))
+        self._left, self._gap, self._next = len(self._sums), 0, None
+        if self._decoding:
+            self._decoding.again()
 
     @property
     def whole(self) -> bool:
@@ -83,9 +95,11 @@ class Arriving:
 class Early(Arriving):
     """One that lies in memory of ours until its header comes."""
 
-    def __init__(self, memory: bytearray) -> None:
-        super().__init__(memoryview(memory))
+    def __init__(self, memory: bytearray, decoding: Decoding | None) -> None:
+        super().__init__(memoryview(memory), decoding)
         self.memory = memory
+        self.decoded = decoding.out if decoding else None
+        """Shape (n,), if it was decoded."""
 
 
 class Reading:
@@ -120,6 +134,7 @@ class _Stream:
     """What comes from one life of a worker."""
 
     longest: int
+    decoding: Decode
     last: bytes = b"0"
     """Id of the last part that was read."""
     trimmed: bytes = b"0"
@@ -127,15 +142,15 @@ class _Stream:
     done: int = -1
     """Seq of the last vector that was handed out."""
     arriving: dict[int, Early] = field(default_factory=dict)
-    handed_out: bytearray | None = None
-    spare: list[bytearray] = field(default_factory=list)
+    handed_out: Early | None = None
+    spare: list[Early] = field(default_factory=list)
 
     def place(self, fields: Fields, size: int) -> memoryview | None:
         seq, nbytes = int(fields[b"s"]), int(fields[b"n"])
         if seq not in self.arriving:
             if seq <= self.done or len(self.arriving) >= _EARLY or nbytes > self.longest:
                 return None
-            self.arriving[seq] = Early(self._memory(nbytes))
+            self.arriving[seq] = self._early(seq, nbytes)
         return self.arriving[seq].place(fields, size)
 
     def arrived(self, fields: Fields) -> None:
@@ -148,10 +163,12 @@ class _Stream:
 
     def hand_out(self, seq: int) -> bytearray:
         """Forget what was before this vector."""
-        old = [self.arriving.pop(before).memory for before in sorted(self.arriving) if before < seq]
+        if seq:
+            self.arriving.pop(0, None)  # a theta_0 that nobody wanted: it may be as long, but is not coded
+        old = [self.arriving.pop(before) for before in sorted(self.arriving) if before < seq]
         self.spare = [*old, *([self.handed_out] if self.handed_out else []), *self.spare][:_EARLY]
-        self.done, self.handed_out = seq, self.arriving.pop(seq).memory
-        return self.handed_out
+        self.done, self.handed_out = seq, self.arriving.pop(seq)
+        return self.handed_out.memory
 
     def make_room(self, seq: int) -> None:
         """A header has asked for this vector; others have only arrived. If it is whole, it is not the one of that header."""
@@ -161,21 +178,23 @@ class _Stream:
         elif len(self.arriving) >= _EARLY:
             del self.arriving[max(self.arriving)]
 
-    def _memory(self, nbytes: int) -> bytearray:
-        """Used memory if there is some: the first touch of new pages costs more than the whole transfer."""
-        fitting = next((spare for spare in self.spare if len(spare) == nbytes), None)
+    def _early(self, seq: int, nbytes: int) -> Early:
+        """In used memory if there is some: the first touch of new pages costs more than the whole transfer."""
+        fitting = next((spare for spare in self.spare if seq and len(spare.data) == nbytes), None)
         if fitting is None:
-            return bytearray(nbytes)
+            memory = bytearray(nbytes)
+            return Early(memory, self.decoding(seq, memory))
         self.spare = [spare for spare in self.spare if spare is not fitting]
+        fitting.clear()
         return fitting
 
 
 class Inbox:
     """Streams of parts in one Redis, by a connection of its own."""
 
-    def __init__(self, redis: Bulk, longest: int) -> None:
+    def __init__(self, redis: Bulk, longest: int, decoding: Decode = lambda seq, memory: None) -> None:
         """`longest`: bytes; parts of longer vectors are nobody's."""
-        self._redis, self._longest = redis, longest
+        self._redis, self._longest, self._decoding = redis, longest, decoding
         self._streams: dict[bytes, _Stream] = {}
         self.armed = False
         """A read is under way: `fileno` becomes readable when parts come, or when none came for a while."""
@@ -193,7 +212,7 @@ class Inbox:
         """From now on take in what comes to this stream."""
         if key.encode() in self._streams:
             return
-        self._streams[key.encode()] = _Stream(self._longest)
+        self._streams[key.encode()] = _Stream(self._longest, self._decoding)
         if self.armed:  # its read does not see this stream
             self._redis.close()
             self.armed, self._trims = False, []
@@ -230,6 +249,11 @@ class Inbox:
         self.arm()
         self._confirm_trims()
         return stream.hand_out(seq)
+
+    def decoded(self, key: str) -> Tensor | None:
+        """What `vector` has handed out last of this stream, decoded; None: it was not to be."""
+        handed_out = self._streams[key.encode()].handed_out
+        return handed_out.decoded if handed_out else None
 
     def _ask(self, streams: dict[bytes, _Stream], wait: Command) -> None:
         behind = [(key, stream, stream.last) for key, stream in self._streams.items() if stream.trimmed != stream.last]

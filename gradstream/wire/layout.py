@@ -128,3 +128,10 @@ class Layout:
 
 def _values(data: bytearray, dtype: torch.dtype) -> Tensor:
     return torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)
+
+
+def reused(rooms: dict[int, bytearray], number: int, nbytes: int) -> bytearray:
+    """The same one each time: the first touch of new pages costs more than coding does."""
+    if number not in rooms or len(rooms[number]) != nbytes:
+        rooms[number] = bytearray(nbytes)
+    return rooms[number]

@@ -27,7 +27,7 @@ from gradstream.process.order import PlaneAccess, SharedMemory
 from gradstream.wire import keys
 from gradstream.wire.client import BLOCK, connect, patiently
 from gradstream.wire.far import Far
-from gradstream.wire.layout import Coded, Layout
+from gradstream.wire.layout import Coded, Layout, reused
 from gradstream.wire.messages import FIELD, SHARED, Header, Letter, Part
 from gradstream.wire.pipe import LetterPipe
 from gradstream.wire.resp import Command, Resp
@@ -228,7 +228,7 @@ class RedisPort:
         if not self._pull_codec.lossy and nbytes == out.nbytes:
             self._far.fetch(shard, letter.where, RAW.encode(out))  # the bytes of `out` itself
             return None
-        data = _room(self._coming_in, shard, nbytes)
+        data = reused(self._coming_in, shard, nbytes)
         if not self._pull_codec.lossy:
             self._far.fetch(shard, letter.where, memoryview(data))
             return self._layout.decode(RAW, data, shard, out).buffers
@@ -257,8 +257,8 @@ class RedisPort:
         part = self._layout.part(payload, shard)
         if not codec.lossy:
             return Coded(self._layout.encode(codec, part))
-        room = _room(self._going_out, shard, self._layout.coded(codec, shard))
-        return self._layout.coding(codec, part, shard, memoryview(room), residual)
+        data = reused(self._going_out, shard, self._layout.coded(codec, shard))
+        return self._layout.coding(codec, part, shard, memoryview(data), residual)
 
     @property
     def shares(self) -> bool:
@@ -269,10 +269,3 @@ class RedisPort:
     def nbytes(self) -> int:
         """Of a whole vector with its buffers, as it is."""
         return sum(map(self._layout.nbytes, range(self._layout.servers)))
-
-
-def _room(rooms: dict[int, bytearray], shard: int, nbytes: int) -> bytearray:
-    """The same one each time: the first touch of new pages costs more than coding does."""
-    if shard not in rooms or len(rooms[shard]) != nbytes:
-        rooms[shard] = bytearray(nbytes)
-    return rooms[shard]
