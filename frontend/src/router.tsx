@@ -15,6 +15,7 @@ export const router = createBrowserRouter([
       { path: "/jobs", lazy: async () => ({ Component: (await import("./pages/JobsPage")).JobsPage }) },
       { path: "/jobs/new", lazy: async () => ({ Component: (await import("./pages/NewJobPage")).NewJobPage }) },
       { path: "/jobs/:id/:tab?", lazy: async () => ({ Component: (await import("./pages/JobPage")).JobPage }) },
+      { path: "/compare", lazy: async () => ({ Component: (await import("./pages/ComparePage")).ComparePage }) },
       { path: "/nodes", lazy: async () => ({ Component: (await import("./pages/NodesPage")).NodesPage }) },
       { path: "/settings", lazy: async () => ({ Component: (await import("./pages/SettingsPage")).SettingsPage }) },
       { path: "*", element: <NotFoundPage /> },

@@ -12,6 +12,7 @@ import classes from "./Layout.module.css"
 
 const PLACES = [
   { to: "/jobs", label: "Jobs" },
+  { to: "/compare", label: "Compare" },
   { to: "/nodes", label: "Nodes" },
   { to: "/settings", label: "Settings" },
 ]

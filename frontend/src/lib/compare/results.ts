@@ -13,8 +13,8 @@ export interface Result {
 }
 
 const ALWAYS: readonly Result[] = [
-  { key: "loss", label: "Training loss", of: ({ progress }) => progress.loss, format: formatNumber },
-  { key: "staleness", label: "Mean staleness", of: ({ progress }) => progress.mean_staleness, format: formatNumber },
+  { key: "loss", label: "Training loss", of: ({ progress }) => progress.loss ?? null, format: formatNumber },
+  { key: "staleness", label: "Mean staleness", of: ({ progress }) => progress.mean_staleness ?? null, format: formatNumber },
   { key: "seconds", label: "Time", of: trained, format: formatDuration },
   { key: "samples", label: "Samples", of: ({ progress }) => progress.samples, format: formatCount },
   { key: "speed", label: "Samples/s", of: (job, now) => speed(job, now), format: formatNumber },
