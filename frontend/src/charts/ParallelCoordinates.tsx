@@ -1,0 +1,101 @@
+import { useComputedColorScheme } from "@mantine/core"
+import { useElementSize } from "@mantine/hooks"
+import { useState } from "react"
+import type { ParallelAxis } from "@/lib/compare/parallel"
+import { seriesColor, seriesDash } from "./palette"
+import classes from "./ParallelCoordinates.module.css"
+
+interface ParallelCoordinatesProps {
+  axes: readonly ParallelAxis[]
+  /** In the order of the places on the axes. */
+  lines: readonly { key: string; label: string; index: number }[]
+  title: string
+  height?: number
+}
+
+/** Less is not readable: then the drawing scrolls. */
+const NARROWEST = 124
+const [TOP, BOTTOM, SIDE] = [34, 14, 62]
+const LONGEST = 17
+
+/** A line for each job across its settings and results. One is picked out by pointing at it, or for good by its name below. */
+export function ParallelCoordinates({ axes, lines, title, height = 300 }: ParallelCoordinatesProps) {
+  const { ref, width: room } = useElementSize<HTMLDivElement>()
+  const scheme = useComputedColorScheme("light")
+  const [pointed, setPointed] = useState<string | null>(null)
+  const [picked, setPicked] = useState<string | null>(null)
+  const chosen = pointed ?? picked
+  const width = Math.max(room, 2 * SIDE + NARROWEST * (axes.length - 1))
+  const x = (axis: number) => (axes.length === 1 ? width / 2 : SIDE + ((width - 2 * SIDE) * axis) / (axes.length - 1))
+  const y = (place: number) => TOP + (height - TOP - BOTTOM) * (1 - place)
+  const known = chosen !== null && lines.some(({ key }) => key === chosen)
+  return (
+    <div>
+      <div ref={ref} className={classes.scroll} tabIndex={0} role="region" aria-label={`${title}, drawn`}>
+        <svg width={width} height={height} role="img" aria-label={`${title}: ${lines.length} jobs over ${axes.map(({ label }) => label).join(", ")}`}>
+          {axes.map((axis, index) => (
+            <Axis key={axis.key} axis={axis} x={x(index)} y={y} />
+          ))}
+          {lines.map(({ key, index }, line) => {
+            const path = pathOf(axes, line, x, y)
+            return (
+              <g key={key} opacity={known && key !== chosen ? 0.13 : 1} onPointerEnter={() => setPointed(key)} onPointerLeave={() => setPointed(null)}>
+                <path d={path} className={classes.reach} />
+                <path d={path} className={classes.line} stroke={seriesColor(index, scheme)} strokeDasharray={seriesDash(index).join(" ")} strokeWidth={key === chosen ? 3 : 1.8} />
+                {axes.map((axis, place) => axis.places[line] != null && <circle key={axis.key} cx={x(place)} cy={y(axis.places[line])} r={3} fill={seriesColor(index, scheme)} />)}
+              </g>
+            )
+          })}
+        </svg>
+      </div>
+      <div className={classes.names}>
+        {lines.map(({ key, label, index }) => (
+          <button key={key} type="button" className={classes.name} aria-pressed={picked === key} onClick={() => setPicked(picked === key ? null : key)} onPointerEnter={() => setPointed(key)} onPointerLeave={() => setPointed(null)}>
+            <i style={{ background: seriesColor(index, scheme) }} aria-hidden />
+            {label}
+          </button>
+        ))}
+      </div>
+      <p className={classes.told} role="status">
+        {known && told(axes, lines.findIndex(({ key }) => key === chosen))}
+      </p>
+    </div>
+  )
+}
+
+function Axis({ axis, x, y }: { axis: ParallelAxis; x: number; y: (place: number) => number }) {
+  return (
+    <g>
+      <line x1={x} x2={x} y1={y(1)} y2={y(0)} className={classes.axis} />
+      <text x={x} y={y(1) - 16} textAnchor="middle" className={classes.label}>
+        <title>{axis.label}</title>
+        {shortened(axis.label)}
+      </text>
+      {axis.ticks.map(({ at, text }) => (
+        <text key={text + String(at)} x={x + 7} y={y(at) + 4} className={classes.tick}>
+          {shortened(text)}
+        </text>
+      ))}
+    </g>
+  )
+}
+
+/** Where a job has no value its line is broken. */
+function pathOf(axes: readonly ParallelAxis[], line: number, x: (axis: number) => number, y: (place: number) => number): string {
+  return axes
+    .map(({ places }, axis) => {
+      const place = places[line]
+      if (place == null) return ""
+      return `${axis > 0 && axes[axis - 1]!.places[line] != null ? "L" : "M"}${x(axis).toFixed(1)} ${y(place).toFixed(1)}`
+    })
+    .join("")
+}
+
+/** The end of a path says most. */
+function shortened(text: string): string {
+  return text.length <= LONGEST ? text : `…${text.slice(1 - LONGEST)}`
+}
+
+function told(axes: readonly ParallelAxis[], line: number): string {
+  return axes.map(({ label, texts }) => `${label} ${texts[line]}`).join(" · ")
+}

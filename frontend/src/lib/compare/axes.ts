@@ -1,0 +1,47 @@
+import type { Job } from "@/client"
+import { AXES, axisView, samplesPerEpoch, type Axis, type AxisView, type Range, type WireAxis, wireAxis } from "@/lib/axes"
+import { formatBytes } from "@/lib/format"
+import { valueAt } from "./bytes"
+import type { Curve } from "./curves"
+
+/** What jobs can be laid over each other by. */
+export type CompareAxis = Axis | "bytes"
+
+export const COMPARE_AXES: { value: CompareAxis; label: string }[] = [
+  ...AXES.map((axis) => (axis.value === "time" ? { ...axis, label: "Time since start" } : axis)),
+  { value: "bytes", label: "Bytes sent" },
+]
+
+/** What the server is asked for. Bytes are a cost, as time is: what was undone has cost them too. */
+export function askedAxis(axis: CompareAxis): WireAxis {
+  return axis === "bytes" ? "time" : wireAxis(axis)
+}
+
+/** Of the common axis, on which all jobs are in the same units already. */
+export function commonView(axis: CompareAxis): AxisView {
+  if (axis === "bytes") return { axis: "samples", wire: "samples", offset: 0, unit: 1, format: formatBytes }
+  return { ...axisView(axis, 0, 1), unit: 1 }
+}
+
+/** From the server's units to those of the common axis, and back. */
+export interface JobAxis {
+  toCommon: (x: number) => number
+  toServer: (x: number) => number
+}
+
+/** Null where the job has no such axis: an unknown length of an epoch, or nothing known of what it sent. */
+export function jobAxis(axis: CompareAxis, job: Job, sent: Curve | null): JobAxis | null {
+  if (axis === "bytes") return sent && { toCommon: (time) => valueAt(sent, time), toServer: (bytes) => valueAt({ x: sent.y, y: sent.x }, bytes) }
+  if (axis === "epoch") {
+    const epoch = samplesPerEpoch(job.spec, job.progress.total_samples)
+    return epoch === null ? null : { toCommon: (samples) => samples / epoch, toServer: (epochs) => epochs * epoch }
+  }
+  const origin = axis === "time" ? Date.parse(job.started_at ?? job.created_at) / 1000 : 0
+  return { toCommon: (x) => x - origin, toServer: (x) => x + origin }
+}
+
+export function serverRange(range: Range | null, axis: JobAxis | null): Range | null {
+  if (!range || !axis) return null
+  const [from, to] = [axis.toServer(range.from), axis.toServer(range.to)]
+  return from < to ? { from, to } : null
+}

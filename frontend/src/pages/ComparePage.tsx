@@ -1,0 +1,65 @@
+import { Anchor, Stack } from "@mantine/core"
+import { IconGitCompare } from "@tabler/icons-react"
+import { useMemo } from "react"
+import { Link } from "react-router"
+import { CopyIcon } from "@/components/CopyIcon"
+import { Loaded } from "@/components/Loaded"
+import { PageTitle } from "@/components/PageTitle"
+import { BoardContext, useBoardStore } from "@/hooks/useBoard"
+import { useComparedMetric } from "@/hooks/useComparedMetric"
+import { useComparison } from "@/hooks/useComparison"
+import { useComparedJobs } from "@/hooks/queries/useComparedJobs"
+import { differingPaths } from "@/lib/compare/fields"
+import type { Compared } from "@/lib/compare/groups"
+import { ChosenPanel } from "@/panels/compare/ChosenPanel"
+import { CurvesPanel } from "@/panels/compare/CurvesPanel"
+import { DiffPanel } from "@/panels/compare/DiffPanel"
+import { ParallelPanel } from "@/panels/compare/ParallelPanel"
+import { TargetPanel } from "@/panels/compare/TargetPanel"
+
+/** Any number of jobs beside each other. All that is chosen here stands in the address. */
+export function ComparePage() {
+  const [{ jobs: ids }] = useComparison()
+  const found = useComparedJobs(ids)
+  const { jobs, missing } = found
+  return (
+    <>
+      <PageTitle
+        title="Compare"
+        subtitle={ids.length === 0 ? "Jobs beside each other" : `${jobs.length} ${jobs.length === 1 ? "job" : "jobs"}; the address of this page shows the same to others`}
+        actions={ids.length > 0 && <CopyIcon value={window.location.href} what="the link to this comparison" />}
+      />
+      <Stack gap="md">
+        <ChosenPanel jobs={jobs} missing={missing} />
+        <Loaded {...found} isPending={found.isPending && jobs.length === 0} isEmpty={jobs.length === 0} empty={<Nothing />} emptyIcon={IconGitCompare} height={280}>
+          <Comparing jobs={jobs} />
+        </Loaded>
+      </Stack>
+    </>
+  )
+}
+
+function Comparing({ jobs }: { jobs: readonly Compared[] }) {
+  const paths = useMemo(() => differingPaths(jobs.map(({ fields }) => fields)), [jobs])
+  const metric = useComparedMetric(jobs)
+  return (
+    <BoardContext value={useBoardStore()}>
+      <CurvesPanel jobs={jobs} metric={metric} paths={paths} />
+      <TargetPanel jobs={jobs} metric={metric} />
+      <ParallelPanel jobs={jobs} paths={paths} />
+      <DiffPanel jobs={jobs} paths={paths} />
+    </BoardContext>
+  )
+}
+
+function Nothing() {
+  return (
+    <>
+      No job is chosen. Add jobs by their names above, or select them in the{" "}
+      <Anchor component={Link} to="/jobs" underline="always" size="sm">
+        list of jobs
+      </Anchor>
+      .
+    </>
+  )
+}

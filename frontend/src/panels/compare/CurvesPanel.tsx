@@ -1,0 +1,119 @@
+import { ActionIcon, Group, Menu, Text, Tooltip } from "@mantine/core"
+import { IconDots, IconPhoto, IconTable } from "@tabler/icons-react"
+import { useEffect, useMemo, useRef, useState, type RefObject } from "react"
+import { ChartTable } from "@/charts/ChartTable"
+import { LineChart, type ChartHandle } from "@/charts/LineChart"
+import { Loaded } from "@/components/Loaded"
+import { Panel } from "@/components/Panel"
+import { useBoard, useRestingRange } from "@/hooks/useBoard"
+import { thresholdOf, type ComparedMetric } from "@/hooks/useComparedMetric"
+import { useComparison } from "@/hooks/useComparison"
+import { useMetric } from "@/hooks/queries/useMetricCatalogue"
+import { useComparedCharts } from "@/hooks/queries/useComparedCharts"
+import { COMPARE_AXES, commonView } from "@/lib/compare/axes"
+import { LineSource, linesOf } from "@/lib/compare/draw"
+import { groupBy, type Compared } from "@/lib/compare/groups"
+import { formatNumber } from "@/lib/format"
+import { toLines } from "@/lib/lines"
+import { metricTitle } from "@/lib/metrics"
+import { saveBlob } from "@/lib/save"
+import { CompareToolbar } from "./CompareToolbar"
+
+const HEIGHT = 360
+/** Columns asked of the server for each job, and places at which groups are averaged: fewer where many jobs share the room. */
+const COLUMNS = 800
+const COLUMNS_OF_MANY = 300
+const MANY = 12
+const PLACES = 200
+
+/** One metric of all jobs, laid over each other. */
+export function CurvesPanel({ jobs, metric, paths }: { jobs: readonly Compared[]; metric: ComparedMetric; paths: readonly string[] }) {
+  const [comparison, change] = useComparison()
+  const { axis, group, spread, smoothing, scale } = comparison
+  const { unit, meaning } = useMetric(metric.name)
+  const range = useRestingRange()
+  const plain = useMemo(() => jobs.map(({ job }) => job), [jobs])
+  const width = jobs.length > MANY ? COLUMNS_OF_MANY : COLUMNS
+  const charts = useComparedCharts(plain, { metric: metric.name, axis, range, width })
+  const lines = useMemo(() => {
+    const measured = new Map(jobs.map(({ job }, index) => [job.id, charts.data[index] ?? null]))
+    return linesOf(groupBy(jobs, group), ({ job }) => measured.get(job.id) ?? null, { smoothing, spread, places: PLACES })
+  }, [jobs, charts.data, group, smoothing, spread])
+  const [source] = useState(() => new LineSource())
+  useEffect(() => source.replace(lines), [source, lines])
+  const view = useMemo(() => commonView(axis), [axis])
+  const hidden = comparison.hidden.join("\n")
+  const hiddenSet = useMemo(() => new Set(hidden.split("\n")), [hidden])
+  const threshold = useMemo(() => thresholdOf(metric.target), [metric.target])
+  const board = useBoard()
+  const handle = useRef<ChartHandle>(null)
+  const [table, setTable] = useState(false)
+  const title = metricTitle(metric.name)
+  const grouped = group !== null
+  return (
+    <Panel
+      title={title}
+      subtitle={[meaning, unit === "1" || unit === "loss" ? "" : unit].filter(Boolean).join(" · ")}
+      actions={<Actions title={title} chart={handle} table={table} onTable={setTable} />}
+    >
+      <CompareToolbar metric={metric} paths={paths} />
+      <Without jobs={jobs.filter(({ job }) => charts.withoutAxis.includes(job))} axis={COMPARE_AXES.find(({ value }) => value === axis)!.label} pending={charts.isPending} />
+      <Loaded isPending={charts.isPending && lines.length === 0} error={lines.length === 0 ? charts.error : null} isEmpty={lines.length === 0} empty={`None of these jobs has measured ${metric.name} so far.`} height={HEIGHT}>
+        {table ? (
+          <ChartTable title={title} lines={toLines(lines, grouped ? 0 : smoothing)} view={view} formatY={formatNumber} height={HEIGHT} />
+        ) : (
+          <LineChart
+            source={source} view={view} board={board} smoothing={grouped ? 0 : smoothing} scale={scale} threshold={threshold} title={title} formatY={formatNumber}
+            hidden={hiddenSet} onHide={(labels) => change({ hidden: labels.filter(Boolean) })} syncKey="compare" height={HEIGHT} handle={handle}
+          />
+        )}
+      </Loaded>
+    </Panel>
+  )
+}
+
+function Without({ jobs, axis, pending }: { jobs: readonly Compared[]; axis: string; pending: boolean }) {
+  if (jobs.length === 0 || pending) return null
+  const why = axis === "Epochs" ? "the length of an epoch is known only of jobs that end after a number of them" : "nothing is known of what it sent"
+  return (
+    <Text size="sm" c="dimmed" mb="xs">
+      Not drawn over {axis.toLowerCase()}: {jobs.map(({ label }) => label).join(", ")}; {why}.
+    </Text>
+  )
+}
+
+interface ActionsProps {
+  title: string
+  chart: RefObject<ChartHandle | null>
+  table: boolean
+  onTable: (table: boolean) => void
+}
+
+function Actions({ title, chart, table, onTable }: ActionsProps) {
+  return (
+    <Group gap={4} wrap="nowrap">
+      <Tooltip label={table ? "Show the chart" : "Show the numbers"}>
+        <ActionIcon variant={table ? "light" : "subtle"} color={table ? "stream" : "gray"} aria-label={`Numbers of ${title}`} aria-pressed={table} onClick={() => onTable(!table)}>
+          <IconTable size={16} />
+        </ActionIcon>
+      </Tooltip>
+      {!table && (
+        <Menu position="bottom-end" withinPortal>
+          <Menu.Target>
+            <ActionIcon variant="subtle" color="gray" aria-label={`More for ${title}`}>
+              <IconDots size={16} />
+            </ActionIcon>
+          </Menu.Target>
+          <Menu.Dropdown>
+            <Menu.Item leftSection={<IconPhoto size={16} />} onClick={() => void chart.current?.png().then((blob) => saveBlob(blob, "compare.png"))}>
+              Save as PNG
+            </Menu.Item>
+            <Menu.Item leftSection={<IconPhoto size={16} />} onClick={() => chart.current && saveBlob(chart.current.svg(), "compare.svg")}>
+              Save as SVG
+            </Menu.Item>
+          </Menu.Dropdown>
+        </Menu>
+      )}
+    </Group>
+  )
+}

@@ -1,0 +1,44 @@
+import { Select, type ComboboxItem } from "@mantine/core"
+import { useDebouncedValue } from "@mantine/hooks"
+import { IconSearch } from "@tabler/icons-react"
+import { useState } from "react"
+import { useJobSearch } from "@/hooks/queries/useJobSearch"
+import { useNow } from "@/hooks/useNow"
+import { formatAgo } from "@/lib/format"
+import { readable } from "@/lib/status"
+
+/** Finds jobs by name, on the server, and adds what is picked to the comparison. */
+export function JobPicker({ chosen, onAdd }: { chosen: readonly string[]; onAdd: (id: string) => void }) {
+  const [typed, setTyped] = useState("")
+  const [q] = useDebouncedValue(typed.trim(), 200)
+  const { data = [], isFetching } = useJobSearch(q)
+  const now = useNow(false)
+  const options = data
+    .filter(({ id }) => !chosen.includes(id))
+    .map(({ id, name, strategy, status, created_at }) => ({ value: id, label: name, about: `${strategy}, ${readable(status)}, ${formatAgo(created_at, now)}` }))
+  return (
+    <Select
+      aria-label="Add a job"
+      placeholder="Add a job by its name"
+      leftSection={<IconSearch size={16} />}
+      rightSection={<></>}
+      data={options}
+      filter={({ options }) => options}
+      renderOption={({ option }) => (
+        <span>
+          {option.label} <small>· {(option as ComboboxItem & { about: string }).about}</small>
+        </span>
+      )}
+      value={null}
+      searchValue={typed}
+      onSearchChange={setTyped}
+      onChange={(id) => {
+        if (id) onAdd(id)
+        setTyped("")
+      }}
+      nothingFoundMessage={isFetching ? "Looking…" : "No other job has this in its name."}
+      searchable
+      maxDropdownHeight={320}
+    />
+  )
+}

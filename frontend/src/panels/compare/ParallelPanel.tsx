@@ -1,0 +1,38 @@
+import { MultiSelect } from "@mantine/core"
+import { useMemo } from "react"
+import { ParallelCoordinates } from "@/charts/ParallelCoordinates"
+import { Loaded } from "@/components/Loaded"
+import { Panel } from "@/components/Panel"
+import { useComparison } from "@/hooks/useComparison"
+import { useNow } from "@/hooks/useNow"
+import { allPaths } from "@/lib/compare/fields"
+import { groupBy, type Compared } from "@/lib/compare/groups"
+import { axesOf } from "@/lib/compare/results"
+import { hasEnded } from "@/lib/status"
+
+/** Fields that have an axis unless others are chosen. */
+const FIRST = 5
+
+/** What the jobs were given against what came out of them. */
+export function ParallelPanel({ jobs, paths }: { jobs: readonly Compared[]; paths: readonly string[] }) {
+  const [{ fields, group }, change] = useComparison()
+  const now = useNow(jobs.some(({ job }) => !hasEnded(job.status)))
+  const chosen = fields ?? paths.slice(0, FIRST)
+  const axes = axesOf(jobs, chosen, now)
+  const lines = useMemo(() => {
+    const places = new Map(groupBy(jobs, group).flatMap(({ jobs, index }) => jobs.map(({ job }) => [job.id, index])))
+    return jobs.map(({ job, label }) => ({ key: job.id, label, index: places.get(job.id)! }))
+  }, [jobs, group])
+  const known = new Set([...chosen, ...paths, ...allPaths(jobs.map(({ fields }) => fields))])
+  return (
+    <Panel title="Settings against results" subtitle="A line for each job; point at it, or pick its name">
+      <Loaded isEmpty={jobs.length < 2} empty="With a second job, what differs between them is drawn here.">
+        <MultiSelect
+          size="xs" mb="md" label="Settings" placeholder={chosen.length > 0 ? undefined : "None"} data={[...known]} value={[...chosen]} searchable clearable
+          clearButtonProps={{ "aria-label": "No settings" }} onChange={(after) => change({ fields: after })}
+        />
+        <ParallelCoordinates axes={axes} lines={lines} title="Settings against results" />
+      </Loaded>
+    </Panel>
+  )
+}

@@ -1,0 +1,123 @@
+import { Anchor, Group, NumberInput, SegmentedControl, Table, Text, UnstyledButton } from "@mantine/core"
+import { IconArrowDown } from "@tabler/icons-react"
+import { useState } from "react"
+import { Link } from "react-router"
+import type { JobTarget } from "@/client"
+import { Loaded } from "@/components/Loaded"
+import { Panel } from "@/components/Panel"
+import type { ComparedMetric } from "@/hooks/useComparedMetric"
+import { useComparison, type Direction } from "@/hooks/useComparison"
+import { useTargets } from "@/hooks/queries/useTargets"
+import type { Compared } from "@/lib/compare/groups"
+import { pauseOf } from "@/lib/compare/pause"
+import { byCost, COSTS, timesOf, type Cost } from "@/lib/compare/targets"
+import { formatNumber } from "@/lib/format"
+import { metricTitle } from "@/lib/metrics"
+import { hasEnded } from "@/lib/status"
+
+const DIRECTIONS: { value: Direction; label: string }[] = [
+  { value: "at_least", label: "at least" },
+  { value: "at_most", label: "at most" },
+]
+
+/** What it took each job to reach a value, exactly: from all stored points, not from what is drawn. */
+export function TargetPanel({ jobs, metric }: { jobs: readonly Compared[]; metric: ComparedMetric }) {
+  const [, change] = useComparison()
+  const { name, target, direction } = metric
+  const ids = jobs.map(({ job }) => job.id)
+  const live = () => jobs.map(({ job }) => pauseOf(job, jobs.length)).find(Boolean) ?? false
+  const targets = useTargets(ids, { metric: name, target, direction }, live)
+  return (
+    <Panel
+      title="Time to a target"
+      subtitle="The first moment at which the metric reached it, among all stored points"
+      actions={
+        <Group gap="xs">
+          <Text size="sm">{metricTitle(name)}</Text>
+          <SegmentedControl size="xs" data={DIRECTIONS} value={direction} onChange={(value) => change({ direction: value })} aria-label="From which side" />
+          <TargetInput key={name} target={target} onChange={(target) => change({ target })} />
+        </Group>
+      }
+      flush
+    >
+      <Loaded isPending={target !== null && targets.isPending} error={targets.data ? null : targets.error} refetch={targets.refetch} isEmpty={target === null} empty={`Which value is ${metricTitle(name)} to reach? Write it above.`} height={120}>
+        <Reaches items={targets.data?.items ?? []} jobs={jobs} />
+      </Loaded>
+    </Panel>
+  )
+}
+
+/** What is being typed, "0." for one, is not always a number yet. */
+function TargetInput({ target, onChange }: { target: number | null; onChange: (target: number | null) => void }) {
+  const [typed, setTyped] = useState<number | string>(target ?? "")
+  const type = (value: number | string) => {
+    setTyped(value)
+    if (typeof value === "number" || value === "") onChange(value === "" ? null : value)
+  }
+  return <NumberInput size="xs" w={110} aria-label="Target" placeholder="e.g. 0.9" value={typed} onChange={type} hideControls />
+}
+
+function Reaches({ items, jobs }: { items: readonly JobTarget[]; jobs: readonly Compared[] }) {
+  const [cost, setCost] = useState<Cost>("seconds")
+  const labels = new Map(jobs.map(({ job, label }) => [job.id, label]))
+  return (
+    <Table.ScrollContainer minWidth={620} type="native" tabIndex={0} aria-label="Time to a target">
+      <Table>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Job</Table.Th>
+            {COSTS.map(({ key, label }) => (
+              <Table.Th key={key} aria-sort={key === cost ? "ascending" : "none"}>
+                <UnstyledButton fz="inherit" fw="inherit" c="inherit" onClick={() => setCost(key)}>
+                  <Group gap={4} wrap="nowrap">
+                    {label}
+                    <IconArrowDown size={13} style={{ visibility: key === cost ? undefined : "hidden" }} aria-hidden />
+                  </Group>
+                </UnstyledButton>
+              </Table.Th>
+            ))}
+            <Table.Th>Version</Table.Th>
+            <Table.Th>Value</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody className="numbers">
+          {byCost(items, cost).map((item) => (
+            <Table.Tr key={item.job}>
+              <Table.Td>
+                <Anchor component={Link} to={`/jobs/${item.job}`} c="inherit" fw={550} size="sm">
+                  {labels.get(item.job) ?? item.name}
+                </Anchor>
+              </Table.Td>
+              <Reach item={item} items={items} />
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  )
+}
+
+function Reach({ item: { reached, best, status }, items }: { item: JobTarget; items: readonly JobTarget[] }) {
+  if (!reached) {
+    return (
+      <Table.Td colSpan={COSTS.length + 2} c="dimmed">
+        {hasEnded(status) ? "Never" : "Not yet"}
+        {best === null ? "; it has measured nothing of this" : `; best ${formatNumber(best)}`}
+      </Table.Td>
+    )
+  }
+  return (
+    <>
+      {COSTS.map(({ key, format }) => (
+        <Table.Td key={key}>
+          {format(reached[key])}{" "}
+          <Text component="span" size="xs" c="dimmed">
+            {timesOf(reached, items, key)}
+          </Text>
+        </Table.Td>
+      ))}
+      <Table.Td>{formatNumber(reached.version)}</Table.Td>
+      <Table.Td>{formatNumber(reached.value)}</Table.Td>
+    </>
+  )
+}
