@@ -1,4 +1,6 @@
-"""The upper half of a float32, rounded to the nearest.  Bytes: 2n.  Error: at most 2^-8 of each value."""
+"""The upper half of a float32, rounded to the nearest.  Bytes: 2n.  Error: at most 2^-8 of each value; below the least
+normal float32, 2^-8 of that.
+"""
 
 from __future__ import annotations
 

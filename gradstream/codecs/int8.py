@@ -1,6 +1,6 @@
 """Eight bits per value, each block with a scale of its own: round(x / scale), scale = largest / 127.
 
-Bytes: n + 4 per block of 256.  Error: at most 1/254 of the block's largest value.
+Bytes: n + 4 per block of 256.  Error: at most 1/254 of the block's largest value, or half of the least normal float32.
 Source: Dettmers 2016, "8-Bit Approximations for Parallelism in Deep Learning" (blockwise, linear).
 """
 

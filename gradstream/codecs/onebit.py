@@ -1,6 +1,7 @@
 """One bit per value: its sign. Each block says what its positive and what its negative values are on average.
 
 Bytes: n/8 + 8 per block of 4,096.  Error: |x - mean of its side|; a block keeps its sum.
+The second mean travels as its distance from the first, so decoding is one multiplication and one addition.
 Source: Seide, Fu, Droppo, Li, Yu 2014, "1-Bit Stochastic Gradient Descent".
 """
 

@@ -1,6 +1,6 @@
 """The largest values of each block, with their places; the rest waits in the worker until it is large enough.
 
-Bytes: 6 per value that is kept.  Error: the values that are not kept.
+Bytes: 6 per value that is kept.  Error: the values that are not kept. Of equal ones the first are.
 By blocks of 4,096 instead of over the whole vector, so that shards need not know of each other, and no layer is silent for ever.
 Source: Aji, Heafield 2017, "Sparse Communication for Distributed Gradient Descent".
 """

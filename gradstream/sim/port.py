@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import greenlet
+import torch
 from torch import Tensor
 
 from gradstream.center.entries import Answer, Entry, Payload, Push
@@ -26,14 +27,18 @@ class SimPort:
     def __init__(self, codec: Codec, post: Post, took: Callable[[float], None]) -> None:
         """`codec`: of pushes. `post` queues an entry for the log. `took(arrived)` is told of each answer that the worker reads."""
         self._codec, self._post, self._took = codec, post, took
+        self._arrived: Tensor | None = None
         self._cluster = greenlet.getcurrent()
         self._inbox: deque[tuple[Answer, float]] = deque()
         self._waits = False
 
     def send(self, entry: Entry, payload: Payload | None = None, residual: Residual | None = None) -> None:
-        """The payload itself goes: its sender leaves it alone until the answer has come, and no shard keeps it longer."""
+        """The payload itself goes, or what arrives of it: its sender leaves it alone until the answer has come, and no shard keeps
+        it longer."""
         if isinstance(entry, Push) and payload and self._codec.lossy:
-            carry(self._codec, payload.x, payload.x, residual)
+            self._arrived = torch.empty_like(payload.x) if self._arrived is None else self._arrived
+            carry(self._codec, payload.x, self._arrived, residual)
+            payload = payload._replace(x=self._arrived)
         self._post(entry, payload)
         self._cluster.switch()
 

@@ -36,8 +36,8 @@ class Port(Protocol):
 
     def send(self, entry: Entry, payload: Payload | None = None, residual: Residual | None = None) -> None:
         """Returns when the entry is on its way: a push is in the log when the next entry is sent or an answer received, others at
-        once. The payload must not change before its answer has come; under a lossy codec it may become what arrives of it.
-        `residual`: what earlier pushes did not carry goes with this one, and what this one does not carry stays there."""
+        once. The payload must not change before its answer has come; what lies in `out` may become what arrives of it, under
+        a lossy codec. `residual`: what earlier pushes did not carry goes with this one, and what this one does not stays there."""
 
     @property
     def flows(self) -> bool:
@@ -99,7 +99,7 @@ class Link:
         self.on_push: Callable[[Push], None] = lambda push: None
         if spec.strategy.leaves_theta or (spec.strategy.pulls_every_round and not spec.pipeline):
             w.live_in(port.centers)
-        if spec.strategy.leaves_theta and not spec.codec.lossy:
+        if spec.strategy.leaves_theta and (port.out is None or not spec.codec.lossy):
             w.gather_into(self._out, self._settle, self._flow if port.flows else None)
 
     # ---- what a strategy uses -------------------------------------------------------------------------------------------
