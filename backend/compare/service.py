@@ -16,9 +16,9 @@ from backend.compare.search import Goal, Tree
 from backend.jobs import service as jobs
 from backend.jobs.models import JobRow
 from backend.jobs.schemas import JobStatus
-from backend.metrics import chart, pyramid
-from backend.metrics.chart import Line
+from backend.metrics import chart, pyramid, walk
 from backend.metrics.models import MetricSeriesRow
+from backend.metrics.walk import Line
 from gradstream.errors import Invalid, NotFound
 from gradstream.metrics import SENT
 
@@ -47,7 +47,7 @@ def _goal(at_least: float | None, at_most: float | None) -> Goal:
 
 def _target(session: Session, job: JobRow, metric: str, goal: Goal) -> JobTarget:
     lines = chart.lines(session, job.id, [metric])
-    undone = chart.undone_from(lines, "samples")
+    undone = walk.undone_from(lines, "samples")
     pairs = [(line, tree) for line, cut in zip(lines, undone, strict=True) for tree in _trees(session, line, cut)]
     trees = [tree for _, tree in pairs]
     hit = search.first(trees, goal)

@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -14,10 +15,10 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from backend.jobs import service as jobs
-from backend.metrics import chart, repository
-from backend.metrics.chart import Line
+from backend.metrics import chart, repository, walk
 from backend.metrics.columns import Grid, drawn
 from backend.metrics.schemas import Axis
+from backend.metrics.walk import Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +59,13 @@ def _tag(asked: Asked, *state: object) -> str:
 
 def _chart(session: Session, name: str, lines: Sequence[Line], asked: Asked) -> dict[str, Any]:
     axis = asked.axis.value
-    undone = chart.undone_from(lines, axis)
-    there = chart.extent(lines, axis, undone)
+    undone = walk.undone_from(lines, axis)
+    there = walk.extent(lines, axis, undone)
     if there is None:
         return {"name": name, "x": axis, "from": asked.start, "to": asked.end, "series": []}
     start = asked.start if asked.start is not None else float(there[0])
     end = asked.end if asked.end is not None else max(float(there[1]), start)
-    found = chart.read(session, lines, Grid(axis, start, end, asked.columns), undone)
+    found = walk.read(partial(repository.blocks, session), lines, Grid(axis, start, end, asked.columns), undone)
     parts = np.split(found, np.searchsorted(found["series"], np.arange(1, len(lines))))
     series = [
         {"attempt": line.row.attempt, "source": line.row.source, "rank": line.row.rank, "total": line.row.count,

@@ -18,14 +18,14 @@ ENOUGH_OF_EACH = 64
 """Points that may wait for each series, where there are many."""
 MOST = 65_536
 PORTION = 500
-"""Batches in memory at a time."""
+"""Batches that are folded at a time, and of which one transaction folds a few."""
 
 
 def enough(waiting: int, series: int) -> bool:
     return waiting >= min(max(ENOUGH, ENOUGH_OF_EACH * series), MOST)
 
 
-def fold(session: Session, job_id: UUID, *, most: int | None = None) -> int:
+def fold(session: Session, job_id: UUID, *, most: int = 10 * PORTION) -> int:
     """Bring what waits into blocks, at most so many batches; how many there were. The job's row must be locked."""
     store = repository.store(session, job_id)
     if store is None or not store.waiting:

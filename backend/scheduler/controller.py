@@ -18,7 +18,7 @@ from backend.db import try_lock
 from backend.hints import Hints
 from backend.jobs import repository as job_rows
 from backend.jobs.schemas import JobStatus
-from backend.metrics import ingest
+from backend.metrics import ingest, keeping
 from backend.nodes import service as nodes
 from backend.platform import Platform
 from backend.scheduler import finish, queue
@@ -31,6 +31,8 @@ BUSY_TICK, IDLE_TICK = 0.25, 1.0
 """Seconds between passes while jobs live, and while none does; a wake-up cuts it short."""
 SHORTEST_TICK = 0.05
 LONGEST_BACKOFF = 2.0
+TIDY_EVERY = 10.0
+"""Seconds between looks at what ended jobs have left to do."""
 STEPS_PER_TICK = 4
 """Steps of one job before the others have their turn."""
 
@@ -43,6 +45,7 @@ class Controller:
         self._giving_up = GivingUp(platform)
         self._woken = threading.Event()
         self._stopped = threading.Event()
+        self._tidy_at = 0.0
 
     def run_until_signal(self) -> None:
         def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
@@ -94,6 +97,9 @@ class Controller:
         if plane_away:
             raise plane_away
         finish.sweep(self._platform)
+        if time.monotonic() >= self._tidy_at:
+            keeping.tidy(self._platform.database)
+            self._tidy_at = time.monotonic() + TIDY_EVERY
         return bool(live)
 
     def _serve(self, job_id: UUID, attempt: int, status: JobStatus) -> Exception | None:

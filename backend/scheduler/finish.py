@@ -17,7 +17,7 @@ from backend.jobs import repository as job_rows
 from backend.jobs.models import JobRow
 from backend.jobs.schemas import AttemptStatus, JobStatus
 from backend.jobs.states import switch
-from backend.metrics import export, ingest
+from backend.metrics import export, ingest, keeping
 from backend.platform import Platform
 from backend.scheduler.situation import Situation
 from gradstream.process.order import plane_id
@@ -38,6 +38,7 @@ def prepare(platform: Platform, situation: Situation) -> None:
         if situation.ended_for < _PATIENCE:
             raise
         log.warning("the last metrics are given up: Redis is away", job=str(situation.job_id))
+    keeping.fold(platform.database, situation.job_id)
     folder = platform.files.of_attempt(situation.job_id, situation.attempt, "")
     folder.mkdir(parents=True, exist_ok=True)
     spec = situation.spec.model_dump(mode="json", exclude_none=True)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import math
 from pathlib import Path
+from uuid import UUID
 
+import httpx
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import inspect
+from sqlalchemy import Connection, inspect, text
 
 import migrations
+from backend.metrics import export, keeping
 from backend.platform import Platform
+from tests.integration.backend.jobs import submit
 
 
 def config_for(platform: Platform) -> Config:
@@ -34,3 +41,63 @@ def test_down_and_up_again(platform: Platform) -> None:
         assert set(inspect(connection).get_table_names()) == {"alembic_version"}
         command.upgrade(config, "head")
         assert set(inspect(connection).get_table_names()) == before
+
+
+def test_points_of_the_first_tables_become_batches_and_come_back(api: httpx.Client, platform: Platform, tmp_path: Path) -> None:
+    job_id = UUID(submit(api, tmp_path)["id"])
+    config = config_for(platform)
+    with platform.database.engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0002")
+        before = _fill(connection, job_id)
+        command.upgrade(config, "head")
+    try:
+        exported = csv.reader(io.StringIO(b"".join(export.begin(platform.database, job_id).csv()).decode()))
+        assert next(exported) == ["attempt", "source", "name", "rank", "step", "samples", "version", "time", "value"]
+        assert [_comparable(row) for row in exported] == [_comparable(row) for row in before]
+        keeping.fold(platform.database, job_id)
+        chart = api.get(f"/jobs/{job_id}/chart", params={"name": "train/loss", "columns": 10}).json()["charts"][0]
+        [first, second] = chart["series"]
+        assert (first["source"], first["total"], second["source"], second["total"]) == ("worker-0", 600, "worker-1", 600)
+        assert (min(first["columns"]["low"]), sum(first["columns"]["odd"])) == (0.0, 1)
+    finally:
+        with platform.database.engine.begin() as connection:
+            config.attributes["connection"] = connection
+            command.downgrade(config, "0002")
+            after = _stored(connection)
+            command.upgrade(config, "head")
+    assert [_comparable(row) for row in after] == [_comparable(row) for row in before]
+
+
+def _fill(connection: Connection, job_id: UUID) -> list[tuple[object, ...]]:
+    """Batches of two workers as 0002 stored them."""
+    connection.execute(text("UPDATE jobs SET feed = 500 WHERE id = :job"), {"job": job_id})
+    for number in range(400):
+        rank = number % 2
+        batch = {"job": job_id, "seq": 100 + number, "source": f"worker-{rank}.0", "batch": number // 2}
+        connection.execute(text("INSERT INTO metric_batches VALUES (:job, :seq, 1, :source, :batch)"), batch)
+        for place in range(3):
+            step = 3 * (number // 2) + place
+            point = {"job": job_id, "seq": 100 + number, "place": place, "label": f"worker-{rank}", "rank": rank, "step": step,
+                     "time": 1e9 + step / 7, "value": math.nan if step == 5 else float(step)}  # fmt: skip
+            connection.execute(
+                text("""
+                    INSERT INTO metric_points (job_id, seq, place, name, source, rank, step, samples, version, time, value)
+                    VALUES (:job, :seq, :place, 'train/loss', :label, :rank, :step, 10 * :step, :step, :time, :value)
+                """),
+                point,
+            )
+    return _stored(connection)
+
+
+def _stored(connection: Connection) -> list[tuple[object, ...]]:
+    columns = "attempt, metric_points.source, name, rank, step, samples, version, time, value"
+    found = connection.execute(
+        text(f"SELECT {columns} FROM metric_points JOIN metric_batches USING (job_id, seq) ORDER BY seq, place")
+    )
+    return [tuple(row) for row in found]
+
+
+def _comparable(row: object) -> list[str]:
+    attempt, source, name, rank, *numbers = row  # type: ignore[misc]
+    return [str(attempt), source, name, str(rank), *(repr(float(number)) for number in numbers)]
