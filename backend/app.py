@@ -17,6 +17,7 @@ from backend.artifacts.endpoints import router as artifacts
 from backend.artifacts.process_endpoints import router as process
 from backend.bundles.endpoints import router as bundles
 from backend.catalogue.endpoints import router as catalogue
+from backend.compare.endpoints import router as compare
 from backend.jobs.endpoints import router as jobs
 from backend.logs.endpoints import router as logs
 from backend.metrics.endpoints import router as metrics
@@ -59,7 +60,7 @@ def routes() -> FastAPI:
     for router in (health, sign_in):
         app.include_router(router, prefix=PREFIX)
     # streams before jobs: /jobs/stream is not the job named "stream"
-    for router in (streams, users, plans, jobs, overview, logs, metrics, artifacts, bundles, nodes, catalogue):
+    for router in (streams, users, plans, jobs, overview, logs, metrics, artifacts, bundles, nodes, catalogue, compare):
         app.include_router(router, prefix=PREFIX, dependencies=[Depends(current_caller)], responses=problems.DESCRIBED)
     for router in (agent, process):
         app.include_router(router, prefix=PREFIX, responses=problems.DESCRIBED)
