@@ -1,8 +1,9 @@
 import "uplot/dist/uPlot.min.css"
 import { useComputedColorScheme } from "@mantine/core"
-import { useCallback, useEffect, useImperativeHandle, useRef, useState, type KeyboardEvent, type Ref } from "react"
+import { useCallback, useEffect, useImperativeHandle, useState, type KeyboardEvent, type Ref } from "react"
 import { panned, shown, unshown, zoomed, type AxisView, type Range } from "@/lib/axes"
 import type { Board } from "@/lib/board"
+import { every } from "@/lib/every"
 import { reach, toLines, type ChartLine, type Scale, type Threshold } from "@/lib/lines"
 import type { DataLine } from "@/lib/chartData"
 import { imageOf, svgOf } from "./export"
@@ -97,18 +98,13 @@ export function LineChart({ source, view, board, smoothing = 0, scale = "linear"
 /** The lines as words and legend tell them: once a second is enough for reading. */
 function useLines(source: ChartSource, smoothing: number): ChartLine[] {
   const [lines, setLines] = useState(() => toLines(source.lines, smoothing))
-  const timer = useRef<number | undefined>(undefined)
   useEffect(() => {
-    const read = () => {
-      timer.current = undefined
-      setLines(toLines(source.lines, smoothing))
-    }
-    read()
-    const stop = source.subscribe(() => (timer.current ??= window.setTimeout(read, SAID_EVERY_MS)))
+    const read = () => setLines(toLines(source.lines, smoothing))
+    const begin = window.setTimeout(read)
+    const stop = every(SAID_EVERY_MS, source.subscribe, read)
     return () => {
+      window.clearTimeout(begin)
       stop()
-      window.clearTimeout(timer.current)
-      timer.current = undefined
     }
   }, [source, smoothing])
   return lines

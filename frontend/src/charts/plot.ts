@@ -1,5 +1,5 @@
 import uPlot from "uplot"
-import type { AxisView } from "@/lib/axes"
+import { formatStepped, type AxisView } from "@/lib/axes"
 import { formatNumber } from "@/lib/format"
 import type { Scale } from "@/lib/lines"
 import { FONT, type Window } from "./picture"
@@ -40,8 +40,8 @@ export function plotOptions(given: PlotOptions): Omit<uPlot.Options, "width" | "
       y: { distr: DISTRIBUTION[scale], log: 10, asinh: thresholdOf(window().y), range: () => airy(window().y, scale) },
     },
     axes: [
-      { ...axis, values: (_, ticks) => ticks.map(view.format), space: 70, size: 28 },
-      { ...axis, values: (_, ticks) => (ticks as (number | null)[]).map((tick) => (tick === null ? "" : formatNumber(tick))), size: 52 },
+      { ...axis, values: (_, ticks, _axis, _space, step) => ticks.map((tick) => view.format(tick, step)), space: 70, size: 28 },
+      { ...axis, values: (_, ticks, _axis, _space, step) => (ticks as (number | null)[]).map((tick) => (tick === null ? "" : scale === "linear" ? formatStepped(tick, step) : formatNumber(tick))), size: 52 },
     ],
     series: [{}, { paths: () => null, points: { show: false } }],
     hooks: {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { axisView, panned, parseRange, samplesPerEpoch, shown, unshown, writeRange, zoomed } from "./axes"
+import { axisView, formatStepped, panned, parseRange, samplesPerEpoch, shown, unshown, writeRange, zoomed } from "./axes"
 import { makeJob } from "./testing"
 
 describe("axisView", () => {
@@ -39,4 +39,11 @@ describe("a range", () => {
     expect(zoomed({ from: 0, to: 100 }, 0.5)).toEqual({ from: 25, to: 75 })
     expect(zoomed({ from: 0, to: 100 }, 0.5, 0)).toEqual({ from: 0, to: 50 })
   })
+})
+
+it("tells ticks apart, however close they are", () => {
+  expect([1234, 1234.5].map((x) => formatStepped(x, 0.5))).toEqual(["1234.0", "1234.5"])
+  expect([1_234_500, 1_234_600].map((x) => formatStepped(x, 100))).toEqual(["1.2345M", "1.2346M"])
+  expect(axisView("time", 0, null).format(75.25, 0.25)).toBe("75.25 s")
+  expect([0, 90].map((x) => axisView("time", 0, null).format(x, 30))).toEqual(["0 s", "1 min 30 s"])
 })

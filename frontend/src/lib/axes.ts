@@ -17,7 +17,8 @@ export interface AxisView {
   wire: WireAxis
   offset: number
   unit: number
-  format: (x: number) => string
+  /** `step`: the distance of ticks, which are to be told apart. */
+  format: (x: number, step?: number) => string
 }
 
 export const AXES: { value: Axis; label: string }[] = [
@@ -31,10 +32,32 @@ export const AXES: { value: Axis; label: string }[] = [
 
 /** `origin`: seconds since the epoch at which the job began. Without a known epoch, samples stand for it. */
 export function axisView(axis: Axis, origin: number, samplesPerEpoch: number | null): AxisView {
-  if (axis === "time") return { axis, wire: "time", offset: origin, unit: 1, format: formatDuration }
-  if (axis === "wall") return { axis, wire: "time", offset: 0, unit: 1, format: (x) => formatClock(x * 1000) }
-  if (axis === "epoch") return { axis, wire: "samples", offset: 0, unit: samplesPerEpoch ?? 1, format: formatNumber }
-  return { axis, wire: axis, offset: 0, unit: 1, format: formatNumber }
+  if (axis === "time") return { axis, wire: "time", offset: origin, unit: 1, format: formatSeconds }
+  if (axis === "wall") return { axis, wire: "time", offset: 0, unit: 1, format: formatWall }
+  if (axis === "epoch") return { axis, wire: "samples", offset: 0, unit: samplesPerEpoch ?? 1, format: formatStepped }
+  return { axis, wire: axis, offset: 0, unit: 1, format: formatStepped }
+}
+
+/** A number with as many digits as tell it from one that lies `step` beside it. */
+export function formatStepped(value: number, step?: number): string {
+  if (step === undefined || !(step > 0)) return formatNumber(value)
+  const decimals = decimalsOf(step)
+  if (decimals > 6) return value.toExponential(2)
+  if (decimals > 0 || Math.abs(value) < 10_000) return value.toFixed(decimals)
+  return formatNumber(value, Math.max(3, Math.ceil(Math.log10(Math.abs(value) / step)) + 1))
+}
+
+/** 2 of 0.25 and 0.05; 1 of 0.5. */
+function decimalsOf(step: number): number {
+  return [0, 1, 2, 3, 4, 5, 6].find((digits) => Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) < 1e-6) ?? 7
+}
+
+function formatSeconds(seconds: number, step = 1): string {
+  return step < 1 ? `${formatStepped(seconds, step)} s` : seconds < 0 ? `-${formatDuration(-seconds)}` : formatDuration(seconds)
+}
+
+function formatWall(seconds: number, step = 1): string {
+  return step < 1 ? `${formatClock(seconds * 1000)}${(seconds % 1).toFixed(Math.min(3, Math.ceil(-Math.log10(step)))).slice(1)}` : formatClock(seconds * 1000)
 }
 
 export function wireAxis(axis: Axis): WireAxis {

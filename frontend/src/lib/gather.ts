@@ -1,5 +1,5 @@
-/** More in one request would make its address too long. */
-const MOST = 25
+/** More in one request would let the first chart wait for the last. */
+const MOST = 8
 
 interface Asked<Found> {
   name: string

@@ -1,4 +1,4 @@
-import { ActionIcon, Menu, Tooltip } from "@mantine/core"
+import { ActionIcon, Group, Menu, Tooltip } from "@mantine/core"
 import { IconDots, IconDownload, IconMathFunction, IconMaximize, IconPhoto, IconPin, IconPinnedOff, IconTable, type Icon } from "@tabler/icons-react"
 import type { RefObject } from "react"
 import type { ChartHandle } from "@/charts/LineChart"
@@ -27,7 +27,7 @@ export function ChartActions({ name, title, chart, table, onTable }: ChartAction
   const isPinned = pinned.includes(name)
   const file = `${name.replaceAll("/", "-")}-${id.slice(0, 8)}`
   return (
-    <>
+    <Group gap={4} wrap="nowrap">
       <Toggle icon={IconMathFunction} on={scale === "log"} tip={SCALES[scale]} label={`Logarithmic scale for ${title}`} onClick={() => change(withScale(name, scale === "log" ? "linear" : "log", settings))} />
       <Toggle icon={IconTable} on={table} tip={table ? "Show the chart" : "Show the numbers"} label={`Numbers of ${title}`} onClick={() => onTable(!table)} />
       <Menu position="bottom-end" withinPortal>
@@ -66,7 +66,7 @@ export function ChartActions({ name, title, chart, table, onTable }: ChartAction
           ))}
         </Menu.Dropdown>
       </Menu>
-    </>
+    </Group>
   )
 }
 

@@ -7,20 +7,29 @@ import { EventsPanel } from "./EventsPanel"
 import { FilesPanel } from "./FilesPanel"
 import { LogsPanel } from "./LogsPanel"
 import { MetricsTab } from "./MetricsTab"
-import { ProcessesTab } from "./ProcessesTab"
+import { OverviewTab } from "./OverviewTab"
+import { WorkersTab } from "./WorkersTab"
 import classes from "./JobTabs.module.css"
 
+/** Brings the drawing of charts along. */
+const StalenessTab = lazy(async () => ({ default: (await import("./staleness/StalenessTab")).StalenessTab }))
 /** Brings the YAML writer along, which no other tab needs. */
 const ConfigPanel = lazy(async () => ({ default: (await import("./ConfigPanel")).ConfigPanel }))
 
+const FIRST = "overview"
 const TABS = [
+  { value: FIRST, label: "Overview", Content: OverviewTab },
   { value: "metrics", label: "Metrics", Content: MetricsTab },
-  { value: "processes", label: "Processes", Content: ProcessesTab },
+  { value: "staleness", label: "Staleness", Content: StalenessTab },
+  { value: "workers", label: "Workers", Content: WorkersTab },
   { value: "logs", label: "Logs", Content: LogsPanel },
   { value: "events", label: "Events", Content: EventsPanel },
   { value: "files", label: "Files", Content: FilesPanel },
   { value: "config", label: "Config", Content: ConfigPanel },
 ]
+
+/** Names that tabs had once. */
+const FORMER: Readonly<Record<string, string>> = { charts: "metrics", processes: "workers" }
 
 /** Which tab is open is the end of the address. */
 export function JobTabs() {
@@ -28,9 +37,10 @@ export function JobTabs() {
   const [search] = useSearchParams()
   const navigate = useNavigate()
   const id = useFeed((feed) => feed.job.id)
-  const opened = TABS.find(({ value }) => value === tab)?.value ?? "metrics"
+  const asked = FORMER[tab ?? ""] ?? tab
+  const opened = TABS.find(({ value }) => value === asked)?.value ?? FIRST
   const open = (value: string | null) =>
-    navigate({ pathname: value === "metrics" ? `/jobs/${id}` : `/jobs/${id}/${value}`, search: search.toString() }, { replace: true, preventScrollReset: true })
+    navigate({ pathname: value === FIRST ? `/jobs/${id}` : `/jobs/${id}/${value}`, search: search.toString() }, { replace: true, preventScrollReset: true })
   return (
     <Tabs value={opened} onChange={open} keepMounted={false}>
       <Tabs.List className={classes.list}>

@@ -5,19 +5,20 @@ import { formatDuration } from "@/lib/format"
 
 const LATE_MS = 8000
 
-/** Says so when points that should come do not. */
+/** Says so when points that should come do not. A metric that is told once is not late, as long as others come. */
 export function LatePoint({ name }: { name: string }) {
   const { live, followedAt } = useOpenedFeed()
   const running = useFeed(({ job }) => job.status === "running")
   const connection = useConnection()
   const now = useNow(running)
-  const silent = now - (live.heardAt(name) ?? followedAt)
-  if (!running || silent < LATE_MS) return null
+  const heard = live.heardAt(name)
+  const since = heard ?? (live.names().length === 0 ? followedAt : now)
+  if (!running || now - since < LATE_MS) return null
+  const silent = formatDuration((now - since) / 1000)
   return (
     <Text component="span" size="xs" c="var(--gs-wait)" className="numbers">
       {connection === "reconnecting" ? "reconnecting, " : ""}
-      {live.heardAt(name) === null ? "no point for" : "last point"} {formatDuration(silent / 1000)}
-      {live.heardAt(name) === null ? "" : " ago"}
+      {heard === null ? `no point for ${silent}` : `last point ${silent} ago`}
     </Text>
   )
 }

@@ -1,0 +1,17 @@
+import type { DataLine } from "./chartData"
+
+/** Lines that somebody has computed, for a chart. */
+export class LineSource {
+  lines: readonly DataLine[] = []
+  private readonly listeners = new Set<() => void>()
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener)
+    return () => this.listeners.delete(listener)
+  }
+
+  readonly set = (lines: readonly DataLine[]): void => {
+    this.lines = lines
+    for (const listener of this.listeners) listener()
+  }
+}

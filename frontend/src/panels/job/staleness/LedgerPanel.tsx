@@ -1,0 +1,75 @@
+import { Table, Text } from "@mantine/core"
+import { IconAlertTriangle, IconCheck } from "@tabler/icons-react"
+import { Loaded } from "@/components/Loaded"
+import { Panel } from "@/components/Panel"
+import { useColumns } from "@/hooks/useChart"
+import { useReading } from "@/hooks/useReading"
+import { formatCount, formatPercent } from "@/lib/format"
+import { accounts, FATES, type Account } from "@/lib/ledger"
+
+/** Only the latest values are wanted. */
+const COLUMNS = 200
+const HEADS = ["Worker", "Pushed", "= Applied", "+ Buffered", "+ Dropped", "+ Pending", "+ Undone", "Applied", "Adds up"]
+
+/** What became of every push of each worker. */
+export function LedgerPanel() {
+  const pushed = useLedger("pushed")
+  const latest = {
+    pushed: pushed.latest,
+    applied: useLedger("applied").latest, buffered: useLedger("buffered").latest, dropped: useLedger("dropped").latest,
+    pending: useLedger("pending").latest, undone: useLedger("undone").latest,
+  }
+  const rows = accounts(latest)
+  return (
+    <Panel wide flush title="Ledger" subtitle="What became of every push, over all attempts: nothing is lost without being counted">
+      <Loaded {...pushed.chart} isEmpty={rows.length === 0} empty="No push has been made yet.">
+        <Table.ScrollContainer minWidth={640} type="native" tabIndex={0} aria-label="Ledger of each worker">
+          <Table verticalSpacing={6}>
+            <Table.Thead>
+              <Table.Tr>
+                {HEADS.map((head) => (
+                  <Table.Th key={head}>{head}</Table.Th>
+                ))}
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody className="numbers">
+              {rows.map((account) => (
+                <Row key={account.rank} account={account} />
+              ))}
+            </Table.Tbody>
+          </Table>
+        </Table.ScrollContainer>
+      </Loaded>
+    </Panel>
+  )
+}
+
+function Row({ account }: { account: Account }) {
+  const { rank, pushed, applied, missing } = account
+  return (
+    <Table.Tr>
+      <Table.Td fw={550}>worker {rank}</Table.Td>
+      <Table.Td>{formatCount(pushed)}</Table.Td>
+      {FATES.map((fate) => (
+        <Table.Td key={fate}>{formatCount(account[fate])}</Table.Td>
+      ))}
+      <Table.Td>{formatPercent(pushed > 0 ? applied / pushed : null)}</Table.Td>
+      <Table.Td>{missing === 0 ? <IconCheck size={16} color="var(--gs-good)" role="img" aria-label="adds up" /> : <Missing count={missing} />}</Table.Td>
+    </Table.Tr>
+  )
+}
+
+function Missing({ count }: { count: number }) {
+  return (
+    <Text span size="sm" c="var(--gs-bad)">
+      <IconAlertTriangle size={14} aria-hidden /> {formatCount(Math.abs(count))} {count > 0 ? "unaccounted for" : "too many"}
+    </Text>
+  )
+}
+
+/** Latest value by worker; over time, so that the live attempt's is the last. */
+function useLedger(what: "pushed" | (typeof FATES)[number]) {
+  const chart = useColumns(`ledger/${what}`, "time", null, COLUMNS)
+  const lines = useReading(chart.data)
+  return { chart, latest: new Map(lines.flatMap(({ rank, latest }) => (latest === null ? [] : [[rank, latest] as const]))) }
+}

@@ -1,0 +1,34 @@
+import { SimpleGrid } from "@mantine/core"
+import { useSight } from "@/hooks/useSight"
+import { ChartToolbar } from "../ChartToolbar"
+import { MetricCard } from "../MetricCard"
+import { AgainstPanel } from "./AgainstPanel"
+import { DistributionPanel } from "./DistributionPanel"
+import { HeatMapPanel } from "./HeatMapPanel"
+import { LedgerPanel } from "./LedgerPanel"
+
+/** The observatory: who was how stale when, what it did to the loss, and what became of each push. */
+export function StalenessTab() {
+  return (
+    <>
+      <ChartToolbar />
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
+        <Wide />
+        <MetricCard name="train/staleness" />
+        <DistributionPanel />
+        <AgainstPanel />
+        <MetricCard name="time/wait" />
+        <LedgerPanel />
+      </SimpleGrid>
+    </>
+  )
+}
+
+function Wide() {
+  const [element, { width }] = useSight<HTMLDivElement>()
+  return (
+    <div ref={element} style={{ gridColumn: "1 / -1", minWidth: 0, minHeight: 260 }}>
+      {width !== null && <HeatMapPanel width={width} />}
+    </div>
+  )
+}
