@@ -38,8 +38,9 @@ class Grid:
         return found
 
 
-PIECE = np.dtype([("series", "<i8"), ("column", "<i8"), ("at", "<i8"), ("summary", SUMMARY)])
-"""Some points of a series that follow each other and fall into one column. `at`: place in the series of the first."""
+PIECE = np.dtype([("series", "<i8"), ("column", "<i8"), ("at", "<i8"), ("until", "<i8"), ("summary", SUMMARY)])
+"""Some points of a series that fall into one column; others of the column may lie between them. `at` and `until`: places in the
+series of the first and the last."""
 
 
 def pieces(grid: Grid, series: Array, at: Array, summaries: Array, undone_from: Array) -> tuple[Array, Array]:
@@ -52,6 +53,7 @@ def pieces(grid: Grid, series: Array, at: Array, summaries: Array, undone_from: 
     drawn = whole & (first != BELOW) & (first != grid.above)
     found = np.empty(int(drawn.sum()), PIECE)
     found["series"], found["column"], found["at"], found["summary"] = series[drawn], first[drawn], at[drawn], summaries[drawn]
+    found["until"] = found["at"] + found["summary"]["count"] - 1
     return found, ~whole
 
 
@@ -59,14 +61,16 @@ def merge(found: Array) -> Array:
     """One piece for each column of each series, by series and column."""
     if not len(found):
         return found
-    found = found[np.argsort(found["at"], kind="stable")]
-    found = found[np.lexsort((found["column"], found["series"]))]
+    found = found[np.lexsort((found["at"], found["column"], found["series"]))]
     change = (found["series"][1:] != found["series"][:-1]) | (found["column"][1:] != found["column"][:-1])
     starts = np.append(0, np.flatnonzero(change) + 1)
     into = np.empty(len(starts), PIECE)
     for name in ("series", "column", "at"):
         into[name] = found[name][starts]
     into["summary"] = blocks.merged(found["summary"], starts)
+    into["until"] = np.maximum.reduceat(found["until"], starts)
+    latest = np.flatnonzero(found["until"] == np.repeat(into["until"], np.diff(np.append(starts, len(found)))))
+    into["summary"]["last"] = found["summary"]["last"][latest]
     return into
 
 
