@@ -20,10 +20,11 @@ from torch import Tensor
 
 from gradstream.center.slices import ALIGN
 
-BLOCK = 16 * ALIGN
-"""Elements. 256 KiB of float32: theta's block, those of the pushes and of the rooms lie in a core's L2 cache together."""
-LARGE_BLOCK = 4 * BLOCK
-"""Elements, where several threads share the work: fewer moments at which they wait for the interpreter."""
+CACHE = 3 << 19
+"""Bytes that the blocks of all vectors of a pass have together, so that they lie in a core's L2 cache: with half of it, or twice as
+much, a pass over 2 MB takes longer."""
+SMALLEST, LARGEST = 4 * ALIGN, 64 * ALIGN
+"""Elements of a block. Where several threads share the work it is the largest: fewer moments at which they wait for one another."""
 LARGE = 1 << 24
 """Bytes from which on another thread saves more than it costs to wake it up."""
 
@@ -46,7 +47,7 @@ class OnePass:
     def make(self, descent: Descent | None, rooms: Sequence[Tensor]) -> None:
         """Make the step, and copy theta as it is then into each room, shape (n,)."""
         hands = self._hands(len(rooms))
-        block = BLOCK if hands == 1 else LARGE_BLOCK
+        block = self._block(len(rooms), len(descent.xs) if descent else 0) if hands == 1 else LARGEST
         share = -(-self._theta.numel() // (hands * block)) * block
         mine = [slice(hand * share, (hand + 1) * share) for hand in range(hands)]
         others = [self._threads.submit(self._work, descent, rooms, part, block) for part in mine[1:]]
@@ -57,6 +58,10 @@ class OnePass:
     def _hands(self, rooms: int) -> int:
         """How many threads work: as many as workers wait here for this very step, since their cores are idle until it is made."""
         return 1 if self._theta.nbytes < LARGE else max(1, min(rooms, _cores()))
+
+    def _block(self, rooms: int, pushes: int) -> int:
+        vectors = 1 + rooms + pushes + (pushes > 1)
+        return max(SMALLEST, min(LARGEST, CACHE // (vectors * self._theta.itemsize) // ALIGN * ALIGN))
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:

@@ -122,9 +122,7 @@ class Shard:
                 self._from_worker(entry, payload)
         self._settle()
         self._try_cut()
-        if self.center is not None:
-            given = (room(answer) for answer in self._out.answers if answer.brings == "center" and answer.rank != EVALUATOR)
-            self.center.finish([x for x in given if x is not None])
+        self._finish(room)
         return self._out
 
     def is_news(self, entry: Entry) -> bool:
@@ -246,6 +244,12 @@ class Shard:
             if self.over and not watcher.knows_it_is_over:
                 watcher.knows_it_is_over = True
                 self._answers.center_to_evaluator(incarnation, 0, "over")
+
+    def _finish(self, room: Room) -> None:
+        """Make the step that this entry led to, and lay theta where those want it who get it."""
+        if self.center is not None:
+            given = (room(answer) for answer in self._out.answers if answer.brings == "center" and answer.rank != EVALUATOR)
+            self.center.finish([x for x in given if x is not None])
 
     def _free(self, samples: int) -> list[int]:
         """Who waits and may begin. All are looked at only when the gate has moved, else those who came since."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from gradstream.center.entries import Answer, Entry, Init, Join, Leave, Pull, Push, Saved, Snapshot, Stop
@@ -20,6 +21,7 @@ _KINDS: dict[str, type[Entry]] = {
 _NAMES = {cls: name for name, cls in _KINDS.items()}
 _FIELDS = {cls: tuple(f.name for f in fields(cls)) for cls in _KINDS.values()}
 _ANSWER = tuple(f.name for f in fields(Answer) if f.name != "payload")
+_ANSWERED = attrgetter(*_ANSWER)
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 _decode = json.JSONDecoder().decode
@@ -100,9 +102,8 @@ class Letter:
     """Not an answer: this shard found the payload of this seq damaged and asks for it again."""
 
     def pack(self) -> bytes:
-        answer = [getattr(self.answer, name) for name in _ANSWER]
         part = (self.part.nbytes, self.part.checksum) if self.part else None
-        return _encode([self.number, answer, self.where, part, self.again]).encode()
+        return _encode([self.number, _ANSWERED(self.answer), self.where, part, self.again]).encode()
 
     @classmethod
     def unpack(cls, packed: bytes) -> Letter:

@@ -12,15 +12,15 @@ from torch import Tensor
 
 from gradstream.center import onepass
 from gradstream.center.entries import Init, Join, Payload, Push
-from gradstream.center.onepass import BLOCK, LARGE_BLOCK, Descent, OnePass
+from gradstream.center.onepass import LARGEST, SMALLEST, Descent, OnePass
 from gradstream.center.shard import Shard
 from gradstream.center.slices import ALIGN
 from tests.unit.center.shards import shard
 
 SIZES = st.one_of(
     st.integers(0, 40),
-    st.builds(lambda blocks, more: max(0, blocks * BLOCK + more), st.integers(0, 3), st.integers(-40, 40)),
-    st.builds(lambda more: 2 * LARGE_BLOCK + more, st.integers(-ALIGN, ALIGN)),
+    st.builds(lambda blocks, more: max(0, blocks * SMALLEST + more), st.integers(0, 9), st.integers(-40, 40)),
+    st.builds(lambda more: 2 * LARGEST + more, st.integers(-ALIGN, ALIGN)),
 )
 DTYPES = st.sampled_from([torch.float32, torch.float64, torch.bfloat16, torch.float16])
 
@@ -67,7 +67,7 @@ def test_has_the_bits_of_whole_vectors(
 
 
 def test_without_a_step_only_copies() -> None:
-    [theta] = vectors(1, BLOCK + 5, torch.float32, 0)
+    [theta] = vectors(1, LARGEST + 5, torch.float32, 0)
     before, room = theta.clone(), torch.zeros_like(theta)
     OnePass(theta).make(None, [room])
     assert torch.equal(room, before)
@@ -92,7 +92,7 @@ def test_each_room_holds_the_center_right_after_its_own_push(
     order: list[int], optimizer: dict[str, Any], average: float | None
 ) -> None:
     """Whatever order pushes come in, and whichever steps are made in one pass."""
-    theta, *xs = vectors(1 + len(order), BLOCK + 9, torch.float32, len(order))
+    theta, *xs = vectors(1 + len(order), LARGEST + 9, torch.float32, len(order))
     evaluate = {"average": average} if average else {}
     roomy, plain = (begun(theta, "asp", 3, optimizer=optimizer, evaluate=evaluate) for _ in range(2))
     seqs = [0, 0, 0]
@@ -111,7 +111,7 @@ def test_each_room_holds_the_center_right_after_its_own_push(
 
 
 def test_a_round_lays_its_mean_into_the_rooms_of_all() -> None:
-    theta, x, y = vectors(3, 2 * BLOCK + 3, torch.float32, 1)
+    theta, x, y = vectors(3, LARGEST + 3, torch.float32, 1)
     made = begun(theta, "bsp", 2)
     rooms = {rank: torch.zeros_like(theta) for rank in range(2)}
     for rank, vector, examples in ((1, y, 3), (0, x, 1)):
