@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+import shutil
+from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from gradstream.client import Client
-from tests.browser.support import WORKLOAD, OpenPage
+from tests.browser.support import SCREENSHOTS, WORKLOAD, OpenPage, submit_slow
+from tests.browser.test_pages import AXE, RULES
 
 YAML = "Job file as YAML"
+LINES = "What is said about its lines"
 
 
 def test_an_example_is_changed_in_the_form_submitted_and_trained(open_page: OpenPage, client: Client) -> None:
@@ -66,8 +71,15 @@ def test_a_misspelt_key_is_named_with_its_place(open_page: OpenPage) -> None:
     text = page.get_by_label(YAML)
     expect(text).to_have_value(re.compile("window"))
     text.fill(text.input_value().replace("window", "windw"))
-    expect(page.get_by_text(re.compile("did you mean", re.I))).to_be_visible()
+    at_its_line = page.get_by_role("list", name=LINES).get_by_role("listitem")
+    expect(at_its_line).to_have_text(re.compile(r"^Line \d+unknown key 'windw'; did you mean 'window'\?$"))
+    in_the_form = page.get_by_role("group", name="Algorithm").get_by_role("alert")
+    expect(in_the_form).to_contain_text("did you mean 'window'")
     expect(page.get_by_role("button", name="Submit")).to_be_disabled()
+    page.get_by_role("button", name=re.compile(r"^Line \d+$")).click()
+    line = text.evaluate("area => area.value.slice(area.selectionStart, area.selectionEnd)")
+    assert "windw" in line
+    assert "\n" not in line
 
 
 def test_a_job_file_over_a_known_limit_is_told_so_before_and_after_it_is_submitted(open_page: OpenPage) -> None:
@@ -82,6 +94,172 @@ def test_a_job_file_over_a_known_limit_is_told_so_before_and_after_it_is_submitt
     _submitted(page)
     page.get_by_role("tab", name="Config").click()
     expect(page.get_by_role("alert").filter(has_text="Over a known limit")).to_contain_text("optimizer.momentum")
+
+
+def test_what_the_server_refuses_stands_at_its_field_and_nothing_is_lost(open_page: OpenPage, client: Client) -> None:
+    page = open_page("/jobs/new?example=digits", watched=False)
+    text = page.get_by_label(YAML)
+    expect(text).to_have_value(re.compile("digits:Digits"))
+    typed = text.input_value().replace("digits:Digits", "elsewhere:Digits").replace("{epochs:", "{steps: 5, epochs:") + "# mine\n"
+    text.fill(typed)
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_label("Entrypoint")).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_role("list", name=LINES)).to_contain_text("the bundle has no module 'elsewhere'")
+    expect(text).to_have_value(typed)
+
+    text.fill(typed.replace("elsewhere:", "digits:"))
+    page.route("**/api/v1/jobs", lambda route: route.abort())
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_role("status")).to_contain_text("Failed to fetch")
+    page.unroute("**/api/v1/jobs")
+    expect(text).to_have_value(typed.replace("elsewhere:", "digits:"))
+    page.get_by_role("button", name="Submit").click()
+    client.stop(_submitted(page))
+
+
+def test_a_draft_outlives_a_reload_until_it_is_submitted_or_begun_anew(open_page: OpenPage) -> None:
+    page = open_page("/jobs/new?example=digits")
+    text = page.get_by_label(YAML)
+    expect(text).to_have_value(re.compile("digits:Digits"))
+    first = text.input_value()
+    page.get_by_label("Batch size").fill("48")
+    expect(text).to_have_value(re.compile("batch_size: 48"))
+    page.reload()
+    expect(text).to_have_value(re.compile("batch_size: 48"))
+    expect(page.get_by_test_id("code")).to_contain_text("the example digits")
+    page.get_by_role("button", name="Start over").click()
+    expect(text).to_have_value(first)
+    page.reload()
+    expect(text).to_have_value(first)
+    expect(page.get_by_role("button", name="Start over")).to_have_count(0)
+
+
+def test_a_dropped_folder_is_shown_before_it_is_uploaded(open_page: OpenPage, client: Client, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    shutil.copytree(WORKLOAD, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "nets").mkdir()
+    for number in range(120):  # more than a browser lists at once
+        (folder / "nets" / f"net_{number}.py").write_text("")
+    (folder / "__pycache__").mkdir()
+    (folder / "__pycache__" / "slow.pyc").write_text("x")
+    (folder / "notes.txt").write_text("mine")
+    (folder / ".gradstreamignore").write_text("notes.txt\n")
+    page = open_page("/jobs/new")
+    _drop(page, folder)
+    shown = page.get_by_test_id("code")
+    expect(shown).to_contain_text("To be uploaded; 1 left out by the ignore rules: 123 files")
+    expect(page.get_by_label("Name *", exact=False).first).to_have_value("slow-line")
+    shown.get_by_role("button", name="Show 115 more").click()
+    expect(shown).to_contain_text("nets/net_119.py")
+    expect(shown).not_to_contain_text("slow.pyc")
+    page.get_by_role("button", name="Upload now").click()
+    expect(shown).to_contain_text("123 uploaded files")
+    page.get_by_label("Steps").fill("20")
+    page.get_by_role("button", name="Submit").click()
+    assert client.wait(_submitted(page), timeout=60).status == "succeeded"
+
+
+def test_a_job_is_run_again_from_its_page_with_its_code_and_a_short_job_file(open_page: OpenPage, client: Client) -> None:
+    first = submit_slow(client, name="first-of-two", steps=20)
+    assert client.wait(first.id, timeout=60).status == "succeeded"
+    page = open_page(f"/jobs/{first.id}")
+    page.get_by_role("link", name="Run again").click()
+    text = page.get_by_label(YAML)
+    expect(text).to_have_value(re.compile("name: first-of-two"))
+    assert "priority" not in text.input_value(), "defaults are left out"
+    expect(page.get_by_test_id("code")).to_contain_text("the code of first-of-two")
+    expect(page.get_by_test_id("plan")).to_contain_text("As measured in first-of-two, a job of the same code.")
+    page.get_by_role("button", name="Submit").click()
+    again = client.job(_submitted(page))
+    assert (again.spec, again.bundle) == (first.spec, first.bundle)
+    client.stop(again.id)
+
+
+def test_the_plan_says_where_why_not_and_how_much(open_page: OpenPage) -> None:
+    page = open_page("/jobs/new?example=digits")
+    text, plan = page.get_by_label(YAML), page.get_by_test_id("plan")
+    job = "name: planned\nworkload: {entrypoint: 'nobody:Had'}\nstop: {epochs: 1}\nstrategy: {name: async}\n"
+    text.fill(f"{job}roles: {{worker: {{count: 2}}}}\n")
+    expect(plan).to_contain_text("server-0, worker-0, worker-1, evaluator")
+    expect(plan).to_contain_text("1 on average")
+    expect(plan).to_contain_text("size not known")
+    plan.get_by_role("button", name="Say how large the model is").click()
+    plan.get_by_label("Parameters").fill("1000000")
+    plan.get_by_label("A mini-batch takes (ms)").fill("10")
+    plan.get_by_role("button", name="Plan with it").click()
+    expect(plan).to_contain_text("1,000,000 parameters, 10 ms a mini-batch")
+    expect(plan).to_contain_text(re.compile(r"sends 3\d\d MiB/s|sends 400 MB/s|sends 381"))
+    expect(plan).to_contain_text("All of it stays within a machine")
+    text.fill(text.input_value().replace("count: 2", "count: 9"))
+    expect(plan).to_contain_text(re.compile("It would wait at place .* Needs 9 slots, and all connected machines together have 4"))
+
+
+def test_a_job_is_made_by_keyboard_alone(open_page: OpenPage, client: Client) -> None:
+    page = open_page("/jobs/new")
+    _tab_to(page, "Take an example")
+    page.keyboard.press("Enter")
+    digits = page.get_by_role("menuitem", name=re.compile("digits", re.I))
+    expect(digits).to_be_visible()
+    for _ in range(10):
+        page.keyboard.press("ArrowDown")
+        if digits.evaluate("item => item === document.activeElement"):
+            break
+    page.keyboard.press("Enter")
+    expect(page.get_by_label(YAML)).to_have_value(re.compile("digits:Digits"))
+    _tab_to(page, "Batch size")
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("40")
+    expect(page.get_by_text("The job file is valid")).to_be_visible()
+    _tab_to(page, "Submit")
+    page.keyboard.press("Enter")
+    job = client.job(_submitted(page))
+    assert job.spec["batch_size"] == 40
+    client.stop(job.id)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (390, "light"), (390, "dark")])
+def test_the_page_is_accessible_and_fits(open_page: OpenPage, width: int, scheme: str) -> None:
+    page = open_page("/jobs/new?example=digits", width=width, scheme=scheme)
+    text = page.get_by_label(YAML)
+    expect(text).to_have_value(re.compile("digits:Digits"))
+    expect(page.get_by_test_id("plan")).to_be_visible()
+    _look(page, f"new-job-{width}-{scheme}", width)
+    late = "strategy: {name: delayed_diloco}\npipeline: 1\n"
+    text.fill(re.sub(r"strategy: .*\n", late, text.input_value()))
+    expect(page.get_by_role("list", name=LINES)).to_contain_text("too late for the momentum")
+    _look(page, f"new-job-warned-{width}-{scheme}", width)
+    text.fill(text.input_value() + "batch_sice: 4\n")
+    expect(page.get_by_role("list", name=LINES)).to_contain_text("did you mean 'batch_size'")
+    _look(page, f"new-job-faulty-{width}-{scheme}", width)
+
+
+def _look(page: Page, name: str, width: int) -> None:
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.evaluate(AXE)
+    found = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)["violations"]
+    assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found] == []
+    if SCREENSHOTS:
+        page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png", full_page=True)
+
+
+def _tab_to(page: Page, name: str) -> None:
+    """Press Tab until what has this name is focused."""
+    wanted = "name => (document.activeElement?.labels?.[0] ?? document.activeElement)?.textContent?.toLowerCase().startsWith(name)"
+    for _ in range(150):
+        page.keyboard.press("Tab")
+        if page.evaluate(wanted, name.lower()):
+            return
+    raise AssertionError(f"no number of tabs leads to {name}")
+
+
+def _drop(page: Page, folder: Path) -> None:
+    """As from a file manager: the browser gets the path."""
+    box = page.get_by_test_id("drop").bounding_box()
+    assert box
+    data = {"items": [], "files": [str(folder)], "dragOperationsMask": 1}
+    session = page.context.new_cdp_session(page)
+    for kind in ("dragEnter", "dragOver", "drop"):
+        session.send("Input.dispatchDragEvent", {"type": kind, "x": box["x"] + 20, "y": box["y"] + 10, "data": data})
 
 
 def _submitted(page: Page) -> str:

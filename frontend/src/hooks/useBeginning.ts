@@ -1,7 +1,9 @@
 import { useQuery } from "@tanstack/react-query"
 import { stringify } from "yaml"
+import type { Code } from "@/lib/bundle"
+import { withoutDefaults } from "@/lib/minimal"
+import type { JsonSchema } from "@/lib/schema"
 import { api, body, type Example } from "@/client"
-import type { Code } from "./useNewJob"
 
 export interface Beginning {
   text: string
@@ -33,9 +35,11 @@ export function useBeginning(from: string | null, example: string | null) {
 
 async function copyOf(id: string): Promise<Beginning> {
   const job = await body(api.GET("/api/v1/jobs/{id}", { params: { path: { id } } }))
-  if (!job.bundle) return { text: stringify(withoutNulls(job.spec)), code: null }
+  const schema = (await body(api.GET("/api/v1/schema/job"))) as JsonSchema
+  const text = stringify(withoutDefaults(job.spec, schema), { lineWidth: 0 })
+  if (!job.bundle) return { text, code: null }
   const { files } = await body(api.GET("/api/v1/bundles/{hash}", { params: { path: { hash: job.bundle } } }))
-  return { text: stringify(withoutNulls(job.spec)), code: { hash: job.bundle, origin: `the code of ${job.name}`, files } }
+  return { text, code: { hash: job.bundle, origin: `the code of ${job.name}`, files } }
 }
 
 function ofExample(examples: readonly Example[], name: string): Beginning {
@@ -46,11 +50,4 @@ function ofExample(examples: readonly Example[], name: string): Beginning {
 
 export function codeOf({ bundle, name, files }: Example): Code {
   return { hash: bundle, origin: `the example ${name}`, files }
-}
-
-/** null in a spec is "the default": a job file says nothing instead. */
-function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNulls)
-  if (typeof value !== "object" || value === null) return value
-  return Object.fromEntries(Object.entries(value).flatMap(([key, inner]) => (inner === null ? [] : [[key, withoutNulls(inner)]])))
 }

@@ -6,6 +6,7 @@ export interface DraftForm {
   set: (path: Path, value: unknown) => void
   /** By JSON pointer into the job file. */
   faults: ReadonlyMap<string, string>
+  warnings: ReadonlyMap<string, string>
 }
 
 export const DraftContext = createContext<DraftForm | null>(null)
@@ -17,6 +18,24 @@ export function useDraftField(path: Path) {
   return {
     value: getIn(form.value, path),
     fault: form.faults.get(pointer(path)),
+    warning: form.warnings.get(pointer(path)),
     set: (value: unknown) => form.set(path, value),
   }
+}
+
+/** What is wrong directly below `path` with keys that no field is for: misspelt ones, with what they may mean. */
+export function useStrayFaults(path: Path, keys: readonly string[]): string[] {
+  const form = useContext(DraftContext)
+  const below = `${pointer(path)}/`
+  return [...(form?.faults ?? [])].flatMap(([at, message]) => {
+    const key = at.startsWith(below) ? at.slice(below.length) : ""
+    return key === "" || key.includes("/") || keys.includes(key) ? [] : [message]
+  })
+}
+
+/** How many mistakes and warnings there are at or below these keys of the file. */
+export function useDraftMarks(keys: readonly string[]): number {
+  const form = useContext(DraftContext)
+  const pointers = [...(form?.faults.keys() ?? []), ...(form?.warnings.keys() ?? [])]
+  return pointers.filter((at) => keys.some((key) => at === `/${key}` || at.startsWith(`/${key}/`))).length
 }

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process"
 import { describe, expect, it } from "vitest"
-import { pack, picked, withoutIgnored } from "./bundle"
+import { pack, picked, tooMuch, withoutIgnored } from "./bundle"
 
 function file(path: string, content = "x"): File {
   return Object.assign(new File([content], path.split("/").at(-1)!), { webkitRelativePath: path })
@@ -27,6 +27,14 @@ describe("withoutIgnored", () => {
     const files = picked([file("a/.gradstreamignore", "*.csv\n!small.csv\n"), file("a/big.csv"), file("a/small.csv"), file("a/train.py")])
     expect((await withoutIgnored(files)).map(({ path }) => path)).toEqual([".gradstreamignore", "small.csv", "train.py"])
   })
+})
+
+it("says before the upload why files cannot be a bundle", () => {
+  const large = Object.assign(file("a/data.bin"), {})
+  Object.defineProperty(large, "size", { value: 300 * 1024 * 1024 })
+  expect(tooMuch(picked([large]))).toMatch(/300 MiB; 256/)
+  expect(tooMuch([])).toMatch(/no file/)
+  expect(tooMuch(picked([file("a/train.py")]))).toBe(null)
 })
 
 it("packs a tar.gz that the system's tar reads", async () => {

@@ -1,7 +1,12 @@
 import ignore from "ignore"
+import type { Bundle } from "@/client"
 import { tar } from "./tar"
 
-export const MAX_BUNDLE_BYTES = 64 * 1024 * 1024
+const MIB = 1024 * 1024
+/** The server's limits: of what travels, of what it unpacks to, of its files. */
+export const MAX_BUNDLE_BYTES = 64 * MIB
+const MAX_UNPACKED = 256 * MIB
+const MAX_FILES = 10_000
 const IGNORE_FILE = ".gradstreamignore"
 /** The same defaults as `gradstream submit`. */
 const IGNORED = [
@@ -9,14 +14,44 @@ const IGNORED = [
   ".ruff_cache/", ".pytest_cache/", ".ipynb_checkpoints/", ".idea/", ".vscode/", ".DS_Store", ".env",
 ]
 
+const DEFAULTS = ignore().add(IGNORED)
+
 export interface PickedFile {
   path: string
   file: File
 }
 
+/** Files that are chosen and not uploaded yet. */
+export interface Picked {
+  files: readonly PickedFile[]
+  /** How many were left out. */
+  ignored: number
+}
+
+/** A bundle that the server has. */
+export interface Code {
+  hash: string
+  /** Where it comes from, in words. */
+  origin: string
+  files: Bundle["files"]
+}
+
 /** Files picked one by one keep their names; those of a picked folder lose the folder's own name. */
 export function picked(files: readonly File[]): PickedFile[] {
   return files.map((file) => ({ path: file.webkitRelativePath.split("/").slice(1).join("/") || file.name, file }))
+}
+
+export function ignoredByDefault(path: string): boolean {
+  return DEFAULTS.ignores(path)
+}
+
+/** Why these cannot be one bundle, or null. */
+export function tooMuch(files: readonly PickedFile[]): string | null {
+  const bytes = files.reduce((sum, { file }) => sum + file.size, 0)
+  if (files.length === 0) return "There is no file to pack: everything that was picked is ignored."
+  if (files.length > MAX_FILES) return `These are ${files.length} files; ${MAX_FILES} are allowed. List what the job does not need in ${IGNORE_FILE}.`
+  if (bytes > MAX_UNPACKED) return `These are ${(bytes / MIB).toFixed(0)} MiB; ${MAX_UNPACKED / MIB} are allowed. Give data as a path in workload.args instead.`
+  return null
 }
 
 /** Leaves out what cannot matter to a job, and what the folder's own ignore file names. */

@@ -17,11 +17,12 @@ describe("readDraft", () => {
     const broken = readDraft("name: [", readDraft(text))
     expect(broken.value.name).toBe("digits")
     expect(broken.error).toBeTruthy()
+    expect(readDraft("name: a\nstop: [").errorLine).toBe(2)
     expect(readDraft("- a\n- b").error).toMatch(/keys/)
   })
 
   it("takes no text as no keys", () => {
-    expect(readDraft("")).toEqual({ text: "", value: {}, error: null })
+    expect(readDraft("")).toEqual({ text: "", value: {}, error: null, errorLine: null })
   })
 })
 

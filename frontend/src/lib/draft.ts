@@ -9,18 +9,20 @@ export interface Draft {
   value: Record<string, unknown>
   /** Why the text cannot be read, or null. */
   error: string | null
+  /** The line that it cannot be read at, from 1. */
+  errorLine: number | null
 }
 
-export const emptyDraft: Draft = { text: "", value: {}, error: null }
+export const emptyDraft: Draft = { text: "", value: {}, error: null, errorLine: null }
 
 export function readDraft(text: string, before: Draft = emptyDraft): Draft {
   const document = parseDocument(text)
   const broken = document.errors[0]
-  if (broken) return { text, value: before.value, error: broken.message.split("\n")[0]! }
+  if (broken) return { text, value: before.value, error: broken.message.split("\n")[0]!.replace(/ at line \d+, column \d+:?$/, ""), errorLine: broken.linePos?.[0].line ?? null }
   const value: unknown = document.toJS()
-  if (value === null || value === undefined) return { text, value: {}, error: null }
-  if (typeof value !== "object" || Array.isArray(value)) return { text, value: before.value, error: "A job file is a list of keys with values" }
-  return { text, value: inFull(value as Record<string, unknown>), error: null }
+  if (value === null || value === undefined) return { text, value: {}, error: null, errorLine: null }
+  if (typeof value !== "object" || Array.isArray(value)) return { text, value: before.value, error: "A job file is a list of keys with values", errorLine: 1 }
+  return { text, value: inFull(value as Record<string, unknown>), error: null, errorLine: null }
 }
 
 /** The draft with one value set, or removed (undefined). Maps that become empty on the way stay. */

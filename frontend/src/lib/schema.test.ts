@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { isShown, readSchema, type Field, type JsonSchema } from "./schema"
+import { isShown, rangeInWords, readSchema, type Field, type JsonSchema } from "./schema"
 
 const schema: JsonSchema = {
   $defs: {
@@ -45,7 +45,7 @@ describe("readSchema", () => {
   it("reads a tagged union as variants, in its order and without the tag among their fields", () => {
     const strategy = fields.strategy as Extract<Field, { kind: "variants" }>
     expect(strategy.variants.map(({ value, summary }) => [value, summary])).toEqual([["sync", ""], ["adag", "Normalized windows."]])
-    expect(strategy.variants[1]!.fields).toMatchObject([{ key: "window", kind: "number", integer: true, min: 1, default: 12 }])
+    expect(strategy.variants[1]!.fields).toMatchObject([{ key: "window", kind: "number", integer: true, range: { min: 1, above: false }, default: 12 }])
   })
 
   it("reads what may be null as optional, through references", () => {
@@ -79,6 +79,14 @@ describe("readSchema", () => {
   it("reads choices, maps and constants", () => {
     expect(fields.on_nan).toMatchObject({ kind: "choice", options: ["fail", "drop"] })
     expect([fields.env!.kind, fields.version!.kind]).toEqual(["map", "fixed"])
+  })
+
+  it("says the range of a number in words", () => {
+    const open = { min: undefined, max: undefined, above: false, below: false }
+    const ranges = [open, { ...open, min: 1 }, { ...open, min: 0, above: true }, { ...open, min: 0, max: 1 }, { ...open, max: 2, below: true }]
+    expect(ranges.map(rangeInWords)).toEqual(["", "at least 1", "above 0", "0 to 1", "below 2"])
+    expect(rangeInWords({ min: 0, max: 1, above: true, below: false })).toBe("above 0, at most 1")
+    expect(rangeInWords({ ...open, min: 0, max: 2 ** 31, below: true })).toBe("at least 0")
   })
 
   it("says which reference leads nowhere", () => {

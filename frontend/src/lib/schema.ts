@@ -30,10 +30,18 @@ export interface Variant {
   fields: Field[]
 }
 
+export interface Range {
+  min: number | undefined
+  max: number | undefined
+  /** The limit itself is not allowed. */
+  above: boolean
+  below: boolean
+}
+
 export type Kind =
   | { kind: "text"; example: string | undefined }
   | { kind: "duration" }
-  | { kind: "number"; integer: boolean; min: number | undefined; max: number | undefined }
+  | { kind: "number"; integer: boolean; range: Range }
   | { kind: "numberOrWord"; words: string[] }
   | { kind: "switch" }
   | { kind: "choice"; options: string[] }
@@ -107,7 +115,7 @@ function field(key: string, property: JsonSchema, required: boolean, root: JsonS
   }
 }
 
-function resolve(schema: JsonSchema, root: JsonSchema): JsonSchema {
+export function resolve(schema: JsonSchema, root: JsonSchema): JsonSchema {
   if (!schema.$ref) return schema
   const named = root.$defs?.[schema.$ref.split("/").at(-1)!]
   if (!named) throw new Error(`The schema has no ${schema.$ref}`)
@@ -134,8 +142,7 @@ function kindOf(schema: JsonSchema, root: JsonSchema): Kind {
       return {
         kind: "number",
         integer: schema.type === "integer",
-        min: schema.minimum ?? schema.exclusiveMinimum,
-        max: schema.maximum ?? schema.exclusiveMaximum,
+        range: rangeOf(schema),
       }
     case "string":
       return { kind: "text", example: schema.examples?.map(String)[0] }
@@ -144,6 +151,27 @@ function kindOf(schema: JsonSchema, root: JsonSchema): Kind {
     default:
       return { kind: "other" }
   }
+}
+
+function rangeOf(schema: JsonSchema): Range {
+  return {
+    min: schema.minimum ?? schema.exclusiveMinimum,
+    max: schema.maximum ?? schema.exclusiveMaximum,
+    above: schema.exclusiveMinimum !== undefined,
+    below: schema.exclusiveMaximum !== undefined,
+  }
+}
+
+export function isScalarDefault({ default: value }: Field): boolean {
+  return ["string", "number", "boolean"].includes(typeof value)
+}
+
+/** "0 to 1", "at least 1", "above 0, below 1". A limit that only keeps numbers in bounds, such as 2^31, is not worth words. */
+export function rangeInWords({ min, max: most, above, below }: Range): string {
+  const max = most !== undefined && Math.abs(most) < 1e9 ? most : undefined
+  if (min === undefined) return max === undefined ? "" : `${below ? "below" : "at most"} ${max}`
+  if (max === undefined) return `${above ? "above" : "at least"} ${min}`
+  return above || below ? `${above ? "above" : "at least"} ${min}, ${below ? "below" : "at most"} ${max}` : `${min} to ${max}`
 }
 
 /** A number or some word of a list, such as "uniform"; or a number or text with a unit, which is a duration. */

@@ -14,7 +14,7 @@ export function NewJobPage() {
     <>
       <PageTitle title="New job" subtitle="Pick the code, describe the job, submit it. Form and job file are two views of the same thing." />
       <Loaded {...beginning} height={320}>
-        {beginning.data && <NewJobForm key={`${from} ${example}`} initial={beginning.data} />}
+        {beginning.data && <NewJobForm key={`${from} ${example}`} place={`${from} ${example}`} initial={beginning.data} />}
       </Loaded>
     </>
   )

@@ -1,76 +1,93 @@
-import { Alert, Button, FileButton, Group, List, Text } from "@mantine/core"
+import { Alert, Button, FileButton, Group, Text } from "@mantine/core"
 import { IconAlertTriangle, IconFiles, IconFolder } from "@tabler/icons-react"
-import type { Code } from "@/hooks/useNewJob"
+import type { NewJob } from "@/hooks/useNewJob"
 import { Panel } from "@/components/Panel"
-import { useUploadBundle } from "@/hooks/queries/useUploadBundle"
-import { formatBytes } from "@/lib/format"
+import { picked, tooMuch, withoutIgnored, type PickedFile } from "@/lib/bundle"
+import { CodeFiles } from "./CodeFiles"
+import { DropArea } from "./DropArea"
 import { ExamplePicker } from "./ExamplePicker"
 
-interface CodePanelProps {
-  code: Code | null
-  onCode: (code: Code) => void
-  onText: (text: string) => void
-}
-
-const FILES_SHOWN = 8
-
-export function CodePanel({ code, onCode, onText }: CodePanelProps) {
-  const upload = useUploadBundle()
-  const take = async (files: File[]) => {
+/** The user's code: an example's, an earlier job's, or files of this machine, which are shown before they are uploaded. */
+export function CodePanel({ job }: { job: NewJob }) {
+  const take = async (files: readonly PickedFile[]) => {
     if (files.length === 0) return
-    const bundle = await upload.mutateAsync(files)
-    onCode({ hash: bundle.hash, origin: `${bundle.files.length} uploaded file${bundle.files.length === 1 ? "" : "s"}`, files: bundle.files })
-    const job = files.find(({ name }) => name === "job.yaml")
-    if (job) onText(await job.text())
+    const kept = await withoutIgnored(files)
+    job.setPicked({ files: kept, ignored: files.length - kept.length })
+    const jobFile = kept.find(({ path }) => path === "job.yaml")
+    if (jobFile) job.setText(await jobFile.file.text())
   }
-  const picked = (files: File[]) => void take(files).catch(() => undefined) // the reason stands in `upload.error`
+  const refused = job.faultsByPointer.get("/bundle") ?? job.upload.error?.message
   return (
     <Panel title="Code" subtitle="A folder or files with a Workload class. A job.yaml among them fills the form.">
-      <Group gap="sm">
-        <FileButton onChange={picked} multiple inputProps={{ "aria-label": "A folder of code", ...({ webkitdirectory: "" } as object) }}>
-          {(props) => (
-            <Button {...props} variant="default" leftSection={<IconFolder size={16} />} loading={upload.isPending}>
-              Upload a folder
-            </Button>
-          )}
-        </FileButton>
-        <FileButton onChange={picked} multiple inputProps={{ "aria-label": "Files of code" }}>
-          {(props) => (
-            <Button {...props} variant="default" leftSection={<IconFiles size={16} />} loading={upload.isPending}>
-              Upload files
-            </Button>
-          )}
-        </FileButton>
-        <ExamplePicker onCode={onCode} onText={onText} />
-      </Group>
-      {upload.error && (
+      <DropArea onFiles={(files) => void take(files)}>
+        <Group gap="sm" justify="center">
+          <FileButton onChange={(files) => void take(picked(files))} multiple inputProps={{ "aria-label": "A folder of code", ...({ webkitdirectory: "" } as object) }}>
+            {(props) => (
+              <Button {...props} variant="default" leftSection={<IconFolder size={16} />}>
+                Choose a folder
+              </Button>
+            )}
+          </FileButton>
+          <FileButton onChange={(files) => void take(picked(files))} multiple inputProps={{ "aria-label": "Files of code" }}>
+            {(props) => (
+              <Button {...props} variant="default" leftSection={<IconFiles size={16} />}>
+                Choose files
+              </Button>
+            )}
+          </FileButton>
+          <ExamplePicker onCode={job.setCode} onText={job.setText} />
+        </Group>
+      </DropArea>
+      {refused && (
         <Alert mt="md" color="red" variant="light" icon={<IconAlertTriangle />} title="The code was not taken">
-          {upload.error.message}
+          {refused}
         </Alert>
       )}
-      {code && <Contents code={code} />}
+      {job.picked ? <Chosen job={job} /> : job.code && <Uploaded job={job} />}
     </Panel>
   )
 }
 
-function Contents({ code: { origin, hash, files } }: { code: Code }) {
-  const size = files.reduce((sum, file) => sum + file.size, 0)
+function Chosen({ job: { picked: chosen, setPicked, send, upload } }: { job: NewJob }) {
+  const files = chosen!.files.map(({ path, file }) => ({ path, size: file.size }))
+  const problem = tooMuch(chosen!.files)
+  const left = chosen!.ignored > 0 ? `; ${chosen!.ignored} left out by the ignore rules` : ""
   return (
-    <div data-testid="code">
-      <Text size="sm" mt="md">
-        Uses <b>{origin}</b>, {formatBytes(size)}{" "}
-        <Text span c="dimmed" ff="monospace" size="xs">
-          {hash.slice(0, 12)}
+    <CodeFiles files={files} headline={<>To be uploaded{left}:</>}>
+      {problem && (
+        <Alert mt="sm" color="red" variant="light" icon={<IconAlertTriangle />} title="This is not a bundle">
+          {problem}
+        </Alert>
+      )}
+      <Group gap="xs" mt="sm">
+        <Button size="xs" disabled={problem !== null} loading={upload.isPending} onClick={() => void send(chosen!).catch(() => undefined)}>
+          Upload now
+        </Button>
+        <Button size="xs" variant="default" onClick={() => setPicked(null)}>
+          Take them back
+        </Button>
+        <Text size="xs" c="dimmed">
+          Submitting uploads them too.
         </Text>
-      </Text>
-      <List size="xs" mt={6} spacing={2} c="dimmed">
-        {files.slice(0, FILES_SHOWN).map(({ path, size }) => (
-          <List.Item key={path}>
-            {path} ({formatBytes(size)})
-          </List.Item>
-        ))}
-        {files.length > FILES_SHOWN && <List.Item>and {files.length - FILES_SHOWN} more</List.Item>}
-      </List>
-    </div>
+      </Group>
+    </CodeFiles>
+  )
+}
+
+function Uploaded({ job: { code } }: { job: NewJob }) {
+  const { origin, hash, files } = code!
+  return (
+    <CodeFiles
+      files={files}
+      headline={
+        <>
+          Uses <b>{origin}</b>{" "}
+          <Text span c="dimmed" ff="monospace" size="xs">
+            {hash.slice(0, 12)}
+          </Text>
+          :
+        </>
+      }
+    />
   )
 }

@@ -1,7 +1,7 @@
 import { Button, Menu } from "@mantine/core"
 import { IconBook2, IconChevronDown } from "@tabler/icons-react"
-import type { Code } from "@/hooks/useNewJob"
 import { useExamples } from "@/hooks/queries/useExamples"
+import type { Code } from "@/lib/bundle"
 import { codeOf } from "@/hooks/useBeginning"
 
 export function ExamplePicker({ onCode, onText }: { onCode: (code: Code) => void; onText: (text: string) => void }) {

@@ -4,7 +4,8 @@ import { Loaded } from "@/components/Loaded"
 import { Panel } from "@/components/Panel"
 import { useJobSchema } from "@/hooks/queries/useJobSchema"
 import { readSchema, type Field } from "@/lib/schema"
-import { NestedFields, SchemaField } from "./SchemaField"
+import { useDraftMarks, useStrayFaults } from "@/hooks/useDraft"
+import { Faults, NestedFields, SchemaField } from "./SchemaField"
 import classes from "./SchemaField.module.css"
 
 /** What most jobs set. Fields of the schema that are in no group stand under "Everything else", new ones included. */
@@ -20,6 +21,8 @@ export function FormPanel({ error }: { error: string | null }) {
   const fields = useMemo(() => (schema.data ? readSchema(schema.data) : []), [schema.data])
   const grouped = GROUPS.flatMap(({ keys }) => keys)
   const others = fields.filter(({ key, kind }) => !grouped.includes(key) && kind !== "fixed")
+  const strays = useStrayFaults([], fields.map(({ key }) => key))
+  const hidden = useDraftMarks(others.map(({ key }) => key))
   return (
     <Panel title="Job" subtitle="What is left empty takes the value shown in grey">
       <Loaded {...schema} height={300}>
@@ -28,13 +31,14 @@ export function FormPanel({ error }: { error: string | null }) {
             The form shows it as it was before. {error}
           </Alert>
         )}
+        <Faults messages={schema.data ? strays : []} />
         <fieldset disabled={error !== null} className={classes.whole}>
           {GROUPS.map(({ title, keys }) => (
             <Group key={title} title={title} fields={keys.flatMap((key) => fields.filter((field) => field.key === key))} />
           ))}
           <Accordion variant="separated" keepMounted={false}>
             <Accordion.Item value="others">
-              <Accordion.Control>Everything else</Accordion.Control>
+              <Accordion.Control>Everything else{hidden > 0 && <span className={classes.marked}> ({hidden} to look at)</span>}</Accordion.Control>
               <Accordion.Panel>
                 <div className={classes.fields}>
                   {others.map((field) => (

@@ -1,27 +1,43 @@
-import { Stack } from "@mantine/core"
+import { Button, Group, Stack, Text } from "@mantine/core"
+import { IconRotate } from "@tabler/icons-react"
 import type { Beginning } from "@/hooks/useBeginning"
 import { DraftContext } from "@/hooks/useDraft"
-import { useNewJob } from "@/hooks/useNewJob"
+import { useNewJob, type NewJob } from "@/hooks/useNewJob"
 import { CodePanel } from "./CodePanel"
 import { FormPanel } from "./FormPanel"
+import { PlanPanel } from "./PlanPanel"
 import { SubmitPanel } from "./SubmitPanel"
 import { YamlPanel } from "./YamlPanel"
 import classes from "./NewJobForm.module.css"
 
-export function NewJobForm({ initial }: { initial: Beginning }) {
-  const job = useNewJob(initial)
+/** `place`: what this draft is kept under. */
+export function NewJobForm({ initial, place }: { initial: Beginning; place: string }) {
+  const job = useNewJob(initial, place)
   return (
-    <DraftContext value={{ value: job.draft.value, set: job.setValue, faults: job.faultsByPointer }}>
+    <DraftContext value={{ value: job.draft.value, set: job.setValue, faults: job.faultsByPointer, warnings: job.warningsByPointer }}>
+      {job.resumed && job.differs && <Resumed onOver={job.startOver} />}
       <div className={classes.columns}>
         <Stack gap="md" miw={0}>
-          <CodePanel code={job.code} onCode={job.setCode} onText={job.setText} />
+          <CodePanel job={job} />
           <FormPanel error={job.draft.error} />
         </Stack>
         <Stack gap="md" className={classes.side}>
-          <YamlPanel draft={job.draft} onText={job.setText} />
+          <YamlPanel draft={job.draft} faults={job.faults} warnings={job.warnings} onText={job.setText} />
           <SubmitPanel job={job} />
+          <PlanPanel job={job} />
         </Stack>
       </div>
     </DraftContext>
+  )
+}
+
+function Resumed({ onOver }: { onOver: NewJob["startOver"] }) {
+  return (
+    <Group gap="sm" mb="md">
+      <Text size="sm">This is what you had typed here before.</Text>
+      <Button size="xs" variant="default" leftSection={<IconRotate size={14} />} onClick={onOver}>
+        Start over
+      </Button>
+    </Group>
   )
 }

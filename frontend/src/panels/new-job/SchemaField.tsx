@@ -1,5 +1,5 @@
 import type { ReactNode } from "react"
-import { useDraftField } from "@/hooks/useDraft"
+import { useDraftField, useStrayFaults } from "@/hooks/useDraft"
 import type { Path } from "@/lib/draft"
 import { isShown, type Field } from "@/lib/schema"
 import { ChoiceField, NumberField, NumberOrWordField, SwitchField, TextField } from "./fields"
@@ -40,19 +40,19 @@ interface NestedProps {
   titled?: boolean
   /** Among the fields around it, for what is a group in the file only. */
   flat?: boolean
+  /** The key that says which kind it is: its field, and what is said of the whole, stand elsewhere. */
+  tag?: string
 }
 
-export function NestedFields({ field, path, titled = false, flat = false }: NestedProps) {
-  const { fault, value } = useDraftField(path)
+export function NestedFields({ field, path, titled = false, flat = false, tag }: NestedProps) {
+  const { fault, warning, value } = useDraftField(path)
+  const strays = useStrayFaults(path, [...field.fields.map(({ key }) => key), ...(tag ? [tag] : [])])
   const shown = field.fields.filter((inner) => isShown(inner, value as Record<string, unknown> | null | undefined))
   return (
     <fieldset className={classes.nested} data-flat={flat || undefined}>
       {titled && <legend>{field.label}</legend>}
-      {fault && (
-        <p className={classes.fault} role="alert">
-          {fault}
-        </p>
-      )}
+      <Faults messages={[...(fault && !tag ? [fault] : []), ...strays]} />
+      {warning && !tag && <p className={classes.warning}>{warning}</p>}
       <div className={classes.fields}>
         {shown.map((inner) => (
           <SchemaField key={inner.key} field={inner} path={[...path, inner.key]} />
@@ -60,4 +60,12 @@ export function NestedFields({ field, path, titled = false, flat = false }: Nest
       </div>
     </fieldset>
   )
+}
+
+export function Faults({ messages }: { messages: readonly string[] }) {
+  return messages.map((message) => (
+    <p key={message} className={classes.fault} role="alert">
+      {message}
+    </p>
+  ))
 }

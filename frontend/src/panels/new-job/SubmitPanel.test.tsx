@@ -10,7 +10,7 @@ const limit = { pointer: "/optimizer/momentum", message: "The total is 1.4. Set 
 const mistake = { pointer: "/strategy/window", message: "must be at least 1" }
 
 function show(over: Partial<NewJob>) {
-  const job = { draft: { error: null }, code: null, faults: [], warnings: [], notes: [], validation: {}, submission: {}, ready: true, ...over } as unknown as NewJob
+  const job = { draft: { error: null }, code: null, faults: [], warnings: [], notes: [], validation: {}, submission: {}, upload: {}, picked: null, ready: true, ...over } as unknown as NewJob
   render(
     <MantineProvider>
       <MemoryRouter>

@@ -1,7 +1,7 @@
 import { Button, Text } from "@mantine/core"
 import { IconAlertTriangle, IconCircleCheck, IconRocket } from "@tabler/icons-react"
 import { useNavigate } from "react-router"
-import { Problem, type Fault, type JobWarning } from "@/client"
+import type { JobWarning } from "@/client"
 import { Findings } from "@/components/Findings"
 import { Panel } from "@/components/Panel"
 import type { NewJob } from "@/hooks/useNewJob"
@@ -9,8 +9,8 @@ import classes from "./SubmitPanel.module.css"
 
 export function SubmitPanel({ job }: { job: NewJob }) {
   const navigate = useNavigate()
-  const refused = job.submission.error
-  const faults = refused instanceof Problem && refused.faults.length > 0 ? refused.faults : job.faults
+  const refused = job.submission.error ?? job.upload.error
+  const busy = job.submission.isPending || job.upload.isPending
   const submit = () => void job.submit().then(({ id }) => navigate(`/jobs/${id}`), () => undefined) // the reason stands in `refused`
   return (
     <Panel>
@@ -20,16 +20,17 @@ export function SubmitPanel({ job }: { job: NewJob }) {
             <IconAlertTriangle size={16} aria-hidden /> {refused.message}
           </p>
         )}
-        <Verdict job={job} faults={faults} />
+        <Verdict job={job} />
       </div>
-      <Button mt="md" fullWidth leftSection={<IconRocket size={16} />} onClick={submit} disabled={!job.ready} loading={job.submission.isPending}>
-        Submit
+      <Button mt="md" fullWidth leftSection={<IconRocket size={16} />} onClick={submit} disabled={!job.ready} loading={busy}>
+        {job.picked ? "Upload and submit" : "Submit"}
       </Button>
     </Panel>
   )
 }
 
-function Verdict({ job, faults }: { job: NewJob; faults: readonly Fault[] }) {
+function Verdict({ job }: { job: NewJob }) {
+  const { faults } = job
   if (job.draft.error) return <p className={classes.bad}>The job file cannot be read: {job.draft.error}</p>
   if (job.validation.error) return <p className={classes.bad}>{job.validation.error.message}</p>
   if (faults.length > 0) {
@@ -46,7 +47,7 @@ function Verdict({ job, faults }: { job: NewJob; faults: readonly Fault[] }) {
   return (
     <>
       <p className={classes.good}>
-        <IconCircleCheck size={16} aria-hidden /> The job file is valid{job.code ? "." : ". No code is chosen: it has to be importable on the nodes."}
+        <IconCircleCheck size={16} aria-hidden /> The job file is valid{job.code || job.picked ? "." : ". No code is chosen: it has to be importable on the nodes."}
       </p>
       <Warnings warnings={job.warnings} />
       {job.notes.length > 0 && <Findings items={job.notes} />}

@@ -2,6 +2,7 @@ import { Select, Text, type ComboboxItem, type OptionsFilter } from "@mantine/co
 import { useDraftField } from "@/hooks/useDraft"
 import type { Path } from "@/lib/draft"
 import type { Field } from "@/lib/schema"
+import { FieldHelp } from "./FieldHelp"
 import { NestedFields } from "./SchemaField"
 import classes from "./SchemaField.module.css"
 
@@ -12,20 +13,22 @@ type Variants = Extract<Field, { kind: "variants" }>
 
 /** One of several kinds, each with fields of its own: strategy, optimizer, codec. Another kind begins with its own defaults. */
 export function VariantsField({ field, path }: { field: Variants; path: Path }) {
-  const { value, fault, set } = useDraftField(path)
+  const { value, set, ...said } = useDraftField(path)
+  const ofName = useDraftField([...path, field.tag])
   const named = (value as Record<string, unknown> | null | undefined)?.[field.tag]
   const chosen = field.variants.find((variant) => variant.value === named)
   const fallback = (field.default as Record<string, string> | null | undefined)?.[field.tag]
   const description = chosen && chosen.summary !== "" ? chosen.summary : field.description
+  const help = { ...field, kind: "other" as const, description, default: undefined }
   return (
     <>
       <Select
         className={classes.wide}
         label={field.label}
         labelProps={{ className: classes.label }}
-        description={description}
+        description={<FieldHelp field={help} warning={said.warning ?? ofName.warning} />}
         withAsterisk={field.required}
-        error={fault}
+        error={said.fault ?? ofName.fault}
         placeholder={fallback ?? "none"}
         data={field.variants.map((variant) => variant.value)}
         searchable={field.variants.length > MANY}
@@ -38,7 +41,7 @@ export function VariantsField({ field, path }: { field: Variants; path: Path }) 
         clearable={!field.required}
         allowDeselect={false}
       />
-      {chosen && chosen.fields.length > 0 && <NestedFields field={{ ...field, fields: chosen.fields }} path={path} />}
+      {chosen && chosen.fields.length > 0 && <NestedFields field={{ ...field, fields: chosen.fields }} path={path} tag={field.tag} />}
     </>
   )
 }

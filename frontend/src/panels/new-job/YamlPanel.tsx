@@ -1,10 +1,29 @@
-import { Button, FileButton, Textarea } from "@mantine/core"
+import { Button, FileButton, UnstyledButton } from "@mantine/core"
 import { IconFileText } from "@tabler/icons-react"
+import { useId, useMemo, useRef } from "react"
+import type { Fault, JobWarning } from "@/client"
 import { CopyIcon } from "@/components/CopyIcon"
 import { Panel } from "@/components/Panel"
 import type { Draft } from "@/lib/draft"
+import { linesOf, spanOf } from "@/lib/places"
+import { LinedText, type Mark } from "./LinedText"
+import classes from "./LinedText.module.css"
 
-export function YamlPanel({ draft, onText }: { draft: Draft; onText: (text: string) => void }) {
+interface YamlPanelProps {
+  draft: Draft
+  faults: readonly Fault[]
+  warnings: readonly JobWarning[]
+  onText: (text: string) => void
+}
+
+export function YamlPanel({ draft, faults, warnings, onText }: YamlPanelProps) {
+  const marks = useMarks(draft, faults, warnings)
+  const area = useRef<HTMLTextAreaElement>(null)
+  const id = useId()
+  const go = (line: number) => {
+    area.current?.focus()
+    area.current?.setSelectionRange(...spanOf(draft.text, line))
+  }
   return (
     <Panel
       title="Job file"
@@ -22,17 +41,29 @@ export function YamlPanel({ draft, onText }: { draft: Draft; onText: (text: stri
         </>
       }
     >
-      <Textarea
-        aria-label="Job file as YAML"
-        value={draft.text}
-        onChange={(event) => onText(event.currentTarget.value)}
-        error={draft.error}
-        autosize
-        minRows={12}
-        maxRows={26}
-        spellCheck={false}
-        styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)", fontSize: 13, lineHeight: 1.55 } }}
-      />
+      <LinedText value={draft.text} onChange={onText} label="Job file as YAML" marks={marks} describedBy={id} area={area} />
+      <ul id={id} className={classes.marks} aria-label="What is said about its lines">
+        {marks.map(({ line, kind, message }) => (
+          <li key={`${line} ${message}`} data-mark={kind}>
+            <UnstyledButton onClick={() => go(line)}>Line {line}</UnstyledButton>
+            <span>{message}</span>
+          </li>
+        ))}
+      </ul>
     </Panel>
   )
+}
+
+/** Mistakes and warnings at their lines, from the top; of a file that cannot be read, why. What belongs to no line stands elsewhere. */
+function useMarks({ text, error, errorLine }: Draft, faults: readonly Fault[], warnings: readonly JobWarning[]): Mark[] {
+  return useMemo(() => {
+    if (error) return [{ line: errorLine ?? 1, kind: "bad", message: error }]
+    const said = [...faults.map((fault) => ({ ...fault, kind: "bad" as const })), ...warnings.map((warning) => ({ ...warning, kind: "warned" as const }))]
+    const lines = linesOf(text, said.map(({ pointer }) => pointer))
+    const marks = said.flatMap(({ pointer, message, kind }) => {
+      const line = lines.get(pointer)
+      return line ? [{ line, kind, message: message.replace(/ \(line \d+\)$/, "") }] : []
+    })
+    return marks.sort((one, other) => one.line - other.line)
+  }, [text, error, errorLine, faults, warnings])
 }

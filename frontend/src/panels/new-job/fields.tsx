@@ -5,6 +5,7 @@ import { useDraftField } from "@/hooks/useDraft"
 import type { Path } from "@/lib/draft"
 import { numberOrText } from "@/lib/scalar"
 import type { Field } from "@/lib/schema"
+import { FieldHelp } from "./FieldHelp"
 import classes from "./SchemaField.module.css"
 
 interface FieldProps<K extends Field["kind"]> {
@@ -12,8 +13,9 @@ interface FieldProps<K extends Field["kind"]> {
   path: Path
 }
 
-function shared({ label, description, required }: Field, fault: string | undefined) {
-  return { label, description: description || undefined, withAsterisk: required, error: fault, labelProps: { className: classes.label } }
+function shared(field: Field, { fault, warning }: { fault: string | undefined; warning: string | undefined }) {
+  const description = <FieldHelp field={field} warning={warning} />
+  return { label: field.label, description, withAsterisk: field.required, error: fault, labelProps: { className: classes.label } }
 }
 
 function isScalar(value: unknown): value is string | number | boolean {
@@ -25,13 +27,13 @@ function placeholder(field: Field, otherwise = ""): string {
 }
 
 export function TextField({ field, path }: FieldProps<"text" | "duration">) {
-  const { value, fault, set } = useDraftField(path)
+  const { value, set, ...said } = useDraftField(path)
   const typed = useTyped(value)
   const example = field.kind === "text" ? (field.example ?? "") : "such as 30s, 5m, 2h"
   const change = (text: string) => set(field.kind === "duration" ? typed.read(text) : text === "" ? undefined : text)
   return (
     <TextInput
-      {...shared(field, fault)}
+      {...shared(field, said)}
       placeholder={placeholder(field, example)}
       value={field.kind === "duration" ? typed.text : isScalar(value) ? String(value) : ""}
       onChange={(event) => change(event.currentTarget.value)}
@@ -41,11 +43,11 @@ export function TextField({ field, path }: FieldProps<"text" | "duration">) {
 
 /** A number, or one of a few words: the share that an average takes, or "uniform". */
 export function NumberOrWordField({ field, path }: FieldProps<"numberOrWord">) {
-  const { value, fault, set } = useDraftField(path)
+  const { value, set, ...said } = useDraftField(path)
   const typed = useTyped(value)
   return (
     <Autocomplete
-      {...shared(field, fault)}
+      {...shared(field, said)}
       placeholder={placeholder(field, "none")}
       data={field.words}
       filter={({ options }) => options}
@@ -69,10 +71,10 @@ function useTyped(value: unknown) {
 }
 
 export function NumberField({ field, path }: FieldProps<"number">) {
-  const { value, fault, set } = useDraftField(path)
+  const { value, set, ...said } = useDraftField(path)
   const input = (
     <NumberInput
-      {...shared(field, fault)}
+      {...shared(field, said)}
       placeholder={value === null ? "none" : placeholder(field)}
       disabled={field.none !== undefined && value === null}
       value={typeof value === "number" ? value : typeof value === "string" ? value : ""}
@@ -99,8 +101,8 @@ export function NumberField({ field, path }: FieldProps<"number">) {
 }
 
 export function SwitchField({ field, path }: FieldProps<"switch">) {
-  const { value, fault, set } = useDraftField(path)
-  const { label, description, error } = shared(field, fault)
+  const { value, set, ...said } = useDraftField(path)
+  const { label, description, error } = shared(field, said)
   return (
     <Switch
       label={label}
@@ -115,10 +117,10 @@ export function SwitchField({ field, path }: FieldProps<"switch">) {
 }
 
 export function ChoiceField({ field, path }: FieldProps<"choice">) {
-  const { value, fault, set } = useDraftField(path)
+  const { value, set, ...said } = useDraftField(path)
   return (
     <Select
-      {...shared(field, fault)}
+      {...shared(field, said)}
       placeholder={placeholder(field, "default")}
       data={field.options}
       value={typeof value === "string" ? value : null}
