@@ -52,6 +52,8 @@ bench: .venv/.dev  ## claims of speed, as ratios measured in one run; MNIST=PATH
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.scaling
 	$(BIN)/python -m benchmarks.hosts
+	$(BIN)/python -m benchmarks.ingest
+	$(BIN)/python -m benchmarks.charts
 	$(if $(MNIST),$(BIN)/python -m benchmarks.peers --mnist '$(MNIST)' $(ARGS),@echo "not measured: other systems beside Gradstream; name the folder of the MNIST files: make bench MNIST=PATH")
 
 report: .venv/.dev  ## the papers' findings repeated in small, into docs/report; MNIST=PATH names the folder of its files; at most an hour
