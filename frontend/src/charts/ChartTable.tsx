@@ -18,7 +18,7 @@ const HEADS = ["Line", "From", "First", "Lowest", "Highest", "Last", "Mean", "Po
 /** What a chart shows, in numbers. */
 export function ChartTable({ title, lines, view, formatY, height }: ChartTableProps) {
   return (
-    <Table.ScrollContainer minWidth={560} mah={height} type="native" tabIndex={0} aria-label={`${title} in numbers`}>
+    <Table.ScrollContainer minWidth={560} mah={height} type="native" role="region" tabIndex={0} aria-label={`${title} in numbers`}>
       <Table verticalSpacing={3} stickyHeader>
         <Table.Thead>
           <Table.Tr>

@@ -3,15 +3,20 @@ import type { ChartData, DataLine } from "@/lib/chartData"
 import { every } from "@/lib/every"
 
 const READ_EVERY_MS = 1000
-const FIRST_MS = 60
+const AFTER_ANSWER_MS = 60
 
 /** The lines of a chart for what is computed from them: anew about once a second while they change, not with each point. */
 export function useReading(data: ChartData): readonly DataLine[] {
   const [reading, setReading] = useState<{ data: ChartData; lines: readonly DataLine[] }>({ data, lines: [] })
-  const first = reading.data !== data || reading.lines.length === 0
-  useEffect(
-    () => every(first ? FIRST_MS : READ_EVERY_MS, data.subscribe, () => setReading({ data, lines: data.lines.map((line) => ({ ...line })) })),
-    [data, first],
-  )
+  const wanted = reading.data !== data || reading.lines.length === 0
+  useEffect(() => {
+    const read = () => setReading({ data, lines: data.lines.map((line) => ({ ...line })) })
+    const begin = data.lines.length > 0 ? setTimeout(read) : undefined
+    const stop = every(wanted ? AFTER_ANSWER_MS : READ_EVERY_MS, data.subscribe, read)
+    return () => {
+      clearTimeout(begin)
+      stop()
+    }
+  }, [data, wanted])
   return reading.data === data ? reading.lines : []
 }

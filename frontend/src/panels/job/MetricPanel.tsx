@@ -9,6 +9,9 @@ import { useBoard } from "@/hooks/useBoard"
 import { useChart } from "@/hooks/useChart"
 import { scaleOf, useChartSettings } from "@/hooks/useChartSettings"
 import { useFeed } from "@/hooks/useFeed"
+import { useReading } from "@/hooks/useReading"
+import type { AxisView } from "@/lib/axes"
+import type { ChartData } from "@/lib/chartData"
 import { formatNumber } from "@/lib/format"
 import { toLines } from "@/lib/lines"
 import { metricTitle, targetOf } from "@/lib/metrics"
@@ -49,7 +52,7 @@ export function MetricPanel({ name, width, height = 230, title = metricTitle(nam
     >
       <Loaded {...chart} empty="No value has been measured yet." height={height}>
         {table ? (
-          <ChartTable title={title} lines={toLines(chart.data.lines, settings.smoothing)} view={view} formatY={formatNumber} height={height} />
+          <Numbers data={chart.data} title={title} view={view} smoothing={settings.smoothing} height={height} />
         ) : (
           <LineChart
             source={chart.data}
@@ -70,4 +73,16 @@ export function MetricPanel({ name, width, height = 230, title = metricTitle(nam
       </Loaded>
     </Panel>
   )
+}
+
+interface NumbersProps {
+  data: ChartData
+  title: string
+  view: AxisView
+  smoothing: number
+  height: number
+}
+
+function Numbers({ data, smoothing, ...table }: NumbersProps) {
+  return <ChartTable lines={toLines(useReading(data), smoothing)} formatY={formatNumber} {...table} />
 }

@@ -1,7 +1,7 @@
 import { Modal, SimpleGrid, Stack, Text, TextInput, UnstyledButton } from "@mantine/core"
 import { useHotkeys, useViewportSize } from "@mantine/hooks"
 import { IconChevronDown, IconChevronRight, IconSearch } from "@tabler/icons-react"
-import { lazy, Suspense, useRef } from "react"
+import { lazy, Suspense, useRef, useState } from "react"
 import { Loaded } from "@/components/Loaded"
 import { useChartSettings } from "@/hooks/useChartSettings"
 import { useMetricNames } from "@/hooks/queries/useMetricNames"
@@ -19,18 +19,10 @@ export function MetricsTab() {
   const names = useMetricNames()
   const [{ pinned, search, full }, change] = useChartSettings()
   const groups = metricGroups(names.data, pinned, search)
-  const field = useRef<HTMLInputElement>(null)
-  useHotkeys([["/", () => field.current?.focus()]])
   return (
     <>
       <ChartToolbar />
-      <TextInput
-        ref={field}
-        size="xs" mb="md" maw={340} type="search" leftSection={<IconSearch size={14} />}
-        aria-label="Search metrics" aria-keyshortcuts="/" placeholder="Search metrics"
-        value={search}
-        onChange={(event) => change({ search: event.currentTarget.value })}
-      />
+      <Search />
       <Loaded {...names} isEmpty={groups.length === 0} empty={search ? "No metric has these words in its name." : "No value has been measured yet."}>
         <Stack gap="lg">
           {groups.map((group) => (
@@ -46,6 +38,27 @@ export function MetricsTab() {
       )}
       <FullScreen name={full} onClose={() => change({ full: null })} />
     </>
+  )
+}
+
+/** The address follows what is typed; the field does not wait for it. */
+function Search() {
+  const [{ search }, change] = useChartSettings()
+  const [text, setText] = useState(search)
+  const field = useRef<HTMLInputElement>(null)
+  useHotkeys([["/", () => field.current?.focus()]])
+  const type = (typed: string) => {
+    setText(typed)
+    change({ search: typed })
+  }
+  return (
+    <TextInput
+      ref={field}
+      size="xs" mb="md" maw={340} type="search" leftSection={<IconSearch size={14} />}
+      aria-label="Search metrics" aria-keyshortcuts="/" placeholder="Search metrics"
+      value={text}
+      onChange={(event) => type(event.currentTarget.value)}
+    />
   )
 }
 

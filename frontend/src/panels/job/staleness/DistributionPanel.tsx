@@ -46,7 +46,7 @@ export function DistributionPanel() {
 function Quantiles({ labels, weighted }: { labels: readonly string[]; weighted: readonly Weighted[] }) {
   const rows = [{ label: "all", of: weighted }, ...labels.map((label, index) => ({ label, of: [weighted[index]!] }))]
   return (
-    <Table.ScrollContainer minWidth={300} mah={210} mt="sm" type="native" tabIndex={0} aria-label="Quantiles of staleness">
+    <Table.ScrollContainer minWidth={300} mah={210} mt="sm" type="native" role="region" tabIndex={0} aria-label="Quantiles of staleness">
       <Table verticalSpacing={2}>
         <Table.Thead>
           <Table.Tr>

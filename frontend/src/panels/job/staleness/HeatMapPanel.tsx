@@ -66,7 +66,7 @@ export function HeatMapPanel({ width }: { width: number }) {
 /** Every cell, a row for each slice of time. */
 function Numbers({ heat, format }: { heat: Heat; format: (x: number, step?: number) => string }) {
   return (
-    <Table.ScrollContainer minWidth={480} mah={320} type="native" tabIndex={0} aria-label="Staleness of each worker over time in numbers">
+    <Table.ScrollContainer minWidth={480} mah={320} type="native" role="region" tabIndex={0} aria-label="Staleness of each worker over time in numbers">
       <Table verticalSpacing={3} stickyHeader>
         <Table.Thead>
           <Table.Tr>

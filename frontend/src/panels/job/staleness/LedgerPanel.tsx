@@ -23,7 +23,7 @@ export function LedgerPanel() {
   return (
     <Panel wide flush title="Ledger" subtitle="What became of every push, over all attempts: nothing is lost without being counted">
       <Loaded {...pushed.chart} isEmpty={rows.length === 0} empty="No push has been made yet.">
-        <Table.ScrollContainer minWidth={640} type="native" tabIndex={0} aria-label="Ledger of each worker">
+        <Table.ScrollContainer minWidth={640} type="native" role="region" tabIndex={0} aria-label="Ledger of each worker">
           <Table verticalSpacing={6}>
             <Table.Thead>
               <Table.Tr>

@@ -1,0 +1,163 @@
+"""Charts: a spike of one step is seen at any zoom, everything goes by keys too, and the address keeps the view."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import yaml
+from playwright.sync_api import Locator, Page, expect
+
+from gradstream.client import Client, Job
+from gradstream.spec import JobSpec
+from tests.browser.support import HERE, OpenPage
+
+LOSS = re.compile(r"^Training loss: worker 0, 1400 points, .*worker 1, 1400 points")
+
+COLOURED = """(chart, [top, bottom]) => {
+  const canvas = chart.querySelector("canvas"), {width, height} = canvas
+  const {data} = canvas.getContext("2d").getImageData(0, Math.round(height * top), width, Math.round(height * (bottom - top)))
+  let found = 0
+  for (let at = 0; at < data.length; at += 4) {
+    const [r, g, b, a] = data.slice(at, at + 4)
+    if (a > 60 && Math.max(r, g, b) - Math.min(r, g, b) > 40) found++
+  }
+  return found
+}"""
+"""Pixels that have a colour, which axes and grid have not, between two heights of the picture."""
+TOP = [0.12, 0.4]
+
+
+@pytest.fixture(scope="module")
+def job(client: Client) -> Job:
+    spec = JobSpec.model_validate(yaml.safe_load((HERE / "spiky/job.yaml").read_text()))
+    return client.wait(client.submit(spec, code=HERE / "spiky").id, timeout=90)
+
+
+@pytest.fixture
+def loss(open_page: OpenPage, job: Job) -> Locator:
+    page = open_page(f"/jobs/{job.id}/metrics?x=step")
+    return page.get_by_role("img", name=LOSS)
+
+
+def test_a_spike_of_one_step_is_seen_at_any_zoom(loss: Locator) -> None:
+    _until(loss, lambda coloured: coloured > 20)
+    for _ in range(6):  # a twentieth of all, asked anew
+        loss.press("+")
+        _until(loss, lambda coloured: coloured > 20)
+    page = loss.page
+    page.wait_for_url(lambda address: _width(address) < 100)
+    assert _highest(page) >= 1000
+    for _ in range(4):  # beyond it
+        loss.press("ArrowRight")
+    page.get_by_role("button", name="Numbers of Training loss").press("Enter")
+    numbers = page.get_by_role("region", name="Training loss in numbers")
+    expect(numbers.locator("tbody tr").first).to_be_visible()
+    expect(numbers.get_by_text(re.compile(r"^100\d"))).to_have_count(0)
+
+
+def test_the_address_keeps_the_view(loss: Locator) -> None:
+    page = loss.page
+    loss.press("+")
+    page.get_by_role("button", name=re.compile("^worker 1")).first.press("Enter")
+    page.wait_for_url(re.compile("range=.*hide=|hide=.*range="))
+    address = page.url
+    page.reload()
+    _until(loss, lambda coloured: coloured > 20)
+    expect(page.get_by_role("button", name="Show all")).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("^worker 1")).first).to_have_attribute("aria-pressed", "false")
+    assert page.url == address
+    loss.press("0")
+    expect(page.get_by_role("button", name="Show all")).to_have_count(0)
+    assert "range" not in parse_qs(urlsplit(page.url).query)
+
+
+def test_a_range_that_is_drawn_on_one_chart_is_every_chart_s(loss: Locator) -> None:
+    page = loss.page
+    box = loss.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 80)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 90, steps=5)
+    with page.expect_response(lambda answer: "/chart?" in answer.url and "from=" in answer.url) as asked:
+        page.mouse.up()
+    names = parse_qs(urlsplit(asked.value.url).query)["name"]
+    assert {"train/loss", "train/staleness"} <= set(names), "one request for all charts in sight"
+    loss.dblclick()
+    expect(page.get_by_role("button", name="Show all")).to_have_count(0)
+
+
+def test_full_screen_numbers_and_pictures_by_keys(loss: Locator) -> None:
+    page = loss.page
+    more = page.get_by_role("button", name="More for Training loss")
+    for item, suffix in (("Save as PNG", ".png"), ("Save as SVG", ".svg"), ("Every point as CSV", ".csv")):
+        more.press("Enter")
+        with page.expect_download() as download:
+            page.get_by_role("menuitem", name=item).press("Enter")
+        assert download.value.suggested_filename.endswith(suffix)
+        assert download.value.path().stat().st_size > 2000
+    more.press("Enter")
+    page.get_by_role("menuitem", name="Full screen").press("Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("img", name=LOSS)).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    assert "full" not in parse_qs(urlsplit(page.url).query)
+
+
+def test_metrics_are_found_folded_and_pinned(loss: Locator) -> None:
+    page = loss.page
+    loss.wait_for()
+    page.keyboard.press("/")
+    page.keyboard.type("wait")
+    expect(page.get_by_role("heading", name="Time wait")).to_be_visible()
+    expect(loss).to_have_count(0)
+    page.get_by_role("button", name="More for Time wait").press("Enter")
+    page.get_by_role("menuitem", name="Pin to the top").press("Enter")
+    page.get_by_role("searchbox", name="Search metrics").fill("")
+    expect(page.get_by_role("region", name="Pinned").get_by_role("heading", name="Time wait")).to_be_visible()
+    page.get_by_role("button", name=re.compile("^Training")).press("Enter")
+    expect(loss).to_have_count(0)
+
+
+def test_a_cell_of_the_heat_map_leads_to_its_time_and_the_ledger_adds_up(open_page: OpenPage, job: Job) -> None:
+    page = open_page(f"/jobs/{job.id}/staleness")
+    heat = page.get_by_role("img", name=re.compile("^Mean staleness of 2 workers over time"))
+    heat.press("ArrowRight")
+    heat.press("ArrowRight")
+    expect(page.get_by_text(re.compile(r"^worker 0, .* updates$"))).to_be_visible()
+    heat.press("Enter")
+    page.wait_for_url(re.compile("x=time.*range=|range=.*x=time"))
+    expect(page.get_by_text(re.compile("in the visible range"))).to_be_visible()
+    ledger = page.get_by_role("region", name="Ledger of each worker").get_by_role("row")
+    expect(ledger).to_have_count(3)
+    expect(ledger.nth(1)).to_contain_text("1,400")
+    expect(page.get_by_role("img", name="adds up")).to_have_count(2)
+
+
+def _until(chart: Locator, fits: Callable[[int], bool]) -> None:
+    """Until the top of the picture has as many coloured pixels."""
+    for _ in range(100):
+        if fits(chart.evaluate(COLOURED, TOP)):
+            return
+        chart.page.wait_for_timeout(50)
+    raise AssertionError(f"{chart.evaluate(COLOURED, TOP)} coloured pixels in the upper part of the chart")
+
+
+def _width(address: str) -> float:
+    """Of the range in the address."""
+    left, right = map(float, parse_qs(urlsplit(address).query).get("range", ["-inf~inf"])[0].split("~"))
+    return right - left
+
+
+def _highest(page: Page) -> float:
+    """Of the loss, as the numbers beside the chart say; the chart is shown again."""
+    numbers = page.get_by_role("button", name="Numbers of Training loss")
+    numbers.press("Enter")
+    cells = page.get_by_role("region", name="Training loss in numbers").locator("tbody td:nth-child(5)")
+    cells.first.wait_for()
+    highest = max(float(cell) for cell in cells.all_inner_texts())
+    numbers.press("Enter")
+    return highest
