@@ -115,8 +115,10 @@ def _way(
     began, spent, stored = time.monotonic(), cpu([storer.pid]), _stored(at, job_id, name)
     p95 = _asked(client, max(1.0, seconds - 3.0))
     lasted, used, more = time.monotonic() - began, cpu([storer.pid]) - spent, _stored(at, job_id, name) - stored
-    sender.join(60)
-    most, sent = _most(at, j, job_id, name, rate, round(seconds / EVERY))
+    sender.join(_PATIENCE)
+    ticks = round(seconds / EVERY)
+    most, sent = _most(at, j, rate, ticks)
+    sent *= 2  # as much was sent steadily
     stop.set()
     storer.join(60)
     total = _stored(at, job_id, name)
@@ -125,16 +127,15 @@ def _way(
             "bytes": _bytes(at, name) / total, "points": total}  # fmt: skip
 
 
-def _most(at: Place, j: str, job_id: UUID, name: str, rate: int, ticks: int) -> tuple[float, int]:
-    """Points per second of what is sent as fast as can be, and points sent to this job in all."""
+def _most(at: Place, j: str, rate: int, ticks: int) -> tuple[float, int]:
+    """Points per second of what is sent as fast as can be, and how many that are."""
     _settle(at, j)
-    before = _stored(at, job_id, name)
     sender, sent = Sender(at.platform, j, rate), 0
     began = time.monotonic()
     for tick in range(ticks, 2 * ticks):
         sent += sender.send(tick)
     _settle(at, j)
-    return sent / (time.monotonic() - began), before + sent
+    return sent / (time.monotonic() - began), sent
 
 
 def _settle(at: Place, j: str) -> None:
