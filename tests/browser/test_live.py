@@ -26,7 +26,7 @@ def test_the_list_shows_a_job_come_run_and_end_without_a_reload(open_page: OpenP
 
 def test_a_killed_api_costs_no_point_and_doubles_none(open_page: OpenPage, client: Client, platform: Platform) -> None:
     job = submit_slow(client, name="outage")
-    page = open_page(f"/jobs/{job.id}", watched=False)
+    page = open_page(f"/jobs/{job.id}/metrics", watched=False)
     expect(page.get_by_role("img", name=LOSS)).to_be_visible()
     connection = page.locator("[data-connection]")
     expect(connection).to_have_attribute("data-connection", "live")
@@ -45,7 +45,7 @@ def test_a_killed_api_costs_no_point_and_doubles_none(open_page: OpenPage, clien
 
 def test_what_a_push_costs_and_how_its_shards_are_loaded(open_page: OpenPage, client: Client) -> None:
     job = client.submit(slow_spec(name="two-shards", steps=120).with_shards(2), code=WORKLOAD)
-    page = open_page(f"/jobs/{job.id}")
+    page = open_page(f"/jobs/{job.id}/metrics")
     split = page.get_by_role("img", name=re.compile(r"^Time of a push: Compute \d+ %, .* ms; Data .*; Wait "))
     expect(split).to_be_visible(timeout=30_000)
     expect(page.get_by_text("in shared memory")).to_be_visible()
@@ -59,17 +59,17 @@ def test_what_a_push_costs_and_how_its_shards_are_loaded(open_page: OpenPage, cl
 
 def test_logs_come_as_they_are_written_for_the_chosen_process(open_page: OpenPage, client: Client) -> None:
     job = submit_slow(client, name="talkative", steps=150)
-    page = open_page(f"/jobs/{job.id}/logs?process=worker-1")
+    page = open_page(f"/jobs/{job.id}/logs?role=worker&rank=1")
     log = page.get_by_role("log")
     expect(log).to_contain_text("one more step")
     expect(log).not_to_contain_text("worker-0")
     client.wait(job.id, timeout=60)
-    expect(log.get_by_text("one more step")).to_have_count(150)
+    expect(page.get_by_text(re.compile(r"^150 of \d+ lines read"))).to_be_visible()
 
 
 def test_stopping_asks_first_and_keeps_the_model(open_page: OpenPage, client: Client) -> None:
     job = submit_slow(client, name="unwanted", steps=5000)
-    page = open_page(f"/jobs/{job.id}")
+    page = open_page(f"/jobs/{job.id}/metrics")
     expect(page.get_by_role("img", name=LOSS)).to_be_visible()
     page.get_by_role("button", name="Stop").click()
     page.get_by_role("button", name="No, keep it").click()

@@ -23,7 +23,7 @@ def job(client: Client) -> Job:
 
 PAGES = {
     "sign-in": "/sign-in", "jobs": "/jobs", "new-job": "/jobs/new?example=digits",
-    "job": "/jobs/{job}", "processes": "/jobs/{job}/processes",
+    "job": "/jobs/{job}", "metrics": "/jobs/{job}/metrics", "workers": "/jobs/{job}/workers",
     "logs": "/jobs/{job}/logs", "events": "/jobs/{job}/events", "files": "/jobs/{job}/files", "config": "/jobs/{job}/config",
     "nodes": "/nodes", "settings": "/settings", "nowhere": "/no/such/page",
 }  # fmt: skip
@@ -65,7 +65,7 @@ def test_the_colours_stay_as_chosen(open_page: OpenPage) -> None:
 
 
 def test_how_charts_are_drawn_stands_in_the_address(open_page: OpenPage, job: Job) -> None:
-    page = open_page(f"/jobs/{job.id}")
+    page = open_page(f"/jobs/{job.id}/metrics")
     page.get_by_text("Version", exact=True).click()
     page.get_by_role("button", name="Logarithmic scale for Training loss").click()
     page.get_by_role("slider").focus()

@@ -7,24 +7,32 @@ type Schemas = components["schemas"]
 /** As openapi-fetch types what it returns: it makes arrays of tuples, which the optimizers' `betas` are. */
 type Answer<T> = T extends (infer Item)[] ? Answer<Item>[] : T extends object ? { [Key in keyof T]: Answer<T[Key]> } : T
 
+export type Account = Schemas["Account"]
 export type Artifact = Schemas["Artifact"]
 export type Attempt = Schemas["Attempt"]
 export type Bundle = Schemas["Bundle"]
 export type CatalogueEntry = Schemas["CatalogueEntry"]
 export type Example = Schemas["Example"]
 export type Job = Answer<Schemas["Job"]>
+export type Cut = Schemas["Cut"]
+export type Death = Schemas["Death"]
 export type Exchange = Schemas["Exchange"]
 export type JobEvent = Schemas["Event"]
+export type JobFile = Schemas["JobFile"]
 export type JobSpec = Answer<Schemas["JobSpec"]>
 export type JobStatus = Schemas["JobStatus"]
 export type JobWarning = Schemas["JobWarning"]
+export type Life = Schemas["Life"]
 export type LogChunk = Schemas["LogChunk"]
 export type ModelSize = Schemas["Size"]
 export type Node = Schemas["Node"]
 export type Plan = Schemas["Plan"]
+export type Overview = Schemas["Overview"]
 export type Process = Schemas["Process"]
+export type ServerLoad = Schemas["ServerLoad"]
 export type ShardLoad = Schemas["ShardLoad"]
 export type Token = Schemas["Token"]
+export type WorkerLoad = Schemas["WorkerLoad"]
 
 export { isSignedOut, Problem, type Fault } from "./problem"
 
@@ -64,4 +72,13 @@ export function artifactUrl(jobId: string, name: string): string {
 /** All points of a metric, as they were measured. */
 export function metricExportUrl(jobId: string, name: string, format: "csv" | "parquet"): string {
   return `/api/v1/jobs/${jobId}/metrics/export?name=${encodeURIComponent(name)}&format=${format}`
+}
+
+export function fileUrl(jobId: string, attempt: number, path: string): string {
+  return `/api/v1/jobs/${jobId}/files/${attempt}/${path.split("/").map(encodeURIComponent).join("/")}`
+}
+
+export function logsUrl(jobId: string, { role, rank }: { role: string | null; rank: number | null }): string {
+  const query = new URLSearchParams({ ...(role && { role }), ...(rank !== null && { rank: String(rank) }) })
+  return `/api/v1/jobs/${jobId}/logs/download${query.size > 0 ? `?${query}` : ""}`
 }

@@ -6,7 +6,6 @@ import { mergeBySeq, mergeProcesses } from "@/lib/feed"
 import { useFeed, useOpenedFeed } from "./useFeed"
 
 const NONE: readonly never[] = []
-const LOG_TAIL = 2000
 
 /** The history belongs to this opening of the page: an older one would leave a gap before the stream's beginning. */
 function useOnce<T>(what: string, load: (id: string) => Promise<T>) {
@@ -24,12 +23,4 @@ export function useProcesses() {
   const { data, ...query } = useOnce("processes", (id) => body(api.GET("/api/v1/jobs/{id}/processes", { params: { path: { id } } })))
   const live = useFeed((feed) => feed.processes)
   return { ...query, data: useMemo(() => mergeProcesses(data?.items ?? NONE, live), [data, live]) }
-}
-
-export function useLogs() {
-  const { data, ...query } = useOnce("logs", (id) =>
-    body(api.GET("/api/v1/jobs/{id}/logs", { params: { path: { id }, query: { tail: LOG_TAIL } } })),
-  )
-  const live = useFeed((feed) => feed.logs)
-  return { ...query, data: useMemo(() => mergeBySeq(data?.items ?? NONE, live), [data, live]) }
 }

@@ -7,7 +7,6 @@ import { BoardContext, useBoardStore } from "@/hooks/useBoard"
 import { FeedContext, useFeedStore } from "@/hooks/useFeed"
 import { JobHeader } from "@/panels/job/JobHeader"
 import { JobTabs } from "@/panels/job/JobTabs"
-import { ProgressPanel } from "@/panels/job/ProgressPanel"
 
 export function JobPage() {
   const { id = "" } = useParams()
@@ -25,8 +24,7 @@ function OpenedJob({ job }: { job: Job }) {
       <BoardContext value={useBoardStore()}>
         <Stack gap="md">
           <JobHeader />
-          <ProgressPanel />
-          <JobTabs />
+            <JobTabs />
         </Stack>
       </BoardContext>
     </FeedContext>

@@ -1,11 +1,16 @@
-import { Button, Table, Text } from "@mantine/core"
-import { IconDownload, IconFileOff } from "@tabler/icons-react"
+import { Stack, Table, Text } from "@mantine/core"
+import { IconFileOff } from "@tabler/icons-react"
+import { useState } from "react"
 import { artifactUrl, type Artifact } from "@/client"
 import { Loaded } from "@/components/Loaded"
 import { Panel } from "@/components/Panel"
 import { useArtifacts } from "@/hooks/queries/useArtifacts"
 import { useFeed } from "@/hooks/useFeed"
 import { formatBytes, formatMoment } from "@/lib/format"
+import { canPreview } from "@/lib/preview"
+import { CutsPanel } from "./CutsPanel"
+import { FileButtons } from "./FileButtons"
+import { FilePreview } from "./FilePreview"
 
 const MEANINGS: Record<Artifact["kind"], string> = {
   model: "The trained model",
@@ -14,27 +19,33 @@ const MEANINGS: Record<Artifact["kind"], string> = {
   cut: "A cut to resume from",
 }
 
+/** What the job leaves, and what its processes have stored. */
 export function FilesPanel() {
   const job = useFeed((feed) => feed.job)
   const latestEvent = useFeed((feed) => feed.events.at(-1)?.seq ?? 0)
   const artifacts = useArtifacts(job, latestEvent)
+  const [shown, setShown] = useState<string | null>(null)
   const items = artifacts.data?.items ?? []
   return (
-    <Panel title="Files" flush>
-      <Loaded {...artifacts} isEmpty={items.length === 0} empty="No file yet. The model and the metrics are stored when the job ends." emptyIcon={IconFileOff}>
-        <Table>
-          <Table.Tbody>
-            {items.map((artifact) => (
-              <Row key={artifact.name} jobId={job.id} artifact={artifact} />
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Loaded>
-    </Panel>
+    <Stack gap="md">
+      <Panel title="Files" subtitle="What the job leaves" flush>
+        <Loaded {...artifacts} isEmpty={items.length === 0} empty="No file yet. The model and the metrics are stored when the job ends." emptyIcon={IconFileOff}>
+          <Table>
+            <Table.Tbody>
+              {items.map((artifact) => (
+                <Row key={artifact.name} jobId={job.id} artifact={artifact} onShow={() => setShown(artifact.name)} />
+              ))}
+            </Table.Tbody>
+          </Table>
+        </Loaded>
+      </Panel>
+      <CutsPanel />
+      {shown && <FilePreview file={{ attempt: null, path: shown }} onClose={() => setShown(null)} />}
+    </Stack>
   )
 }
 
-function Row({ jobId, artifact: { name, kind, size, created_at, sha256 } }: { jobId: string; artifact: Artifact }) {
+function Row({ jobId, artifact: { name, kind, size, created_at, sha256 }, onShow }: { jobId: string; artifact: Artifact; onShow: () => void }) {
   return (
     <Table.Tr>
       <Table.Td style={{ overflowWrap: "anywhere" }}>
@@ -49,9 +60,7 @@ function Row({ jobId, artifact: { name, kind, size, created_at, sha256 } }: { jo
         </Text>
       </Table.Td>
       <Table.Td ta="right">
-        <Button component="a" href={artifactUrl(jobId, name)} download size="xs" variant="default" leftSection={<IconDownload size={14} />} aria-label={`Download ${name}`}>
-          Download
-        </Button>
+        <FileButtons name={name} url={artifactUrl(jobId, name)} onShow={canPreview(name, size) ? onShow : null} />
       </Table.Td>
     </Table.Tr>
   )

@@ -10,6 +10,7 @@ import { useConnection, useFeed } from "@/hooks/useFeed"
 import { formatMoment } from "@/lib/format"
 import { readable, toneOf } from "@/lib/status"
 import { JobActions } from "./JobActions"
+import { ProgressBar } from "./ProgressBar"
 
 export function JobHeader() {
   const job = useFeed((feed) => feed.job)
@@ -36,6 +37,7 @@ export function JobHeader() {
         </div>
         <JobActions job={job} />
       </Group>
+      <ProgressBar job={job} />
       {gone && <Alert mt="sm" color="yellow" variant="light" icon={<IconInfoCircle />} title="This job has been deleted" />}
       <Reason job={job} />
       {job.progress.alerts?.map((alert) => (

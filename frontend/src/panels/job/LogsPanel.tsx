@@ -1,52 +1,69 @@
-import { Button, Group, Select, Switch } from "@mantine/core"
+import { Button, Group, Switch, Text } from "@mantine/core"
 import { IconDownload } from "@tabler/icons-react"
-import { useMemo, useState } from "react"
-import { useSearchParams } from "react-router"
+import { useEffect, useMemo, useState } from "react"
+import { logsUrl } from "@/client"
 import { Loaded } from "@/components/Loaded"
 import { LogView } from "@/components/LogView"
 import { Panel } from "@/components/Panel"
-import { useLogs } from "@/hooks/useJobHistory"
-import { toLogLines, type LogLine } from "@/lib/logs"
-import { saveText } from "@/lib/save"
+import { useFeed } from "@/hooks/useFeed"
+import { useLogFilter, useLogPlace } from "@/hooks/useLogFilter"
+import { useLogs } from "@/hooks/useLogs"
+import { formatCount } from "@/lib/format"
+import { isFiltered, matcher } from "@/lib/logFilter"
+import { LogFilterBar } from "./LogFilterBar"
+
+/** A view that has fewer lines than these after filtering reads on by itself. */
+const ENOUGH = 200
 
 export function LogsPanel() {
-  const logs = useLogs()
-  const [params, setParams] = useSearchParams()
-  const [follow, setFollow] = useState(true)
-  const lines = useMemo(() => toLogLines(logs.data), [logs.data])
-  const labels = [...new Set(lines.map(({ label }) => label))].sort()
-  const chosen = params.get("process")
-  const shown = chosen ? lines.filter(({ label }) => label === chosen) : lines
+  const { snapshot, readOlder, hasOlder, isReadingOlder, ...query } = useLogs()
+  const id = useFeed((feed) => feed.job.id)
+  const [filter] = useLogFilter()
+  const [place, setPlace] = useLogPlace()
+  const [follow, setFollow] = useState(place === null)
+  const { role, rank, level, text, regex } = filter
+  const { fits, error } = useMemo(() => matcher({ role, rank, level, text, regex }), [role, rank, level, text, regex])
+  const lines = useMemo(() => (isFiltered({ role, rank, level, text, regex }) ? snapshot.lines.filter(fits) : snapshot.lines.slice()), [snapshot, fits, role, rank, level, text, regex])
+
+  const [begun] = useState(place)
+  const missing = begun !== null && snapshot.lines.length > 0 && Number.parseInt(begun) < snapshot.lines[0]!.seq
+  const wanted = (isFiltered(filter) && lines.length < ENOUGH) || missing
+  useEffect(() => {
+    if (wanted && hasOlder && !isReadingOlder) void readOlder()
+  }, [wanted, hasOlder, isReadingOlder, readOlder, snapshot])
+
+  const moved = (atEnd: boolean, top: string | null) => {
+    setFollow(atEnd)
+    setPlace(atEnd ? null : top)
+  }
   return (
     <Panel
       title="Logs"
+      subtitle={`${formatCount(lines.length)} of ${formatCount(snapshot.lines.length)} lines read${hasOlder ? "; scroll up for older ones" : ", all there are"}`}
       flush
       actions={
         <Group gap="sm" justify="flex-end">
-          <Select
-            size="xs"
-            w={150}
-            aria-label="Process"
-            placeholder="All processes"
-            data={labels}
-            value={chosen}
-            onChange={(value) => setParams(value ? { process: value } : {}, { replace: true, preventScrollReset: true })}
-            clearable
-          />
-          <Switch size="xs" label="Follow" checked={follow} onChange={(event) => setFollow(event.currentTarget.checked)} />
-          <Button size="xs" variant="default" leftSection={<IconDownload size={14} />} onClick={() => saveText(asText(shown), "job.log")} visibleFrom="sm">
-            Save
+          <Switch size="xs" label="Follow" checked={follow} onChange={(event) => moved(event.currentTarget.checked, null)} />
+          <Button component="a" href={logsUrl(id, { role, rank })} download size="xs" variant="default" leftSection={<IconDownload size={14} />}>
+            Download
           </Button>
         </Group>
       }
     >
-      <Loaded {...logs} isEmpty={shown.length === 0} empty="No process has written anything yet.">
-        <LogView lines={shown} follow={follow} onFollow={setFollow} withLabels={!chosen} />
+      <LogFilterBar error={error} />
+      <Loaded {...query} isEmpty={lines.length === 0} empty={empty(isFiltered(filter), hasOlder)}>
+        {isReadingOlder && (
+          <Text size="xs" c="dimmed" px="md" pb={4} role="status">
+            Reading older lines
+          </Text>
+        )}
+        <LogView lines={lines} follow={follow} onFollow={moved} onTop={() => hasOlder && !isReadingOlder && void readOlder()} place={place} withLabels={role === null || rank === null} />
       </Loaded>
     </Panel>
   )
 }
 
-function asText(lines: readonly LogLine[]): string {
-  return lines.map(({ time, label, text }) => `${time} ${label} ${text}\n`).join("")
+function empty(filtered: boolean, hasOlder: boolean): string {
+  if (!filtered) return "No process has written anything yet."
+  return hasOlder ? "Older lines are being searched." : "No line fits these filters."
 }

@@ -1,0 +1,43 @@
+import type { Overview } from "@/client"
+import { Explained } from "@/components/Explained"
+import { Loaded } from "@/components/Loaded"
+import { Panel } from "@/components/Panel"
+import { Stat } from "@/components/Stat"
+import { useOverview } from "@/hooks/queries/useOverview"
+import { useFeed } from "@/hooks/useFeed"
+import { formatCount, formatDuration, formatNumber, formatPercent } from "@/lib/format"
+import { metricTitle } from "@/lib/metrics"
+import classes from "./ProgressPanel.module.css"
+
+const HOW =
+  "Reckoned, not measured: one worker alone would need for a mini-batch what computing it and fetching its data take the workers now, and would neither send nor wait. " +
+  "Where workers share cores, one alone would compute faster, and the true speed-up is smaller."
+
+/** The best evaluations, and how much faster than one worker the job is. */
+export function BestPanel() {
+  const overview = useOverview(useFeed((feed) => feed.job))
+  const { best = [], speed = null } = overview.data ?? {}
+  return (
+    <Panel title="Best so far" subtitle="The best evaluations, and the speed against one worker alone">
+      <Loaded {...overview} isEmpty={best.length === 0 && !speed} empty="Nothing has been evaluated yet.">
+        <dl className={classes.stats} style={{ marginTop: 0 }}>
+          {best.map((mark) => (
+            <Best key={mark.metric} mark={mark} />
+          ))}
+          {speed && <Speed speed={speed} />}
+        </dl>
+      </Loaded>
+    </Panel>
+  )
+}
+
+function Best({ mark: { metric, value, samples, version, attempt, after } }: { mark: Overview["best"][number] }) {
+  const shown = metric === "eval/accuracy" ? formatPercent(value, 2) : formatNumber(value, 4)
+  const when = [`after ${formatNumber(samples)} samples`, after === null ? "" : formatDuration(after), `version ${formatCount(version)}`, attempt > 1 ? `attempt ${attempt}` : ""]
+  return <Stat label={metricTitle(metric)} value={shown} detail={when.filter(Boolean).join(", ")} />
+}
+
+function Speed({ speed: { factor, one_alone, samples_per_second, workers } }: { speed: NonNullable<Overview["speed"]> }) {
+  const rates = `${formatNumber(samples_per_second)} samples/s by ${workers} ${workers === 1 ? "worker" : "workers"}, ${formatNumber(one_alone)} by one alone`
+  return <Stat label={<Explained what="Speed-up" how={HOW} />} value={`${formatNumber(factor)} ×`} detail={rates} />
+}

@@ -1,0 +1,90 @@
+import { Select, Table, Text } from "@mantine/core"
+import { useDebouncedValue } from "@mantine/hooks"
+import { useState } from "react"
+import { Loaded } from "@/components/Loaded"
+import { Panel } from "@/components/Panel"
+import { useConfig, useJobsNamed } from "@/hooks/queries/useConfig"
+import { put, useAddress } from "@/hooks/useAddress"
+import { useFeed } from "@/hooks/useFeed"
+import { differingPaths, fieldsOf, fieldText } from "@/lib/compare/fields"
+import { formatMoment } from "@/lib/format"
+
+const TYPED_MS = 250
+
+/** The fields in which this job and another one, which stands in the address, differ. */
+export function ConfigDiff() {
+  const job = useFeed((feed) => feed.job)
+  const [params, edit] = useAddress()
+  const other = params.get("against")
+  const own = useConfig(job.id, job.shards)
+  const theirs = useConfig(other)
+  return (
+    <Panel title="Compared with another job" flush actions={<JobPicker own={job.id} value={other} onChange={(id) => edit((next) => put(next, "against", id ?? ""))} />}>
+      {other === null ? (
+        <Text size="sm" c="dimmed" px="md" pb="md">
+          Choose a job to see in which fields it differs.
+        </Text>
+      ) : (
+        <Loaded {...theirs} isPending={own.isPending || theirs.isPending}>
+          {own.data && theirs.data && <Differences own={own.data.full} theirs={theirs.data.full} names={[job.name, nameOf(theirs.data.full)]} />}
+        </Loaded>
+      )}
+    </Panel>
+  )
+}
+
+function nameOf(spec: object): string {
+  return "name" in spec && typeof spec.name === "string" ? spec.name : "the other"
+}
+
+function JobPicker({ own, value, onChange }: { own: string; value: string | null; onChange: (id: string | null) => void }) {
+  const [typed, setTyped] = useState("")
+  const [q] = useDebouncedValue(typed, TYPED_MS)
+  const jobs = useJobsNamed(q)
+  const data = (jobs.data?.items ?? []).filter(({ id }) => id !== own).map(({ id, name, created_at }) => ({ value: id, label: `${name}, ${formatMoment(created_at)}` }))
+  const shown = value !== null && !data.some((item) => item.value === value) ? [...data, { value, label: value.slice(0, 8) }] : data
+  return (
+    <Select
+      size="xs" w={260} aria-label="Job to compare with" placeholder="Choose a job" data={shown} searchable clearable nothingFoundMessage="No job of this name"
+      value={value} onChange={onChange} filter={({ options }) => options}
+      searchValue={typed} onSearchChange={setTyped}
+    />
+  )
+}
+
+function Differences({ own, theirs, names }: { own: object; theirs: object; names: readonly [string, string] }) {
+  const sides = [fieldsOf(own), fieldsOf(theirs)]
+  const paths = differingPaths(sides)
+  if (paths.length === 0) {
+    return (
+      <Text size="sm" px="md" pb="md">
+        Both job files say the same.
+      </Text>
+    )
+  }
+  return (
+    <Table.ScrollContainer minWidth={420} type="native" tabIndex={0} aria-label="Differences">
+      <Table verticalSpacing={6}>
+        <Table.Thead>
+          <Table.Tr>
+            {["Field", ...names].map((head, index) => (
+              <Table.Th key={index}>{head}</Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {paths.map((path) => (
+            <Table.Tr key={path}>
+              <Table.Td ff="monospace">{path}</Table.Td>
+              {sides.map((fields, index) => (
+                <Table.Td key={index} style={{ overflowWrap: "anywhere" }}>
+                  {fieldText(fields.get(path))}
+                </Table.Td>
+              ))}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  )
+}

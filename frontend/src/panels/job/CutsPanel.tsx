@@ -1,0 +1,77 @@
+import { Accordion, Table, Text } from "@mantine/core"
+import { useState } from "react"
+import { fileUrl, type JobFile } from "@/client"
+import { Loaded } from "@/components/Loaded"
+import { Panel } from "@/components/Panel"
+import { useFiles } from "@/hooks/queries/useFiles"
+import { useFeed } from "@/hooks/useFeed"
+import { groupFiles, type FileGroup } from "@/lib/files"
+import { formatBytes, formatCount, formatMoment } from "@/lib/format"
+import { canPreview } from "@/lib/preview"
+import { FileButtons } from "./FileButtons"
+import { FilePreview } from "./FilePreview"
+
+/** Cuts that a new attempt can begin from, with their files. */
+export function CutsPanel() {
+  const job = useFeed((feed) => feed.job)
+  const latestEvent = useFeed((feed) => feed.events.at(-1)?.seq ?? 0)
+  const stored = useFiles(job, latestEvent)
+  const [shown, setShown] = useState<JobFile | null>(null)
+  const groups = stored.data ? groupFiles(stored.data.cuts, stored.data.files) : []
+  return (
+    <Panel title="Cuts" subtitle="States that a new attempt can begin from; the newest few are kept" flush>
+      <Loaded {...stored} isEmpty={groups.length === 0} empty="No cut has been made yet.">
+        <Accordion multiple chevronPosition="left">
+          {groups.map((group) => (
+            <Accordion.Item key={group.key} value={group.key}>
+              <Accordion.Control>
+                <Text size="sm" fw={550}>
+                  {group.title}
+                </Text>
+                <Text size="xs" c="dimmed">
+                  {about(group)}
+                </Text>
+              </Accordion.Control>
+              <Accordion.Panel>
+                <FileTable jobId={job.id} name={group.title} files={group.files} onShow={setShown} />
+              </Accordion.Panel>
+            </Accordion.Item>
+          ))}
+        </Accordion>
+      </Loaded>
+      {shown && <FilePreview file={shown} onClose={() => setShown(null)} />}
+    </Panel>
+  )
+}
+
+function about({ cut, files, size }: FileGroup): string {
+  const count = `${files.length} ${files.length === 1 ? "file" : "files"}, ${formatBytes(size)}`
+  return cut ? `version ${formatCount(cut.version)}, ${formatCount(cut.samples)} samples · ${count} · ${formatMoment(cut.created_at)}` : count
+}
+
+function FileTable({ jobId, name, files, onShow }: { jobId: string; name: string; files: readonly JobFile[]; onShow: (file: JobFile) => void }) {
+  return (
+    <Table.ScrollContainer minWidth={460} type="native" tabIndex={0} aria-label={`Files of ${name}`}>
+      <Table verticalSpacing={6}>
+        <Table.Tbody>
+          {files.map((file) => (
+            <Table.Tr key={file.path}>
+              <Table.Td style={{ whiteSpace: "nowrap" }}>{file.path}</Table.Td>
+              <Table.Td className="numbers" style={{ whiteSpace: "nowrap" }}>
+                {formatBytes(file.size)}
+              </Table.Td>
+              <Table.Td>
+                <Text size="xs" c="dimmed" ff="monospace" title={file.sha256}>
+                  sha256 {file.sha256.slice(0, 12)}
+                </Text>
+              </Table.Td>
+              <Table.Td>
+                <FileButtons name={file.path} url={fileUrl(jobId, file.attempt, file.path)} onShow={canPreview(file.path, file.size) ? () => onShow(file) : null} />
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  )
+}

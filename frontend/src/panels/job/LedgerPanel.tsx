@@ -1,0 +1,57 @@
+import { Text } from "@mantine/core"
+import type { Account } from "@/client"
+import { Loaded } from "@/components/Loaded"
+import { Panel } from "@/components/Panel"
+import { useOverview } from "@/hooks/queries/useOverview"
+import { useFeed } from "@/hooks/useFeed"
+import { formatCount } from "@/lib/format"
+import classes from "./LedgerPanel.module.css"
+
+const FATES: [keyof Account, string][] = [
+  ["applied", "changed the center"],
+  ["buffered", "kept for a later step of the server"],
+  ["dropped", "too stale, beyond the quorum, or not finite"],
+  ["pending", "waiting for their round to close"],
+  ["undone", "by a return to a cut"],
+]
+
+/** What became of every push. */
+export function LedgerPanel() {
+  const overview = useOverview(useFeed((feed) => feed.job))
+  const ledger = overview.data?.ledger
+  return (
+    <Panel title="Ledger" subtitle="What became of every push of all workers, in all attempts">
+      <Loaded {...overview} isEmpty={!ledger} empty="Nothing has been pushed yet.">
+        {ledger && <Line ledger={ledger} />}
+      </Loaded>
+    </Panel>
+  )
+}
+
+function Line({ ledger }: { ledger: Account }) {
+  return (
+    <dl className={classes.line}>
+      <Term name="pushed" count={ledger.pushed} meaning="by the workers" sign="" />
+      {FATES.map(([name, meaning], index) => (
+        <Term key={name} name={name} count={ledger[name]} meaning={meaning} sign={index === 0 ? "=" : "+"} />
+      ))}
+    </dl>
+  )
+}
+
+function Term({ name, count, meaning, sign }: { name: string; count: number; meaning: string; sign: string }) {
+  return (
+    <div className={classes.term} data-none={count === 0 || undefined}>
+      <span className={classes.sign} aria-hidden>
+        {sign}
+      </span>
+      <dt>{name}</dt>
+      <dd>
+        <strong>{formatCount(count)}</strong>
+        <Text span size="xs" c="dimmed">
+          {meaning}
+        </Text>
+      </dd>
+    </div>
+  )
+}

@@ -1,0 +1,23 @@
+import { SimpleGrid, Stack } from "@mantine/core"
+import { AttemptsPanel } from "./AttemptsPanel"
+import { BestPanel } from "./BestPanel"
+import { DeathsPanel } from "./DeathsPanel"
+import { LedgerPanel } from "./LedgerPanel"
+import { ProgressPanel } from "./ProgressPanel"
+import { TimePanel } from "./TimePanel"
+
+/** How the job came to where it is, how fast, and what it cost. */
+export function OverviewTab() {
+  return (
+    <Stack gap="md">
+      <ProgressPanel />
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
+        <BestPanel />
+        <LedgerPanel />
+      </SimpleGrid>
+      <TimePanel />
+      <AttemptsPanel />
+      <DeathsPanel />
+    </Stack>
+  )
+}

@@ -1,0 +1,25 @@
+import { Progress, Text } from "@mantine/core"
+import type { Job } from "@/client"
+import { formatDuration, formatPercent } from "@/lib/format"
+import { secondsLeft, share } from "@/lib/progress"
+import classes from "./ProgressPanel.module.css"
+
+/** How much of the training is done, and how long the rest takes at the present speed. */
+export function ProgressBar({ job }: { job: Job }) {
+  const done = share(job)
+  const left = secondsLeft(job)
+  if (done === null) return null
+  return (
+    <div className={classes.bar}>
+      <Progress value={done * 100} aria-label="Progress of the training" animated={job.status === "running"} size="md" flex={1} />
+      <Text size="sm" className="numbers" fw={600}>
+        {formatPercent(done, 0)}
+      </Text>
+      {left !== null && (
+        <Text size="sm" c="dimmed" className="numbers">
+          {formatDuration(left)} left
+        </Text>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,166 @@
+"""The page of one job that runs: its overview, its workers and what ends them, its logs, files and job file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import psutil
+import pytest
+from playwright.sync_api import Page, expect
+
+from gradstream.client import Client, Job
+from tests.browser.support import ROOT, SCREENSHOTS, OpenPage, submit_slow
+from tests.support import eventually
+
+AXE = (ROOT / "frontend/node_modules/axe-core/axe.min.js").read_text()
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+LONG = 5000
+TABS = ["overview", "workers", "logs", "events", "files", "config"]
+
+
+@pytest.fixture(scope="module")
+def job(client: Client) -> Job:
+    """A job that has lost a worker and goes on."""
+    job = submit_slow(client, name="bruised", steps=400)
+    _running(client, job)
+    _victim(client, job, "worker-1").kill()
+    eventually(lambda: _lives(client, job, "worker-1")[-1] == (1, "running"), "the next incarnation", 60)
+    return job
+
+
+def test_a_killed_worker_is_seen_with_its_cost_and_the_rest_adds_up(open_page: OpenPage, job: Job) -> None:
+    page = open_page(f"/jobs/{job.id}")
+    deaths = page.get_by_role("region", name="Deaths and restarts").get_by_role("row")
+    expect(deaths).to_have_count(2, timeout=30_000)
+    expect(deaths.nth(1)).to_contain_text("killed by signal 9")
+    expect(deaths.nth(1)).to_contain_text(re.compile(r"its rank was away for \d+\.\d s; the others went on"))
+    expect(page.get_by_role("img", name=re.compile(r"^worker-0: Compute \d+ %"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"samples/s by 2 workers"))).to_be_visible(timeout=30_000)
+    page.wait_for_function(
+        """() => {
+          const counts = [...document.querySelectorAll('dt')].filter(dt => dt.nextElementSibling?.querySelector('strong'))
+            .map(dt => Number(dt.nextElementSibling.querySelector('strong').textContent.replaceAll(',', '')))
+          return counts.length === 6 && counts[0] > 0 && counts[0] === counts.slice(1).reduce((a, b) => a + b)
+        }"""
+    )
+
+
+def test_a_worker_is_restarted_and_stopped_after_its_cost_is_said(open_page: OpenPage, client: Client) -> None:
+    job = submit_slow(client, name="steered", steps=LONG)
+    _running(client, job)
+    page = open_page(f"/jobs/{job.id}/workers")
+    workers = page.get_by_role("region", name="Workers", exact=True).first
+    expect(workers.get_by_role("row", name=re.compile("worker-0 .* (kB|MB|GB) "))).to_be_visible(timeout=30_000)
+    _act(page, "worker-0", "Restart")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("its next incarnation starts from the center")
+    dialog.get_by_role("button", name="Restart").click()
+    expect(page.get_by_role("cell", name="worker-0.1")).to_be_visible(timeout=30_000)
+    _act(page, "worker-1", "Stop")
+    dialog.get_by_role("button", name="Stop").click()
+    eventually(lambda: [p.reason for p in client.processes(job.id) if p.label == "worker-1"] == ["stopped"], "it leaves", 30)
+    assert client.job(job.id).status == "running"
+    _act(page, "server-0", "Restart")
+    expect(dialog).to_contain_text("All processes end")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    client.stop(job.id)
+    assert client.wait(job.id, timeout=60).status == "cancelled"
+
+
+def test_logs_are_filtered_followed_and_downloaded(open_page: OpenPage, job: Job, tmp_path: Path) -> None:
+    page = open_page(f"/jobs/{job.id}/logs?role=worker&rank=0")
+    log = page.get_by_role("log")
+    expect(log).to_contain_text("one more step")
+    page.get_by_label("Text in the line").fill("no such words")
+    expect(page.get_by_text("No line fits these filters.")).to_be_visible()
+    page.get_by_label("Text in the line").fill("^one .*step$")
+    page.get_by_role("button", name="Text is a regular expression").click()
+    expect(log).to_contain_text("one more step")
+    expect(page).to_have_url(re.compile("regex=1"))
+    page.get_by_label("Text in the line").fill("(")
+    expect(page.get_by_text(re.compile("Invalid regular expression"))).to_be_visible()
+    with page.expect_download() as started:
+        page.get_by_role("link", name="Download").click()
+    said = tmp_path / "log"
+    started.value.save_as(said)
+    lines = said.read_text().splitlines()
+    assert lines
+    assert all(" worker-0 " in line for line in lines)
+
+
+def test_scrolling_up_stops_following_and_the_place_stands_in_the_address(open_page: OpenPage, job: Job) -> None:
+    page = open_page(f"/jobs/{job.id}/logs")
+    log = page.get_by_role("log")
+    expect(log).to_contain_text("one more step")
+    page.wait_for_function("() => (log => log.scrollHeight > 2 * log.clientHeight)(document.querySelector('[role=log]'))")
+    log.evaluate("log => { log.scrollTop = 60 }")
+    expect(page.get_by_role("switch", name="Follow")).not_to_be_checked()
+    expect(page).to_have_url(re.compile(r"line=\d+\.\d+"))
+    page.reload()
+    expect(log).to_contain_text("one more step")
+    expect(page.get_by_role("switch", name="Follow")).not_to_be_checked()
+    assert log.evaluate("log => log.scrollTop") < log.evaluate("log => log.scrollHeight") / 2
+
+
+def test_cuts_and_files_and_the_job_file_against_another(open_page: OpenPage, client: Client, job: Job) -> None:
+    assert client.wait(job.id, timeout=90).status == "succeeded"
+    other = client.wait(submit_slow(client, name="other", steps=20).id, timeout=60)
+    page = open_page(f"/jobs/{job.id}/files")
+    page.get_by_role("button", name="Show job.yaml").click()
+    expect(page.get_by_role("dialog")).to_contain_text("name: bruised")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name=re.compile("Last cut of attempt 1")).click()
+    page.get_by_role("button", name="Show cuts/0/manifest.json").click()
+    expect(page.get_by_role("dialog")).to_contain_text('"members"')
+    page.keyboard.press("Escape")
+
+    page.goto(f"/jobs/{job.id}/config?against={other.id}")
+    differences = page.get_by_role("region", name="Compared with another job")
+    expect(differences.get_by_role("row", name=re.compile(r"stop\.steps 400 20"))).to_be_visible()
+    expect(page.get_by_label("Job file", exact=True).locator("visible=true").first).not_to_contain_text("timeout")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+@pytest.mark.parametrize("tab", TABS)
+def test_every_tab_is_for_everybody(tab: str, width: int, scheme: str, open_page: OpenPage, job: Job) -> None:
+    page = open_page(f"/jobs/{job.id}/{tab}", width=width, scheme=scheme)
+    page.get_by_role("tabpanel").wait_for()
+    page.wait_for_function("!document.querySelector('[aria-label=Loading]') && document.fonts.status === 'loaded'")
+    if SCREENSHOTS:
+        page.screenshot(path=Path(SCREENSHOTS) / f"job-{tab}-{width}-{scheme}.png", full_page=True)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
+    page.evaluate(AXE)
+    found = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)["violations"]
+    assert not found, [(v["id"], v["help"], [n["target"] for n in v["nodes"]]) for v in found]
+
+
+def _act(page: Page, label: str, what: str) -> None:
+    page.get_by_role("button", name=f"Actions for {label}", exact=True).click()
+    page.get_by_role("menuitem", name=what).click()
+
+
+def _running(client: Client, job: Job) -> None:
+    eventually(lambda: client.job(job.id).progress.version > 10, f"{job.name} trains", 60)
+
+
+def _lives(client: Client, job: Job, label: str) -> list[tuple[int, str]]:
+    return sorted((one.incarnation, one.status) for one in client.processes(job.id) if one.label == label)
+
+
+def _victim(client: Client, job: Job, label: str) -> psutil.Process:
+    """The system's process behind one of the job's; its title says which it is."""
+    one = next(process for process in client.processes(job.id) if process.label == label and process.status == "running")
+    for process in psutil.process_iter(["cmdline"]):
+        if _folder_of(process) == str(one.id):
+            return process
+    raise AssertionError(f"no process runs for {label}")
+
+
+def _folder_of(process: psutil.Process) -> str:
+    """A job process works in a folder of its id's name."""
+    try:
+        return Path(process.cwd()).name
+    except psutil.Error:
+        return ""
