@@ -13,7 +13,7 @@ class Reached(Schema):
 
     value: float
     time: float = Field(description="Seconds since the epoch, clock of whoever measured")
-    seconds: float = Field(description="Since the job was started")
+    seconds: float = Field(description="Since the first attempt was placed")
     samples: int
     step: int
     version: int

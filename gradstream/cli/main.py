@@ -48,6 +48,7 @@ COMMANDS: dict[str, _Entry] = {
     "show": _Entry("show", _JOBS, "Show one job"),
     "logs": _Entry("logs", _JOBS, "Print or follow a job's logs"),
     "metrics": _Entry("metrics", _JOBS, "Print a job's metrics"),
+    "compare": _Entry("compare", _JOBS, "When each of several jobs reached a target"),
     "wait": _Entry("wait", _JOBS, "Wait for a job's end; the exit code says how it went"),
     "stop": _Entry("stop", _JOBS, "Stop a job, whose model so far is kept, or one worker of it"),
     "restart": _Entry("restart", _JOBS, "Restart one process of a running job"),

@@ -201,7 +201,7 @@ class Reached(Answer):
     time: float
     """Seconds since the epoch."""
     seconds: float
-    """Since the job was started."""
+    """Since the first attempt was placed."""
     samples: int
     step: int
     version: int

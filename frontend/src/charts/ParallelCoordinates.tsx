@@ -46,6 +46,9 @@ export function ParallelCoordinates({ axes, lines, title, height = 300 }: Parall
               </g>
             )
           })}
+          {axes.map((axis, index) => (
+            <Ticks key={axis.key} axis={axis} x={x(index)} y={y} />
+          ))}
         </svg>
       </div>
       <div className={classes.names}>
@@ -71,13 +74,17 @@ function Axis({ axis, x, y }: { axis: ParallelAxis; x: number; y: (place: number
         <title>{axis.label}</title>
         {shortened(axis.label)}
       </text>
-      {axis.ticks.map(({ at, text }) => (
-        <text key={text + String(at)} x={x + 7} y={y(at) + 4} className={classes.tick}>
-          {shortened(text)}
-        </text>
-      ))}
     </g>
   )
+}
+
+/** Over the lines, so that they can be read. */
+function Ticks({ axis, x, y }: { axis: ParallelAxis; x: number; y: (place: number) => number }) {
+  return axis.ticks.map(({ at, text }) => (
+    <text key={text + String(at)} x={x + 8} y={y(at) + 4} className={classes.tick}>
+      {shortened(text)}
+    </text>
+  ))
 }
 
 /** Where a job has no value its line is broken. */

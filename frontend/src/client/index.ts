@@ -21,6 +21,7 @@ export type JobEvent = Schemas["Event"]
 export type JobFile = Schemas["JobFile"]
 export type JobSpec = Answer<Schemas["JobSpec"]>
 export type JobStatus = Schemas["JobStatus"]
+export type JobTarget = Schemas["JobTarget"]
 export type JobWarning = Schemas["JobWarning"]
 export type Life = Schemas["Life"]
 export type LogChunk = Schemas["LogChunk"]

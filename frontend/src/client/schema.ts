@@ -3498,7 +3498,7 @@ export interface components {
             time: number;
             /**
              * Seconds
-             * @description Since the job was started
+             * @description Since the first attempt was placed
              */
             seconds: number;
             /** Samples */

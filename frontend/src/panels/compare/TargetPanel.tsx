@@ -47,12 +47,13 @@ export function TargetPanel({ jobs, metric }: { jobs: readonly Compared[]; metri
   )
 }
 
-/** What is being typed, "0." for one, is not always a number yet. */
+/** What is being typed, "-" for one, is not always a number yet; "0.10" is to stay as it is. */
 function TargetInput({ target, onChange }: { target: number | null; onChange: (target: number | null) => void }) {
   const [typed, setTyped] = useState<number | string>(target ?? "")
   const type = (value: number | string) => {
     setTyped(value)
-    if (typeof value === "number" || value === "") onChange(value === "" ? null : value)
+    if (value === "") onChange(null)
+    else if (Number.isFinite(Number(value))) onChange(Number(value))
   }
   return <NumberInput size="xs" w={110} aria-label="Target" placeholder="e.g. 0.9" value={typed} onChange={type} hideControls />
 }

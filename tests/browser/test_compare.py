@@ -1,0 +1,147 @@
+"""Jobs beside each other: what is drawn, counted and told of real jobs of several strategies; a link shows it to others."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
+
+import pytest
+from playwright.sync_api import expect
+
+from gradstream.client import Client, Job
+from gradstream.spec import JobSpec
+from tests.browser.support import ROOT, SCREENSHOTS, WORKLOAD, OpenPage, slow_spec, submit_slow
+from tests.support import eventually
+
+AXE = (ROOT / "frontend/node_modules/axe-core/axe.min.js").read_text()
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+EVAL = re.compile("^Eval loss: ")
+PATIENCE_MS = 15_000
+TARGET = 2.0
+
+
+def spec(name: str, strategy: str, lr: float) -> JobSpec:
+    given = slow_spec(name=name, steps=60, pause=0.01).model_dump(mode="json", exclude_none=True)
+    return JobSpec.model_validate({**given, "strategy": {"name": strategy, "lr": lr}, "evaluate": {"every": 0.1}})
+
+
+@pytest.fixture(scope="module")
+def jobs(client: Client) -> list[Job]:
+    """Of two strategies; the last of them learns next to nothing."""
+    specs = [spec("c-async", "async", 0.05), spec("c-sync", "sync", 0.05), spec("c-slow", "async", 0.0001)]
+    made = [client.submit(one, code=WORKLOAD) for one in specs]
+    return [client.wait(job.id, timeout=60) for job in made]
+
+
+def link(jobs: list[Job], **chosen: object) -> str:
+    rest = "".join(f"&{key}={value}" for key, value in {"metric": "eval/loss", **chosen}.items())
+    return f"/compare?jobs={','.join(str(job.id) for job in jobs)}{rest}"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+@pytest.mark.parametrize("what", ["alone", "groups", "none", "one"])
+def test_it_can_be_read_by_everybody(what: str, width: int, scheme: str, open_page: OpenPage, jobs: list[Job]) -> None:
+    addresses = {
+        "alone": link(jobs, target=TARGET), "groups": link(jobs, target=TARGET, group="strategy.name", x="time"),
+        "none": "/compare", "one": link(jobs[:1]),
+    }  # fmt: skip
+    page = open_page(addresses[what], width=width, scheme=scheme)
+    if what != "none":
+        expect(page.get_by_role("img", name=EVAL)).to_be_visible(timeout=PATIENCE_MS)
+        page.wait_for_function("!document.querySelector('[aria-label=Loading]')")
+    if SCREENSHOTS:
+        page.screenshot(path=Path(SCREENSHOTS) / f"compare-{what}-{width}-{scheme}.png", full_page=True)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
+    page.evaluate(AXE)
+    found = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)["violations"]
+    assert not found, [(v["id"], v["help"], [n["target"] for n in v["nodes"]]) for v in found]
+
+
+def test_time_to_a_target_is_what_the_server_says(open_page: OpenPage, client: Client, jobs: list[Job]) -> None:
+    answer = client.targets([job.id for job in jobs], "eval/loss", at_most=TARGET)
+    page = open_page(link(jobs))
+    panel = page.get_by_role("region", name="Time to a target", exact=True)
+    expect(panel.get_by_text("Which value is Eval loss to reach?")).to_be_visible(timeout=PATIENCE_MS)
+    panel.get_by_role("textbox", name="Target").fill(str(TARGET))
+    rows = panel.get_by_role("row")
+    expect(rows).to_have_count(4, timeout=PATIENCE_MS)
+    for number, item in enumerate(answer.items, start=1):
+        expect(rows.nth(number)).to_contain_text(item.name)
+        if item.reached:
+            expect(rows.nth(number)).to_contain_text(f"{item.reached.samples:,}")
+    assert answer.items[-1].reached is None
+    expect(rows.nth(3)).to_contain_text("Never; best")
+    assert parse_qs(urlsplit(page.url).query)["target"] == ["2"]
+
+
+def test_a_link_shows_others_the_same(open_page: OpenPage, jobs: list[Job]) -> None:
+    page = open_page(link(jobs))
+    page.get_by_role("combobox", name="Group by").click()
+    page.get_by_role("option", name="strategy.name").click()
+    expect(page.get_by_role("img", name=re.compile("^Eval loss: async, .*; sync, "))).to_be_visible(timeout=PATIENCE_MS)
+    page.get_by_role("combobox", name="Over").click()
+    page.get_by_role("option", name="Bytes sent").click()
+    chart = page.get_by_role("region", name="Eval loss", exact=True)
+    chart.get_by_role("button", name=re.compile("^sync")).click()
+    page.get_by_role("switch", name="Show all").click(force=True)
+    expect(page).to_have_url(re.compile("all=1"))
+    asked = parse_qs(urlsplit(page.url).query)
+    assert {key: asked[key] for key in ("group", "x", "hide", "all")} == {
+        "group": ["strategy.name"], "x": ["bytes"], "hide": ["sync"], "all": ["1"],
+    }  # fmt: skip
+    other = open_page(page.url)
+    expect(other.get_by_role("combobox", name="Group by")).to_have_value("strategy.name")
+    expect(other.get_by_role("combobox", name="Over")).to_have_value("Bytes sent")
+    hidden = other.get_by_role("region", name="Eval loss", exact=True).get_by_role("button", name=re.compile("^sync"))
+    expect(hidden).to_have_attribute("aria-pressed", "false")
+    expect(other.get_by_role("row", name=re.compile("^batch_size"))).to_be_visible(timeout=PATIENCE_MS)
+
+
+def test_only_what_differs_between_the_job_files(open_page: OpenPage, jobs: list[Job]) -> None:
+    page = open_page(link(jobs))
+    files = page.get_by_role("region", name="Job files").first
+    expect(files.get_by_role("row", name=re.compile(r"^strategy\.lr 0\.05 0\.05 0\.0001"))).to_be_visible(timeout=PATIENCE_MS)
+    expect(files.get_by_role("row", name=re.compile(r"^strategy\.name async sync async"))).to_be_visible(timeout=PATIENCE_MS)
+    expect(files.get_by_role("row", name=re.compile("^batch_size"))).to_have_count(0)
+
+
+def test_jobs_are_added_by_name_and_removed(open_page: OpenPage, jobs: list[Job]) -> None:
+    page = open_page("/compare")
+    expect(page.get_by_text("No job is chosen")).to_be_visible(timeout=PATIENCE_MS)
+    for job in jobs[:2]:
+        page.get_by_role("combobox", name="Add a job").fill(job.name)
+        page.get_by_role("option", name=re.compile(job.name)).click()
+    expect(page).to_have_url(re.compile(f"jobs={jobs[0].id}%2C{jobs[1].id}"))
+    expect(page.get_by_role("img", name=re.compile("^Eval accuracy: c-async, .*; c-sync, "))).to_be_visible(timeout=PATIENCE_MS)
+    page.get_by_role("button", name="Remove c-async").click()
+    expect(page.get_by_role("img", name=re.compile("^Eval accuracy: c-sync, "))).to_be_visible(timeout=PATIENCE_MS)
+
+
+def test_what_is_not_there_is_said_and_can_be_left_out(open_page: OpenPage, jobs: list[Job]) -> None:
+    page = open_page(f"/compare?jobs={jobs[0].id},{uuid4()},nonsense&metric=eval/loss", watched=False)  # Chromium notes the 404 in its console
+    expect(page.get_by_text("2 jobs are not there")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_role("img", name=EVAL)).to_be_visible(timeout=PATIENCE_MS)
+    page.get_by_role("button", name="Leave them out").click()
+    expect(page.get_by_text("2 jobs are not there")).to_have_count(0)
+    assert parse_qs(urlsplit(page.url).query)["jobs"] == [str(jobs[0].id)]
+
+
+def test_a_job_that_runs_keeps_moving(open_page: OpenPage, client: Client, jobs: list[Job]) -> None:
+    running = submit_slow(client, name="c-running", steps=5000)
+    page = open_page(f"/compare?jobs={jobs[0].id},{running.id}&metric=train/loss")
+    chart = page.get_by_role("img", name=re.compile("^Training loss: .*c-running, "))
+    expect(chart).to_be_visible(timeout=30_000)
+    before = _points(chart.get_attribute("aria-label") or "")
+    eventually(lambda: _points(chart.get_attribute("aria-label") or "") > before, "more points of the job that runs", 20)
+    client.stop(running.id)
+    client.wait(running.id, timeout=60)
+    jobs_there = page.get_by_role("list", name="Compared jobs").get_by_role("listitem")
+    expect(jobs_there.nth(1).locator("[data-status]")).to_have_attribute("data-status", "cancelled", timeout=PATIENCE_MS)
+
+
+def _points(label: str) -> int:
+    found = re.search(r"c-running, (\d+) points", label)
+    assert found, label
+    return int(found[1])
