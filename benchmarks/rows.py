@@ -8,13 +8,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import insert
+from sqlalchemy import Engine, create_engine, insert, make_url
 from sqlalchemy.orm import Session
 
+import backend.models  # noqa: F401  # all tables, as those of jobs refer to others
 from backend.jobs.models import JobRow
 from backend.metrics.curve import Curve
 from backend.metrics.progress import Folded, figures
 from backend.users import service as users
+from gradstream.local.folder import DataFolder
+from gradstream.local.postgres import DATABASE, USER
 from gradstream.spec import JobSpec
 
 ENDED = ("succeeded", "succeeded", "succeeded", "failed", "cancelled", "timed_out")
@@ -79,3 +82,11 @@ def _progress(drawn: random.Random) -> dict[str, Any]:
         eval={"accuracy": round(1 - low, 2)},
     )  # fmt: skip
     return state.model_dump(mode="json")
+
+
+def engine_of(folder: DataFolder) -> Engine:
+    """The Postgres of the platform that runs on this data folder."""
+    holder = folder.holder()
+    assert holder, "no platform runs on this data folder"
+    url = make_url(f"postgresql+psycopg://{USER}@/{DATABASE}?host={holder.run_dir}/pg")
+    return create_engine(url.set(password=folder.secret("postgres-password").read_text().strip()))

@@ -17,6 +17,11 @@ export type Job = Answer<Schemas["Job"]>
 export type Cut = Schemas["Cut"]
 export type Death = Schemas["Death"]
 export type Exchange = Schemas["Exchange"]
+export type BulkAction = Schemas["BulkAction"]
+export type BulkItem = Schemas["BulkItem"]
+export type Holder = Schemas["Holder"]
+export type JobCounts = Schemas["JobCounts"]
+export type JobSort = Schemas["JobSort"]
 export type JobEvent = Schemas["Event"]
 export type JobFile = Schemas["JobFile"]
 export type JobSpec = Answer<Schemas["JobSpec"]>
@@ -32,6 +37,7 @@ export type Overview = Schemas["Overview"]
 export type Process = Schemas["Process"]
 export type ServerLoad = Schemas["ServerLoad"]
 export type ShardLoad = Schemas["ShardLoad"]
+export type Waiting = Schemas["Waiting"]
 export type Token = Schemas["Token"]
 export type WorkerLoad = Schemas["WorkerLoad"]
 
@@ -60,7 +66,15 @@ export function uploadBundle(bundle: Blob): Promise<Bundle> {
   )
 }
 
+export const openApiUrl = "/api/v1/openapi.json"
 export const jobsStreamUrl = "/api/v1/jobs/stream"
+
+/** The API's own description, which does not describe itself. */
+export async function readOpenApi<T>(): Promise<T> {
+  const response = await fetch(openApiUrl)
+  if (!response.ok) throw await Problem.from(response)
+  return (await response.json()) as T
+}
 
 export function jobStreamUrl(id: string, after: number): string {
   return `/api/v1/jobs/${id}/stream?after=${after}`

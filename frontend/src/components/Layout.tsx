@@ -1,20 +1,23 @@
-import { AppShell, Burger, Button, Container, Drawer, Group, Stack } from "@mantine/core"
+import { ActionIcon, AppShell, Burger, Button, Container, Drawer, Group, Stack, Tooltip } from "@mantine/core"
 import { useDisclosure } from "@mantine/hooks"
-import { IconPlus } from "@tabler/icons-react"
-import { Link, Navigate, NavLink, Outlet, useLocation } from "react-router"
+import { IconBook2, IconKeyboard, IconPlus } from "@tabler/icons-react"
+import { Link, Navigate, NavLink, Outlet, useLocation, useNavigate } from "react-router"
 import { isSignedOut } from "@/client"
 import { useSession } from "@/hooks/queries/useSession"
+import { useKeyboard, useKeys } from "@/hooks/useKeys"
 import { Brand } from "./Brand"
+import { KeysHelp } from "./KeysHelp"
 import { Loaded } from "./Loaded"
 import { SchemeToggle } from "./SchemeToggle"
 import { UserMenu } from "./UserMenu"
 import classes from "./Layout.module.css"
 
 const PLACES = [
-  { to: "/jobs", label: "Jobs" },
-  { to: "/compare", label: "Compare" },
-  { to: "/nodes", label: "Nodes" },
-  { to: "/settings", label: "Settings" },
+  { to: "/jobs", label: "Jobs", key: "j" },
+  { to: "/compare", label: "Compare", key: "c" },
+  { to: "/queue", label: "Queue", key: "q" },
+  { to: "/nodes", label: "Nodes", key: "n" },
+  { to: "/settings", label: "Settings", key: "s" },
 ]
 
 export function Layout() {
@@ -44,6 +47,15 @@ export function Layout() {
 
 function Header({ user }: { user: string }) {
   const [opened, menu] = useDisclosure(false)
+  const [helped, help] = useDisclosure(false)
+  const navigate = useNavigate()
+  useKeyboard()
+  useKeys("Everywhere", [
+    { keys: ["?"], label: "Show the keys", run: help.toggle },
+    ...PLACES.map(({ to, label, key }) => ({ keys: [`g ${key}`], label: `Go to ${label.toLowerCase()}`, run: () => void navigate(to) })),
+    { keys: ["g d"], label: "Go to the API documentation", run: () => void navigate("/docs") },
+    { keys: ["c"], label: "New job", run: () => void navigate("/jobs/new") },
+  ])
   return (
     <Container size={1360} px={{ base: "sm", sm: "lg" }} h="100%">
       <Group h="100%" justify="space-between" wrap="nowrap">
@@ -57,6 +69,17 @@ function Header({ user }: { user: string }) {
           <Button component={Link} to="/jobs/new" size="sm" leftSection={<IconPlus size={16} />} visibleFrom="sm">
             New job
           </Button>
+          <Tooltip label="API documentation">
+            <ActionIcon component={Link} to="/docs" variant="subtle" color="gray" size="lg" c="dimmed" aria-label="API documentation">
+              <IconBook2 size={18} />
+            </ActionIcon>
+          </Tooltip>
+          <Tooltip label="Keys: ?">
+            <ActionIcon variant="subtle" color="gray" size="lg" c="dimmed" aria-label="Keys" onClick={help.open} visibleFrom="sm">
+              <IconKeyboard size={18} />
+            </ActionIcon>
+          </Tooltip>
+          <KeysHelp opened={helped} onClose={help.close} />
           <SchemeToggle />
           <UserMenu user={user} />
           <Burger opened={opened} onClick={menu.toggle} hiddenFrom="sm" size="sm" aria-label="Menu" aria-expanded={opened} />

@@ -1,4 +1,4 @@
-import { IconBan, IconCheck, IconClock, IconHourglass, IconLoader2, IconPlayerPause, IconPlayerStop, IconX, IconLogout, type Icon } from "@tabler/icons-react"
+import { IconBan, IconCheck, IconClock, IconHourglass, IconLoader2, IconPlayerPause, IconPlayerStop, IconX, IconLogout, IconDropletOff, type Icon } from "@tabler/icons-react"
 import { readable, toneOf } from "@/lib/status"
 import classes from "./StatusBadge.module.css"
 
@@ -13,6 +13,7 @@ const ICONS: Record<string, Icon> = {
   paused: IconPlayerPause,
   succeeded: IconCheck,
   ready: IconCheck,
+  draining: IconDropletOff,
   exited: IconLogout,
   failed: IconX,
   lost: IconX,

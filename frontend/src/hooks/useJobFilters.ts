@@ -1,21 +1,16 @@
-import { useSearchParams } from "react-router"
-import { JOB_STATUSES } from "@/lib/status"
-import type { JobFilters } from "./queries/useJobs"
+import { readView, writeView, type JobView } from "@/lib/jobView"
+import { useAddress } from "./useAddress"
 
-/** The filters of the list, kept in the address. */
-export function useJobFilters(): [JobFilters, (change: Partial<JobFilters>) => void] {
-  const [params, setParams] = useSearchParams()
-  const asked = params.getAll("status")
-  const filters: JobFilters = {
-    status: JOB_STATUSES.filter((status) => asked.includes(status)),
-    strategy: params.get("strategy"),
-    q: params.get("q") ?? "",
-  }
-  const change = (over: Partial<JobFilters>) => {
-    const { status, strategy, q } = { ...filters, ...over }
-    setParams([...status.map((one) => ["status", one] as [string, string]), ...(strategy ? [["strategy", strategy] as [string, string]] : []), ...(q ? [["q", q] as [string, string]] : [])], {
-      replace: true,
+/** A function gets the view as it is by then: another change may be on its way into the address. */
+export type ChangeView = (over: Partial<JobView> | ((now: JobView) => Partial<JobView>)) => void
+
+/** Filters, order and columns of the list, kept in the address. */
+export function useJobFilters(): [JobView, ChangeView] {
+  const [params, edit] = useAddress()
+  const change: ChangeView = (over) =>
+    edit((address) => {
+      const now = readView(address)
+      writeView(address, { ...now, ...(typeof over === "function" ? over(now) : over) })
     })
-  }
-  return [filters, change]
+  return [readView(params), change]
 }

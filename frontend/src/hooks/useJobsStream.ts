@@ -1,35 +1,48 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { useEffect, useState } from "react"
 import { jobsStreamUrl, type Job } from "@/client"
-import { withChangedJob, type JobPages } from "@/lib/jobPages"
+import { withChangedJob, withoutJobs, type Change, type JobPages } from "@/lib/jobPages"
 import { followStream, type Connection } from "@/lib/stream"
 
-/** New jobs and changed statuses may move a job in or out of a filter: then the list is read again, at most this often. */
-const REREAD_MS = 400
+/** Milliseconds between two counts of what has come: a busy platform changes many times a second. */
+const TELL_MS = 400
 
-/** Keeps all lists of jobs as they are on the server. */
-export function useJobsStream(): Connection {
+/**
+ * Keeps all lists of jobs as they are on the server, row by row. Rows do not come or move: whoever looks at the list would lose
+ * their place. What came is told, for the list to be read again when they want.
+ */
+export function useJobsStream(): { connection: Connection; changes: readonly Change[] } {
   const client = useQueryClient()
   const [connection, setConnection] = useState<Connection>("connecting")
+  const [changes, setChanges] = useState<readonly Change[]>([])
   useEffect(() => {
     let timer: number | undefined
-    const statuses = new Map<string, string>()
-    const reread = () => {
+    const known = new Map<string, Job["status"]>()
+    const news = new Map<string, Change>()
+    const tell = () => {
       timer ??= window.setTimeout(() => {
         timer = undefined
-        void client.invalidateQueries({ queryKey: ["jobs"] })
-      }, REREAD_MS)
+        setChanges([...news.values()])
+        void client.invalidateQueries({ queryKey: ["job-counts"] })
+      }, TELL_MS)
     }
     const changed = (job: Job) => {
       client.setQueriesData<JobPages>({ queryKey: ["jobs"] }, (data) => data && withChangedJob(data, job))
-      if (statuses.get(job.id) !== job.status) reread()
-      statuses.set(job.id, job.status)
+      const before = known.get(job.id)
+      known.set(job.id, job.status)
+      if (before === job.status) return
+      news.set(job.id, { job, before })
+      tell()
+    }
+    const gone = (id: string) => {
+      client.setQueriesData<JobPages>({ queryKey: ["jobs"] }, (data) => data && withoutJobs(data, new Set([id])))
+      if (news.delete(id)) tell()
     }
     const stop = followStream({
       url: () => jobsStreamUrl,
       after: 0,
       events: ["job", "gone"],
-      onMessage: ({ event, data }) => (event === "job" ? changed(data as Job) : reread()),
+      onMessage: ({ event, data }) => (event === "job" ? changed(data as Job) : gone((data as { id: string }).id)),
       onConnection: setConnection,
     })
     return () => {
@@ -37,5 +50,5 @@ export function useJobsStream(): Connection {
       window.clearTimeout(timer)
     }
   }, [client])
-  return connection
+  return { connection, changes }
 }

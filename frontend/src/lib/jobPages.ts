@@ -1,8 +1,15 @@
 import type { Job } from "@/client"
+import { matches, type JobQuery } from "./jobView"
 
 export interface JobPages {
-  pages: { items: Job[]; next_cursor: string | null }[]
+  pages: { items: Job[]; next_cursor: string | null; total: number | null; read_at: string }[]
   pageParams: unknown[]
+}
+
+/** A job that came or changed while the list was looked at, with the status that it had before. */
+export interface Change {
+  job: Job
+  before: Job["status"] | undefined
 }
 
 /** The pages with a job's later state in its place; the same pages if none of them has it. */
@@ -10,4 +17,28 @@ export function withChangedJob<T extends JobPages>(data: T, job: Job): T {
   if (!data.pages.some(({ items }) => items.some(({ id }) => id === job.id))) return data
   const pages = data.pages.map((page) => ({ ...page, items: page.items.map((item) => (item.id === job.id && item.seq <= job.seq ? job : item)) }))
   return { ...data, pages }
+}
+
+export function withoutJobs<T extends JobPages>(data: T, gone: ReadonlySet<string>): T {
+  const missing = data.pages.reduce((sum, { items }) => sum + items.filter(({ id }) => gone.has(id)).length, 0)
+  if (missing === 0) return data
+  const pages = data.pages.map((page) => ({ ...page, items: page.items.filter(({ id }) => !gone.has(id)), total: page.total && page.total - missing }))
+  return { ...data, pages }
+}
+
+/** All jobs of all pages. One whose value has changed between two reads may stand on both: it is shown once. */
+export function listed(data: JobPages | undefined): Job[] {
+  const found = new Map<string, Job>()
+  for (const page of data?.pages ?? []) for (const job of page.items) if (!found.has(job.id)) found.set(job.id, job)
+  return [...found.values()]
+}
+
+/** The jobs that a new read of the list would show and this one does not: submitted since, or changed into a status that is asked for. */
+export function newcomers(changes: Iterable<Change>, query: JobQuery, data: JobPages | undefined): Job[] {
+  const first = data?.pages[0]
+  if (!first) return []
+  const known = new Set(listed(data).map(({ id }) => id))
+  const came = ({ job, before }: Change) =>
+    Date.parse(job.created_at) > Date.parse(first.read_at) || (query.status.length > 0 && before !== undefined && !query.status.includes(before))
+  return [...changes].filter((change) => !known.has(change.job.id) && matches(query, change.job) && came(change)).map(({ job }) => job)
 }

@@ -27,6 +27,7 @@ export function toneOf(status: string): Tone {
     case "queued":
     case "assigned":
     case "stopping":
+    case "draining":
     case "paused":
       return "wait"
     default:

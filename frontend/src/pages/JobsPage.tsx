@@ -7,7 +7,7 @@ import { useJobsStream } from "@/hooks/useJobsStream"
 import { JobsPanel } from "@/panels/jobs/JobsPanel"
 
 export function JobsPage() {
-  const connection = useJobsStream()
+  const { connection, changes } = useJobsStream()
   return (
     <>
       <PageTitle
@@ -19,7 +19,7 @@ export function JobsPage() {
           </Button>
         }
       />
-      <JobsPanel />
+      <JobsPanel changes={changes} />
     </>
   )
 }

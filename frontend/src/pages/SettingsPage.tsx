@@ -1,6 +1,8 @@
 import { Stack } from "@mantine/core"
 import { PageTitle } from "@/components/PageTitle"
+import { AboutPanel } from "@/panels/settings/AboutPanel"
 import { AppearancePanel } from "@/panels/settings/AppearancePanel"
+import { KeysPanel } from "@/panels/settings/KeysPanel"
 import { TokensPanel } from "@/panels/settings/TokensPanel"
 
 export function SettingsPage() {
@@ -10,6 +12,8 @@ export function SettingsPage() {
       <Stack gap="md" maw={860}>
         <TokensPanel />
         <AppearancePanel />
+        <KeysPanel />
+        <AboutPanel />
       </Stack>
     </>
   )

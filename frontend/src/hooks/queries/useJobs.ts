@@ -1,19 +1,60 @@
-import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query"
-import { api, body, type JobStatus } from "@/client"
+import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
+import { useCallback } from "react"
+import { api, body, type BulkAction, type BulkItem } from "@/client"
+import { PORTION } from "@/lib/bulk"
+import { withoutJobs, type JobPages } from "@/lib/jobPages"
+import type { JobQuery } from "@/lib/jobView"
 
-export interface JobFilters {
-  status: JobStatus[]
-  strategy: string | null
-  q: string
-}
+const PAGE = 200
 
-export function useJobs({ status, strategy, q }: JobFilters) {
-  const filters = { ...(status.length > 0 && { status }), ...(strategy && { strategy }), ...(q && { q }) }
+/** The list as it was read, page after page; the stream keeps its rows up to date, so it is not read again by itself. */
+export function useJobs({ status, strategy, user, q, sort, descending }: JobQuery) {
+  const filters = { ...(status.length > 0 && { status }), ...(strategy.length > 0 && { strategy }), ...(user.length > 0 && { user }), ...(q && { q }) }
+  const query = { ...filters, sort, descending }
   return useInfiniteQuery({
-    queryKey: ["jobs", filters],
-    queryFn: ({ pageParam }) => body(api.GET("/api/v1/jobs", { params: { query: { ...filters, limit: 25, cursor: pageParam } } })),
+    queryKey: ["jobs", query],
+    queryFn: ({ pageParam }) => body(api.GET("/api/v1/jobs", { params: { query: { ...query, limit: PAGE, cursor: pageParam } } })),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor,
     placeholderData: keepPreviousData,
+    staleTime: Infinity,
+    gcTime: 0,
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: false,
+  })
+}
+
+/** Reads the list from its beginning. */
+export function useReadJobsAgain(): () => void {
+  const client = useQueryClient()
+  return useCallback(() => {
+    client.setQueriesData<JobPages>({ queryKey: ["jobs"] }, (data) => data && { pages: data.pages.slice(0, 1), pageParams: data.pageParams.slice(0, 1) })
+    void client.invalidateQueries({ queryKey: ["jobs"] })
+    void client.invalidateQueries({ queryKey: ["job-counts"] })
+  }, [client])
+}
+
+/** How many jobs there are of each status, strategy and user. */
+export function useJobCounts() {
+  return useQuery({ queryKey: ["job-counts"], queryFn: () => body(api.GET("/api/v1/jobs/counts")) })
+}
+
+/** The same for many jobs; what was done to each. */
+export function useChangeJobs() {
+  const client = useQueryClient()
+  return useMutation({
+    mutationFn: async ({ action, ids }: { action: BulkAction; ids: string[] }) => {
+      const done: BulkItem[] = []
+      for (let first = 0; first < ids.length; first += PORTION) {
+        const { items } = await body(api.POST("/api/v1/jobs/bulk", { body: { action, ids: ids.slice(first, first + PORTION) } }))
+        done.push(...items)
+      }
+      return done
+    },
+    onSuccess: (items, { action }) => {
+      const gone = new Set(items.flatMap(({ id, done }) => (done ? [id] : [])))
+      if (action === "delete") client.setQueriesData<JobPages>({ queryKey: ["jobs"] }, (data) => data && withoutJobs(data, gone))
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: ["job-counts"] }),
   })
 }

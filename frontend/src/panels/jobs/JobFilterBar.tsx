@@ -1,37 +1,69 @@
-import { MultiSelect, Select, TextInput } from "@mantine/core"
+import { Group, MultiSelect, TextInput } from "@mantine/core"
 import { IconSearch } from "@tabler/icons-react"
-import type { JobFilters } from "@/hooks/queries/useJobs"
-import { useStrategies } from "@/hooks/queries/useStrategies"
+import { useRef } from "react"
+import { useJobCounts } from "@/hooks/queries/useJobs"
+import type { ChangeView } from "@/hooks/useJobFilters"
+import { useKeys } from "@/hooks/useKeys"
+import { useTyped } from "@/hooks/useTyped"
+import { turned } from "@/lib/jobColumns"
+import type { JobView } from "@/lib/jobView"
 import { JOB_STATUSES, readable } from "@/lib/status"
+import { ColumnsMenu } from "./ColumnsMenu"
+import { SavedFilters } from "./SavedFilters"
 import classes from "./JobFilterBar.module.css"
 
-export function JobFilterBar({ filters, change }: { filters: JobFilters; change: (over: Partial<JobFilters>) => void }) {
-  const strategies = useStrategies().data ?? []
+/** What is there to choose from, with how often, and what is chosen though it is not there. */
+function choices(counts: Record<string, number> | undefined, chosen: readonly string[]): { value: string; label: string }[] {
+  const values = new Set([...Object.keys(counts ?? {}).sort(), ...chosen])
+  return [...values].map((value) => ({ value, label: `${value} (${counts?.[value] ?? 0})` }))
+}
+
+export function JobFilterBar({ view, change }: { view: JobView; change: ChangeView }) {
+  const counts = useJobCounts().data
+  const search = useRef<HTMLInputElement>(null)
+  const [text, setText] = useTyped(view.q, (q) => change({ q }))
+  useKeys("Jobs", [{ keys: ["/"], label: "Search", run: () => search.current?.focus() }])
+  const statuses: Partial<Record<string, number>> = counts?.status ?? {}
   return (
     <search className={classes.bar}>
       <TextInput
-        aria-label="Part of the name"
-        placeholder="Find by name"
+        ref={search}
+        aria-label="Part of the name, or the beginning of the id"
+        placeholder="Find by name or id"
         leftSection={<IconSearch size={16} />}
-        value={filters.q}
-        onChange={(event) => change({ q: event.currentTarget.value })}
+        maxLength={100}
+        value={text}
+        onChange={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
       />
       <MultiSelect
         aria-label="Status"
-        placeholder={filters.status.length > 0 ? undefined : "Any status"}
-        data={JOB_STATUSES.map((status) => ({ value: status, label: readable(status) }))}
-        value={filters.status}
-        onChange={(status) => change({ status: status })}
+        placeholder={view.status.length > 0 ? undefined : "Any status"}
+        data={JOB_STATUSES.map((status) => ({ value: status, label: `${readable(status)} (${statuses[status] ?? 0})` }))}
+        value={view.status}
+        onChange={(status) => change({ status })}
         clearable
       />
-      <Select
+      <MultiSelect
         aria-label="Strategy"
-        placeholder="Any strategy"
-        data={strategies.map(({ name }) => name)}
-        value={filters.strategy}
+        placeholder={view.strategy.length > 0 ? undefined : "Any strategy"}
+        data={choices(counts?.strategy, view.strategy)}
+        value={view.strategy}
         onChange={(strategy) => change({ strategy })}
         clearable
       />
+      <MultiSelect
+        aria-label="User"
+        placeholder={view.user.length > 0 ? undefined : "Any user"}
+        data={choices(counts?.user, view.user)}
+        value={view.user}
+        onChange={(user) => change({ user })}
+        clearable
+      />
+      <Group gap={8} wrap="nowrap">
+        <SavedFilters view={view} />
+        <ColumnsMenu columns={view.columns} onTurn={(id) => change((now) => ({ columns: turned(now.columns, id) }))} />
+      </Group>
     </search>
   )
 }

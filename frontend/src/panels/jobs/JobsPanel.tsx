@@ -1,31 +1,61 @@
 import { Button, Center } from "@mantine/core"
-import { useDebouncedValue } from "@mantine/hooks"
-import { Link } from "react-router"
+import { useCallback, useEffect, useMemo } from "react"
+import { Link, useNavigate } from "react-router"
 import { Loaded } from "@/components/Loaded"
 import { Panel } from "@/components/Panel"
-import { useJobs } from "@/hooks/queries/useJobs"
+import { useJobs, useReadJobsAgain } from "@/hooks/queries/useJobs"
 import { useJobFilters } from "@/hooks/useJobFilters"
+import { useRowKeys } from "@/hooks/useRowKeys"
+import { useSelection } from "@/hooks/useSelection"
+import { shownColumns } from "@/lib/jobColumns"
+import { listed, newcomers, type Change } from "@/lib/jobPages"
+import { isFiltered } from "@/lib/jobView"
 import { JobFilterBar } from "./JobFilterBar"
-import { JobsTable } from "./JobsTable"
+import { JobsGrid } from "./JobsGrid"
+import { ListStatus } from "./ListStatus"
+import { SelectionBar } from "./SelectionBar"
 
-export function JobsPanel() {
-  const [filters, change] = useJobFilters()
-  const [q] = useDebouncedValue(filters.q, 200)
-  const jobs = useJobs({ ...filters, q })
-  const items = jobs.data?.pages.flatMap((page) => page.items) ?? []
-  const filtered = filters.status.length > 0 || filters.strategy !== null || filters.q !== ""
+export function JobsPanel({ changes }: { changes: readonly Change[] }) {
+  const [view, change] = useJobFilters()
+  const jobs = useJobs(view)
+  const readAgain = useReadJobsAgain()
+  const navigate = useNavigate()
+  const items = useMemo(() => listed(jobs.data), [jobs.data])
+  const selection = useSelection(items.map(({ id }) => id))
+  const chosen = items.filter(({ id }) => selection.ids.has(id))
+  const rows = useRowKeys({
+    count: items.length,
+    open: (index) => void navigate(`/jobs/${items[index]!.id}`),
+    choose: (index, range) => selection.toggle(items[index]!.id, range),
+    clear: () => selection.all(false),
+  })
+  const { hasNextPage, isFetching, fetchNextPage } = jobs
+  const readOn = useCallback(() => {
+    if (hasNextPage && !isFetching) void fetchNextPage()
+  }, [hasNextPage, isFetching, fetchNextPage])
+  const fresh = newcomers(changes, view, jobs.data).length
+  const nothing = items.length === 0
+  useEffect(() => {
+    if (nothing && fresh > 0) readAgain() // there is no row that could move
+  }, [nothing, fresh, readAgain])
+  const total = jobs.data?.pages[0]?.total ?? null
   return (
     <Panel flush>
-      <JobFilterBar filters={filters} change={change} />
-      <Loaded {...jobs} isEmpty={items.length === 0} empty={filtered ? "No job fits these filters." : <NoJobs />} height={280}>
-        <JobsTable jobs={items} />
-        {jobs.hasNextPage && (
-          <Center p="md">
-            <Button variant="default" size="sm" onClick={() => jobs.fetchNextPage()} loading={jobs.isFetchingNextPage}>
-              Show older jobs
-            </Button>
-          </Center>
-        )}
+      <JobFilterBar view={view} change={change} />
+      <ListStatus total={total} filtered={isFiltered(view)} fresh={fresh} readAgain={readAgain} />
+      <SelectionBar chosen={chosen} selection={selection} />
+      <Loaded {...jobs} isEmpty={nothing} empty={isFiltered(view) ? "No job fits these filters." : <NoJobs />} height={280}>
+        <JobsGrid
+          key={`${view.sort} ${view.descending}`}
+          jobs={items}
+          total={total ?? items.length}
+          columns={shownColumns(view.columns)}
+          order={view}
+          onOrder={change}
+          selection={selection}
+          rows={rows}
+          readOn={readOn}
+        />
       </Loaded>
     </Panel>
   )

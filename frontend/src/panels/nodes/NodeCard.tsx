@@ -1,45 +1,100 @@
-import { Anchor, Group, Progress, Text } from "@mantine/core"
+import { Alert, Anchor, Progress, Table, Text } from "@mantine/core"
 import { Link } from "react-router"
 import type { Node } from "@/client"
 import { Panel } from "@/components/Panel"
 import { Stat } from "@/components/Stat"
 import { StatusBadge } from "@/components/StatusBadge"
 import { useNow } from "@/hooks/useNow"
-import { formatAgo, formatBytes } from "@/lib/format"
+import { formatAgo, formatBytes, formatNumber } from "@/lib/format"
+import { DrainButton } from "./DrainButton"
 import classes from "./NodeCard.module.css"
 
 export function NodeCard({ node }: { node: Node }) {
   const now = useNow()
-  const { name, status, slots, slots_used, cpus, memory, gpus, version, last_seen_at, processes } = node
+  const { name, status, cpus, memory, memory_used, load, gpus, version, last_seen_at, draining_since } = node
+  const actions = (
+    <>
+      <StatusBadge status={draining_since && status === "ready" ? "draining" : status} />
+      <DrainButton node={node} />
+    </>
+  )
   return (
-    <Panel title={name} subtitle={`Version ${version}, seen ${formatAgo(last_seen_at, now)}`} actions={<StatusBadge status={status} />}>
-      <Group gap="sm" wrap="nowrap">
-        <Progress value={(100 * slots_used) / Math.max(1, slots)} flex={1} aria-label={`Slots of ${name} in use`} />
-        <Text size="sm" className="numbers">
-          {slots_used} of {slots} slots
-        </Text>
-      </Group>
-      <dl className={classes.stats}>
-        <Stat label="CPUs" value={String(cpus)} />
-        <Stat label="Memory" value={formatBytes(memory)} />
-        <Stat label="GPUs" value={gpus.length === 0 ? "none" : String(gpus.length)} />
-      </dl>
-      {gpus.map((gpu) => (
-        <Text key={gpu.index} size="sm" c="dimmed">
-          GPU {gpu.index}: {gpu.name}, {formatBytes(gpu.memory)}, {gpu.used_by ? "in use" : "free"}
-        </Text>
-      ))}
-      <Text size="sm" mt="sm" c={processes.length === 0 ? "dimmed" : undefined}>
-        {processes.length === 0 ? "No process runs here." : "Running: "}
-        {processes.map(({ id, job_id, label }, index) => (
-          <span key={id}>
-            {index > 0 && ", "}
-            <Anchor component={Link} to={`/jobs/${job_id}/processes`}>
-              {label}
-            </Anchor>
-          </span>
-        ))}
+    <div id={name}>
+      <Panel title={name} subtitle={`Version ${version}, seen ${formatAgo(last_seen_at, now)}`} actions={actions}>
+        {draining_since && (
+          <Alert variant="light" color="yellow" p="xs" mb="sm">
+            <Text size="sm">
+              It drains since {formatAgo(draining_since, now)}: nothing new is placed here{node.processes.length > 0 ? ", what runs may finish" : ""}.
+            </Text>
+          </Alert>
+        )}
+        <Share name={`Slots of ${name}`} used={node.slots_used} of={node.slots} said={`${node.slots_used} of ${node.slots} slots`} />
+        <Share name={`Memory of ${name}`} used={memory_used ?? 0} of={memory} said={memory_used === null ? `${formatBytes(memory)} memory` : `${formatBytes(memory_used)} of ${formatBytes(memory)}`} />
+        <dl className={classes.stats}>
+          <Stat label="CPUs" value={String(cpus)} />
+          <Stat label="Load" value={formatNumber(load)} note={load === null ? undefined : "last minute"} />
+          <Stat label="GPUs" value={gpus.length === 0 ? "none" : String(gpus.length)} />
+        </dl>
+        <Gpus node={node} />
+        <Processes node={node} now={now} />
+      </Panel>
+    </div>
+  )
+}
+
+function Share({ name, used, of, said }: { name: string; used: number; of: number; said: string }) {
+  return (
+    <div className={classes.share}>
+      <Progress value={(100 * used) / Math.max(1, of)} aria-label={`${name} in use`} />
+      <Text size="sm" className="numbers">
+        {said}
       </Text>
-    </Panel>
+    </div>
+  )
+}
+
+function Gpus({ node: { gpus, processes } }: { node: Node }) {
+  return gpus.map(({ index, name, memory, used_by }) => {
+    const user = processes.find(({ id }) => id === used_by)
+    return (
+      <Text key={index} size="sm" c="dimmed">
+        GPU {index}: {name}, {formatBytes(memory)}, {used_by ? "used by " : "free"}
+        {user && (
+          <Anchor component={Link} to={`/jobs/${user.job_id}`} inherit>
+            {user.job} {user.label}
+          </Anchor>
+        )}
+      </Text>
+    )
+  })
+}
+
+function Processes({ node: { name, processes }, now }: { node: Node; now: number }) {
+  if (processes.length === 0) {
+    return (
+      <Text size="sm" mt="sm" c="dimmed">
+        No process runs here.
+      </Text>
+    )
+  }
+  return (
+    <Table mt="sm" aria-label={`Processes on ${name}`} verticalSpacing={6}>
+      <Table.Tbody>
+        {processes.map(({ id, job_id, job, label, status, started_at }) => (
+          <Table.Tr key={id}>
+            <Table.Td className={classes.job}>
+              <Anchor component={Link} to={`/jobs/${job_id}/processes`} size="sm">
+                {job}
+              </Anchor>
+            </Table.Td>
+            <Table.Td>{label}</Table.Td>
+            <Table.Td>
+              <StatusBadge status={status} />
+            </Table.Td>
+            <Table.Td visibleFrom="sm">{started_at && formatAgo(started_at, now)}</Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
   )
 }

@@ -1,0 +1,21 @@
+// @vitest-environment happy-dom
+import { act, renderHook } from "@testing-library/react"
+import { expect, it, vi } from "vitest"
+import { useTyped } from "./useTyped"
+
+it("shows letters at once and keeps them in a pause, once", () => {
+  vi.useFakeTimers()
+  const kept: string[] = []
+  const { result, rerender } = renderHook(({ value }) => useTyped(value, (text) => kept.push(text)), { initialProps: { value: "" } })
+  for (const text of ["d", "di", "dig"]) act(() => result.current[1](text))
+  expect([result.current[0], kept]).toEqual(["dig", []])
+  act(() => void vi.advanceTimersByTime(300))
+  expect(kept).toEqual(["dig"])
+  act(() => result.current[1]("digi"))
+  rerender({ value: "dig" }) // what was kept arrives late: it takes no letter away
+  expect(result.current[0]).toBe("digi")
+  act(() => void vi.advanceTimersByTime(300))
+  rerender({ value: "from a saved filter" })
+  expect(result.current[0]).toBe("from a saved filter")
+  vi.useRealTimers()
+})

@@ -1,0 +1,50 @@
+import { useState, type KeyboardEvent } from "react"
+import { useKeys } from "./useKeys"
+
+export interface RowKeys {
+  /** Place of the row that keys act on. */
+  active: number | null
+  onKeyDown: (event: KeyboardEvent) => void
+}
+
+interface Options {
+  count: number
+  open: (index: number) => void
+  choose: (index: number, range: boolean) => void
+  clear: () => void
+}
+
+/** Rows that fit on a screen, about. */
+const PAGE = 15
+
+/** Moving over rows, choosing and opening them: by letters wherever the focus is, by arrows on the rows themselves. */
+export function useRowKeys({ count, open, choose, clear }: Options): RowKeys {
+  const [place, setPlace] = useState<number | null>(null)
+  const active = place === null || count === 0 ? null : Math.min(place, count - 1)
+  const go = (to: number) => setPlace(Math.max(0, Math.min(count - 1, to)))
+  const move = (by: number) => go(active === null ? (by > 0 ? by - 1 : count + by) : active + by)
+  const at = (act: (index: number) => void) => active !== null && act(active)
+  useKeys("Jobs", [
+    { keys: ["j"], label: "Next job (also ↓)", run: () => move(1) },
+    { keys: ["k"], label: "Previous job (also ↑)", run: () => move(-1) },
+    { keys: [" ", "x"], label: "Choose the job", run: () => at((index) => choose(index, false)) },
+    { keys: ["X"], label: "Choose all from the last one chosen", run: () => at((index) => choose(index, true)) },
+    { keys: ["Enter", "o"], label: "Open the job", run: () => at(open) },
+    { keys: ["Escape"], label: "Choose nothing", run: clear },
+  ])
+  const steps: Record<string, () => void> = {
+    ArrowDown: () => move(1),
+    ArrowUp: () => move(-1),
+    PageDown: () => move(PAGE),
+    PageUp: () => move(-PAGE),
+    Home: () => go(0),
+    End: () => go(count - 1),
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = event.target === event.currentTarget ? steps[event.key] : undefined
+    if (!step || event.ctrlKey || event.metaKey || event.altKey) return
+    event.preventDefault()
+    step()
+  }
+  return { active, onKeyDown }
+}

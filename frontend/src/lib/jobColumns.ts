@@ -1,0 +1,42 @@
+import type { JobSort } from "@/client"
+
+export type ColumnId = "status" | "strategy" | "user" | "workers" | "priority" | "progress" | "loss" | "accuracy" | "throughput" | "staleness" | "time" | "age"
+
+export interface JobColumn {
+  id: ColumnId
+  label: string
+  /** What the server sorts by. */
+  sort?: JobSort
+  /** The first click shows the greatest first. */
+  descending?: boolean
+  /** A track of the grid. */
+  width: string
+  shown: boolean
+}
+
+/** Beside the name, which is always there. */
+export const COLUMNS: readonly JobColumn[] = [
+  { id: "status", label: "Status", sort: "status", width: "minmax(116px, 1.1fr)", shown: true },
+  { id: "strategy", label: "Strategy", sort: "strategy", width: "minmax(92px, 0.9fr)", shown: true },
+  { id: "user", label: "User", sort: "user", width: "minmax(80px, 0.7fr)", shown: false },
+  { id: "workers", label: "Workers", sort: "workers", descending: true, width: "72px", shown: true },
+  { id: "priority", label: "Priority", sort: "priority", descending: true, width: "68px", shown: false },
+  { id: "progress", label: "Progress", width: "minmax(96px, 1fr)", shown: true },
+  { id: "loss", label: "Loss", sort: "loss", width: "minmax(136px, 1.2fr)", shown: true },
+  { id: "accuracy", label: "Accuracy", sort: "accuracy", descending: true, width: "82px", shown: true },
+  { id: "throughput", label: "Samples/s", sort: "throughput", descending: true, width: "88px", shown: true },
+  { id: "staleness", label: "Staleness", sort: "staleness", width: "84px", shown: true },
+  { id: "time", label: "Time", width: "96px", shown: false },
+  { id: "age", label: "Age", sort: "created", descending: true, width: "96px", shown: true },
+]
+
+export const DEFAULT_COLUMNS: readonly ColumnId[] = COLUMNS.filter(({ shown }) => shown).map(({ id }) => id)
+
+export function shownColumns(ids: readonly ColumnId[]): JobColumn[] {
+  return COLUMNS.filter(({ id }) => ids.includes(id))
+}
+
+/** With this column if it was not there, else without it; always in the same order. */
+export function turned(columns: readonly ColumnId[], one: ColumnId): ColumnId[] {
+  return COLUMNS.map(({ id }) => id).filter((id) => columns.includes(id) !== (id === one))
+}

@@ -1,0 +1,64 @@
+import { Checkbox, UnstyledButton } from "@mantine/core"
+import { IconArrowDown, IconArrowUp } from "@tabler/icons-react"
+import type { JobSort } from "@/client"
+import type { JobColumn } from "@/lib/jobColumns"
+import classes from "./JobsGrid.module.css"
+
+export interface Order {
+  sort: JobSort
+  descending: boolean
+}
+
+interface GridHeadProps {
+  columns: readonly JobColumn[]
+  order: Order
+  onOrder: (order: Order) => void
+  chosen: "all" | "some" | "none"
+  onChooseAll: (on: boolean) => void
+}
+
+export function GridHead({ columns, order, onOrder, chosen, onChooseAll }: GridHeadProps) {
+  return (
+    <div role="rowgroup" className={classes.head}>
+      <div role="row" aria-rowindex={1} className={classes.titles}>
+        <div role="columnheader" className={classes.choose}>
+          <Checkbox
+            size="xs"
+            aria-label="Choose all that are read"
+            checked={chosen === "all"}
+            indeterminate={chosen === "some"}
+            onChange={(event) => onChooseAll(event.currentTarget.checked)}
+          />
+        </div>
+        <Title label="Job" sort="name" order={order} onOrder={onOrder} />
+        {columns.map((column) => (
+          <Title key={column.id} {...column} order={order} onOrder={onOrder} />
+        ))}
+      </div>
+    </div>
+  )
+}
+
+interface TitleProps {
+  label: string
+  sort?: JobSort
+  descending?: boolean
+  order: Order
+  onOrder: (order: Order) => void
+}
+
+function Title({ label, sort, descending = false, order, onOrder }: TitleProps) {
+  if (!sort) return <div role="columnheader">{label}</div>
+  const sorted = order.sort === sort
+  // By age, the newest has the greatest time and the least age.
+  const up = sort === "created" ? order.descending : !order.descending
+  const Arrow = up ? IconArrowUp : IconArrowDown
+  return (
+    <div role="columnheader" aria-sort={sorted ? (up ? "ascending" : "descending") : undefined}>
+      <UnstyledButton className={classes.title} onClick={() => onOrder({ sort, descending: sorted ? !order.descending : descending })}>
+        {label}
+        {sorted && <Arrow size={13} aria-hidden />}
+      </UnstyledButton>
+    </div>
+  )
+}

@@ -1,0 +1,62 @@
+import { Checkbox } from "@mantine/core"
+import type { VirtualItem } from "@tanstack/react-virtual"
+import { Link } from "react-router"
+import type { Job } from "@/client"
+import type { JobColumn } from "@/lib/jobColumns"
+import { CELLS } from "./cells"
+import classes from "./JobsGrid.module.css"
+
+interface JobRowProps {
+  job: Job
+  item: VirtualItem
+  measure: (element: Element | null) => void
+  columns: readonly JobColumn[]
+  now: number
+  active: boolean
+  chosen: boolean
+  onChoose: (range: boolean) => void
+}
+
+export const rowId = (id: string) => `job-${id}`
+
+/** The link reaches over the whole row. Keys work on the grid, so nothing in a row is a stop of the tab key. */
+export function JobRow({ job, item, measure, columns, now, active, chosen, onChoose }: JobRowProps) {
+  return (
+    <div
+      role="row"
+      id={rowId(job.id)}
+      ref={measure}
+      data-index={item.index}
+      data-active={active || undefined}
+      data-status={job.status}
+      aria-rowindex={item.index + 2}
+      aria-selected={chosen}
+      className={classes.row}
+      style={{ transform: `translateY(${item.start}px)` }}
+    >
+      <div role="gridcell" className={classes.choose}>
+        <Checkbox
+          size="xs"
+          tabIndex={-1}
+          checked={chosen}
+          aria-label={`Choose ${job.name}`}
+          onChange={() => undefined}
+          onClick={(event) => onChoose(event.shiftKey)}
+        />
+      </div>
+      <div role="gridcell" className={classes.name}>
+        <Link to={`/jobs/${job.id}`} tabIndex={-1} title={job.name}>
+          {job.name}
+        </Link>
+      </div>
+      {columns.map(({ id, label }) => (
+        <div role="gridcell" key={id} className={classes.cell} data-column={id}>
+          <small className={classes.label} aria-hidden>
+            {label}
+          </small>
+          <span className={classes.value}>{CELLS[id](job, now)}</span>
+        </div>
+      ))}
+    </div>
+  )
+}

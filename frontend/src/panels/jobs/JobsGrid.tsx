@@ -1,0 +1,94 @@
+import { useVirtualizer, defaultRangeExtractor, type Range } from "@tanstack/react-virtual"
+import { useEffect, useRef, type CSSProperties, type KeyboardEvent } from "react"
+import type { Job } from "@/client"
+import { useNow } from "@/hooks/useNow"
+import type { RowKeys } from "@/hooks/useRowKeys"
+import type { Selection } from "@/hooks/useSelection"
+import type { JobColumn } from "@/lib/jobColumns"
+import { GridHead, type Order } from "./GridHead"
+import { JobRow, rowId } from "./JobRow"
+import classes from "./JobsGrid.module.css"
+
+interface JobsGridProps {
+  jobs: readonly Job[]
+  /** With those that have not been read yet. */
+  total: number
+  columns: readonly JobColumn[]
+  order: Order
+  onOrder: (order: Order) => void
+  selection: Selection
+  rows: RowKeys
+  /** Asked for when the end of what has been read comes near. */
+  readOn: () => void
+}
+
+/** Rows from which on the next page is read. */
+const AHEAD = 40
+const ROW = 48
+
+/** Only the rows in sight exist, so thousands are as fast as ten. On a narrow screen each is a card. */
+export function JobsGrid({ jobs, total, columns, order, onOrder, selection, rows, readOn }: JobsGridProps) {
+  const now = useNow()
+  const frame = useRef<HTMLDivElement>(null)
+  const { active } = rows
+  // eslint-disable-next-line react-hooks/incompatible-library -- it is read afresh in each render, and nothing here is memoised
+  const virtual = useVirtualizer({
+    count: jobs.length,
+    getScrollElement: () => frame.current,
+    estimateSize: () => ROW,
+    overscan: 8,
+    getItemKey: (index) => jobs[index]!.id,
+    rangeExtractor: (range: Range) => withActive(defaultRangeExtractor(range), active),
+    scrollPaddingStart: 44,
+  })
+  const items = virtual.getVirtualItems()
+  const end = virtual.range?.endIndex ?? 0
+  useEffect(() => {
+    if (end >= jobs.length - AHEAD) readOn()
+  }, [end, jobs.length, readOn])
+  useEffect(() => {
+    if (active !== null) virtual.scrollToIndex(active)
+  }, [active, virtual])
+  const chosen = selection.ids.size === 0 ? "none" : selection.ids.size >= jobs.length ? "all" : "some"
+  const tracks = ["36px", "minmax(150px, 2fr)", ...columns.map(({ width }) => width)].join(" ")
+  return (
+    <div
+      ref={frame}
+      role="grid"
+      tabIndex={0}
+      aria-label="Jobs"
+      aria-rowcount={total + 1}
+      aria-multiselectable
+      aria-activedescendant={active === null ? undefined : rowId(jobs[active]!.id)}
+      className={classes.grid}
+      style={{ "--tracks": tracks } as CSSProperties}
+      onKeyDown={(event: KeyboardEvent) => rows.onKeyDown(event)}
+    >
+      <GridHead columns={columns} order={order} onOrder={onOrder} chosen={chosen} onChooseAll={selection.all} />
+      <div role="rowgroup" className={classes.body} style={{ height: virtual.getTotalSize() }}>
+        {items.map((item) => {
+          const job = jobs[item.index]!
+          return (
+            <JobRow
+              key={item.key}
+              job={job}
+              item={item}
+              measure={virtual.measureElement}
+              columns={columns}
+              now={now}
+              active={item.index === active}
+              chosen={selection.ids.has(job.id)}
+              onChoose={(range) => selection.toggle(job.id, range)}
+            />
+          )
+        })}
+      </div>
+    </div>
+  )
+}
+
+/** The active row exists even when it is out of sight: the grid names it to those who hear it. */
+function withActive(shown: number[], active: number | null): number[] {
+  if (active === null || shown.includes(active)) return shown
+  return [...shown, active].sort((a, b) => a - b)
+}

@@ -1,0 +1,56 @@
+import { Progress } from "@mantine/core"
+import type { ReactNode } from "react"
+import type { Job } from "@/client"
+import { Sparkline } from "@/components/Sparkline"
+import { StatusBadge } from "@/components/StatusBadge"
+import { formatAgo, formatCount, formatDuration, formatNumber, formatPercent, secondsBetween } from "@/lib/format"
+import type { ColumnId } from "@/lib/jobColumns"
+import { share } from "@/lib/progress"
+import { hasEnded, readable } from "@/lib/status"
+import classes from "./JobsGrid.module.css"
+
+/** What stands in a column of a job; `now` in milliseconds. */
+export const CELLS: Record<ColumnId, (job: Job, now: number) => ReactNode> = {
+  status: (job) => <Status job={job} />,
+  strategy: ({ strategy, gate }) => (
+    <>
+      {strategy} <small>{gate}</small>
+    </>
+  ),
+  user: ({ user }) => user,
+  workers: ({ workers }) => formatCount(workers),
+  priority: ({ priority }) => formatCount(priority),
+  progress: (job) => <Done job={job} />,
+  loss: ({ name, progress }) => (
+    <>
+      <span className={classes.number}>{formatNumber(progress.loss)}</span>
+      <Sparkline values={progress.loss_curve ?? []} label={`Loss of ${name} over its life`} />
+    </>
+  ),
+  accuracy: ({ progress }) => formatPercent(progress.eval?.accuracy),
+  throughput: ({ progress }) => formatNumber(progress.samples_per_second),
+  staleness: ({ progress }) => formatNumber(progress.mean_staleness),
+  time: ({ started_at, ended_at }, now) => formatDuration(secondsBetween(started_at, ended_at ?? now)),
+  age: ({ created_at }, now) => formatAgo(created_at, now),
+}
+
+function Status({ job: { status, reason, position } }: { job: Job }) {
+  const why = status === "queued" || status === "failed" ? reason && readable(reason) : null
+  return (
+    <span className={classes.status}>
+      <StatusBadge status={status} />
+      {why && <small>{position ? `${why}, #${position}` : why}</small>}
+    </span>
+  )
+}
+
+function Done({ job }: { job: Job }) {
+  const done = share(job)
+  if (done === null) return null
+  return (
+    <>
+      <Progress value={done * 100} size="sm" flex={1} animated={!hasEnded(job.status)} aria-label={`Progress of ${job.name}`} />
+      <small>{formatPercent(done, 0)}</small>
+    </>
+  )
+}

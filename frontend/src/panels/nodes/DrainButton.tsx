@@ -1,0 +1,29 @@
+import { Button } from "@mantine/core"
+import type { Node } from "@/client"
+import { ConfirmButton } from "@/components/ConfirmButton"
+import { useDrainNode } from "@/hooks/queries/useNodes"
+
+export function DrainButton({ node: { id, name, draining_since, processes } }: { node: Node }) {
+  const change = useDrainNode(id)
+  if (draining_since) {
+    return (
+      <Button size="xs" variant="default" loading={change.isPending} onClick={() => change.mutate(false)} aria-label={`Resume ${name}`}>
+        Resume
+      </Button>
+    )
+  }
+  const running = processes.length === 0 ? "Nothing runs there." : `The ${processes.length} processes that run there may finish.`
+  return (
+    <ConfirmButton
+      label="Drain"
+      aria-label={`Drain ${name}`}
+      size="xs"
+      variant="default"
+      question={`Drain ${name}?`}
+      consequence={`No process is placed on it until it is resumed, also if it starts again. ${running}`}
+      onConfirm={() => change.mutateAsync(true)}
+      pending={change.isPending}
+      error={change.error}
+    />
+  )
+}

@@ -1,0 +1,75 @@
+import { Anchor, Table, Text } from "@mantine/core"
+import { IconServerOff } from "@tabler/icons-react"
+import { Link } from "react-router"
+import type { Holder } from "@/client"
+import { Loaded } from "@/components/Loaded"
+import { Panel } from "@/components/Panel"
+import { StatusBadge } from "@/components/StatusBadge"
+import { useNodes } from "@/hooks/queries/useNodes"
+import { useQueue } from "@/hooks/queries/useQueue"
+import { useNow } from "@/hooks/useNow"
+import { formatAgo } from "@/lib/format"
+import classes from "./queue.module.css"
+
+export function HoldersPanel() {
+  const queue = useQueue()
+  const nodes = useNodes().data?.items.filter(({ status, draining_since }) => status === "ready" && draining_since === null) ?? []
+  const now = useNow()
+  const items = queue.data?.holding ?? []
+  const [slots, used] = [nodes.reduce((sum, node) => sum + node.slots, 0), nodes.reduce((sum, node) => sum + node.slots_used, 0)]
+  return (
+    <Panel title="Who holds what" subtitle={`${used} of ${slots} slots of nodes that take processes are in use`} flush>
+      <Loaded {...queue} isEmpty={items.length === 0} empty="No job has machines." emptyIcon={IconServerOff}>
+        <Table className={classes.table} aria-label="Jobs that have machines">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>Job</Table.Th>
+              <Table.Th>Status</Table.Th>
+              <Table.Th>Slots</Table.Th>
+              <Table.Th>GPUs</Table.Th>
+              <Table.Th>Nodes</Table.Th>
+              <Table.Th>Since</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {items.map((holder) => (
+              <Row key={holder.id} holder={holder} now={now} />
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Loaded>
+    </Panel>
+  )
+}
+
+function Row({ holder: { id, name, user, status, slots, gpus, nodes, since }, now }: { holder: Holder; now: number }) {
+  return (
+    <Table.Tr>
+      <Table.Td className={classes.name}>
+        <Anchor component={Link} to={`/jobs/${id}`} fw={600}>
+          {name}
+        </Anchor>
+        <Text size="xs" c="dimmed">
+          {user}
+        </Text>
+      </Table.Td>
+      <Table.Td>
+        <StatusBadge status={status} />
+      </Table.Td>
+      <Table.Td data-label="Slots">{slots}</Table.Td>
+      <Table.Td data-label="GPUs">{gpus}</Table.Td>
+      <Table.Td data-label="Nodes">
+        {nodes.map((node, place) => (
+          <span key={node.id}>
+            {place > 0 && ", "}
+            <Anchor component={Link} to={`/nodes#${node.name}`} inherit>
+              {node.name}
+            </Anchor>{" "}
+            ({node.slots})
+          </span>
+        ))}
+      </Table.Td>
+      <Table.Td data-label="Since">{formatAgo(since, now)}</Table.Td>
+    </Table.Tr>
+  )
+}

@@ -1,0 +1,17 @@
+import { Switch } from "@mantine/core"
+import { Panel } from "@/components/Panel"
+import { useLetterKeys } from "@/hooks/useKeys"
+
+export function KeysPanel() {
+  const [letters, setLetters] = useLetterKeys()
+  return (
+    <Panel title="Keyboard" subtitle="Kept in this browser">
+      <Switch
+        label="Letters are keys"
+        description="j, k, / and others, as ? lists them. Switch them off if you dictate or press keys by mistake; arrows, Enter and Space stay."
+        checked={letters}
+        onChange={(event) => setLetters(event.currentTarget.checked)}
+      />
+    </Panel>
+  )
+}

@@ -1,0 +1,244 @@
+"""The list of jobs with ten thousand rows, the queue, and nodes that drain: by pointer and by keys alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from benchmarks.rows import engine_of, insert_jobs
+from gradstream.client import Client
+from gradstream.local.platform import Platform
+from tests.browser.support import SCREENSHOTS, OpenPage, submit_slow
+from tests.browser.test_pages import AXE, RULES
+
+COUNT = 10_000
+
+
+@pytest.fixture(scope="module")
+def many(platform: Platform) -> Iterator[int]:
+    """Rows in the platform's own Postgres, which are gone afterwards; how many jobs there are."""
+    engine = engine_of(platform.folder)
+    with Session(engine) as session, session.begin():
+        insert_jobs(session, COUNT, owners=("bob", "eve"))
+        total = session.scalar(text("SELECT count(*) FROM jobs"))
+    yield int(total or 0)
+    with Session(engine) as session, session.begin():
+        session.execute(text("DELETE FROM jobs WHERE user_id IN (SELECT id FROM users WHERE name IN ('bob', 'eve'))"))
+    engine.dispose()
+
+
+def grid(page: Page) -> Locator:
+    return page.get_by_role("grid", name="Jobs")
+
+
+def rows(page: Page) -> Locator:
+    return grid(page).locator("[role=row][aria-selected]")
+
+
+def names(page: Page) -> list[str]:
+    """Of the rows that exist, from the top."""
+    expect(rows(page).first).to_be_visible()
+    found = rows(page).evaluate_all("all => all.map(row => [+row.dataset.index, row.querySelector('a').textContent])")
+    return [name for _, name in sorted(found)]
+
+
+def test_ten_thousand_rows_are_scrolled_to_the_end(open_page: OpenPage, many: int) -> None:
+    page = open_page()
+    expect(page.get_by_text(f"{many:,} jobs")).to_be_visible()
+    expect(grid(page)).to_have_attribute("aria-rowcount", str(many + 1))
+    frame = grid(page)
+    last = page.locator(f"[role=row][aria-rowindex='{many + 1}']")
+    frame.evaluate("frame => { setInterval(() => { frame.scrollTop = frame.scrollHeight }, 30) }")
+    expect(last).to_be_visible(timeout=90_000)
+    assert rows(page).count() < 80, "only what is in sight exists"
+
+
+def test_sorting_by_a_column_holds_for_all_pages(open_page: OpenPage, many: int) -> None:
+    page = open_page()
+    head = page.get_by_role("columnheader", name="Accuracy")
+    head.get_by_role("button").click()
+    expect(head).to_have_attribute("aria-sort", "descending")
+    expect(page).to_have_url(re.compile("sort=-accuracy"))
+    best = rows(page).first.locator("[data-column=accuracy]")
+    expect(best).to_contain_text("98.0 %")
+    head.get_by_role("button").click()
+    expect(head).to_have_attribute("aria-sort", "ascending")
+    expect(rows(page).first.locator("[data-column=accuracy]")).to_contain_text("40.0 %")
+    page.reload()
+    expect(rows(page).first.locator("[data-column=accuracy]")).to_contain_text("40.0 %")
+
+
+def test_filters_stand_in_the_address_and_can_be_named(open_page: OpenPage, many: int) -> None:
+    page = open_page()
+    page.get_by_role("combobox", name="Status").click()
+    page.get_by_role("option", name=re.compile("failed")).click()
+    page.keyboard.press("Escape")
+    page.get_by_role("textbox", name="Part of the name").fill("digits-adag")
+    expect(page.get_by_text(re.compile(r"\d+ jobs fit"))).to_be_visible()
+    expect(page).to_have_url(re.compile("q=digits-adag"))
+    assert all(name.startswith("digits-adag") for name in names(page))
+    page.get_by_role("button", name="Saved filters").click()
+    page.get_by_role("textbox", name="Name for what is shown now").fill("my failures")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.goto("/jobs")
+    expect(page.get_by_text(f"{many:,} jobs")).to_be_visible()
+    page.get_by_role("button", name="Saved filters").click()
+    page.get_by_role("link", name="my failures").click()
+    expect(page).to_have_url(re.compile("status=failed&q=digits-adag"))
+    expect(page.get_by_text(re.compile(r"\d+ jobs fit"))).to_be_visible()
+
+
+def test_columns_are_chosen(open_page: OpenPage, many: int) -> None:
+    page = open_page()
+    page.get_by_role("button", name="Columns").click()
+    page.get_by_role("checkbox", name="User").click()
+    page.get_by_role("checkbox", name="Staleness").click()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("columnheader", name="User")).to_be_visible()
+    expect(page.get_by_role("columnheader", name="Staleness")).to_have_count(0)
+    page.reload()
+    expect(page.get_by_role("columnheader", name="User")).to_be_visible()
+
+
+def test_new_jobs_are_told_and_move_no_row(open_page: OpenPage, client: Client, many: int) -> None:
+    page = open_page("/jobs?q=digits")
+    expect(page.get_by_role("status").get_by_text("live")).to_be_visible()
+    before = names(page)
+    job = submit_slow(client, name="digits-news", steps=20)
+    button = page.get_by_role("button", name="1 new")
+    expect(button).to_be_visible()
+    assert names(page) == before
+    button.click()
+    expect(rows(page).first).to_contain_text("digits-news")
+    expect(button).to_have_count(0)
+    client.wait(job.id, timeout=60)
+    expect(rows(page).first).to_contain_text("succeeded")
+    client.delete(job.id)
+
+
+def test_many_are_stopped_with_one_question(open_page: OpenPage, client: Client, many: int) -> None:
+    jobs = [submit_slow(client, name=f"stop-me-{n}", steps=100_000) for n in range(3)]
+    page = open_page("/jobs?q=stop-me")
+    expect(rows(page)).to_have_count(3)
+    page.get_by_role("checkbox", name="Choose stop-me-0").click()
+    page.get_by_role("checkbox", name="Choose stop-me-2").click(modifiers=["Shift"])
+    expect(page.get_by_text("3 chosen")).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    question = page.get_by_role("dialog", name="Stop 3 jobs?")
+    expect(question).to_contain_text("cancelled")
+    question.get_by_role("button", name="Stop").click()
+    for n in range(3):
+        expect(rows(page).filter(has_text=f"stop-me-{n}")).to_contain_text(re.compile("stopping|cancelled"))
+    for job in jobs:
+        assert client.wait(job.id, timeout=60).status == "cancelled"
+    page.get_by_role("checkbox", name="Choose all that are read").click()
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog", name="Delete 3 jobs?").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("No job fits these filters.")).to_be_visible()
+    assert client.jobs(q="stop-me").items == []
+
+
+def test_by_keys_alone(open_page: OpenPage, many: int) -> None:
+    page = open_page()
+    expect(page.get_by_text(f"{many:,} jobs")).to_be_visible()
+    shown = names(page)
+    page.keyboard.press("?")
+    help_ = page.get_by_role("dialog", name="Keys")
+    expect(help_).to_contain_text("Next job")
+    page.keyboard.press("Escape")
+    expect(help_).to_have_count(0)
+    for key in ("j", "j", "Space", "j", "j", "k", "X"):
+        page.keyboard.press(key)
+    expect(page.get_by_text("2 chosen")).to_be_visible()
+    active = page.locator("[role=row][data-active]")
+    expect(active).to_contain_text(shown[2])
+    assert grid(page).get_attribute("aria-activedescendant") == active.get_attribute("id")
+    page.keyboard.press("Escape")
+    expect(page.get_by_text("0 chosen")).to_have_count(0)
+    page.keyboard.press("/")
+    page.keyboard.type("faces-sync")
+    page.keyboard.press("Escape")
+    expect(page).to_have_url(re.compile("q=faces-sync"))
+    expect(rows(page).first).to_contain_text("faces-sync")
+    grid(page).focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowUp")
+    expect(active).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"/jobs/[0-9a-f-]{36}"))
+    for key, heading in (("q", "Queue"), ("n", "Nodes"), ("s", "Settings"), ("d", "API"), ("j", "Jobs")):
+        page.keyboard.press("g")
+        page.keyboard.press(key)
+        expect(page.get_by_role("heading", name=heading, level=1, exact=True)).to_be_visible()
+
+
+@pytest.fixture(scope="class")
+def busy(client: Client) -> Iterator[None]:
+    """A job that runs, and one that waits for room."""
+    jobs = [submit_slow(client, name=name, steps=100_000) for name in ("runs", "runs-too", "waits")]
+    yield
+    for job in jobs:
+        client.stop(job.id)
+    for job in jobs:
+        client.wait(job.id, timeout=60)
+
+
+@pytest.mark.usefixtures("many", "busy")
+class TestLooks:
+    @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (390, "dark"), (390, "light")])
+    @pytest.mark.parametrize("path", ["/jobs", "/queue", "/nodes", "/settings", "/docs"])
+    def test_page(self, path: str, width: int, scheme: str, open_page: OpenPage) -> None:
+        page = open_page(path, width=width, scheme=scheme)
+        if path == "/jobs":
+            rows(page).nth(3).get_by_role("checkbox").click()
+        elif path != "/docs":
+            expect(page.get_by_text(re.compile("runs-too|Jobs in all")).first).to_be_visible()
+        page.wait_for_function("!document.querySelector('[aria-label=Loading]') && document.fonts.status === 'loaded'")
+        if SCREENSHOTS:
+            page.screenshot(path=Path(SCREENSHOTS) / f"{path[1:]}-{width}-{scheme}-many.png")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
+        page.evaluate(AXE)
+        found = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)["violations"]
+        assert not found, [(v["id"], v["help"], [n["target"] for n in v["nodes"]][:3]) for v in found]
+
+
+def test_a_node_is_drained_and_resumed(open_page: OpenPage, client: Client) -> None:
+    page = open_page("/nodes")
+    [node] = client.nodes()
+    page.get_by_role("button", name=f"Drain {node.name}").click()
+    page.get_by_role("dialog").get_by_role("button", name="Drain").click()
+    expect(page.get_by_text("nothing new is placed here")).to_be_visible()
+    job = submit_slow(client, name="not-here", steps=10)
+    page.goto("/queue")
+    waiting = page.get_by_role("table", name="Waiting jobs")
+    expect(waiting).to_contain_text("All machines drain")
+    waiting.get_by_label("Priority of not-here").fill("70")
+    page.keyboard.press("Enter")
+    page.goto("/nodes")
+    page.get_by_role("button", name=f"Resume {node.name}").click()
+    done = client.wait(job.id, timeout=60)
+    assert (done.status, done.as_dict()["priority"]) == ("succeeded", 70)
+
+
+def test_letters_can_be_switched_off(open_page: OpenPage) -> None:
+    page = open_page("/settings")
+    page.get_by_role("switch", name="Letters are keys").click()
+    page.keyboard.press("?")
+    page.keyboard.press("c")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page).to_have_url(re.compile("/settings"))
+
+
+def test_the_api_is_described(open_page: OpenPage) -> None:
+    page = open_page("/nodes")
+    page.get_by_role("link", name="API documentation").click()
+    page.get_by_role("textbox", name="Find a request").fill("changeJobs")
+    page.get_by_text("/api/v1/jobs/bulk", exact=True).click()
+    expect(page.get_by_text("BulkAnswer")).to_be_visible()
