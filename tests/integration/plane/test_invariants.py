@@ -13,6 +13,7 @@ from redis.exceptions import NoPermissionError
 
 from gradstream import metrics
 from gradstream.center.entries import Entry, Payload, Push
+from gradstream.codecs.coding import Residual
 from gradstream.errors import PlaneLost
 from gradstream.local.redis import Redis
 from gradstream.sim.toys import Bowl, Toy, job
@@ -20,6 +21,7 @@ from gradstream.spec import JobSpec
 from gradstream.wire import keys, plane
 from gradstream.wire import reporter as reporting
 from gradstream.wire.client import connect
+from gradstream.wire.layout import Coded
 from gradstream.wire.messages import FIELD, Header
 from gradstream.wire.reporter import Reporter
 from gradstream.worker.replica import Replica
@@ -68,7 +70,7 @@ def test_a_header_comes_after_all_of_its_payload(cluster: Make, redis_server: Ca
 def test_a_payload_without_a_header_never_happened(cluster: Make) -> None:
     attempt = cluster(sync(), bowl)
     orphan = torch.full((SIZE,), 1e6)
-    attempt.far(0).send(99, {shard: memoryview(orphan[:50_000].view(torch.uint8).numpy().data) for shard in range(2)})
+    attempt.far(0).send(99, {shard: Coded(memoryview(orphan[:50_000].view(torch.uint8).numpy().data)) for shard in range(2)})
     assert torch.equal(attempt.run(), cluster(sync(), bowl).run())
 
 
@@ -169,18 +171,18 @@ def test_a_damaged_payload_is_asked_for_again(cluster: Make) -> None:
     damaged: list[int] = []
     send = port.send
 
-    def send_damaged(entry: Entry, payload: Payload | None = None) -> None:
+    def send_damaged(entry: Entry, payload: Payload | None = None, residual: Residual | None = None) -> None:
         """Write the vector, spoil a byte of it at shard 1, and only then the header."""
         if isinstance(entry, Push) and payload and not damaged:
             damaged.append(entry.seq)
-            parts = port._lay_down(entry, payload)
+            parts = port._lay_down(entry, payload, residual)
             key = keys.payload(attempt.j, 1, 0, 0)
             [(victim, fields)] = attempt.admin.xrange(key)
             attempt.admin.xdel(key, victim)
             attempt.admin.xadd(key, fields | {b"b": b"\x00" + fields[b"b"][1:]})
             attempt.admin.xadd(keys.log(attempt.j), {FIELD: Header(entry, parts).pack()})
         else:
-            send(entry, payload)
+            send(entry, payload, residual)
 
     port.send = send_damaged  # type: ignore[method-assign]
     while not w.done and link.begin():
