@@ -21,6 +21,11 @@ CHUNK = 64 * 1024
 """Elements that are coded in one go; a multiple of every block."""
 
 
+def count(n: int, block: int) -> int:
+    """Blocks of a vector of n elements."""
+    return -(-n // block)
+
+
 class Codec(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     block: ClassVar[int] = 1
     """Elements that are coded together; divides 4,096."""

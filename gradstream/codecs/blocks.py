@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from gradstream.codecs.base import count
+
 
 def rows(x: Tensor, block: int) -> Tensor:
     """`x`, shape (n,), as float32 of shape (ceil(n / block), block), zeros behind its end. A view of it, if it can be."""
@@ -24,11 +26,6 @@ def put_back(values: Tensor, out: Tensor) -> None:
     """Copy rows back into a vector, without what lies behind its end."""
     if values.data_ptr() != out.data_ptr():
         out.copy_(values.view(-1)[: out.numel()])
-
-
-def count(n: int, block: int) -> int:
-    """Rows of a vector of n elements."""
-    return -(-n // block)
 
 
 def split(data: Tensor, *parts: tuple[torch.dtype, int]) -> list[Tensor]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from gradstream.codecs.base import Codec
+from gradstream.codecs.base import Codec, count
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -47,6 +47,4 @@ class Fp16(Codec, frozen=True):
         rows.copy_(halves.view(rows.shape)).mul_(units[:, None])
 
     def nbytes(self, n: int, itemsize: int) -> int:
-        from gradstream.codecs.blocks import count
-
         return count(n, self.block) * (4 + 2 * self.block)

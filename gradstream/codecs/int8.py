@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from gradstream.codecs.base import Codec
+from gradstream.codecs.base import Codec, count
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,6 +39,4 @@ class Int8(Codec, frozen=True):
         rows.copy_(steps.view(rows.shape)).mul_(scales[:, None])
 
     def nbytes(self, n: int, itemsize: int) -> int:
-        from gradstream.codecs.blocks import count
-
         return count(n, self.block) * (4 + self.block)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from gradstream.codecs.base import Codec
+from gradstream.codecs.base import Codec, count
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -49,6 +49,4 @@ class OneBit(Codec, frozen=True):
         rows.copy_(torch.from_numpy(numpy.unpackbits(bits.numpy())).view(rows.shape)).mul_(step).add_(low)
 
     def nbytes(self, n: int, itemsize: int) -> int:
-        from gradstream.codecs.blocks import count
-
         return count(n, self.block) * (8 + self.block // 8)

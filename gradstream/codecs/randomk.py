@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from gradstream.codecs.base import Codec
+from gradstream.codecs.base import Codec, count
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -55,6 +55,4 @@ class RandomK(Codec, frozen=True):
         return offsets.to(torch.int64)[:, None, None].expand(-1, self.block // self.every, 1)
 
     def nbytes(self, n: int, itemsize: int) -> int:
-        from gradstream.codecs.blocks import count
-
         return count(n, self.block) * (4 * self.block // self.every + 1)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from gradstream.codecs.base import Codec
+from gradstream.codecs.base import Codec, count
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,8 +62,6 @@ class TopK(Codec, frozen=True):
         return split(data, (torch.float32, blocks * self._kept), (torch.uint16, blocks * self._kept))
 
     def nbytes(self, n: int, itemsize: int) -> int:
-        from gradstream.codecs.blocks import count
-
         return count(n, self.block) * self._kept * 6
 
 
