@@ -48,6 +48,7 @@ gpu: .venv/.dev  ## the laws on a GPU; skips without one, and says so
 bench: .venv/.dev  ## claims of speed, as ratios measured in one run; MNIST=PATH adds other systems beside ours, ARGS=--install gets them
 	$(BIN)/python -m benchmarks.cli_start
 	$(BIN)/python -m benchmarks.simulator
+	$(BIN)/python -m benchmarks.listing
 	$(BIN)/python -m benchmarks.exchange
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.scaling

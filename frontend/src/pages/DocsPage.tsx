@@ -11,7 +11,7 @@ export function DocsPage() {
         subtitle={
           <>
             Sign in with a token from the settings. For programs:{" "}
-            <Anchor href={openApiUrl} inherit>
+            <Anchor href={openApiUrl} inherit underline="always">
               openapi.json
             </Anchor>
           </>

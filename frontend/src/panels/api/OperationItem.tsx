@@ -1,4 +1,4 @@
-import { Badge, Code, Group, Stack, Table, Text } from "@mantine/core"
+import { Code, Group, Stack, Table, Text } from "@mantine/core"
 import { CopyIcon } from "@/components/CopyIcon"
 import { curl, type Operation } from "@/lib/apiDocs"
 import classes from "./api.module.css"
@@ -10,9 +10,7 @@ export function OperationItem({ operation }: { operation: Operation }) {
   return (
     <details className={classes.operation} id={id}>
       <summary>
-        <Badge variant="light" radius="sm" className={classes.method} color={method === "GET" ? "blue.9" : "gray.8"}>
-          {method}
-        </Badge>
+        <b className={classes.method}>{method}</b>
         <code className={classes.path}>{path}</code>
         <span className={classes.first}>{description.split("\n")[0]}</span>
       </summary>

@@ -38,7 +38,7 @@ export function JobsPanel({ changes }: { changes: readonly Change[] }) {
   useEffect(() => {
     if (nothing && fresh > 0) readAgain() // there is no row that could move
   }, [nothing, fresh, readAgain])
-  const total = jobs.data?.pages[0]?.total ?? null
+  const total = jobs.isPlaceholderData ? null : (jobs.data?.pages[0]?.total ?? null)
   return (
     <Panel flush>
       <JobFilterBar view={view} change={change} />

@@ -60,7 +60,7 @@ function Gpus({ node: { gpus, processes } }: { node: Node }) {
       <Text key={index} size="sm" c="dimmed">
         GPU {index}: {name}, {formatBytes(memory)}, {used_by ? "used by " : "free"}
         {user && (
-          <Anchor component={Link} to={`/jobs/${user.job_id}`} inherit>
+          <Anchor component={Link} to={`/jobs/${user.job_id}`} inherit underline="always">
             {user.job} {user.label}
           </Anchor>
         )}

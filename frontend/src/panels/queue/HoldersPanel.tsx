@@ -62,7 +62,7 @@ function Row({ holder: { id, name, user, status, slots, gpus, nodes, since }, no
         {nodes.map((node, place) => (
           <span key={node.id}>
             {place > 0 && ", "}
-            <Anchor component={Link} to={`/nodes#${node.name}`} inherit>
+            <Anchor component={Link} to={`/nodes#${node.name}`} inherit underline="always">
               {node.name}
             </Anchor>{" "}
             ({node.slots})
