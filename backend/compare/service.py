@@ -58,18 +58,12 @@ def _target(session: Session, job: JobRow, metric: str, goal: Goal) -> JobTarget
 
 
 def _reached(session: Session, job: JobRow, series: MetricSeriesRow, point: Any) -> Reached:
-    time = float(point["time"])
+    time, began = float(point["time"]), (job.started_at or job.created_at).timestamp()
     return Reached(
-        value=float(point["value"]), time=time, seconds=time - _began(session, job), sent_bytes=_sent(session, job.id, time),
+        value=float(point["value"]), time=time, seconds=time - began, sent_bytes=_sent(session, job.id, time),
         samples=int(point["samples"]), step=int(point["step"]), version=int(point["version"]),
         attempt=series.attempt, source=series.source, rank=series.rank,
     )  # fmt: skip
-
-
-def _began(session: Session, job: JobRow) -> float:
-    """When its first attempt was placed: `started_at` is noted a moment after the processes have begun to measure."""
-    attempts = jobs.attempts(session, job.id).items
-    return (attempts[0].started_at if attempts else job.created_at).timestamp()
 
 
 def _sent(session: Session, job_id: UUID, until: float) -> float:

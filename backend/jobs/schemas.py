@@ -112,7 +112,7 @@ class Job(Schema):
     priority: int
     workers: int
     created_at: datetime
-    started_at: datetime | None
+    started_at: datetime | None = Field(description="When its first attempt was placed")
     ended_at: datetime | None
     attempt: int = Field(description="Number of the latest attempt; 0 before the first")
     retries_used: int

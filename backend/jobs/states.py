@@ -37,7 +37,7 @@ def switch(
     moment = now(session)
     job.status, job.reason, job.message = new, reason, message
     job.position = None
-    if new is JobStatus.RUNNING and job.started_at is None:
+    if new is JobStatus.STARTING and job.started_at is None:
         job.started_at = moment
     if new in ENDED:
         job.ended_at, job.stop_at, job.stop_to = moment, None, None

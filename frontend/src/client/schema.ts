@@ -2490,7 +2490,10 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
-            /** Started At */
+            /**
+             * Started At
+             * @description When its first attempt was placed
+             */
             started_at: string | null;
             /** Ended At */
             ended_at: string | null;

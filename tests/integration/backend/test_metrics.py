@@ -120,7 +120,7 @@ def test_progress_is_folded_from_the_points(api: httpx.Client, stream: Stream) -
     assert progress.pop("first_step_at") is not None
     assert progress == {
         "samples": 128, "total_samples": 640, "version": 2, "samples_per_second": 150.0, "loss": 1.5, "mean_staleness": 0.5,
-        "eval": {"accuracy": 0.5}, "alerts": [], "exchange": None, "shards": [],
+        "eval": {"accuracy": 0.5}, "alerts": [], "exchange": None, "shards": [], "loss_curve": [2.0, 1.0],
     }  # fmt: skip
 
 

@@ -100,7 +100,10 @@ def test_following_survives_a_killed_api_without_gaps_or_repeats(client: Client,
     assert seen[-1].data["status"] == "cancelled"
 
 
-@pytest.mark.parametrize("name", ["Job", "Progress", "Event", "Process", "LogChunk", "Artifact", "Node", "Series", "MetricBatch"])
+MODELS = ["Job", "Progress", "Event", "Process", "LogChunk", "Artifact", "Node", "Chart", "ChartSeries", "ChartColumns", "MetricBatch"]
+
+
+@pytest.mark.parametrize("name", MODELS)
 def test_the_models_are_those_of_the_api(name: str) -> None:
     served = openapi(routes())["components"]["schemas"][name]
     ours = getattr(models, name).model_json_schema()
