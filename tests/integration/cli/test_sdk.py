@@ -100,7 +100,7 @@ def test_following_survives_a_killed_api_without_gaps_or_repeats(client: Client,
     assert seen[-1].data["status"] == "cancelled"
 
 
-MODELS = ["Job", "Progress", "Event", "Process", "LogChunk", "Artifact", "Node", "Chart", "ChartSeries", "ChartColumns", "MetricBatch"]
+MODELS = ["Job", "Progress", "Event", "Process", "LogChunk", "Artifact", "Node", "Chart", "ChartSeries", "MetricBatch"]
 
 
 @pytest.mark.parametrize("name", MODELS)
