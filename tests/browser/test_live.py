@@ -80,7 +80,7 @@ def test_stopping_asks_first_and_keeps_the_model(open_page: OpenPage, client: Cl
     page.get_by_role("dialog").get_by_role("button", name="Stop").click()
     expect(_status(page)).to_have_attribute("data-status", "cancelled", timeout=40_000)
     page.get_by_role("tab", name="Files").click()
-    expect(page.get_by_text("model.safetensors", exact=True)).to_be_visible()
+    expect(page.get_by_text("model.safetensors", exact=True).first).to_be_visible()
 
 
 def test_a_job_deleted_elsewhere_says_so(open_page: OpenPage, client: Client) -> None:

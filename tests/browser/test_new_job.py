@@ -35,6 +35,7 @@ def test_an_example_is_changed_in_the_form_submitted_and_trained(open_page: Open
 
     assert client.wait(job_id, timeout=60).status == "succeeded"
     assert client.job(job_id).spec["strategy"]["window"] == 8
+    page.get_by_role("tab", name="Metrics").click()
     expect(page.get_by_role("img", name=re.compile(r"^Training loss: worker 0, \d+ points.*worker 1, \d+ points"))).to_be_visible()
     page.get_by_role("tab", name="Files").click()
     with page.expect_download() as download:
