@@ -74,7 +74,7 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
     uploads.add(f"cuts/{FINAL_CUT}/worker-{rank}.pt", link.state())
     uploads.finish()
     if not w.done:
-        ending.set(ExitReason.STOPPED, "left because the job was stopped")
+        ending.set(ExitReason.STOPPED, "left because it was told to stop")
 
 
 class _PushReport:

@@ -220,9 +220,7 @@ class Link:
         self._seq = entry.seq
         is_push = isinstance(entry, Push)
         ticket = self._open[entry.seq] = Ticket(out, is_push, entry.examples if isinstance(entry, Push) else 0)
-        began = time.perf_counter()
         self._port.send(entry, payload, residual)
-        self.wait_seconds += time.perf_counter() - began
         return ticket
 
     def _take(self) -> None:
