@@ -151,7 +151,7 @@ def _restart(now: Situation, reason: str, message: str, process: Process | None)
     charged = reason not in UNCHARGED
     if charged and now.retries_used >= now.spec.retries:
         return _no_retries(now, reason, message, process)
-    if now.attempt > now.retries_used + MOST_UNCHARGED:
+    if reason != ExitReason.RESTARTED and now.attempt > now.retries_used + MOST_UNCHARGED:
         return Fail(
             reason,
             f"{message} It was the {now.attempt}th attempt; something is wrong with the platform.",

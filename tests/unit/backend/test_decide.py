@@ -124,6 +124,11 @@ def test_the_machines_fault_is_not_charged_but_bounded(reason: ExitReason) -> No
     assert isinstance(next_step(replace(now, attempt=2 + MOST_UNCHARGED + 1)), Fail)
 
 
+def test_what_people_restart_by_hand_is_not_bounded() -> None:
+    now = replace(ended(RUNNING, SERVER, ExitReason.RESTARTED), attempt=2 * MOST_UNCHARGED)
+    assert isinstance(next_step(now), Restart)
+
+
 def test_an_emptied_redis_restarts_all_without_charge() -> None:
     step = next_step(RUNNING, plane_there=False)
     assert step == Restart("plane_lost", "Redis came back without this attempt.", charged=False)
