@@ -13,7 +13,7 @@ from gradstream.cli.common import AsJson, JobReference, TokenFile, Url, connect
 if TYPE_CHECKING:
     from gradstream.client import Client, Job
 
-_COLUMNS = ("name", "source", "rank", "step", "samples", "version", "time", "value")
+_COLUMNS = ("attempt", "source", "name", "rank", "step", "samples", "version", "time", "value")
 
 
 def command(
@@ -39,7 +39,7 @@ def _points(client: Client, job: Job, names: list[str] | None) -> None:
     out.writerow(_COLUMNS)
     for batch in client.metrics(job.id, names=names):
         for point_name, rank, *rest in batch.points:
-            out.writerow([point_name, batch.source, rank, *rest])
+            out.writerow([batch.attempt, batch.source, point_name, rank, *rest])
 
 
 def _charts(client: Client, job: Job, names: list[str] | None, as_json: bool) -> None:

@@ -191,6 +191,7 @@ class Chart(Answer):
 
 class MetricBatch(Answer):
     seq: int
+    attempt: int
     source: str
     points: list[tuple[str, int, int, int, int, float, float | None]]
     """name, rank, step, samples, version, time, value (None: not finite)"""
