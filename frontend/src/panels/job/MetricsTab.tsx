@@ -1,9 +1,10 @@
 import { Modal, SimpleGrid, Stack, Text, TextInput, UnstyledButton } from "@mantine/core"
-import { useHotkeys, useViewportSize } from "@mantine/hooks"
+import { useViewportSize } from "@mantine/hooks"
 import { IconChevronDown, IconChevronRight, IconSearch } from "@tabler/icons-react"
 import { lazy, Suspense, useRef, useState } from "react"
 import { Loaded } from "@/components/Loaded"
 import { useChartSettings } from "@/hooks/useChartSettings"
+import { useKeys } from "@/hooks/useKeys"
 import { useMetricNames } from "@/hooks/queries/useMetricNames"
 import { metricGroups, metricTitle, type MetricGroup } from "@/lib/metrics"
 import { ChartToolbar } from "./ChartToolbar"
@@ -46,7 +47,7 @@ function Search() {
   const [{ search }, change] = useChartSettings()
   const [text, setText] = useState(search)
   const field = useRef<HTMLInputElement>(null)
-  useHotkeys([["/", () => field.current?.focus()]])
+  useKeys("Metrics", [{ keys: ["/"], label: "Search", run: () => field.current?.focus() }])
   const type = (typed: string) => {
     setText(typed)
     change({ search: typed })
