@@ -51,7 +51,7 @@ export function HeatMapPanel({ width }: { width: number }) {
         </>
       }
     >
-      <Loaded {...chart} isEmpty={chart.isEmpty || !heat?.ranks.length} empty="No push has been applied yet.">
+      <Loaded {...chart} isPending={chart.isPending || (!chart.isEmpty && lines.length === 0)} isEmpty={chart.isEmpty || !heat?.ranks.length} empty="No push has been applied yet.">
         {heat &&
           (table === "table" ? (
             <Numbers heat={heat} format={format} />
