@@ -74,6 +74,18 @@ def test_the_address_keeps_the_view(loss: Locator) -> None:
     assert "range" not in parse_qs(urlsplit(page.url).query)
 
 
+def test_a_line_that_is_hidden_leaves_the_picture_of_an_ended_job(loss: Locator) -> None:
+    _until(loss, lambda coloured: coloured > 20)
+    picture = "chart => chart.querySelector('canvas').toDataURL()"
+    before = loss.evaluate(picture)
+    loss.page.get_by_role("button", name=re.compile("^worker 1")).first.press("Enter")
+    for _ in range(100):
+        if loss.evaluate(picture) != before:
+            return
+        loss.page.wait_for_timeout(50)
+    raise AssertionError("the chart shows the line still")
+
+
 def test_a_range_that_is_drawn_on_one_chart_is_every_chart_s(loss: Locator) -> None:
     page = loss.page
     box = loss.bounding_box()

@@ -16,6 +16,7 @@ export function usePlot({ picture, subscribe, height, syncKey, ...on }: UsePlot)
   const element = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | null>(null)
   const latest = useRef({ picture, ...on })
+  const redraw = useRef<() => void>(() => undefined)
   const { view, scale, scheme } = picture()
 
   useEffect(() => {
@@ -42,11 +43,11 @@ export function usePlot({ picture, subscribe, height, syncKey, ...on }: UsePlot)
       container,
     )
     plot.current = made
-    const redraw = () => {
+    redraw.current = () => {
       window = windowOf(now())
       made.setData(framed(window))
     }
-    const stop = everyFrame(subscribe, redraw)
+    const stop = everyFrame(subscribe, redraw.current)
     const observer = new ResizeObserver(() => {
       if (container.clientWidth > 0 && container.clientWidth !== made.width) made.setSize({ width: container.clientWidth, height })
     })
@@ -56,8 +57,11 @@ export function usePlot({ picture, subscribe, height, syncKey, ...on }: UsePlot)
       observer.disconnect()
       made.destroy()
       plot.current = null
+      redraw.current = () => undefined
     }
   }, [view, scale, scheme, syncKey, height, subscribe])
+
+  useEffect(() => redraw.current(), [picture])
 
   return [element, plot]
 }

@@ -21,7 +21,7 @@ export function useChart(name: string, width: number | null) {
 export function useColumns(name: string, axis: WireAxis, range: ChartQuestion["range"], width: number | null) {
   const { opened, live } = useOpenedFeed()
   const question = useMemo(() => (width === null ? null : { axis, range, width }), [axis, range, width])
-  const query = useChartAnswer(opened.id, name, question)
+  const query = useChartAnswer(opened, name, question)
   const data = useMemo(() => new ChartData(name, live), [name, live])
   const { refetch, data: found } = query
 

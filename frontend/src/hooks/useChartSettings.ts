@@ -28,7 +28,7 @@ const LISTS = { log: "log", symlog: "symlog", hidden: "hide", pinned: "pin", fol
 /** How charts are drawn stands in the address, so that a view can be shared. */
 export function useChartSettings(): [ChartSettings, (change: Partial<ChartSettings>) => void] {
   const [params, edit] = useAddress()
-  const list = (key: keyof typeof LISTS) => params.get(LISTS[key])?.split(",") ?? []
+  const list = (key: keyof typeof LISTS) => params.get(LISTS[key])?.split(",").map((item) => item.replaceAll("%2C", ",")) ?? []
   const settings: ChartSettings = {
     axis: AXES.find(({ value }) => value === params.get("x"))?.value ?? "samples",
     smoothing: Math.min(0.99, Math.max(0, Number(params.get("smooth")) || 0)),
@@ -54,7 +54,7 @@ export function useChartSettings(): [ChartSettings, (change: Partial<ChartSettin
       if (search !== undefined) put(after, "q", search)
       if (cell !== undefined) put(after, "cell", cell === "mean" ? "" : cell)
       for (const [key, name] of Object.entries(LISTS) as [keyof typeof LISTS, string][]) {
-        if (change[key] !== undefined) put(after, name, change[key].join(","))
+        if (change[key] !== undefined) put(after, name, change[key].map((item) => item.replaceAll(",", "%2C")).join(","))
       }
     })
   return [settings, change]

@@ -1,5 +1,5 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
-import { api, body } from "@/client"
+import { api, body, type Job } from "@/client"
 import type { ChartAnswer, ChartQuestion } from "@/lib/chartData"
 import { gather } from "@/lib/gather"
 
@@ -10,10 +10,11 @@ const ask = gather(async (names: string[], { id, axis, range, width }: ChartQues
   return names.map((name) => charts.find((chart) => chart.name === name) ?? { series: [] })
 })
 
-/** The columns of a metric. While another range is on its way, the former answer stays. Without a question nothing is asked. */
-export function useChartAnswer(id: string, name: string, question: ChartQuestion | null) {
+/** The columns of a metric. While another range is on its way, the former answer stays. Without a question nothing is asked.
+ *  An answer belongs to one opening of the job: what the stream told another one is not known to this one. */
+export function useChartAnswer({ id, seq }: Pick<Job, "id" | "seq">, name: string, question: ChartQuestion | null) {
   return useQuery({
-    queryKey: ["chart", id, name, question],
+    queryKey: ["chart", id, seq, name, question],
     queryFn: async () => ({ question: question!, answer: await ask(name, { id, ...question! }) }),
     enabled: question !== null,
     placeholderData: keepPreviousData,

@@ -10,12 +10,3 @@ export function useConfig(id: string | null, shards?: number) {
     placeholderData: (before) => (id === null ? undefined : before),
   })
 }
-
-/** Jobs whose name or id fits, to choose one from. */
-export function useJobsNamed(q: string) {
-  return useQuery({
-    queryKey: ["jobs named", q],
-    queryFn: () => body(api.GET("/api/v1/jobs", { params: { query: { limit: 20, ...(q && { q }) } } })),
-    placeholderData: (before) => before,
-  })
-}

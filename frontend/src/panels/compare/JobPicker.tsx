@@ -2,7 +2,7 @@ import { Select, type ComboboxItem } from "@mantine/core"
 import { useDebouncedValue } from "@mantine/hooks"
 import { IconSearch } from "@tabler/icons-react"
 import { useState } from "react"
-import { useJobSearch } from "@/hooks/queries/useJobSearch"
+import { useJobsNamed } from "@/hooks/queries/useJobsNamed"
 import { useNow } from "@/hooks/useNow"
 import { formatAgo } from "@/lib/format"
 import { readable } from "@/lib/status"
@@ -11,7 +11,7 @@ import { readable } from "@/lib/status"
 export function JobPicker({ chosen, onAdd }: { chosen: readonly string[]; onAdd: (id: string) => void }) {
   const [typed, setTyped] = useState("")
   const [q] = useDebouncedValue(typed.trim(), 200)
-  const { data = [], isFetching } = useJobSearch(q)
+  const { data = [], isFetching } = useJobsNamed(q)
   const now = useNow(false)
   const options = data
     .filter(({ id }) => !chosen.includes(id))

@@ -1,9 +1,10 @@
-import { Select, Table, Text } from "@mantine/core"
+import { Select, Table, Text, type ComboboxItem } from "@mantine/core"
 import { useDebouncedValue } from "@mantine/hooks"
 import { useState } from "react"
 import { Loaded } from "@/components/Loaded"
 import { Panel } from "@/components/Panel"
-import { useConfig, useJobsNamed } from "@/hooks/queries/useConfig"
+import { useConfig } from "@/hooks/queries/useConfig"
+import { useJobsNamed } from "@/hooks/queries/useJobsNamed"
 import { put, useAddress } from "@/hooks/useAddress"
 import { useFeed } from "@/hooks/useFeed"
 import { differingPaths, fieldsOf, fieldText } from "@/lib/compare/fields"
@@ -39,14 +40,19 @@ function nameOf(spec: object): string {
 
 function JobPicker({ own, value, onChange }: { own: string; value: string | null; onChange: (id: string | null) => void }) {
   const [typed, setTyped] = useState("")
-  const [q] = useDebouncedValue(typed, TYPED_MS)
-  const jobs = useJobsNamed(q)
-  const data = (jobs.data?.items ?? []).filter(({ id }) => id !== own).map(({ id, name, created_at }) => ({ value: id, label: `${name}, ${formatMoment(created_at)}` }))
-  const shown = value !== null && !data.some((item) => item.value === value) ? [...data, { value, label: value.slice(0, 8) }] : data
+  const [chosen, choose] = useState<ComboboxItem | null>(null)
+  const [q] = useDebouncedValue(typed === chosen?.label ? "" : typed, TYPED_MS)
+  const { data: found = [] } = useJobsNamed(q)
+  const data = found.filter(({ id }) => id !== own).map(({ id, name, created_at }) => ({ value: id, label: `${name}, ${formatMoment(created_at)}` }))
+  const shown = value !== null && !data.some((item) => item.value === value) ? [...data, chosen ?? { value, label: value.slice(0, 8) }] : data
+  const pick = (id: string | null, option: ComboboxItem | null) => {
+    choose(option)
+    onChange(id)
+  }
   return (
     <Select
       size="xs" w={260} aria-label="Job to compare with" placeholder="Choose a job" data={shown} searchable clearable nothingFoundMessage="No job of this name"
-      value={value} onChange={onChange} filter={({ options }) => options}
+      value={value} onChange={pick} filter={({ options }) => options}
       searchValue={typed} onSearchChange={setTyped}
     />
   )

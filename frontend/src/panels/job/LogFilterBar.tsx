@@ -1,11 +1,10 @@
 import { ActionIcon, Group, Select, TextInput } from "@mantine/core"
 import { IconRegex } from "@tabler/icons-react"
-import { useEffect, useState } from "react"
 import { useLogFilter } from "@/hooks/useLogFilter"
 import { useProcesses } from "@/hooks/useJobHistory"
+import { useTyped } from "@/hooks/useTyped"
 import { LEVELS } from "@/lib/logFilter"
 
-const TYPED_MS = 200
 const ROLES = ["worker", "server", "evaluator"]
 const LEAST: Record<string, string> = { debug: "Debug and above", info: "Info and above", warning: "Warnings and errors", error: "Errors" }
 
@@ -37,12 +36,7 @@ export function LogFilterBar({ error }: { error: string | null }) {
 
 function SearchField({ error }: { error: string | null }) {
   const [{ text }, change] = useLogFilter()
-  const [typed, setTyped] = useState(text)
-  useEffect(() => {
-    if (typed === text) return
-    const timer = window.setTimeout(() => change({ text: typed }), TYPED_MS)
-    return () => window.clearTimeout(timer)
-  })
+  const [typed, setTyped] = useTyped(text, (text) => change({ text }))
   return (
     <TextInput
       size="xs" flex={1} miw={160} type="search" aria-label="Text in the line" placeholder="Text in the line"

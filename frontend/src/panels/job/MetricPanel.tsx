@@ -36,8 +36,8 @@ export function MetricPanel({ name, width, height = 230, title = metricTitle(nam
   const job = useFeed((feed) => feed.job)
   const handle = useRef<ChartHandle>(null)
   const [table, setTable] = useState(false)
-  const hidden = settings.hidden.join(",")
-  const hiddenSet = useMemo(() => new Set(hidden.split(",")), [hidden])
+  const hidden = settings.hidden.join("\n")
+  const hiddenSet = useMemo(() => new Set(hidden.split("\n")), [hidden])
   const threshold = useMemo(() => targetOf(job.spec, name), [job.spec, name])
   const unit = metric.unit === "1" || metric.unit === "loss" ? "" : metric.unit
   return (
