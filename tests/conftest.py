@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from gradstream.local.child import run_dir
@@ -26,6 +27,10 @@ from tests.support import Database
 ROOT = Path(__file__).parents[1]
 PASSWORD = "only for tests"
 MIGRATED = "template_migrated"
+
+hypothesis.settings.register_profile("same", derandomize=True)
+hypothesis.settings.register_profile("search", print_blob=True)
+hypothesis.settings.load_profile("same")
 
 
 def pytest_configure() -> None:
