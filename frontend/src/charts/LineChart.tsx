@@ -1,8 +1,9 @@
 import "uplot/dist/uPlot.min.css"
 import { useComputedColorScheme } from "@mantine/core"
 import { useCallback, useEffect, useImperativeHandle, useState, type KeyboardEvent, type Ref } from "react"
-import { panned, shown, unshown, zoomed, type AxisView, type Range } from "@/lib/axes"
+import { shown, unshown, type AxisView, type Range } from "@/lib/axes"
 import type { Board } from "@/lib/board"
+import { CHART_SHORTCUTS, movedByKey } from "@/lib/chartKeys"
 import { every } from "@/lib/every"
 import { reach, toLines, type ChartLine, type Scale, type Threshold } from "@/lib/lines"
 import type { DataLine } from "@/lib/chartData"
@@ -45,8 +46,6 @@ interface LineChartProps {
 }
 
 const SAID_EVERY_MS = 1000
-const PAN = 0.2
-const ZOOM = 0.6
 
 /** Lines over one axis, drawn as their source changes. Drag selects a range, shift-drag moves it, double click shows all; so do keys. */
 export function LineChart({ source, view, board, smoothing = 0, scale = "linear", threshold = null, hidden, height = 230, ...props }: LineChartProps) {
@@ -85,7 +84,7 @@ export function LineChart({ source, view, board, smoothing = 0, scale = "linear"
         className={classes.plot}
         role="img"
         aria-label={`${title}: ${lines.map(inWords(formatY)).join("; ")}`}
-        aria-keyshortcuts="ArrowLeft ArrowRight + - 0"
+        aria-keyshortcuts={CHART_SHORTCUTS}
         tabIndex={0}
         style={{ height }}
         onKeyDown={(event) => onKey(event, visible(), board)}
@@ -117,18 +116,10 @@ function ends(lines: readonly DataLine[]): Range | null {
 
 function onKey(event: KeyboardEvent, range: Range | null, board: Board): void {
   if (event.ctrlKey || event.metaKey || event.altKey) return
-  const next: Record<string, () => Range | null> = {
-    ArrowLeft: () => range && panned(range, -PAN),
-    ArrowRight: () => range && panned(range, PAN),
-    "+": () => range && zoomed(range, ZOOM),
-    "=": () => range && zoomed(range, ZOOM),
-    "-": () => range && zoomed(range, 1 / ZOOM),
-    "0": () => null,
-  }
-  const move = next[event.key]
-  if (!move) return
+  const next = movedByKey(event.key, range)
+  if (next === undefined) return
   event.preventDefault()
-  board.set(move())
+  board.set(next)
 }
 
 function inWords(formatY: (y: number) => string) {

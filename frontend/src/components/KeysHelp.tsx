@@ -3,7 +3,7 @@ import { Link } from "react-router"
 import { useKeyGroups, useLetterKeys } from "@/hooks/useKeys"
 import classes from "./KeysHelp.module.css"
 
-const SIGNS: Record<string, string> = { " ": "Space", Escape: "Esc" }
+const SIGNS: Record<string, string> = { " ": "Space", Escape: "Esc", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓" }
 
 /** The keys that work on the page as it is now. */
 export function KeysHelp({ opened, onClose }: { opened: boolean; onClose: () => void }) {

@@ -1,9 +1,23 @@
-import { useEffect, useSyncExternalStore } from "react"
+import { useEffect, useRef, useSyncExternalStore } from "react"
+import { CHART_KEYS } from "@/lib/chartKeys"
 import { keyMap, type KeyBinding, type KeyGroup } from "@/lib/keys"
 
-/** Keys that work while the caller is shown, under a title in the list of keys. `bindings` should be the same until they change. */
+/** Keys that work while the caller is shown, under a title in the list of keys. `bindings` may be new ones in every render: they keep their place. */
 export function useKeys(title: string, bindings: readonly KeyBinding[]): void {
-  useEffect(() => keyMap.add({ title, bindings }), [title, bindings])
+  const latest = useRef(bindings)
+  useEffect(() => {
+    latest.current = bindings
+  })
+  const words = bindings.map(({ keys, label }) => `${label}: ${keys.join(" or ")}`).join("\n")
+  useEffect(() => {
+    const kept = latest.current.map((binding, index) => ({ ...binding, run: binding.run && (() => latest.current[index]?.run?.()) }))
+    return keyMap.add({ title, bindings: kept })
+  }, [title, words])
+}
+
+/** Where charts are, their keys stand in the list; the one that has the focus hears them. */
+export function useChartKeys(): void {
+  useKeys("On a chart that has the focus", CHART_KEYS)
 }
 
 /** Once for the whole page: hear the keys. */

@@ -52,3 +52,10 @@ it("knows no letters when they are switched off, but still other keys", () => {
   expect(did).toEqual(["Enter"])
   expect(new KeyMap().letters()).toBe(false)
 })
+
+it("lists keys that what has the focus hears itself, and leaves them to it", () => {
+  map.add({ title: "Charts", bindings: [{ keys: ["0", "j"], label: "Show all" }] })
+  expect([press("0"), press("j")]).toEqual([false, true])
+  expect(did).toEqual(["j"])
+  expect(map.all().at(-1)!.title).toBe("Charts")
+})

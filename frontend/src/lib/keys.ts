@@ -2,7 +2,8 @@ export interface KeyBinding {
   /** As browsers name them, any of these; "g j": one after the other. */
   keys: string[]
   label: string
-  run: () => void
+  /** Left out where what has the focus hears the keys itself: then they only stand in the list. */
+  run?: () => void
 }
 
 export interface KeyGroup {
@@ -55,12 +56,12 @@ export class KeyMap {
     this.before = found ? null : { key, at: event.timeStamp }
     if (!found) return false
     event.preventDefault()
-    found.run()
+    found()
     return true
   }
 
-  private find(keys: string): KeyBinding | undefined {
-    return this.groups.flatMap(({ bindings }) => bindings).findLast((binding) => binding.keys.includes(keys))
+  private find(keys: string): KeyBinding["run"] {
+    return this.groups.flatMap(({ bindings }) => bindings).findLast((binding) => binding.run && binding.keys.includes(keys))?.run
   }
 
   private tell(): void {

@@ -8,6 +8,7 @@ import { Panel } from "@/components/Panel"
 import { useBoard, useRestingRange } from "@/hooks/useBoard"
 import { thresholdOf, type ComparedMetric } from "@/hooks/useComparedMetric"
 import { useComparison } from "@/hooks/useComparison"
+import { useChartKeys } from "@/hooks/useKeys"
 import { useMetric } from "@/hooks/queries/useMetricCatalogue"
 import { useComparedCharts } from "@/hooks/queries/useComparedCharts"
 import { COMPARE_AXES, commonView } from "@/lib/compare/axes"
@@ -50,6 +51,7 @@ export function CurvesPanel({ jobs, metric, paths }: { jobs: readonly Compared[]
   const [table, setTable] = useState(false)
   const title = metricTitle(metric.name)
   const grouped = group !== null
+  useChartKeys()
   return (
     <Panel
       title={title}

@@ -4,7 +4,7 @@ import { IconChevronDown, IconChevronRight, IconSearch } from "@tabler/icons-rea
 import { lazy, Suspense, useRef, useState } from "react"
 import { Loaded } from "@/components/Loaded"
 import { useChartSettings } from "@/hooks/useChartSettings"
-import { useKeys } from "@/hooks/useKeys"
+import { useChartKeys, useKeys } from "@/hooks/useKeys"
 import { useMetricNames } from "@/hooks/queries/useMetricNames"
 import { metricGroups, metricTitle, type MetricGroup } from "@/lib/metrics"
 import { ChartToolbar } from "./ChartToolbar"
@@ -20,6 +20,7 @@ export function MetricsTab() {
   const names = useMetricNames()
   const [{ pinned, search, full }, change] = useChartSettings()
   const groups = metricGroups(names.data, pinned, search)
+  useChartKeys()
   return (
     <>
       <ChartToolbar />

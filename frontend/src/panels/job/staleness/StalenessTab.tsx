@@ -1,4 +1,5 @@
 import { SimpleGrid } from "@mantine/core"
+import { useChartKeys } from "@/hooks/useKeys"
 import { useSight } from "@/hooks/useSight"
 import { ChartToolbar } from "../ChartToolbar"
 import { MetricCard } from "../MetricCard"
@@ -9,6 +10,7 @@ import { LedgerPanel } from "./LedgerPanel"
 
 /** The observatory: who was how stale when, what it did to the loss, and what became of each push. */
 export function StalenessTab() {
+  useChartKeys()
   return (
     <>
       <ChartToolbar />
