@@ -105,7 +105,8 @@ def delete(session: Session, platform: Platform, job_id: UUID) -> None:
         raise Conflict(f"The job is {job.status}. Stop it first, then delete it.", status=job.status)
     for attempt in repository.attempts(session, job_id):
         if attempt.plane_open:
-            after_commit(session, ("plane", attempt.number), partial(_remove_plane, platform, plane_id(job_id, attempt.number)))
+            j = plane_id(job_id, attempt.number)
+            after_commit(session, ("plane", j), partial(_remove_plane, platform, j))
     repository.remove(session, job)
     after_commit(session, ("files", job_id), partial(platform.files.remove_job, job_id))
     after_commit(session, ("job", job_id), partial(platform.wakeup.send, job_id))

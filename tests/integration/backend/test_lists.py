@@ -16,8 +16,12 @@ from backend.jobs import repository as job_rows
 from backend.jobs.schemas import JobSort
 from backend.metrics import service as metrics
 from backend.platform import Platform
+from backend.scheduler import finish
+from backend.scheduler.controller import Controller
 from benchmarks import rows
 from gradstream.metrics import LOSS, STALENESS, THROUGHPUT, Point
+from gradstream.wire import plane
+from tests.integration.backend.agent import Agent
 from tests.integration.backend.jobs import submit, workers
 from tests.integration.backend.running import Running
 
@@ -116,6 +120,27 @@ def test_many_jobs_are_changed_at_once_and_each_is_told_of(running: Running, tmp
     assert "Stop it first" in answer[0]["message"]
     assert [job["id"] for job in api.get("/jobs").json()["items"]] == [running.id]
     assert api.post("/jobs/bulk", json={"action": "delete", "ids": [nobody] * 501}).status_code == 422
+
+
+def test_nothing_is_left_of_jobs_that_are_deleted_at_once(
+    api: httpx.Client, agent: Agent, controller: Controller, platform: Platform, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finish, "sweep", lambda platform: None)  # they are deleted before a controller has cleaned up
+    jobs, planes = [], []
+    for name in ("one", "two"):
+        jobs.append(running := Running(api, agent, controller, tmp_path, name=name))
+        planes.append(agent.order("worker-0").plane_id)
+        running.succeed()
+        assert running.status == ("succeeded", None)
+    folders = [platform.files.of_job(UUID(job.id)) for job in jobs]
+    assert all(folder.exists() for folder in folders)
+    assert all(plane.exists(platform.plane, j) and platform.plane.acl_getuser(plane.account(j)) for j in planes)  # type: ignore[no-untyped-call]
+    answer = api.post("/jobs/bulk", json={"action": "delete", "ids": [job.id for job in jobs]}).json()["items"]
+    assert [item["done"] for item in answer] == [True, True]
+    for j in planes:
+        assert not plane.exists(platform.plane, j)
+        assert platform.plane.acl_getuser(plane.account(j)) is None  # type: ignore[no-untyped-call]
+    assert not any(folder.exists() for folder in folders)
 
 
 def test_what_fails_half_way_has_changed_nothing(api: httpx.Client, platform: Platform, tmp_path: Path) -> None:
