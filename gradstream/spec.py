@@ -168,7 +168,10 @@ class JobSpec(_Part, frozen=True):
     data: Data = Data()
     evaluate: Evaluate = Evaluate()
     snapshot: Snapshot = Snapshot()
-    timeout: Seconds | None = Field(None, gt=0, description="The job is ended as timed_out after this long running")
+    timeout: Seconds | None = Field(
+        None, gt=0, description="The job is ended as timed_out after this long running, all attempts together; waiting and starting "
+        "do not count"
+    )
     retries: int = Field(3, ge=0, le=100, description="New attempts after a lost process; lost machines are not counted")
     on_worker_loss: Literal["restart", "continue"] | None = Field(
         None, description="restart: new attempt from the last cut (default under bsp); continue: respawn it (default else)"

@@ -60,7 +60,7 @@ class Best(Schema):
     samples: int
     version: int
     at: datetime
-    after: float | None = Field(description="Seconds since the job first ran")
+    after: float | None = Field(description="Seconds since the job's `started_at`")
 
 
 class Speed(Schema):

@@ -151,12 +151,9 @@ def _restart(now: Situation, reason: str, message: str, process: Process | None)
     charged = reason not in UNCHARGED
     if charged and now.retries_used >= now.spec.retries:
         return _no_retries(now, reason, message, process)
-    if reason != ExitReason.RESTARTED and now.attempt > now.retries_used + MOST_UNCHARGED:
-        return Fail(
-            reason,
-            f"{message} It was the {now.attempt}th attempt; something is wrong with the platform.",
-            process.id if process else None,
-        )
+    if reason != ExitReason.RESTARTED and now.attempt - now.intended > now.retries_used + MOST_UNCHARGED:
+        lost = f"{MOST_UNCHARGED} earlier attempts were lost, and not by the job's fault"
+        return Fail(reason, f"{message} {lost}; something is wrong with the platform.", process.id if process else None)
     return Restart(reason, message, charged)
 
 

@@ -14,7 +14,7 @@ from backend.artifacts import service as artifacts
 from backend.db import now
 from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
-from backend.jobs.models import JobRow, ProcessRow
+from backend.jobs.models import AttemptRow, JobRow, ProcessRow
 from backend.jobs.schemas import AttemptStatus, JobStatus, ProcessStatus
 from backend.metrics.progress import center_bytes
 from backend.nodes import service as nodes
@@ -23,6 +23,10 @@ from gradstream.center.entries import FINAL_CUT
 from gradstream.process.exits import GOOD, ExitReason
 from gradstream.process.order import Role, plane_id
 from gradstream.spec import JobSpec
+
+SHARDED = "sharded"
+"""Why an attempt ended: `roles.server.count: auto` has come to more than one shard."""
+_INTENDED = (ExitReason.RESTARTED, SHARDED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ class Situation:
     spec: JobSpec
     retries_used: int
     running_for: float
-    """Seconds since the job first ran; 0 before."""
+    """Seconds, of all attempts together; neither waiting nor starting counts."""
     attempt: int
     attempt_status: AttemptStatus | None
     attempt_age: float
@@ -63,6 +67,8 @@ class Situation:
     cut_committed: int | None
     final_cut: bool
     model: bool
+    intended: int = 0
+    """Earlier attempts that ended because somebody wanted it so, and nothing was wrong."""
     shards: auto.Choice | None = None
     """What `roles.server.count: auto` comes to, where that can be said now and has not been."""
 
@@ -77,12 +83,15 @@ class Situation:
 
 def load(session: Session, job: JobRow) -> Situation:
     moment = now(session)
-    attempt = job_rows.attempt(session, job.id, job.attempt) if job.attempt else None
+    attempts = job_rows.attempts(session, job.id)
+    attempt = attempts[-1] if attempts else None
     rows = [row for row in job_rows.processes(session, job.id, job.attempt) if not row.replaced]
     since = _Since(moment)
     return Situation(
         job_id=job.id, status=JobStatus(job.status), spec=jobs.spec_of(job), retries_used=job.retries_used,
-        running_for=since(job.started_at), attempt=job.attempt, attempt_status=AttemptStatus(attempt.status) if attempt else None,
+        running_for=sum(_ran(each, moment) for each in attempts), attempt=job.attempt,
+        attempt_status=AttemptStatus(attempt.status) if attempt else None,
+        intended=sum(each.reason in _INTENDED for each in attempts),
         attempt_age=since(attempt.started_at if attempt else None), stop_posted=bool(attempt and attempt.stop_posted),
         stop_overdue=since(job.stop_at) if job.stop_at else None,
         processes=tuple(_process(row) for row in rows),
@@ -124,6 +133,11 @@ class _Since:
 
     def __call__(self, moment: datetime | None) -> float:
         return (self.now - moment).total_seconds() if moment else 0.0
+
+
+def _ran(attempt: AttemptRow, moment: datetime) -> float:
+    """Seconds up to `moment`."""
+    return ((attempt.ended_at or moment) - attempt.running_at).total_seconds() if attempt.running_at else 0.0
 
 
 def _process(row: ProcessRow) -> Process:

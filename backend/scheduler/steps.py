@@ -41,7 +41,7 @@ from backend.scheduler.decide import (
     decide,
 )  # fmt: skip
 from backend.scheduler.placement import place_again
-from backend.scheduler.situation import Situation, load
+from backend.scheduler.situation import SHARDED, Situation, load
 from gradstream.process.order import plane_id
 from gradstream.wire import plane
 
@@ -183,10 +183,10 @@ class Steps:
             feed.record(session, job, "attempt", message, actor=_ACTOR, data={"shards": 1})
             feed.changed(session, job)
             return
-        lifecycle.end_attempt(session, job, AttemptStatus.STOPPED, reason="sharded", message=message)
+        lifecycle.end_attempt(session, job, AttemptStatus.STOPPED, reason=SHARDED, message=message)
         follows = "A new attempt follows, not counted as a retry."
         told = " ".join(filter(None, (message, undone.note(session, job, pushed), follows)))
-        switch(session, job, JobStatus.QUEUED, actor=_ACTOR, reason="sharded", message=told)
+        switch(session, job, JobStatus.QUEUED, actor=_ACTOR, reason=SHARDED, message=told)
         queue.hint_nodes(session, self.hints, job)
 
     def _fail(self, session: Session, job: JobRow, step: Fail) -> None:

@@ -158,10 +158,23 @@ def test_a_clean_stop_is_a_cancelled_job_with_its_last_cut(running: Running) -> 
 
 
 def test_a_job_that_runs_too_long_is_timed_out(api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path, platform: Platform) -> None:  # fmt: skip  # noqa: E501
+    """What it waited and what it took to start does not count; what its lost attempts ran does."""
     running = Running(api, agent, controller, tmp_path, timeout="1h")
-    with platform.database.transaction() as session:
-        session.execute(text("UPDATE jobs SET started_at = started_at - interval '2 hours'"))
+
+    def pass_time(what: str) -> None:
+        with platform.database.transaction() as session:
+            session.execute(text(what))
+        controller.run_once()
+
+    pass_time("UPDATE jobs SET started_at = started_at - interval '2 hours'")
+    pass_time("UPDATE attempts SET running_at = running_at - interval '40 minutes'")
+    agent.exit("server-0", reason=ExitReason.NODE_LOST, code=-1)
     controller.run_once()
+    running.end_all()
+    pass_time("UPDATE attempts SET running_at = running_at - interval '2 hours', ended_at = ended_at - interval '2 hours'")
+    running.start()
+    assert running.status == ("running", None)
+    pass_time("UPDATE attempts SET running_at = running_at - interval '30 minutes' WHERE number = 2")
     assert running.status == ("stopping", "timeout")
     agent.exit(reason=ExitReason.STOPPED)
     controller.run_once()

@@ -125,8 +125,12 @@ def test_the_machines_fault_is_not_charged_but_bounded(reason: ExitReason) -> No
 
 
 def test_what_people_restart_by_hand_is_not_bounded() -> None:
-    now = replace(ended(RUNNING, SERVER, ExitReason.RESTARTED), attempt=2 * MOST_UNCHARGED)
-    assert isinstance(next_step(now), Restart)
+    often = replace(RUNNING, attempt=2 * MOST_UNCHARGED, intended=2 * MOST_UNCHARGED - 1)
+    assert isinstance(next_step(ended(often, SERVER, ExitReason.RESTARTED)), Restart)
+    assert isinstance(next_step(ended(often, SERVER, ExitReason.NODE_LOST)), Restart), "nothing was lost before"
+    lost_as_often = replace(often, attempt=often.attempt + MOST_UNCHARGED)
+    assert isinstance(next_step(ended(lost_as_often, SERVER, ExitReason.RESTARTED)), Restart)
+    assert isinstance(next_step(ended(lost_as_often, SERVER, ExitReason.NODE_LOST)), Fail)
 
 
 def test_an_emptied_redis_restarts_all_without_charge() -> None:
