@@ -2,21 +2,24 @@
 
 A page begins behind a row, not at a number, so jobs that come and go meanwhile neither repeat nor hide others. Behind what a list
 is sorted by stand the time of submission and the id, in the same direction: the order is total, and one index serves both ways.
+
+A row of a list is built without its job file, which is most of a job and neither read nor checked here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, TypeVar
+from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, String, cast, func, or_, select, tuple_
-from sqlalchemy.orm import InstrumentedAttribute, Session, contains_eager
+from sqlalchemy.orm import InstrumentedAttribute, Session, contains_eager, defer
 
 from backend import paging
 from backend.db import now
-from backend.jobs import service
 from backend.jobs.models import JobRow
-from backend.jobs.schemas import Job, JobCounts, JobPage, JobQuery, JobSort, JobStatus
+from backend.jobs.schemas import JobCounts, JobPage, JobQuery, JobSort, JobStatus, JobSummary
+from backend.metrics.progress import headway
 from backend.users.models import UserRow
 
 S = TypeVar("S", bound=Select[Any])
@@ -30,6 +33,8 @@ _COLUMNS: dict[JobSort, Column] = {
     JobSort.PRIORITY: JobRow.priority, JobSort.ACCURACY: JobRow.accuracy, JobSort.LOSS: JobRow.loss,
     JobSort.THROUGHPUT: JobRow.samples_per_second, JobSort.STALENESS: JobRow.mean_staleness,
 }  # fmt: skip
+_LEAN = select(JobRow).join(JobRow.owner).options(contains_eager(JobRow.owner), defer(JobRow.spec, raiseload=True))
+_PLAIN = JobSummary.model_fields.keys() - {"progress"}
 _SHORTEST_ID = 4
 """Letters from which on a search also looks at ids."""
 
@@ -41,15 +46,22 @@ def page(session: Session, query: JobQuery, *, limit: int, cursor: str | None) -
     rows = _rows(session, query, behind, limit + 1)
     last = rows[limit - 1] if len(rows) > limit else None
     return JobPage(
-        items=_views(rows[:limit]),
+        items=[_summary(row) for row in rows[:limit]],
         next_cursor=last and paging.encode(paging.Cursor(order, _value(last, query.sort), last.created_at, last.id)),
         total=session.scalar(_fitting(select(func.count()).select_from(JobRow).join(JobRow.owner), query)) if not cursor else None,
         read_at=now(session),
     )
 
 
-def _views(rows: list[JobRow]) -> list[Job]:
-    return [service.view(row) for row in rows]
+def summaries(session: Session, ids: Sequence[UUID]) -> list[JobSummary]:
+    """Of those that there are, in this order."""
+    found = {row.id: row for row in session.scalars(_LEAN.where(JobRow.id.in_(ids)))}
+    return [_summary(found[job_id]) for job_id in ids if job_id in found]
+
+
+def _summary(row: JobRow) -> JobSummary:
+    figures = {column: getattr(row, column) for column in ("loss", "samples_per_second", "mean_staleness")}
+    return JobSummary(**{name: getattr(row, name) for name in _PLAIN}, progress=headway(row.progress, figures))
 
 
 def _value(row: JobRow, sort: JobSort) -> paging.Value:
@@ -77,7 +89,7 @@ def _rows(session: Session, query: JobQuery, behind: paging.Cursor | None, most:
 def _range(
     session: Session, query: JobQuery, order: Sequence[Column], after: tuple[Any, ...] | None, most: int, *only: ColumnElement[bool]
 ) -> list[JobRow]:  # fmt: skip
-    statement = _fitting(select(JobRow).join(JobRow.owner).options(contains_eager(JobRow.owner)), query).where(*only)
+    statement = _fitting(_LEAN, query).where(*only)
     if after is not None:
         reached = tuple_(*order)
         statement = statement.where(reached < after if query.descending else reached > after)

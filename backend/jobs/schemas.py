@@ -120,6 +120,42 @@ class Job(Schema):
     progress: Progress
 
 
+class Headway(Schema):
+    """Of `Progress`, what lists show."""
+
+    samples: int = 0
+    total_samples: int | None = None
+    samples_per_second: float | None = None
+    loss: float | None = None
+    loss_curve: list[float] = Field(
+        default_factory=list, description="As `Progress` has it, rounded to a hundredth of its height or finer"
+    )
+    mean_staleness: float | None = None
+    eval: dict[str, float | None] = Field(default_factory=dict)
+
+
+class JobSummary(Schema):
+    """A job as a row of a list: of `Job` what a list shows. Whoever wants the job file or more of the progress reads the job."""
+
+    id: UUID
+    name: str = Field(examples=["digits-adag"])
+    status: JobStatus
+    reason: str | None = Field(examples=["no_capacity"])
+    message: str | None
+    position: int | None
+    seq: int
+    strategy: str = Field(examples=["adag"])
+    gate: str = Field(examples=["asp"])
+    priority: int
+    workers: int
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    attempt: int
+    user: str = Field(examples=["ada"])
+    progress: Headway
+
+
 class JobSort(StrEnum):
     """What a list of jobs may be sorted by. Jobs that have no such value yet come last, both ways."""
 
@@ -149,7 +185,7 @@ class JobQuery:
 
 
 class JobPage(Schema):
-    items: list[Job]
+    items: list[JobSummary]
     next_cursor: str | None
     total: int | None = Field(description="Jobs that fit, on all pages; null on pages after the first")
     read_at: datetime = Field(description="When the page was read, by the database's clock")

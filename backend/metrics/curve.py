@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from pydantic import BaseModel, Field
 
 MOST = 32
@@ -31,3 +33,10 @@ class Curve(BaseModel):
     def line(self) -> list[float]:
         """The means, and that of the points that are left over if they are worth half a place."""
         return [*self.means, self.sum / self.count] if 2 * self.count >= self.width and self.count else list(self.means)
+
+    @property
+    def sketch(self) -> list[float]:
+        """`line` in few digits: a hundredth of its height or finer, which is less than a pixel of a sparkline."""
+        line = self.line
+        height = max(line) - min(line) if line else 0.0
+        return [round(mean, 2 - math.floor(math.log10(height))) for mean in line] if height else line

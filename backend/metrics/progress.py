@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from backend.jobs.schemas import Progress
+from backend.jobs.schemas import Headway, Progress
 from backend.metrics.curve import Curve
 from backend.overview.standing import Standings
 from gradstream import metrics
@@ -143,4 +143,13 @@ def shown(state: dict[str, Any], gate: Gate) -> Progress:
         samples_per_second=_rate(kept), loss=_loss(kept), loss_curve=kept.curve.line, mean_staleness=_staleness(kept),
         eval=dict(kept.eval), alerts=alerts, first_step_at=kept.first_step_at,
         exchange=kept.figures.exchange(), shards=list(kept.figures.loads()),
+    )  # fmt: skip
+
+
+def headway(state: dict[str, Any], figures: dict[str, float | None]) -> Headway:
+    """Of the state, what lists show; `figures` are the columns that stand beside it. Reads no more of it: lists are long."""
+    curve = Curve.model_validate(state.get("curve", {}))
+    return Headway(
+        samples=state.get("samples", 0), total_samples=state.get("total_samples"), loss_curve=curve.sketch,
+        eval=state.get("eval", {}), **figures,
     )  # fmt: skip

@@ -20,7 +20,7 @@ router = APIRouter(prefix="/jobs", tags=["streams"])
 
 @router.get("/stream", operation_id="streamJobs", response_class=EventSourceResponse)
 async def stream_jobs(platform: PlatformDep, hub: HubDep) -> AsyncIterator[ServerSentEvent]:
-    """Event `job` (Job) for the latest 100 jobs at first, then for every job that changes; `gone` ({id}) for a deleted one;
+    """Event `job` (JobSummary) for the latest 100 jobs at first, then for every job that changes; `gone` ({id}) for a deleted one;
     `closing` when the server stops."""
     async for event in service.jobs(platform, hub):
         yield event

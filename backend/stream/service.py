@@ -13,9 +13,10 @@ from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from backend.away import AWAY, first_line
+from backend.jobs import listing
 from backend.jobs import repository as job_rows
 from backend.jobs import service as job_service
-from backend.jobs.schemas import Event, Process
+from backend.jobs.schemas import Event, JobSummary, Process
 from backend.logs import service as logs
 from backend.metrics import service as metric_service
 from backend.platform import Platform
@@ -104,11 +105,11 @@ async def jobs(platform: Platform, hub: Hub) -> AsyncIterator[ServerSentEvent]:
     yield CLOSING
 
 
-def _changed(platform: Platform, known: dict[UUID, int]) -> tuple[dict[UUID, int], list[BaseModel]]:
+def _changed(platform: Platform, known: dict[UUID, int]) -> tuple[dict[UUID, int], list[JobSummary]]:
     with platform.database.transaction(snapshot=True) as session:
         latest = repository.latest(session, LATEST)
         changed = [job_id for job_id, seq in reversed(latest) if known.get(job_id) != seq]
-        return dict(latest), [job_service.view(job_service.find(session, job_id)) for job_id in changed]
+        return dict(latest), listing.summaries(session, changed)
 
 
 async def _wait_for_database(waiter: Waiter, error: Exception) -> None:

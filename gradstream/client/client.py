@@ -127,7 +127,7 @@ class Client:
             if len(by_id) > 1:
                 raise Invalid(f"'{reference}' is the beginning of {len(by_id)} ids; write more of it")
             for job in by_id or [job for job in page.items if job.name == reference]:
-                return job
+                return self.job(job.id)
             cursor = page.next_cursor
             if cursor is None:
                 break

@@ -35,7 +35,9 @@ class Progress(Answer):
     shards: list[ShardLoad] = Field(default_factory=list)
 
 
-class Job(Answer):
+class JobSummary(Answer):
+    """A job as lists have it. `Client.job` reads the rest."""
+
     id: UUID
     name: str
     status: str
@@ -43,22 +45,25 @@ class Job(Answer):
     message: str | None
     position: int | None
     seq: int
-    spec: dict[str, Any]
-    bundle: str | None
     strategy: str
     gate: str
-    shards: int = 1
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
     attempt: int
-    retries_used: int
     user: str
     progress: Progress
 
     @property
     def ended(self) -> bool:
         return self.status in ENDED
+
+
+class Job(JobSummary):
+    spec: dict[str, Any]
+    bundle: str | None
+    shards: int = 1
+    retries_used: int
 
 
 class Plan(Answer):
@@ -77,7 +82,7 @@ class Plan(Answer):
 
 
 class JobPage(Answer):
-    items: list[Job]
+    items: list[JobSummary]
     next_cursor: str | None
     total: int | None = None
     """Jobs that fit, told with the first page."""

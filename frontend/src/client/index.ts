@@ -25,6 +25,7 @@ export type JobSort = Schemas["JobSort"]
 export type JobEvent = Schemas["Event"]
 export type JobFile = Schemas["JobFile"]
 export type JobSpec = Answer<Schemas["JobSpec"]>
+export type JobSummary = Schemas["JobSummary"]
 export type JobStatus = Schemas["JobStatus"]
 export type JobTarget = Schemas["JobTarget"]
 export type JobWarning = Schemas["JobWarning"]

@@ -61,7 +61,7 @@ export interface paths {
         };
         /**
          * Stream Jobs
-         * @description Event `job` (Job) for the latest 100 jobs at first, then for every job that changes; `gone` ({id}) for a deleted one;
+         * @description Event `job` (JobSummary) for the latest 100 jobs at first, then for every job that changes; `gone` ({id}) for a deleted one;
          *     `closing` when the server stops.
          */
         get: operations["streamJobs"];
@@ -2323,6 +2323,34 @@ export interface components {
             /** Detail */
             detail?: components["schemas"]["ValidationError"][];
         };
+        /**
+         * Headway
+         * @description Of `Progress`, what lists show.
+         */
+        Headway: {
+            /**
+             * Samples
+             * @default 0
+             */
+            samples: number;
+            /** Total Samples */
+            total_samples?: number | null;
+            /** Samples Per Second */
+            samples_per_second?: number | null;
+            /** Loss */
+            loss?: number | null;
+            /**
+             * Loss Curve
+             * @description As `Progress` has it, rounded to a hundredth of its height or finer
+             */
+            loss_curve?: number[];
+            /** Mean Staleness */
+            mean_staleness?: number | null;
+            /** Eval */
+            eval?: {
+                [key: string]: number | null;
+            };
+        };
         /** Health */
         Health: {
             /**
@@ -2567,7 +2595,7 @@ export interface components {
         /** JobPage */
         JobPage: {
             /** Items */
-            items: components["schemas"]["Job"][];
+            items: components["schemas"]["JobSummary"][];
             /** Next Cursor */
             next_cursor: string | null;
             /**
@@ -2752,6 +2780,65 @@ export interface components {
          * @enum {string}
          */
         JobStatus: "queued" | "starting" | "running" | "stopping" | "succeeded" | "failed" | "cancelled" | "timed_out";
+        /**
+         * JobSummary
+         * @description A job as a row of a list: of `Job` what a list shows. Whoever wants the job file or more of the progress reads the job.
+         */
+        JobSummary: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /**
+             * Name
+             * @example digits-adag
+             */
+            name: string;
+            status: components["schemas"]["JobStatus"];
+            /**
+             * Reason
+             * @example no_capacity
+             */
+            reason: string | null;
+            /** Message */
+            message: string | null;
+            /** Position */
+            position: number | null;
+            /** Seq */
+            seq: number;
+            /**
+             * Strategy
+             * @example adag
+             */
+            strategy: string;
+            /**
+             * Gate
+             * @example asp
+             */
+            gate: string;
+            /** Priority */
+            priority: number;
+            /** Workers */
+            workers: number;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Started At */
+            started_at: string | null;
+            /** Ended At */
+            ended_at: string | null;
+            /** Attempt */
+            attempt: number;
+            /**
+             * User
+             * @example ada
+             */
+            user: string;
+            progress: components["schemas"]["Headway"];
+        };
         /** JobTarget */
         JobTarget: {
             /**

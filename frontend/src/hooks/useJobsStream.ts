@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { useEffect, useState } from "react"
-import { jobsStreamUrl, type Job } from "@/client"
+import { jobsStreamUrl, type JobSummary } from "@/client"
 import { withChangedJob, withoutJobs, type Change, type JobPages } from "@/lib/jobPages"
 import { followStream, type Connection } from "@/lib/stream"
 
@@ -17,7 +17,7 @@ export function useJobsStream(): { connection: Connection; changes: readonly Cha
   const [changes, setChanges] = useState<readonly Change[]>([])
   useEffect(() => {
     let timer: number | undefined
-    const known = new Map<string, Job["status"]>()
+    const known = new Map<string, JobSummary["status"]>()
     const news = new Map<string, Change>()
     const tell = () => {
       timer ??= window.setTimeout(() => {
@@ -26,7 +26,7 @@ export function useJobsStream(): { connection: Connection; changes: readonly Cha
         void client.invalidateQueries({ queryKey: ["job-counts"] })
       }, TELL_MS)
     }
-    const changed = (job: Job) => {
+    const changed = (job: JobSummary) => {
       client.setQueriesData<JobPages>({ queryKey: ["jobs"] }, (data) => data && withChangedJob(data, job))
       const before = known.get(job.id)
       known.set(job.id, job.status)
@@ -42,7 +42,7 @@ export function useJobsStream(): { connection: Connection; changes: readonly Cha
       url: () => jobsStreamUrl,
       after: 0,
       events: ["job", "gone"],
-      onMessage: ({ event, data }) => (event === "job" ? changed(data as Job) : gone((data as { id: string }).id)),
+      onMessage: ({ event, data }) => (event === "job" ? changed(data as JobSummary) : gone((data as { id: string }).id)),
       onConnection: setConnection,
     })
     return () => {

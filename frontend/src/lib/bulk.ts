@@ -1,4 +1,4 @@
-import type { BulkAction, BulkItem, Job } from "@/client"
+import type { BulkAction, BulkItem, JobSummary } from "@/client"
 import { hasEnded } from "./status"
 
 /** Ids in one request. */
@@ -9,7 +9,7 @@ function jobs(count: number): string {
 }
 
 /** What a bulk change would do, in words, before it is done. */
-export function consequence(action: BulkAction, chosen: readonly Job[]): { question: string; does: string; nothing: boolean } {
+export function consequence(action: BulkAction, chosen: readonly JobSummary[]): { question: string; does: string; nothing: boolean } {
   const ended = chosen.filter(({ status }) => hasEnded(status)).length
   const live = chosen.length - ended
   if (action === "stop") {

@@ -1,19 +1,19 @@
-import type { Job } from "@/client"
+import type { JobSummary } from "@/client"
 import { matches, type JobQuery } from "./jobView"
 
 export interface JobPages {
-  pages: { items: Job[]; next_cursor: string | null; total: number | null; read_at: string }[]
+  pages: { items: JobSummary[]; next_cursor: string | null; total: number | null; read_at: string }[]
   pageParams: unknown[]
 }
 
 /** A job that came or changed while the list was looked at, with the status that it had before. */
 export interface Change {
-  job: Job
-  before: Job["status"] | undefined
+  job: JobSummary
+  before: JobSummary["status"] | undefined
 }
 
 /** The pages with a job's later state in its place; the same pages if none of them has it. */
-export function withChangedJob<T extends JobPages>(data: T, job: Job): T {
+export function withChangedJob<T extends JobPages>(data: T, job: JobSummary): T {
   if (!data.pages.some(({ items }) => items.some(({ id }) => id === job.id))) return data
   const pages = data.pages.map((page) => ({ ...page, items: page.items.map((item) => (item.id === job.id && item.seq <= job.seq ? job : item)) }))
   return { ...data, pages }
@@ -27,14 +27,14 @@ export function withoutJobs<T extends JobPages>(data: T, gone: ReadonlySet<strin
 }
 
 /** All jobs of all pages. One whose value has changed between two reads may stand on both: it is shown once. */
-export function listed(data: JobPages | undefined): Job[] {
-  const found = new Map<string, Job>()
+export function listed(data: JobPages | undefined): JobSummary[] {
+  const found = new Map<string, JobSummary>()
   for (const page of data?.pages ?? []) for (const job of page.items) if (!found.has(job.id)) found.set(job.id, job)
   return [...found.values()]
 }
 
 /** The jobs that a new read of the list would show and this one does not: submitted since, or changed into a status that is asked for. */
-export function newcomers(changes: Iterable<Change>, query: JobQuery, data: JobPages | undefined): Job[] {
+export function newcomers(changes: Iterable<Change>, query: JobQuery, data: JobPages | undefined): JobSummary[] {
   const first = data?.pages[0]
   if (!first) return []
   const known = new Set(listed(data).map(({ id }) => id))

@@ -1,4 +1,4 @@
-import type { Job, JobSort, JobStatus } from "@/client"
+import type { JobSort, JobStatus, JobSummary } from "@/client"
 import { COLUMNS, DEFAULT_COLUMNS, type ColumnId } from "./jobColumns"
 import { JOB_STATUSES } from "./status"
 
@@ -59,7 +59,7 @@ export function isFiltered({ status, strategy, user, q }: JobQuery): boolean {
 }
 
 /** Whether the server would list the job. */
-export function matches(query: JobQuery, job: Job): boolean {
+export function matches(query: JobQuery, job: JobSummary): boolean {
   const { status, strategy, user, q } = query
   const any = (wanted: readonly string[], value: string) => wanted.length === 0 || wanted.includes(value)
   const named = job.name.toLowerCase().includes(q.toLowerCase()) || (q.length >= 4 && job.id.startsWith(q.toLowerCase()))

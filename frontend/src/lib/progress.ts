@@ -1,4 +1,4 @@
-import type { Job } from "@/client"
+import type { Job, JobSummary } from "@/client"
 import { hasEnded } from "./status"
 
 export interface Phase {
@@ -10,7 +10,7 @@ export interface Phase {
 }
 
 /** 0 to 1, or null while the total is not known. A job that succeeded is done, also where a target ended it early. */
-export function share({ status, progress }: Job): number | null {
+export function share({ status, progress }: JobSummary): number | null {
   if (status === "succeeded") return 1
   const { samples, total_samples } = progress
   return total_samples ? Math.min(1, samples / total_samples) : null

@@ -1,13 +1,13 @@
 import { Checkbox } from "@mantine/core"
 import type { VirtualItem } from "@tanstack/react-virtual"
 import { Link } from "react-router"
-import type { Job } from "@/client"
+import type { JobSummary } from "@/client"
 import type { JobColumn } from "@/lib/jobColumns"
 import { CELLS } from "./cells"
 import classes from "./JobsGrid.module.css"
 
 interface JobRowProps {
-  job: Job
+  job: JobSummary
   item: VirtualItem
   measure: (element: Element | null) => void
   columns: readonly JobColumn[]

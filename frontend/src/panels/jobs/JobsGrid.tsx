@@ -1,6 +1,6 @@
 import { useVirtualizer, defaultRangeExtractor, type Range } from "@tanstack/react-virtual"
 import { useEffect, useRef, type CSSProperties, type KeyboardEvent } from "react"
-import type { Job } from "@/client"
+import type { JobSummary } from "@/client"
 import { useNow } from "@/hooks/useNow"
 import type { RowKeys } from "@/hooks/useRowKeys"
 import type { Selection } from "@/hooks/useSelection"
@@ -10,7 +10,7 @@ import { JobRow, rowId } from "./JobRow"
 import classes from "./JobsGrid.module.css"
 
 interface JobsGridProps {
-  jobs: readonly Job[]
+  jobs: readonly JobSummary[]
   /** With those that have not been read yet. */
   total: number
   columns: readonly JobColumn[]

@@ -2,7 +2,7 @@ import { Button } from "@mantine/core"
 import { IconArrowsDiff, IconPlayerStop, IconTrash } from "@tabler/icons-react"
 import type { ReactNode } from "react"
 import { Link } from "react-router"
-import type { BulkAction, Job } from "@/client"
+import type { BulkAction, JobSummary } from "@/client"
 import { ConfirmButton } from "@/components/ConfirmButton"
 import { useChangeJobs } from "@/hooks/queries/useJobs"
 import type { Selection } from "@/hooks/useSelection"
@@ -10,7 +10,7 @@ import { consequence, refusals } from "@/lib/bulk"
 import classes from "./SelectionBar.module.css"
 
 /** What can be done to the chosen jobs; it asks once for all of them, and says afterwards what was refused. */
-export function SelectionBar({ chosen, selection }: { chosen: readonly Job[]; selection: Selection }) {
+export function SelectionBar({ chosen, selection }: { chosen: readonly JobSummary[]; selection: Selection }) {
   const change = useChangeJobs()
   const refused = refusals(change.data ?? [])
   if (chosen.length === 0 && refused.length === 0) return null

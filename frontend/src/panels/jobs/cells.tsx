@@ -1,6 +1,6 @@
 import { Progress } from "@mantine/core"
 import type { ReactNode } from "react"
-import type { Job } from "@/client"
+import type { JobSummary } from "@/client"
 import { Sparkline } from "@/components/Sparkline"
 import { StatusBadge } from "@/components/StatusBadge"
 import { formatAgo, formatCount, formatDuration, formatNumber, formatPercent, secondsBetween } from "@/lib/format"
@@ -10,7 +10,7 @@ import { hasEnded, readable } from "@/lib/status"
 import classes from "./JobsGrid.module.css"
 
 /** What stands in a column of a job; `now` in milliseconds. */
-export const CELLS: Record<ColumnId, (job: Job, now: number) => ReactNode> = {
+export const CELLS: Record<ColumnId, (job: JobSummary, now: number) => ReactNode> = {
   status: (job) => <Status job={job} />,
   strategy: ({ strategy, gate }) => (
     <>
@@ -34,7 +34,7 @@ export const CELLS: Record<ColumnId, (job: Job, now: number) => ReactNode> = {
   age: ({ created_at }, now) => formatAgo(created_at, now),
 }
 
-function Status({ job: { status, reason, position } }: { job: Job }) {
+function Status({ job: { status, reason, position } }: { job: JobSummary }) {
   const why = status === "queued" || status === "failed" ? reason && readable(reason) : null
   return (
     <span className={classes.status}>
@@ -44,7 +44,7 @@ function Status({ job: { status, reason, position } }: { job: Job }) {
   )
 }
 
-function Done({ job }: { job: Job }) {
+function Done({ job }: { job: JobSummary }) {
   const done = share(job)
   if (done === null) return null
   return (
