@@ -19,3 +19,16 @@ it("shows letters at once and keeps them in a pause, once", () => {
   expect(result.current[0]).toBe("from a saved filter")
   vi.useRealTimers()
 })
+
+it("follows one who goes back and forward again", () => {
+  vi.useFakeTimers()
+  const { result, rerender } = renderHook(({ value }) => useTyped(value, () => undefined), { initialProps: { value: "" } })
+  act(() => result.current[1]("wait"))
+  act(() => void vi.advanceTimersByTime(300))
+  const shown = ["wait", "", "wait"].map((value) => {
+    rerender({ value })
+    return result.current[0]
+  })
+  expect(shown).toEqual(["wait", "", "wait"])
+  vi.useRealTimers()
+})

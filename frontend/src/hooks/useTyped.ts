@@ -9,7 +9,7 @@ export function useTyped(kept: string, keep: (text: string) => void): [string, (
   const [text, setText] = useState(kept)
   const [seen, setSeen] = useState({ kept, sent: kept })
   if (kept !== seen.kept) {
-    setSeen({ ...seen, kept })
+    setSeen({ kept, sent: kept })
     if (kept !== seen.sent) setText(kept)
   }
   const send = useDebouncedCallback((typed: string) => {

@@ -1,10 +1,11 @@
 import { Modal, SimpleGrid, Stack, Text, TextInput, UnstyledButton } from "@mantine/core"
 import { useViewportSize } from "@mantine/hooks"
 import { IconChevronDown, IconChevronRight, IconSearch } from "@tabler/icons-react"
-import { lazy, Suspense, useRef, useState } from "react"
+import { lazy, Suspense, useRef } from "react"
 import { Loaded } from "@/components/Loaded"
 import { useChartSettings } from "@/hooks/useChartSettings"
 import { useChartKeys, useKeys } from "@/hooks/useKeys"
+import { useTyped } from "@/hooks/useTyped"
 import { useMetricNames } from "@/hooks/queries/useMetricNames"
 import { metricGroups, metricTitle, type MetricGroup } from "@/lib/metrics"
 import { ChartToolbar } from "./ChartToolbar"
@@ -43,23 +44,18 @@ export function MetricsTab() {
   )
 }
 
-/** The address follows what is typed; the field does not wait for it. */
 function Search() {
   const [{ search }, change] = useChartSettings()
-  const [text, setText] = useState(search)
+  const [text, setText] = useTyped(search, (typed) => change({ search: typed }))
   const field = useRef<HTMLInputElement>(null)
   useKeys("Metrics", [{ keys: ["/"], label: "Search", run: () => field.current?.focus() }])
-  const type = (typed: string) => {
-    setText(typed)
-    change({ search: typed })
-  }
   return (
     <TextInput
       ref={field}
       size="xs" mb="md" maw={340} type="search" leftSection={<IconSearch size={14} />}
       aria-label="Search metrics" aria-keyshortcuts="/" placeholder="Search metrics"
       value={text}
-      onChange={(event) => type(event.currentTarget.value)}
+      onChange={(event) => setText(event.currentTarget.value)}
     />
   )
 }
