@@ -1,6 +1,6 @@
 import type { DataLine } from "./chartData"
 
-/** Lines that somebody has computed, for a chart. */
+/** Lines that somebody has computed, for a chart that follows them: replaced as a whole. */
 export class LineSource {
   lines: readonly DataLine[] = []
   private readonly listeners = new Set<() => void>()

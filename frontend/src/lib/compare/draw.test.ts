@@ -1,7 +1,7 @@
 import { expect, it } from "vitest"
 import { emptyColumns, insert } from "@/lib/columns"
 import { makeJob } from "@/lib/testing"
-import { LineSource, linesOf, type JobColumns } from "./draw"
+import { linesOf, type JobColumns } from "./draw"
 import { groupBy, type Compared } from "./groups"
 
 const compared = (label: string, strategy: string): Compared => ({ job: makeJob({ name: label }), fields: new Map([["strategy.name", strategy]]), label })
@@ -29,14 +29,4 @@ it("draws a group as mean and spread, in the place that it has with all groups t
   const lines = linesOf(groupBy(jobs, "strategy.name"), ({ label }) => found.get(label)!, how)
   expect(lines).toHaveLength(1)
   expect(lines[0]).toMatchObject({ label: "sync", index: 0, total: 4, latest: 4, spread: true, columns: { x: [0, 2, 4], mean: [2, 3, 4], low: [1, 2, 3], high: [3, 4, 5] } })
-})
-
-it("tells who follows that lines were replaced", () => {
-  const source = new LineSource()
-  let told = 0
-  const stop = source.subscribe(() => (told += 1))
-  source.replace([])
-  stop()
-  source.replace([])
-  expect(told).toBe(1)
 })

@@ -40,19 +40,3 @@ export function linesOf(groups: readonly JobGroup[], measured: (job: Compared) =
 function smoothed(columns: Columns, smoothing: number): Curve {
   return { x: columns.x, y: smoothing > 0 ? smooth(columns, smoothing) : columns.mean }
 }
-
-/** Lines that are replaced as a whole, for a chart that follows them. */
-export class LineSource {
-  lines: readonly DataLine[] = []
-  private readonly listeners = new Set<() => void>()
-
-  readonly subscribe = (listener: () => void): (() => void) => {
-    this.listeners.add(listener)
-    return () => void this.listeners.delete(listener)
-  }
-
-  replace(lines: readonly DataLine[]): void {
-    this.lines = lines
-    for (const listener of this.listeners) listener()
-  }
-}

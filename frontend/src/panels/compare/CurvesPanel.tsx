@@ -1,8 +1,8 @@
-import { ActionIcon, Group, Menu, Text, Tooltip } from "@mantine/core"
-import { IconDots, IconPhoto, IconTable } from "@tabler/icons-react"
-import { useEffect, useMemo, useRef, useState, type RefObject } from "react"
+import { Text } from "@mantine/core"
+import { useEffect, useMemo, useRef, useState } from "react"
 import { ChartTable } from "@/charts/ChartTable"
 import { LineChart, type ChartHandle } from "@/charts/LineChart"
+import { ChartMenu } from "@/components/ChartMenu"
 import { Loaded } from "@/components/Loaded"
 import { Panel } from "@/components/Panel"
 import { useBoard, useRestingRange } from "@/hooks/useBoard"
@@ -12,12 +12,12 @@ import { useChartKeys } from "@/hooks/useKeys"
 import { useMetric } from "@/hooks/queries/useMetricCatalogue"
 import { useComparedCharts } from "@/hooks/queries/useComparedCharts"
 import { COMPARE_AXES, commonView } from "@/lib/compare/axes"
-import { LineSource, linesOf } from "@/lib/compare/draw"
+import { linesOf } from "@/lib/compare/draw"
 import { groupBy, type Compared } from "@/lib/compare/groups"
 import { formatNumber } from "@/lib/format"
 import { toLines } from "@/lib/lines"
+import { LineSource } from "@/lib/lineSource"
 import { metricTitle } from "@/lib/metrics"
-import { saveBlob } from "@/lib/save"
 import { CompareToolbar } from "./CompareToolbar"
 
 const HEIGHT = 360
@@ -41,7 +41,7 @@ export function CurvesPanel({ jobs, metric, paths }: { jobs: readonly Compared[]
     return linesOf(groupBy(jobs, group), ({ job }) => measured.get(job.id) ?? null, { smoothing, spread, places: PLACES })
   }, [jobs, charts.data, group, smoothing, spread])
   const [source] = useState(() => new LineSource())
-  useEffect(() => source.replace(lines), [source, lines])
+  useEffect(() => source.set(lines), [source, lines])
   const view = useMemo(() => commonView(axis), [axis])
   const hidden = comparison.hidden.join("\n")
   const hiddenSet = useMemo(() => new Set(hidden.split("\n")), [hidden])
@@ -56,7 +56,7 @@ export function CurvesPanel({ jobs, metric, paths }: { jobs: readonly Compared[]
     <Panel
       title={title}
       subtitle={[meaning, unit === "1" || unit === "loss" ? "" : unit].filter(Boolean).join(" · ")}
-      actions={<Actions title={title} chart={handle} table={table} onTable={setTable} />}
+      actions={<ChartMenu title={title} file="compare" chart={handle} table={table} onTable={setTable} />}
     >
       <CompareToolbar metric={metric} paths={paths} />
       <Without jobs={jobs.filter(({ job }) => charts.withoutAxis.includes(job))} axis={COMPARE_AXES.find(({ value }) => value === axis)!.label} pending={charts.isPending} />
@@ -81,41 +81,5 @@ function Without({ jobs, axis, pending }: { jobs: readonly Compared[]; axis: str
     <Text size="sm" c="dimmed" mb="xs">
       Not drawn over {axis.toLowerCase()}: {jobs.map(({ label }) => label).join(", ")}; {why}.
     </Text>
-  )
-}
-
-interface ActionsProps {
-  title: string
-  chart: RefObject<ChartHandle | null>
-  table: boolean
-  onTable: (table: boolean) => void
-}
-
-function Actions({ title, chart, table, onTable }: ActionsProps) {
-  return (
-    <Group gap={4} wrap="nowrap">
-      <Tooltip label={table ? "Show the chart" : "Show the numbers"}>
-        <ActionIcon variant={table ? "light" : "subtle"} color={table ? "stream" : "gray"} aria-label={`Numbers of ${title}`} aria-pressed={table} onClick={() => onTable(!table)}>
-          <IconTable size={16} />
-        </ActionIcon>
-      </Tooltip>
-      {!table && (
-        <Menu position="bottom-end" withinPortal>
-          <Menu.Target>
-            <ActionIcon variant="subtle" color="gray" aria-label={`More for ${title}`}>
-              <IconDots size={16} />
-            </ActionIcon>
-          </Menu.Target>
-          <Menu.Dropdown>
-            <Menu.Item leftSection={<IconPhoto size={16} />} onClick={() => void chart.current?.png().then((blob) => saveBlob(blob, "compare.png"))}>
-              Save as PNG
-            </Menu.Item>
-            <Menu.Item leftSection={<IconPhoto size={16} />} onClick={() => chart.current && saveBlob(chart.current.svg(), "compare.svg")}>
-              Save as SVG
-            </Menu.Item>
-          </Menu.Dropdown>
-        </Menu>
-      )}
-    </Group>
   )
 }

@@ -1,24 +1,26 @@
 import { Button, Group, SegmentedControl, Select, Slider, Text } from "@mantine/core"
 import { IconZoomReset } from "@tabler/icons-react"
+import { useId } from "react"
 import { useSamplesPerEpoch } from "@/hooks/useAxisView"
 import { useBoard, useRestingRange } from "@/hooks/useBoard"
 import { useChartSettings } from "@/hooks/useChartSettings"
 import { AXES } from "@/lib/axes"
 
-/** How all charts below are drawn. */
+/** How all charts below are drawn. Stands twice on the page while one of them fills the screen. */
 export function ChartToolbar() {
   const [{ axis, smoothing }, change] = useChartSettings()
   const board = useBoard()
+  const id = useId()
   const zoomed = useRestingRange() !== null
   const epochs = useSamplesPerEpoch() !== null
   const axes = AXES.filter(({ value }) => value !== "epoch" || epochs || axis === "epoch")
   return (
     <Group mb="md" gap="sm" justify="space-between">
       <Group gap="sm">
-        <Text size="sm" c="dimmed" id="axis-label" visibleFrom="xs">
+        <Text size="sm" c="dimmed" id={`${id}-axis`} visibleFrom="xs">
           Over
         </Text>
-        <SegmentedControl size="xs" data={axes} value={axis} onChange={(value) => change({ axis: value })} aria-labelledby="axis-label" visibleFrom="sm" />
+        <SegmentedControl size="xs" data={axes} value={axis} onChange={(value) => change({ axis: value })} aria-labelledby={`${id}-axis`} visibleFrom="sm" />
         <Select
           size="xs" w={120} data={axes} value={axis} allowDeselect={false} hiddenFrom="sm" aria-label="Over"
           onChange={(value) => value && change({ axis: value })}
@@ -30,7 +32,7 @@ export function ChartToolbar() {
         )}
       </Group>
       <Group gap="sm">
-        <Text size="sm" c="dimmed" id="smoothing-label">
+        <Text size="sm" c="dimmed" id={`${id}-smoothing`}>
           Smoothing
         </Text>
         <Slider
@@ -42,7 +44,7 @@ export function ChartToolbar() {
           value={smoothing}
           onChange={(value) => change({ smoothing: value })}
           label={(value) => (value === 0 ? "as measured" : value.toFixed(2))}
-          thumbProps={{ "aria-labelledby": "smoothing-label" }}
+          thumbProps={{ "aria-labelledby": `${id}-smoothing` }}
         />
       </Group>
     </Group>

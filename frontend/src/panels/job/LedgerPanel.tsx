@@ -5,15 +5,8 @@ import { Panel } from "@/components/Panel"
 import { useOverview } from "@/hooks/queries/useOverview"
 import { useFeed } from "@/hooks/useFeed"
 import { formatCount } from "@/lib/format"
+import { FATES } from "@/lib/ledger"
 import classes from "./LedgerPanel.module.css"
-
-const FATES: [keyof Account, string][] = [
-  ["applied", "changed the center"],
-  ["buffered", "kept for a later step of the server"],
-  ["dropped", "too stale, beyond the quorum, or not finite"],
-  ["pending", "waiting for their round to close"],
-  ["undone", "by a return to a cut"],
-]
 
 /** What became of every push. */
 export function LedgerPanel() {
@@ -32,7 +25,7 @@ function Line({ ledger }: { ledger: Account }) {
   return (
     <dl className={classes.line}>
       <Term name="pushed" count={ledger.pushed} meaning="by the workers" sign="" />
-      {FATES.map(([name, meaning], index) => (
+      {FATES.map(({ name, meaning }, index) => (
         <Term key={name} name={name} count={ledger[name]} meaning={meaning} sign={index === 0 ? "=" : "+"} />
       ))}
     </dl>

@@ -1,5 +1,7 @@
-import { useEffect, useState } from "react"
-import { LineChart } from "@/charts/LineChart"
+import { useEffect, useMemo, useRef, useState } from "react"
+import { ChartTable } from "@/charts/ChartTable"
+import { LineChart, type ChartHandle } from "@/charts/LineChart"
+import { ChartMenu } from "@/components/ChartMenu"
 import { Loaded } from "@/components/Loaded"
 import { Panel } from "@/components/Panel"
 import { useChart } from "@/hooks/useChart"
@@ -9,10 +11,13 @@ import { against } from "@/lib/against"
 import { axisView } from "@/lib/axes"
 import { Board } from "@/lib/board"
 import { formatNumber } from "@/lib/format"
+import { toLines } from "@/lib/lines"
 import { LineSource } from "@/lib/lineSource"
 
 const STALENESS = axisView("version", 0, null)
 const COLUMNS = 400
+const TITLE = "Loss against staleness"
+const HEIGHT = 230
 
 /** Whether stale workers see another loss than fresh ones. */
 export function AgainstPanel() {
@@ -22,14 +27,25 @@ export function AgainstPanel() {
   const [{ hidden }, change] = useChartSettings()
   const [source] = useState(() => new LineSource())
   const [board] = useState(() => new Board(null))
-  useEffect(() => source.set(against(xs, ys)), [source, xs, ys])
+  const lines = useMemo(() => against(xs, ys), [xs, ys])
+  useEffect(() => source.set(lines), [source, lines])
+  const handle = useRef<ChartHandle>(null)
+  const [table, setTable] = useState(false)
   return (
-    <Panel title="Loss against staleness" subtitle="A point for each worker and slice of the visible range: mean staleness to the right, mean loss upwards">
-      <Loaded {...staleness} isEmpty={staleness.isEmpty || loss.isEmpty} empty="No push has been applied yet." height={230}>
-        <LineChart
-          source={source} view={STALENESS} board={board} title="Loss against staleness" formatY={formatNumber}
-          hidden={new Set(hidden)} onHide={(names) => change({ hidden: names })} syncKey="staleness" scattered
-        />
+    <Panel
+      title={TITLE}
+      subtitle="A point for each worker and slice of the visible range: mean staleness to the right, mean loss upwards"
+      actions={<ChartMenu title={TITLE} file="loss-against-staleness" chart={handle} table={table} onTable={setTable} />}
+    >
+      <Loaded {...staleness} isEmpty={staleness.isEmpty || loss.isEmpty} empty="No push has been applied yet." height={HEIGHT}>
+        {table ? (
+          <ChartTable title={TITLE} lines={toLines(lines, 0)} view={STALENESS} formatY={formatNumber} height={HEIGHT} />
+        ) : (
+          <LineChart
+            source={source} view={STALENESS} board={board} title={TITLE} formatY={formatNumber} height={HEIGHT}
+            hidden={new Set(hidden)} onHide={(names) => change({ hidden: names })} syncKey="staleness" scattered handle={handle}
+          />
+        )}
       </Loaded>
     </Panel>
   )

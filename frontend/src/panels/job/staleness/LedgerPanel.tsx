@@ -5,7 +5,7 @@ import { Panel } from "@/components/Panel"
 import { useColumns } from "@/hooks/useChart"
 import { useReading } from "@/hooks/useReading"
 import { formatCount, formatPercent } from "@/lib/format"
-import { accounts, FATES, type Account } from "@/lib/ledger"
+import { accounts, FATES, type Fate, type WorkerAccount } from "@/lib/ledger"
 
 /** Only the latest values are wanted. */
 const COLUMNS = 200
@@ -44,14 +44,14 @@ export function LedgerPanel() {
   )
 }
 
-function Row({ account }: { account: Account }) {
+function Row({ account }: { account: WorkerAccount }) {
   const { rank, pushed, applied, missing } = account
   return (
     <Table.Tr>
       <Table.Td fw={550}>worker {rank}</Table.Td>
       <Table.Td>{formatCount(pushed)}</Table.Td>
-      {FATES.map((fate) => (
-        <Table.Td key={fate}>{formatCount(account[fate])}</Table.Td>
+      {FATES.map(({ name }) => (
+        <Table.Td key={name}>{formatCount(account[name])}</Table.Td>
       ))}
       <Table.Td>{formatPercent(pushed > 0 ? applied / pushed : null)}</Table.Td>
       <Table.Td>{missing === 0 ? <IconCheck size={16} color="var(--gs-good)" role="img" aria-label="adds up" /> : <Missing count={missing} />}</Table.Td>
@@ -68,7 +68,7 @@ function Missing({ count }: { count: number }) {
 }
 
 /** Latest value by worker; over time, so that the live attempt's is the last. */
-function useLedger(what: "pushed" | (typeof FATES)[number]) {
+function useLedger(what: "pushed" | Fate) {
   const chart = useColumns(`ledger/${what}`, "time", null, COLUMNS)
   const lines = useReading(chart.data)
   return { chart, latest: new Map(lines.flatMap(({ rank, latest }) => (latest === null ? [] : [[rank, latest] as const]))) }
