@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -26,15 +23,12 @@ import yaml
 
 from benchmarks import common
 from benchmarks.common import said, spread, table
-from gradstream.client import Client, Credentials
+from benchmarks.running import GRADSTREAM, WITHIN, Failed, Running, running
+from gradstream.client import Client
 from gradstream.client.models import Job
-from gradstream.local.folder import DataFolder
 from gradstream.spec import JobSpec
 
 WORKERS, STEPS = 2, 20
-_WITHIN = 120.0
-_LOOK = 0.02
-GRADSTREAM = [sys.executable, "-m", "gradstream.cli.main"]
 CODE = '''\
 """A small perceptron on made data that notes when what is called."""
 
@@ -96,10 +90,6 @@ MILESTONES = {
 """In order; the time before each is the time since the one before it."""
 
 
-class Failed(Exception):
-    """A job or a program did not do what it was started for."""
-
-
 def job(notes: Path, name: str = "startup") -> JobSpec:
     return JobSpec.model_validate({
         "name": name, "workload": {"entrypoint": "noting:Noting", "args": {"notes": str(notes)}}, "batch_size": 64,
@@ -120,54 +110,6 @@ def first_of(notes: Path) -> dict[str, float]:
     return min(told, key=lambda times: times["loss"]) if len(told) == WORKERS else {}
 
 
-class Running:
-    """A platform in processes of its own, as a person starts it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = DataFolder(folder / "data")
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = str(probe.getsockname()[1])
-        self.began = time.time()
-        self._log = (folder / "up.log").open("wb")
-        self._process = subprocess.Popen(
-            [*GRADSTREAM, "up", "--data-dir", str(self.folder.path), "--port", port, "--json"], stdout=subprocess.PIPE,
-            stderr=self._log,
-        )  # fmt: skip
-        assert self._process.stdout is not None
-        if not self._process.stdout.readline():
-            raise Failed(f"gradstream up ended: {(folder / 'up.log').read_text()[-1000:]}")
-        self.ready = time.time()
-
-    def client(self) -> Client:
-        credentials = Credentials.load(self.folder.client_file)
-        assert credentials is not None, "a platform that is ready has an account"
-        return Client(credentials)
-
-    def close(self) -> None:
-        self._process.terminate()
-        try:
-            self._process.wait(30)
-        except subprocess.TimeoutExpired:
-            self._process.kill()  # all that it started dies with it
-            self._process.wait()
-        self._log.close()
-
-    def said_by_agent(self, job_id: str) -> Iterator[dict[str, Any]]:
-        for line in (self.folder.logs / "agent.log").read_text().splitlines():
-            if line.startswith("{") and job_id in line:
-                yield json.loads(line)
-
-
-@contextmanager
-def running(folder: Path) -> Iterator[Running]:
-    platform = Running(folder)
-    try:
-        yield platform
-    finally:
-        platform.close()
-
-
 def submitted(platform: Running, client: Client, code: Path, folder: Path) -> dict[str, float]:
     """Run a job; the milestones as times of the clock, with `asked`, when the request was made."""
     notes = folder / f"notes-{time.monotonic_ns()}"
@@ -175,7 +117,7 @@ def submitted(platform: Running, client: Client, code: Path, folder: Path) -> di
     asked = time.time()
     made = client.submit(job(notes), code=code)
     answered = time.time()
-    ended = client.wait(made.id, timeout=_WITHIN)
+    ended = client.wait(made.id, timeout=WITHIN)
     if ended.status != "succeeded":
         raise Failed(f"the job ended as {ended.status}: {ended.message}")
     times = {"asked": asked, "answered": answered, **first_of(notes), "ended": time.time()}
@@ -201,24 +143,10 @@ def _time(line: dict[str, Any]) -> float:
     return datetime.fromisoformat(line["timestamp"]).timestamp()
 
 
-def until_warm(platform: Running) -> None:
-    """Until the agent's zygote has imported everything."""
-    log = platform.folder.logs / "agent.log"
-    _until(lambda: '"event": "warm"' in log.read_text(), "the agent is not warm")
-
-
-def _until(there: Callable[[], bool], otherwise: str) -> None:
-    deadline = time.monotonic() + _WITHIN
-    while not there():
-        if time.monotonic() > deadline:
-            raise Failed(f"{otherwise} after {_WITHIN:g} s")
-        time.sleep(_LOOK)
-
-
 def import_torch() -> float:
     """Seconds in a fresh process."""
     began = time.perf_counter()
-    subprocess.run([sys.executable, "-c", "import torch"], check=True, timeout=_WITHIN, stdin=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-c", "import torch"], check=True, timeout=WITHIN, stdin=subprocess.DEVNULL)
     return time.perf_counter() - began
 
 
@@ -236,7 +164,7 @@ def train(code: Path, folder: Path) -> dict[str, float]:
 
 
 def _run(command: list[str], log: IO[bytes]) -> None:
-    subprocess.run(command, check=True, stdout=log, stderr=log, stdin=subprocess.DEVNULL, timeout=_WITHIN)
+    subprocess.run(command, check=True, stdout=log, stderr=log, stdin=subprocess.DEVNULL, timeout=WITHIN)
 
 
 def measure(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
@@ -259,7 +187,7 @@ def measure(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
     home = folder / "warm"
     home.mkdir()
     with running(home) as platform, platform.client() as client:
-        until_warm(platform)
+        platform.until_warm()
         submitted(platform, client, code, home)  # the bundle and the page cache; nobody's first job of the day
         for number in range(args.repeats):
             torch_seconds.append(import_torch())

@@ -39,7 +39,7 @@ class Tree:
         self._known.update({process.pid: process for process in found})
         self.peak_rss = max(self.peak_rss, sum(_rss(process.pid) for process in found))
         if pss:
-            self.peak_pss = max(self.peak_pss, sum(_pss(process.pid) for process in found))
+            self.peak_pss = max(self.peak_pss, sum(pss_of(process.pid) for process in found))
 
     def cpu(self) -> float:
         """Seconds that all of them have used so far. Of one that has ended, what it had used when it was asked last."""
@@ -179,8 +179,9 @@ def _rss(pid: int) -> int:
     return int(text.split()[1]) * _PAGE if text else 0
 
 
-def _pss(pid: int) -> int:
-    return sum(int(line.split()[1]) * 1024 for line in _of(pid, "smaps_rollup").splitlines() if line.startswith("Pss:"))
+def pss_of(pid: int, kind: str = "Pss") -> int:
+    """Bytes that a process holds, a share only of what is shared; `Pss_Shmem`: of shared memory alone. 0 if it has ended."""
+    return sum(int(line.split()[1]) * 1024 for line in _of(pid, "smaps_rollup").splitlines() if line.startswith(f"{kind}:"))
 
 
 def _of(pid: int, name: str) -> str:
