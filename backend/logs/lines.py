@@ -7,6 +7,9 @@ from uuid import UUID
 
 from backend.logs.schemas import LogChunk
 
+LONGEST = 64 * 1024
+"""Characters of a line that wait for its end; what is before them leaves as a line of its own."""
+
 
 class Lines:
     """Pieces of several processes come mixed; a line stands where it ends, with the time at which its last piece came."""
@@ -18,17 +21,26 @@ class Lines:
         begun = self._begun.pop(chunk.process_id, None)
         *whole, rest = ((begun.text if begun else "") + chunk.text).split("\n")
         for text in whole:
-            yield _line(chunk, text)
+            yield _line(chunk, _last_picture(text))
+        rest = _last_picture(rest, painting=True)
+        while len(rest) > LONGEST:
+            yield _line(chunk, rest[:LONGEST])
+            rest = rest[LONGEST:]
         if rest:
             self._begun[chunk.process_id] = chunk.model_copy(update={"text": rest})
 
     def rest(self) -> Iterator[str]:
         """What no line break has ended."""
         for chunk in self._begun.values():
-            yield _line(chunk, chunk.text)
+            yield _line(chunk, _last_picture(chunk.text))
+
+
+def _last_picture(text: str, *, painting: bool = False) -> str:
+    """Of a line that was repainted with \\r. While `painting`, what comes next may go on with it, or begin with \\n or \\r."""
+    shown = text.rstrip("\r")
+    last = shown.rpartition("\r")[2]
+    return last + "\r" if painting and len(shown) < len(text) else last
 
 
 def _line(chunk: LogChunk, text: str) -> str:
-    """Of a line that was repainted with \\r, the last picture."""
-    last = text.rstrip("\r").rpartition("\r")[2]
-    return f"{chunk.time.isoformat(timespec='milliseconds')} {chunk.label} {last}\n"
+    return f"{chunk.time.isoformat(timespec='milliseconds')} {chunk.label} {text}\n"
