@@ -169,9 +169,9 @@ class JobSpec(_Part, frozen=True):
     evaluate: Evaluate = Evaluate()
     snapshot: Snapshot = Snapshot()
     timeout: Seconds | None = Field(
-        None, gt=0, description="The job is ended as timed_out after this long running, all attempts together; waiting and starting "
-        "do not count"
-    )
+        None, gt=0,
+        description="The job is ended as timed_out after its attempts ran this long together; waiting and starting do not count",
+    )  # fmt: skip
     retries: int = Field(3, ge=0, le=100, description="New attempts after a lost process; lost machines are not counted")
     on_worker_loss: Literal["restart", "continue"] | None = Field(
         None, description="restart: new attempt from the last cut (default under bsp); continue: respawn it (default else)"
