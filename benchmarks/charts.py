@@ -16,7 +16,7 @@ from uuid import UUID
 import numpy as np
 
 from backend.metrics import blocks, drawing, pyramid, repository, walk
-from backend.metrics.columns import Grid, drawn, merge, pieces
+from backend.metrics.columns import Grid, drawn, merge, of_points, pieces
 from backend.metrics.drawing import Asked
 from backend.metrics.points import POINT, Array
 from backend.metrics.schemas import Axis
@@ -130,8 +130,8 @@ def _every_point(at: Place, job_id: UUID, grid: Grid) -> dict[str, Any]:
             points, _ = blocks.unpack(repository.blocks(session, wanted), POINT)
             at_ = first * blocks.POINTS + np.arange(len(points))
             never = np.array([np.inf])
-            found.append(merge(pieces(grid, np.zeros(len(points), np.int64), at_, blocks.of_points(points), never)[0]))
-    return drawn("step", merge(np.concatenate(found)))
+            found.append(pieces(grid, np.zeros(len(points), np.int64), at_, of_points("step", points), never)[0])
+    return drawn(merge(np.concatenate(found)))
 
 
 def _opened(at: Place, job_id: UUID, chart: dict[str, Any]) -> int:

@@ -77,27 +77,41 @@ def pack(rows: Array) -> bytes:
 
 def unpack(packed: Sequence[bytes], kind: np.dtype) -> tuple[Array, Array]:
     """The rows of all blocks, one block after the other, and how many each has. `kind`: POINT or SUMMARY."""
-    sizes = np.array([int.from_bytes(block[:_HEAD], "little") for block in packed], np.int64)
+    columns, sizes = read(packed, kind, kind.names or ())
     rows = np.empty(int(sizes.sum()), kind)
+    for name, column in columns.items():
+        rows[name] = column
+    return rows, sizes
+
+
+def read(packed: Sequence[bytes], kind: np.dtype, names: Sequence[str]) -> tuple[dict[str, Array], Array]:
+    """As `unpack`, but only these columns, each by itself."""
+    sizes = np.array([int.from_bytes(block[:_HEAD], "little") for block in packed], np.int64)
     starts = np.cumsum(sizes) - sizes
+    found = {name: np.empty(int(sizes.sum()), kind[name]) for name in names}
     alike: dict[int, list[int]] = defaultdict(list)
     for place, size in enumerate(sizes.tolist()):
         alike[size].append(place)
     for size, places in alike.items():
-        columns = _columns([packed[place] for place in places], size, kind)
-        at = (starts[places][:, None] + np.arange(size)).reshape(-1)
-        for number, name in enumerate(kind.names or ()):
-            rows[name][at] = columns[:, number].reshape(-1).view(kind[name])
-    return rows, sizes
+        planes = _planes([packed[place] for place in places], size, len(kind.names or ()))
+        at = slice(None) if len(alike) == 1 else (starts[places][:, None] + np.arange(size)).reshape(-1)
+        for name, column in found.items():
+            column[at] = _column(planes, kind, name)
+    return found, sizes
 
 
-def _columns(packed: Sequence[bytes], size: int, kind: np.dtype) -> Array:
-    """(block, column, row), for blocks of one size."""
-    width = len(kind.names or ())
-    nbytes = size * width * 8
-    raw = b"".join(_ZSTD.decompress(block[_HEAD:], nbytes, asbytes=True) for block in packed)
-    by_place = np.frombuffer(raw, np.uint8).reshape(len(packed), 8, size * width)
-    columns: Array = np.ascontiguousarray(by_place.transpose(0, 2, 1)).view(np.int64).reshape(len(packed), width, size)
-    if kind == POINT:
-        np.cumsum(columns[:, :_COUNTERS], axis=2, out=columns[:, :_COUNTERS])
-    return columns
+def _planes(packed: Sequence[bytes], size: int, width: int) -> Array:
+    """(block, place of a byte, column, row), for blocks of one size. In one call: zstd reads frames that follow each other as
+    one, and to begin takes it longer than to read a frame of ours."""
+    frames = b"".join([block[_HEAD:] for block in packed])
+    raw = _ZSTD.decompress(frames, len(packed) * 8 * width * size)
+    return np.frombuffer(raw, np.uint8).reshape(len(packed), 8, width, size)
+
+
+def _column(planes: Array, kind: np.dtype, name: str) -> Array:
+    number = (kind.names or ()).index(name)
+    column = np.ascontiguousarray(planes[:, :, number].transpose(0, 2, 1)).view(np.int64)[:, :, 0]
+    if kind == POINT and number < _COUNTERS:
+        column = np.cumsum(column, axis=1)
+    found: Array = column.reshape(-1).view(kind[name])
+    return found

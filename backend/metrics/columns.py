@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from backend.metrics import blocks
-from backend.metrics.blocks import SUMMARY
 from backend.metrics.points import Array
 
 BELOW = -1
@@ -38,53 +37,86 @@ class Grid:
         return found
 
 
-PIECE = np.dtype([("series", "<i8"), ("column", "<i8"), ("at", "<i8"), ("until", "<i8"), ("summary", SUMMARY)])
+PIECE = np.dtype(
+    [("series", "<i8"), ("column", "<i8"), ("at", "<i8"), ("until", "<i8"), ("x", "<f8"), ("count", "<i8"), ("odd", "<i8")]
+    + [(name, "<f8") for name in ("sum", "first", "last", "low", "high")]
+)
 """Some points of a series that fall into one column; others of the column may lie between them. `at` and `until`: places in the
-series of the first and the last."""
+series of the first and the last; `x`: where the first lies. The rest is as in a SUMMARY."""
+
+Rows = Array | Mapping[str, Array]
+"""Columns by name: a structured array or a dictionary."""
 
 
-def pieces(grid: Grid, series: Array, at: Array, summaries: Array, undone_from: Array) -> tuple[Array, Array]:
-    """Pieces of what lies inside one column, and which of the summaries have to be opened, as they may lie in several.
+def needed(axis: str) -> tuple[str, ...]:
+    """What `pieces` reads of summaries."""
+    return ("count", "odd", "sum", "first", "last", "low", "high", f"{axis}_first", f"{axis}_min", f"{axis}_max")
 
-    `undone_from`: for each series."""
+
+def of_points(axis: str, points: Rows) -> Rows:
+    """A summary of each point, as far as it is needed."""
+    x, value = points[axis], points["value"]
+    finite = np.isfinite(value)
+    known = value if finite.all() else np.where(finite, value, np.nan)
+    return {
+        "count": np.ones(len(value), np.int64), "odd": (~finite).astype(np.int64), "sum": np.where(finite, value, 0.0),
+        "first": value, "last": value, "low": known, "high": known, f"{axis}_first": x, f"{axis}_min": x, f"{axis}_max": x,
+    }  # fmt: skip
+
+
+def pieces(grid: Grid, series: Array, at: Array, rows: Rows, undone_from: Array) -> tuple[Array, Array]:
+    """Pieces of what lies inside one column, and which of the rows have to be opened, as they may lie in several.
+
+    `rows`: summaries, and `at` the places in the series where they begin; by series and place. Those of one column that follow
+    each other are one piece: few, since places grow nearly always, so that little is left to sort. `undone_from`: for each series.
+    """
+    axis = grid.axis
     undone = undone_from[series]
-    first = grid.columns(summaries[f"{grid.axis}_min"], undone)
-    whole = first == grid.columns(summaries[f"{grid.axis}_max"], undone)
-    drawn = whole & (first != BELOW) & (first != grid.above)
-    found = np.empty(int(drawn.sum()), PIECE)
-    found["series"], found["column"], found["at"], found["summary"] = series[drawn], first[drawn], at[drawn], summaries[drawn]
-    found["until"] = found["at"] + found["summary"]["count"] - 1
-    return found, ~whole
+    first = grid.columns(rows[f"{axis}_min"], undone)
+    last = first if rows[f"{axis}_max"] is rows[f"{axis}_min"] else grid.columns(rows[f"{axis}_max"], undone)
+    whole = first == last
+    drawn = np.flatnonzero(whole & (first != BELOW) & (first != grid.above))
+    kept = {name: rows[name][drawn] for name in ("count", "odd", "sum", "first", "last", "low", "high")}
+    kept |= {"series": series[drawn], "column": first[drawn], "at": at[drawn], "x": rows[f"{axis}_first"][drawn]}
+    kept["until"] = kept["at"] + kept["count"] - 1
+    return _joined(kept), ~whole
 
 
 def merge(found: Array) -> Array:
     """One piece for each column of each series, by series and column."""
-    if not len(found):
-        return found
-    found = found[np.lexsort((found["at"], found["column"], found["series"]))]
-    change = (found["series"][1:] != found["series"][:-1]) | (found["column"][1:] != found["column"][:-1])
-    starts = np.append(0, np.flatnonzero(change) + 1)
+    return _joined(found[np.lexsort((found["at"], found["column"], found["series"]))])
+
+
+def _joined(rows: Rows) -> Array:
+    """One piece of those of one column that follow each other. `rows`: with the columns of PIECE; `at` rises in each series."""
+    series, column = rows["series"], rows["column"]
+    change = (series[1:] != series[:-1]) | (column[1:] != column[:-1])
+    starts = np.append(0, np.flatnonzero(change) + 1)[: len(series)]
     into = np.empty(len(starts), PIECE)
-    for name in ("series", "column", "at"):
-        into[name] = found[name][starts]
-    into["summary"] = blocks.merged(found["summary"], starts)
-    into["until"] = np.maximum.reduceat(found["until"], starts)
-    latest = np.flatnonzero(found["until"] == np.repeat(into["until"], np.diff(np.append(starts, len(found)))))
-    into["summary"]["last"] = found["summary"]["last"][latest]
+    if not len(starts):
+        return into
+    for name in ("series", "column", "at", "x", "first"):
+        into[name] = rows[name][starts]
+    with np.errstate(over="ignore", invalid="ignore"):
+        for name in ("count", "odd", "sum"):
+            into[name] = np.add.reduceat(rows[name], starts)
+    into["low"], into["high"] = np.fmin.reduceat(rows["low"], starts), np.fmax.reduceat(rows["high"], starts)
+    into["until"] = np.maximum.reduceat(rows["until"], starts)
+    latest = np.flatnonzero(rows["until"] == np.repeat(into["until"], np.diff(np.append(starts, len(series)))))
+    into["last"] = rows["last"][latest]
     return into
 
 
-def drawn(axis: str, found: Array) -> dict[str, list[float | int | None]]:
+def drawn(found: Array) -> dict[str, list[float | int | None]]:
     """The columns of one series as the API gives them: list by list, None for what is not finite."""
-    summary = found["summary"]
-    finite = summary["count"] - summary["odd"]
+    finite = found["count"] - found["odd"]
     with np.errstate(all="ignore"):
-        mean = np.where(finite > 0, summary["sum"] / np.maximum(finite, 1), np.nan)
-    values = {name: summary[name] for name in ("first", "low", "high", "last")} | {"mean": mean}
+        mean = np.where(finite > 0, found["sum"] / np.maximum(finite, 1), np.nan)
+    values = {name: found[name] for name in ("first", "low", "high", "last")} | {"mean": mean}
     return {
-        "x": summary[f"{axis}_first"].tolist(),
+        "x": found["x"].tolist(),
         **{name: written(column) for name, column in values.items()},
-        "count": summary["count"].tolist(), "odd": summary["odd"].tolist(),
+        "count": found["count"].tolist(), "odd": found["odd"].tolist(),
     }  # fmt: skip
 
 

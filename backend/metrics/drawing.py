@@ -69,7 +69,7 @@ def _chart(session: Session, name: str, lines: Sequence[Line], asked: Asked) -> 
     parts = np.split(found, np.searchsorted(found["series"], np.arange(1, len(lines))))
     series = [
         {"attempt": line.row.attempt, "source": line.row.source, "rank": line.row.rank, "total": line.row.count,
-         "columns": drawn(axis, part)}
+         "columns": drawn(part)}
         for line, part in zip(lines, parts, strict=True)
     ]  # fmt: skip
     return {"name": name, "x": axis, "from": start, "to": end, "series": series}

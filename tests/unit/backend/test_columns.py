@@ -75,7 +75,7 @@ class Stored:
             return None, {}
         grid = Grid(axis, *(range_ or (float(extent[0]), float(extent[1]))), columns)
         found = walk.read(lambda wanted: [self.blocks[key] for key in wanted], self.lines, grid, undone)
-        return grid, {place: drawn(axis, found[found["series"] == place]) for place in range(len(self.lines))}
+        return grid, {place: drawn(found[found["series"] == place]) for place in range(len(self.lines))}
 
 
 def expected(stored: Stored, place: int, grid: Grid) -> dict[str, list[Any]]:
