@@ -71,10 +71,11 @@ def open_page(browser: Browser, platform: Platform, signed_in: str) -> Iterator[
     contexts: list[BrowserContext] = []
     errors: list[str] = []
 
-    def open_(path: str = "/jobs", *, width: int = 1440, scheme: str = "light", guest: bool = False, watched: bool = True) -> Page:
+    def open_(path: str = "/jobs", *, width: int = 1440, scheme: str = "light", guest: bool = False, watched: bool = True,
+              touch: bool = False) -> Page:
         context = browser.new_context(
             base_url=platform.url, viewport={"width": width, "height": 900 if width > 600 else 844}, color_scheme=scheme,  # type: ignore[arg-type]
-            reduced_motion="reduce",
+            reduced_motion="reduce", has_touch=touch,
         )  # fmt: skip
         contexts.append(context)
         if not guest:

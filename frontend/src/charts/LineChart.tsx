@@ -12,6 +12,7 @@ import { Legend } from "./Legend"
 import type { Picture } from "./picture"
 import { usePan } from "./usePan"
 import { usePlot } from "./usePlot"
+import { useTouch } from "./useTouch"
 import classes from "./LineChart.module.css"
 
 /** Lines that change in place and tell so. */
@@ -47,7 +48,7 @@ interface LineChartProps {
 
 const SAID_EVERY_MS = 1000
 
-/** Lines over one axis, drawn as their source changes. Drag selects a range, shift-drag moves it, double click shows all; so do keys. */
+/** Lines over one axis, drawn as their source changes. Drag selects a range, shift-drag moves it, double click shows all; so do keys and fingers. */
 export function LineChart({ source, view, board, smoothing = 0, scale = "linear", threshold = null, hidden, height = 230, ...props }: LineChartProps) {
   const { title, formatY, onHide, syncKey, scattered = false, handle } = props
   const scheme = useComputedColorScheme("light")
@@ -73,6 +74,7 @@ export function LineChart({ source, view, board, smoothing = 0, scale = "linear"
   const [element, plot] = usePlot({ picture, subscribe, height, syncKey, onCursor: setCursor, onSelect: select, onReset: () => board.set(null) })
   const visible = useCallback((): Range | null => board.get() ?? ends(source.lines), [board, source])
   usePan(element, visible, board.set)
+  useTouch(element, visible, board.set)
   useImperativeHandle(handle, () => ({
     png: () => imageOf(plot.current!, title, picture()),
     svg: () => svgOf(plot.current!, title, picture()),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { axisView, formatStepped, panned, parseRange, samplesPerEpoch, shown, unshown, writeRange, zoomed } from "./axes"
+import { axisView, formatStepped, panned, parseRange, pinched, samplesPerEpoch, shown, unshown, writeRange, zoomed } from "./axes"
 import { makeJob } from "./testing"
 
 describe("axisView", () => {
@@ -38,6 +38,14 @@ describe("a range", () => {
     expect(panned({ from: 10, to: 20 }, 0.5)).toEqual({ from: 15, to: 25 })
     expect(zoomed({ from: 0, to: 100 }, 0.5)).toEqual({ from: 25, to: 75 })
     expect(zoomed({ from: 0, to: 100 }, 0.5, 0)).toEqual({ from: 0, to: 50 })
+  })
+
+  it("keeps under fingers what lay under them", () => {
+    expect(pinched({ from: 0, to: 100 }, [0.5], [0.25])).toEqual({ from: 25, to: 125 })
+    expect(pinched({ from: 0, to: 100 }, [0.25, 0.5], [0.25, 0.75])).toEqual({ from: 12.5, to: 62.5 })
+    expect(pinched({ from: 0, to: 100 }, [0.5, 0.6], [0.6, 0.5])).toEqual({ from: 0, to: 100 })
+    const { from, to } = pinched({ from: 0, to: 100 }, [0, 1], [0.5, 0.5])
+    expect(to - from).toBeCloseTo(2500)
   })
 })
 

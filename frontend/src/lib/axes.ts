@@ -93,6 +93,26 @@ export function zoomed({ from, to }: Range, factor: number, share = 0.5): Range 
   return { from: fixed - width * factor * share, to: fixed + width * factor * (1 - share) }
 }
 
+/** Fingers that are closer than this share of the width are taken to be as far apart: else a twist would jump. */
+const CLOSEST = 0.04
+
+/** As fingers went from one set of shares of the width to another: what lay under their middle still does, as far apart as they are now. */
+export function pinched({ from, to }: Range, before: readonly number[], now: readonly number[]): Range {
+  const [held, middle] = [middleOf(before), middleOf(now)]
+  const width = to - from
+  const wide = now.length < 2 ? width : (width * spreadOf(before)) / spreadOf(now)
+  const left = from + width * held - wide * middle
+  return { from: left, to: left + wide }
+}
+
+function middleOf(shares: readonly number[]): number {
+  return shares.reduce((sum, share) => sum + share, 0) / shares.length
+}
+
+function spreadOf(shares: readonly number[]): number {
+  return Math.max(CLOSEST, Math.max(...shares) - Math.min(...shares))
+}
+
 export function parseRange(text: string | null): Range | null {
   const [from, to] = (text ?? "").split("~").map((part) => (part === "" ? NaN : Number(part)))
   return Number.isFinite(from) && Number.isFinite(to) && from! < to! ? { from: from!, to: to! } : null

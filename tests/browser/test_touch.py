@@ -1,0 +1,97 @@
+"""Charts under fingers: sideways moves the range, two look closer, up and down scrolls the page, a tap reads a value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import CDPSession, Locator, Page, expect
+
+from gradstream.client import Client, Job
+from tests.browser.support import OpenPage, submit_slow
+
+Point = tuple[float, float]
+
+
+@pytest.fixture(scope="module")
+def job(client: Client) -> Job:
+    return client.wait(submit_slow(client, name="touched", steps=40).id, timeout=60)
+
+
+class Fingers:
+    """On a screen; places are shares of an element's size."""
+
+    def __init__(self, page: Page, on: Locator) -> None:
+        self.page = page
+        self.cdp: CDPSession = page.context.new_cdp_session(page)
+        box = on.bounding_box()
+        assert box
+        self.box = box
+
+    def drag(self, *paths: tuple[Point, Point], steps: int = 8) -> None:
+        """Every finger goes along its own path, all at once."""
+        self._send("touchStart", [begin for begin, _ in paths])
+        for step in range(1, steps + 1):
+            self._send("touchMove", [_between(begin, end, step / steps) for begin, end in paths])
+        self._send("touchEnd", [])
+
+    def tap(self, at: Point) -> None:
+        self._send("touchStart", [at])
+        self._send("touchEnd", [])
+
+    def _send(self, kind: str, points: list[Point]) -> None:
+        touches = [{"x": self.box["x"] + x * self.box["width"], "y": self.box["y"] + y * self.box["height"], "id": finger}
+                   for finger, (x, y) in enumerate(points)]  # fmt: skip
+        self.cdp.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
+
+
+@pytest.fixture
+def chart(open_page: OpenPage, job: Job) -> Iterator[Locator]:
+    page = open_page(f"/jobs/{job.id}/metrics?x=step", width=390, touch=True)
+    chart = page.get_by_role("img", name=re.compile("^Training loss: worker 0, 40 points"))
+    chart.scroll_into_view_if_needed()
+    yield chart
+
+
+def test_one_finger_moves_the_range_and_two_look_closer(chart: Locator) -> None:
+    page = chart.page
+    fingers = Fingers(page, chart)
+    fingers.drag(((0.4, 0.5), (0.3, 0.5)), ((0.6, 0.5), (0.8, 0.5)))
+    page.wait_for_url(re.compile("range="))
+    first = _range(page)
+    assert 10 < first[1] - first[0] < 22, "fingers that are 2.5 times as far apart see 0.4 of the steps"
+    address = page.url
+    fingers.drag(((0.7, 0.5), (0.4, 0.5)))
+    page.wait_for_url(lambda now: now != address)
+    second = _range(page)
+    assert second[0] > first[0] + 2
+    assert second[1] - second[0] == pytest.approx(first[1] - first[0], rel=0.01)
+
+
+def test_up_and_down_scrolls_the_page_and_moves_no_range(chart: Locator) -> None:
+    page = chart.page
+    before = page.evaluate("scrollY")
+    Fingers(page, chart).drag(((0.5, 0.8), (0.52, -0.4)), steps=20)
+    page.wait_for_function("before => scrollY > before + 60", arg=before)
+    page.wait_for_timeout(300)  # longer than a range rests before it is in the address
+    assert "range" not in parse_qs(urlsplit(page.url).query)
+
+
+def test_a_tap_reads_the_value_under_it(chart: Locator) -> None:
+    page = chart.page
+    card = page.get_by_role("region", name="Training loss", exact=True)
+    expect(card.get_by_text("latest", exact=True)).to_be_visible()
+    Fingers(page, chart).tap((0.5, 0.5))
+    expect(card.get_by_text(re.compile(r"^at \d+"))).to_be_visible()
+    assert "range" not in parse_qs(urlsplit(page.url).query)
+
+
+def _between(begin: Point, end: Point, share: float) -> Point:
+    return begin[0] + (end[0] - begin[0]) * share, begin[1] + (end[1] - begin[1]) * share
+
+
+def _range(page: Page) -> tuple[float, float]:
+    left, right = parse_qs(urlsplit(page.url).query)["range"][0].split("~")
+    return float(left), float(right)
