@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -48,11 +47,11 @@ class Fingers:
 
 
 @pytest.fixture
-def chart(open_page: OpenPage, job: Job) -> Iterator[Locator]:
+def chart(open_page: OpenPage, job: Job) -> Locator:
     page = open_page(f"/jobs/{job.id}/metrics?x=step", width=390, touch=True)
     chart = page.get_by_role("img", name=re.compile("^Training loss: worker 0, 40 points"))
     chart.scroll_into_view_if_needed()
-    yield chart
+    return chart
 
 
 def test_one_finger_moves_the_range_and_two_look_closer(chart: Locator) -> None:
