@@ -3,6 +3,7 @@ codec saves, and how evenly its shards are loaded. For the control plane and `gr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
@@ -105,8 +106,8 @@ class Figures(BaseModel):
             self.pushes += point.name == metrics.COMPUTE.name
         elif point.name == metrics.CODEC_ERROR.name:
             self.errors[point.rank] = point.value
-        elif point.name in _OF_SHARDS and source.startswith(_SERVER):
-            rank = int(source.removeprefix(_SERVER).partition(".")[0])
+        elif point.name in _OF_SHARDS and (shard := _SERVER.fullmatch(source)):  # user code may send under any name
+            rank = int(shard[1])
             self.shards[rank] = self.shards.get(rank, ShardSums()).after(point)
 
     @property
@@ -127,7 +128,7 @@ class Figures(BaseModel):
         return [self.shards[rank].load(rank) for rank in sorted(self.shards)]
 
 
-_SERVER = "server-"
+_SERVER = re.compile(r"server-([0-9]{1,9})(?:\.[0-9]+)?")
 _SUMS = {
     metrics.COMPUTE.name: "compute", metrics.DATA.name: "data", metrics.SEND.name: "send", metrics.WAIT.name: "wait",
     metrics.SENT.name: "sent_bytes", metrics.RAW.name: "raw_bytes", metrics.RECEIVED.name: "received_bytes",

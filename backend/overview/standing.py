@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime
+
 from pydantic import BaseModel, Field
 
 from gradstream import metrics
@@ -22,7 +25,9 @@ _LEDGER = {
     for metric in (metrics.PUSHED, metrics.APPLIED, metrics.BUFFERED, metrics.DROPPED, metrics.PENDING, metrics.UNDONE)
 }
 _EVAL = "eval/"
-_PROCESSES = ("worker-", "server-", "evaluator")
+_PROCESS = re.compile(r"(?:(?:worker|server)-[0-9]{1,9}|evaluator)\.[0-9]{1,9}")
+"""Label and incarnation of those that are told of. User code may send under any name; what is none of these is no process."""
+_END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 
 class Standing(BaseModel):
@@ -106,10 +111,12 @@ class Standings(BaseModel):
         self.reached[attempt] = max(self.reached.get(attempt, 0), point.samples)
         if point.name in _LEDGER:
             self._enter(attempt, point)
-        elif point.name.startswith(_EVAL):
+        if not 0 <= point.time < _END_OF_TIME:
+            return
+        if point.name.startswith(_EVAL):
             self._judge(attempt, point)
-        label, _, incarnation = source.rpartition(".")
-        if label.startswith(_PROCESSES) and incarnation.isdecimal():
+        if _PROCESS.fullmatch(source):
+            label, _, incarnation = source.rpartition(".")
             self.processes.setdefault(label, Standing()).take(int(incarnation), point)
 
     def _enter(self, attempt: int, point: Point) -> None:

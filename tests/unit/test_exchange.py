@@ -78,6 +78,13 @@ def test_shards_are_told_apart_by_who_measured_and_their_reports_are_weighed() -
     assert figures.center_bytes == 4096 * 3
 
 
+@pytest.mark.parametrize("source", ["server-x.0", "server-", "server-\u0663.0", "worker-0.0"])
+def test_who_is_no_shard_is_left_out(source: str) -> None:
+    figures = Figures()
+    figures.take(source, point(metrics.APPLY, 1.0))
+    assert figures.shards == {}
+
+
 def test_it_survives_being_stored() -> None:
     figures = Figures()
     push(figures, 3, sent=1, raw=2, error=0.5)

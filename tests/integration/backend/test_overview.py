@@ -62,6 +62,13 @@ def test_where_the_time_goes_and_the_best_evaluation(running: Running, platform:
     assert (best["value"], best["samples"], best["higher_is_better"]) == (0.75, 32, True)
 
 
+def test_user_code_may_send_under_any_name(running: Running, platform: Platform) -> None:
+    say(platform, running, "worker-x.0", 0, time_compute=0.25)
+    say(platform, running, "worker-0.0", 0, time_compute=0.25)
+    running.controller.run_once()
+    assert [worker["label"] for worker in look(running)["workers"]] == ["worker-0"]
+
+
 def test_what_the_machine_says_of_a_process_is_stored_once(running: Running) -> None:
     agent = running.agent
     id = agent.order("worker-0").id

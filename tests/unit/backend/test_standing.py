@@ -109,3 +109,22 @@ def test_the_system_tells_of_shards_and_the_evaluator_too() -> None:
     told = loads.servers(found, [])
     assert [one.label for one in told] == ["server-0", "server-1", "evaluator"]
     assert [(one.cpu, one.memory, one.queue) for one in told] == [(0.5, 4096, 3), (0.5, 4096, None), (0.5, 4096, None)]
+
+
+NOISE = ["worker-x.0", "worker-.0", "worker-0.x", "worker--1.0", "worker-\u0663.0", "evaluator-1.0", "mine.0", ""]
+
+
+@pytest.mark.parametrize("source", NOISE)
+def test_who_is_no_process_is_left_out(source: str) -> None:
+    found = Standings()
+    tell(found, source, metrics.CPU, 0.5)
+    assert found.processes == {}
+
+
+@pytest.mark.parametrize("time", [1e300, -1e300, -1.0])
+def test_a_time_that_is_no_date_is_left_out(time: float) -> None:
+    found = Standings()
+    tell(found, "worker-0.0", metrics.CPU, 0.5, time=time)
+    tell(found, "evaluator.0", "eval/accuracy", 0.9, rank=-1, time=time)
+    assert loads.workers(found) == []
+    assert loads.best(found, SPEC, None) == []
