@@ -3,13 +3,14 @@
 from backend.artifacts.models import ArtifactRow, CutRow, FileRow
 from backend.bundles.models import BundleRow
 from backend.db import Base
-from backend.jobs.models import AttemptRow, EventRow, IdempotencyKeyRow, JobRow, ProcessRow
+from backend.jobs.models import AttemptRow, DeletedJobRow, EventRow, IdempotencyKeyRow, JobRow, ProcessRow
 from backend.logs.models import LogChunkRow
 from backend.metrics.models import MetricBatchRow, MetricBlockRow, MetricSeriesRow, MetricStoreRow
 from backend.nodes.models import NodeRow, PresenceRow
 from backend.users.models import ApiTokenRow, SessionRow, SignInCodeRow, UserRow
 
 TABLES: tuple[type[Base], ...] = (
-    UserRow, ApiTokenRow, SignInCodeRow, SessionRow, BundleRow, NodeRow, PresenceRow, JobRow, AttemptRow, ProcessRow, EventRow,
-    IdempotencyKeyRow, LogChunkRow, MetricBatchRow, MetricSeriesRow, MetricBlockRow, MetricStoreRow, FileRow, CutRow, ArtifactRow,
+    UserRow, ApiTokenRow, SignInCodeRow, SessionRow, BundleRow, NodeRow, PresenceRow, JobRow, DeletedJobRow, AttemptRow, ProcessRow,
+    EventRow, IdempotencyKeyRow, LogChunkRow, MetricBatchRow, MetricSeriesRow, MetricBlockRow, MetricStoreRow, FileRow, CutRow,
+    ArtifactRow,
 )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, String, UniqueConstraint, func, text
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from backend.db import Base
@@ -26,6 +27,10 @@ class JobRow(Base):
     user_id: Mapped[UUID] = mapped_column(ForeignKey("users.id"))
     owner: Mapped[UserRow] = relationship(lazy="joined", innerjoin=True)
     spec: Mapped[dict[str, Any]]
+    source: Mapped[str | None]
+    """The text of the job file as it was sent; None: only its meaning was."""
+    overrides: Mapped[list[str]] = mapped_column(JSONB, default=list)
+    """What was set over the text, in the words of the command line, e.g. `strategy.lr=0.1`."""
     bundle: Mapped[str | None] = mapped_column(ForeignKey("bundles.hash"))
     strategy: Mapped[str]
     gate: Mapped[str]
@@ -71,6 +76,21 @@ class JobRow(Base):
     @property
     def user(self) -> str:
         return self.owner.name
+
+
+class DeletedJobRow(Base):
+    """That a job was deleted, for lists that are open somewhere. Kept for a day.
+
+    Transactions end in another order than they begin in. Who has read at a snapshot has seen what all transactions before its
+    xmin did, so it is from there that the next look goes on."""
+
+    __tablename__ = "deleted_jobs"
+
+    transaction: Mapped[int] = mapped_column(
+        BigInteger, primary_key=True, server_default=text("pg_current_xact_id()::text::bigint")
+    )
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    at: Mapped[datetime] = mapped_column(server_default=func.now(), index=True)
 
 
 class AttemptRow(Base):

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from uuid import UUID
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from backend.jobs.models import AttemptRow, EventRow, IdempotencyKeyRow, JobRow, ProcessRow
+from backend.jobs.models import AttemptRow, DeletedJobRow, EventRow, IdempotencyKeyRow, JobRow, ProcessRow
 
 SERVED = (JobRow.priority.desc(), JobRow.created_at, JobRow.id)
 """The order in which waiting jobs get machines."""
+_NOTED = timedelta(days=1)
+"""How long it is known that a job was deleted."""
 
 
 def get(session: Session, job_id: UUID) -> JobRow | None:
@@ -91,7 +94,11 @@ def claim_key(session: Session, user_id: UUID, key: str, request: bytes, job_id:
 
 
 def remove(session: Session, job: JobRow) -> None:
+    """Leaves a note for lists that are open; notes of others are removed when nobody can be waiting for them."""
     session.execute(delete(JobRow).where(JobRow.id == job.id))
+    old = select(DeletedJobRow.id).where(DeletedJobRow.at < func.now() - _NOTED).with_for_update(skip_locked=True)
+    session.execute(delete(DeletedJobRow).where(DeletedJobRow.id.in_(old)))
+    session.execute(insert(DeletedJobRow).values(id=job.id))
 
 
 def of_entrypoint(session: Session, entrypoint: str, bundle: str | None) -> list[JobRow]:

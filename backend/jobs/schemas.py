@@ -191,6 +191,13 @@ class JobPage(Schema):
     read_at: datetime = Field(description="When the page was read, by the database's clock")
 
 
+class Gone(Schema):
+    """Deleted jobs, as the stream of all jobs tells of them."""
+
+    ids: list[UUID]
+    upto: int = Field(description="Who follows again later says this as `since`")
+
+
 class JobCounts(Schema):
     """What there is to choose from."""
 

@@ -19,10 +19,13 @@ router = APIRouter(prefix="/jobs", tags=["streams"])
 
 
 @router.get("/stream", operation_id="streamJobs", response_class=EventSourceResponse)
-async def stream_jobs(platform: PlatformDep, hub: HubDep) -> AsyncIterator[ServerSentEvent]:
-    """Event `job` (JobSummary) for the latest 100 jobs at first, then for every job that changes; `gone` ({id}) for a deleted one;
-    `closing` when the server stops."""
-    async for event in service.jobs(platform, hub):
+async def stream_jobs(
+    platform: PlatformDep, hub: HubDep,
+    since: Annotated[int | None, Query(ge=0, le=BIGGEST, description="`upto` of the last `gone` that was heard of")] = None,
+) -> AsyncIterator[ServerSentEvent]:  # fmt: skip
+    """Event `job` (JobSummary) for the latest 100 jobs at first, then for every job that changes; `gone` (Gone) for deleted ones,
+    first for those of the last minute; `closing` when the server stops."""
+    async for event in service.jobs(platform, hub, since):
         yield event
 
 

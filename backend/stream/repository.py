@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from datetime import timedelta
 from uuid import UUID
 
-from sqlalchemy import select, text, union
+from sqlalchemy import func, select, text, union
 from sqlalchemy.orm import Session
 
-from backend.jobs.models import JobRow
+from backend.jobs.models import DeletedJobRow, JobRow
 
 # Where a portion of at most :most entries ends. Everything in a feed has its number from one counter.
 _END_OF_PORTION = text("""
@@ -19,6 +20,11 @@ _END_OF_PORTION = text("""
         ) AS entries ORDER BY seq LIMIT :most
     ) AS portion
 """)
+
+
+_JUST = timedelta(minutes=1)
+"""A list that begins to follow was read less than this before."""
+_BEGUN = text("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
 
 
 def end_of_portion(session: Session, job_id: UUID, after: int, most: int) -> int | None:
@@ -35,3 +41,12 @@ def latest(session: Session, count: int) -> list[tuple[UUID, int]]:
     both = union(newest, live).subquery()
     statement = select(both.c.id, both.c.seq).order_by(both.c.created_at.desc(), both.c.id.desc())
     return [(row.id, row.seq) for row in session.execute(statement)]
+
+
+def gone(session: Session, since: int | None) -> tuple[list[UUID], int]:
+    """Jobs that were deleted since (None: in the last minute), and where the next look begins.
+
+    The transaction must be a snapshot. What one look has told another may tell again, and none is left out (`DeletedJobRow`)."""
+    begun: int = session.execute(_BEGUN).scalar_one()
+    after = DeletedJobRow.at > func.now() - _JUST if since is None else DeletedJobRow.transaction >= since
+    return list(session.scalars(select(DeletedJobRow.id).where(after))), begun

@@ -16,7 +16,7 @@ from backend.away import AWAY, first_line
 from backend.jobs import listing
 from backend.jobs import repository as job_rows
 from backend.jobs import service as job_service
-from backend.jobs.schemas import Event, JobSummary, Process
+from backend.jobs.schemas import Event, Gone, JobSummary, Process
 from backend.logs import service as logs
 from backend.metrics import service as metric_service
 from backend.platform import Platform
@@ -85,31 +85,41 @@ def _portion(session: Session, job_id: UUID, after: int, upto: int) -> list[Entr
     return entries
 
 
-async def jobs(platform: Platform, hub: Hub) -> AsyncIterator[ServerSentEvent]:
-    """The newest jobs as they are, then each of them, and each new one, whenever it changes."""
+async def jobs(platform: Platform, hub: Hub, since: int | None) -> AsyncIterator[ServerSentEvent]:
+    """The newest jobs as they are, then each of them, and each new one, whenever it changes; and every job that is deleted."""
     known: dict[UUID, int] = {}
+    told: set[UUID] | None = None
     with hub.waiter(None) as waiter:
         while not hub.closing:
             try:
-                now, changed = await run_in_threadpool(_changed, platform, dict(known))
+                look = await run_in_threadpool(_look, platform, dict(known), since)
             except AWAY as error:
                 await _wait_for_database(waiter, error)
                 continue
-            for content in changed:
+            for content in look.changed:
                 yield ServerSentEvent(event="job", raw_data=content.model_dump_json(by_alias=True))
-            if len(now) < LATEST:  # else the oldest may be missing only because newer ones came
-                for gone in known.keys() - now.keys():
-                    yield ServerSentEvent(event="gone", raw_data=f'{{"id": "{gone}"}}')
-            known = now
+            if told is None or not look.gone <= told:
+                gone = Gone(ids=sorted(look.gone - (told or set())), upto=look.upto)
+                yield ServerSentEvent(event="gone", raw_data=gone.model_dump_json())
+            known, told, since = look.latest, look.gone, look.upto
             await waiter.wait(LOOK_EVERY)
     yield CLOSING
 
 
-def _changed(platform: Platform, known: dict[UUID, int]) -> tuple[dict[UUID, int], list[JobSummary]]:
+@dataclass(frozen=True, slots=True)
+class _Look:
+    latest: dict[UUID, int]
+    changed: list[JobSummary]
+    gone: set[UUID]
+    upto: int
+
+
+def _look(platform: Platform, known: dict[UUID, int], since: int | None) -> _Look:
     with platform.database.transaction(snapshot=True) as session:
         latest = repository.latest(session, LATEST)
         changed = [job_id for job_id, seq in reversed(latest) if known.get(job_id) != seq]
-        return dict(latest), listing.summaries(session, changed)
+        gone, upto = repository.gone(session, since)
+        return _Look(dict(latest), listing.summaries(session, changed), set(gone), upto)
 
 
 async def _wait_for_database(waiter: Waiter, error: Exception) -> None:

@@ -17,6 +17,11 @@ export type Job = Answer<Schemas["Job"]>
 export type Cut = Schemas["Cut"]
 export type Death = Schemas["Death"]
 export type Exchange = Schemas["Exchange"]
+/** What the stream of all jobs tells of deleted ones. */
+export interface Gone {
+  ids: string[]
+  upto: number
+}
 export type BulkAction = Schemas["BulkAction"]
 export type BulkItem = Schemas["BulkItem"]
 export type Holder = Schemas["Holder"]
@@ -68,7 +73,11 @@ export function uploadBundle(bundle: Blob): Promise<Bundle> {
 }
 
 export const openApiUrl = "/api/v1/openapi.json"
-export const jobsStreamUrl = "/api/v1/jobs/stream"
+
+/** `since`: what the last event `gone` has told, so that none is missed while nobody listens. */
+export function jobsStreamUrl(since: number | undefined): string {
+  return `/api/v1/jobs/stream${since === undefined ? "" : `?since=${since}`}`
+}
 
 /** The API's own description, which does not describe itself. */
 export async function readOpenApi<T>(): Promise<T> {

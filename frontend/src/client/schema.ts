@@ -61,8 +61,8 @@ export interface paths {
         };
         /**
          * Stream Jobs
-         * @description Event `job` (JobSummary) for the latest 100 jobs at first, then for every job that changes; `gone` ({id}) for a deleted one;
-         *     `closing` when the server stops.
+         * @description Event `job` (JobSummary) for the latest 100 jobs at first, then for every job that changes; `gone` (Gone) for deleted ones,
+         *     first for those of the last minute; `closing` when the server stops.
          */
         get: operations["streamJobs"];
         put?: never;
@@ -1321,7 +1321,7 @@ export interface components {
             at: string;
             /**
              * After
-             * @description Seconds since the job first ran
+             * @description Seconds since the job's `started_at`
              */
             after: number | null;
         };
@@ -2737,7 +2737,7 @@ export interface components {
             snapshot: components["schemas"]["Snapshot"];
             /**
              * Timeout
-             * @description The job is ended as timed_out after this long running
+             * @description The job is ended as timed_out after its attempts ran this long together; waiting and starting do not count
              */
             timeout?: (number | string) | null;
             /**
@@ -4769,7 +4769,10 @@ export interface operations {
     };
     streamJobs: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `upto` of the last `gone` that was heard of */
+                since?: number | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;

@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { useEffect, useState } from "react"
-import { jobsStreamUrl, type JobSummary } from "@/client"
+import { jobsStreamUrl, type Gone, type JobSummary } from "@/client"
 import { withChangedJob, withoutJobs, type Change, type JobPages } from "@/lib/jobPages"
 import { followStream, type Connection } from "@/lib/stream"
 
@@ -31,18 +31,22 @@ export function useJobsStream(): { connection: Connection; changes: readonly Cha
       const before = known.get(job.id)
       known.set(job.id, job.status)
       if (before === job.status) return
-      news.set(job.id, { job, before })
+      news.set(job.id, { job, before, heard: Date.now() })
       tell()
     }
-    const gone = (id: string) => {
-      client.setQueriesData<JobPages>({ queryKey: ["jobs"] }, (data) => data && withoutJobs(data, new Set([id])))
-      if (news.delete(id)) tell()
+    let upto: number | undefined
+    const gone = ({ ids, upto: last }: Gone) => {
+      upto = last
+      if (ids.length === 0) return
+      client.setQueriesData<JobPages>({ queryKey: ["jobs"] }, (data) => data && withoutJobs(data, new Set(ids)))
+      for (const id of ids) news.delete(id)
+      tell()
     }
     const stop = followStream({
-      url: () => jobsStreamUrl,
+      url: () => jobsStreamUrl(upto),
       after: 0,
       events: ["job", "gone"],
-      onMessage: ({ event, data }) => (event === "job" ? changed(data as JobSummary) : gone((data as { id: string }).id)),
+      onMessage: ({ event, data }) => (event === "job" ? changed(data as JobSummary) : gone(data as Gone)),
       onConnection: setConnection,
     })
     return () => {

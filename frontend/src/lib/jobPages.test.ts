@@ -4,10 +4,12 @@ import { readView } from "./jobView"
 import { makeJob } from "./testing"
 
 const read_at = "2026-01-10T12:30:00.5Z"
+const asked = Date.parse(read_at)
+const [heard, earlier] = [asked + 1000, asked - 1000]
 const before: JobPages = {
   pages: [
-    { items: [makeJob({ id: "a", seq: 5 }), makeJob({ id: "b" })], next_cursor: "more", total: 3, read_at },
-    { items: [makeJob({ id: "b" }), makeJob({ id: "d" })], next_cursor: null, total: null, read_at },
+    { items: [makeJob({ id: "a", seq: 5 }), makeJob({ id: "b" })], next_cursor: "more", total: 3, read_at, asked },
+    { items: [makeJob({ id: "b" }), makeJob({ id: "d" })], next_cursor: null, total: null, read_at, asked },
   ],
   pageParams: [null, "more"],
 }
@@ -39,7 +41,7 @@ it("takes deleted jobs out and counts them off", () => {
 
 it("tells of jobs that were submitted since, not of those further down", () => {
   const [late, old] = [makeJob({ id: "new", created_at: "2026-01-10T12:30:01Z" }), makeJob({ id: "old", created_at: "2026-01-09T00:00:00Z" })]
-  const changes = [late, old, makeJob({ id: "a" })].map((job) => ({ job, before: undefined }))
+  const changes = [late, old, makeJob({ id: "a" })].map((job) => ({ job, before: undefined, heard }))
   expect(newcomers(changes, anything, before)).toEqual([late])
   expect(newcomers(changes, { ...anything, q: "words" }, before)).toEqual([])
   expect(newcomers(changes, anything, undefined)).toEqual([])
@@ -48,6 +50,12 @@ it("tells of jobs that were submitted since, not of those further down", () => {
 it("tells of jobs that have changed into a status that is asked for", () => {
   const failed = makeJob({ id: "x", status: "failed" })
   const query = readView(new URLSearchParams("status=failed"))
-  expect(newcomers([{ job: failed, before: "running" }], query, before)).toEqual([failed])
-  expect(newcomers([{ job: failed, before: undefined }], query, before)).toEqual([])
+  expect(newcomers([{ job: failed, before: "running", heard }], query, before)).toEqual([failed])
+  expect(newcomers([{ job: failed, before: undefined, heard }], query, before)).toEqual([])
+})
+
+it("tells nothing twice: what had changed before the list was read stands further down in it", () => {
+  const failed = makeJob({ id: "x", status: "failed" })
+  const query = readView(new URLSearchParams("status=failed"))
+  expect(newcomers([{ job: failed, before: "running", heard: earlier }], query, before)).toEqual([])
 })

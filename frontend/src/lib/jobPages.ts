@@ -2,7 +2,8 @@ import type { JobSummary } from "@/client"
 import { matches, type JobQuery } from "./jobView"
 
 export interface JobPages {
-  pages: { items: JobSummary[]; next_cursor: string | null; total: number | null; read_at: string }[]
+  /** `asked`: when the page was asked for, by this browser's clock, in milliseconds. */
+  pages: { items: JobSummary[]; next_cursor: string | null; total: number | null; read_at: string; asked: number }[]
   pageParams: unknown[]
 }
 
@@ -10,6 +11,8 @@ export interface JobPages {
 export interface Change {
   job: JobSummary
   before: JobSummary["status"] | undefined
+  /** When this browser heard of it, in milliseconds. */
+  heard: number
 }
 
 /** The pages with a job's later state in its place; the same pages if none of them has it. */
@@ -38,7 +41,8 @@ export function newcomers(changes: Iterable<Change>, query: JobQuery, data: JobP
   const first = data?.pages[0]
   if (!first) return []
   const known = new Set(listed(data).map(({ id }) => id))
-  const came = ({ job, before }: Change) =>
-    Date.parse(job.created_at) > Date.parse(first.read_at) || (query.status.length > 0 && before !== undefined && !query.status.includes(before))
+  const came = ({ job, before, heard }: Change) =>
+    Date.parse(job.created_at) > Date.parse(first.read_at) ||
+    (heard > first.asked && query.status.length > 0 && before !== undefined && !query.status.includes(before))
   return [...changes].filter((change) => !known.has(change.job.id) && matches(query, change.job) && came(change)).map(({ job }) => job)
 }

@@ -23,6 +23,7 @@ from backend.jobs import service as jobs
 from backend.metrics import service as metrics
 from backend.platform import Platform
 from backend.settings import Settings
+from benchmarks import rows
 from gradstream.metrics import LOSS, Point
 from tests.integration.backend.jobs import submit
 from tests.support import eventually
@@ -111,12 +112,45 @@ def test_the_list_streams_every_job_that_changes(api: httpx.Client, tmp_path: Pa
     first = submit(api, tmp_path, name="first")["id"]
     with stream(api, "/jobs/stream") as events:
         assert next(events).data["id"] == first
+        assert next(events).data["ids"] == []
         second = submit(api, tmp_path, name="second")["id"]
         assert next(events).data["id"] == second
         api.post(f"/jobs/{first}/stop")
-        assert next(events).data["status"] == "cancelled"
+        changed = next(events).data
+        assert (changed["status"], "spec" in changed) == ("cancelled", False)
         api.delete(f"/jobs/{first}")
-        assert next(events) == Event(None, "gone", {"id": first})
+        gone = next(events)
+        assert (gone.kind, gone.data["ids"]) == ("gone", [first])
+
+
+def test_every_list_hears_of_a_deleted_job_however_old(api: httpx.Client, platform: Platform) -> None:
+    with platform.database.transaction() as session:
+        oldest, *_ = ids = [str(id) for id in rows.insert_jobs(session, 250)]
+    with stream(api, "/jobs/stream") as events:
+        upto = _next_gone(events)["upto"]
+        api.delete(f"/jobs/{oldest}")
+        assert _next_gone(events)["ids"] == [oldest]
+    api.post("/jobs/bulk", json={"action": "delete", "ids": ids[1:4]})
+    with stream(api, f"/jobs/stream?since={upto}") as events:
+        assert _next_gone(events)["ids"] == sorted(ids[:4])
+    with stream(api, "/jobs/stream") as events:
+        assert _next_gone(events)["ids"] == sorted(ids[:4]), "a list that was read just before hears of them, too"
+
+
+def test_a_deletion_that_is_committed_late_is_not_missed(api: httpx.Client, platform: Platform) -> None:
+    with platform.database.transaction() as session:
+        one, other = rows.insert_jobs(session, 2)
+    with stream(api, "/jobs/stream") as events:
+        _next_gone(events)
+        with platform.database.transaction() as session:
+            jobs.delete(session, platform, one)
+            api.delete(f"/jobs/{other}")
+            assert _next_gone(events)["ids"] == [str(other)]
+        assert _next_gone(events)["ids"] == [str(one)]
+
+
+def _next_gone(events: Iterator[Event]) -> dict[str, Any]:
+    return next(event.data for event in events if event.kind == "gone")
 
 
 def test_a_stop_of_the_server_closes_its_streams(platform: Platform, settings: Settings, token: str, tmp_path: Path) -> None:

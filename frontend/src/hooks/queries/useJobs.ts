@@ -13,7 +13,10 @@ export function useJobs({ status, strategy, user, q, sort, descending }: JobQuer
   const query = { ...filters, sort, descending }
   return useInfiniteQuery({
     queryKey: ["jobs", query],
-    queryFn: ({ pageParam }) => body(api.GET("/api/v1/jobs", { params: { query: { ...query, limit: PAGE, cursor: pageParam } } })),
+    queryFn: async ({ pageParam }) => {
+      const asked = Date.now()
+      return { ...(await body(api.GET("/api/v1/jobs", { params: { query: { ...query, limit: PAGE, cursor: pageParam } } }))), asked }
+    },
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor,
     placeholderData: keepPreviousData,
