@@ -99,8 +99,11 @@ def process_ended(session: Session, job: JobRow, process: ProcessRow, exit: Exit
     feed.record(session, job, "process", f"{process.label} {status}, {exit.reason}{said}", actor=actor, data=data)
 
 
-def respawns(role: Role, spec: JobSpec) -> bool:
-    """Whether the next incarnation of a process that is lost starts while the others go on. Else a new attempt begins."""
+def respawns(role: Role, spec: JobSpec, *, shard_gone: bool) -> bool:
+    """Whether the next incarnation of a process that is lost starts while the others go on. Else a new attempt begins, as it
+    does when a shard has ended, which will not serve it."""
+    if shard_gone:
+        return False
     return role == "evaluator" or (role == "worker" and spec.effective_on_worker_loss == "continue")
 
 

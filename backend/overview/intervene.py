@@ -88,7 +88,8 @@ def _stop(process: ProcessRow) -> Choice:
 
 
 def _restart(session: Session, job: JobRow, process: ProcessRow) -> Choice:
-    if lifecycle.respawns(process.role, jobs.spec_of(job)):
+    shard_gone = any(row.role == "server" and row.ended_at for row in job_rows.processes(session, job.id, job.attempt))
+    if lifecycle.respawns(process.role, jobs.spec_of(job), shard_gone=shard_gone):
         lost = "What it has pushed counts; what it has not pushed yet is lost. " if process.role == "worker" else ""
         return Choice(possible=True, message=f"{process.label} ends now, and its next incarnation starts from the center. {lost}"
                       "The others go on. No retry is used up.")  # fmt: skip

@@ -140,11 +140,8 @@ def _gravity(process: Process) -> tuple[bool, bool, bool, str]:
 
 
 def _may_respawn(process: Process, now: Situation) -> bool:
-    """Not without all shards: a shard that has ended will not serve it."""
     shard_gone = any(other.role == "server" and other.ended for other in now.processes)
-    if process.reason is ExitReason.PLANE_LOST or shard_gone:
-        return False
-    return respawns(process.role, now.spec)
+    return process.reason is not ExitReason.PLANE_LOST and respawns(process.role, now.spec, shard_gone=shard_gone)
 
 
 def _restart(now: Situation, reason: str, message: str, process: Process | None) -> Step:

@@ -121,6 +121,16 @@ def test_a_restarted_shard_takes_the_job_back_to_its_cut(running: Running) -> No
     assert (death["label"], death["respawned"]) == ("server-0", False), "the others ended because of it"
 
 
+def test_a_restart_beside_a_shard_that_has_ended_is_a_new_attempt_and_says_so(running: Running) -> None:
+    running.agent.exit("server-0")
+    offered = choices(running, "evaluator")["restart"]
+    assert offered["new_attempt"]
+    assert "All processes end" in offered["message"]
+    act(running, "evaluator", "restart")
+    running.controller.run_once()
+    assert running.status == ("queued", "restarted")
+
+
 def test_a_stopped_worker_is_asked_to_leave_and_the_others_go_on(running: Running, platform: Platform) -> None:
     j = running.agent.order("worker-1").plane_id
     assert act(running, "worker-1", "stop").status_code == 200
