@@ -10,7 +10,6 @@ The version counts changes of theta; the staleness of a push is the version just
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
@@ -18,6 +17,7 @@ from torch import Tensor
 from gradstream.center.answers import Answers, Held
 from gradstream.center.buffers import CenterBuffers
 from gradstream.center.center import Center
+from gradstream.center.cuts import Cuts
 from gradstream.center.entries import (
     EVALUATOR,
     FINAL_CUT,
@@ -39,6 +39,8 @@ from gradstream.center.gate import keeper
 from gradstream.center.ledger import Decision, Fate, Ledger
 from gradstream.center.members import Members
 from gradstream.center.updates import Update, Updates
+from gradstream.center.waiting import Waiting
+from gradstream.center.watchers import Watchers
 from gradstream.spec import JobSpec
 
 Room = Callable[[Answer], Tensor | None]
@@ -47,14 +49,6 @@ Room = Callable[[Answer], Tensor | None]
 
 def _nowhere(answer: Answer) -> None:
     """Who reads the answer takes theta from it."""
-
-
-@dataclass(slots=True)
-class Watcher:
-    """An evaluator."""
-
-    seq: int = 0
-    knows_it_is_over: bool = False
 
 
 class Shard:
@@ -73,22 +67,11 @@ class Shard:
         self.ended = False
         """Over, and an evaluator has made the last evaluation: nothing more will come."""
         self._gate = keeper(spec.effective_gate)
-        self._held: dict[int, Held] = {}
-        """What each waiting worker gets when the gate lets it go."""
-        self._unasked: set[int] = set()
-        """Of those, who has come since the gate was asked about all."""
-        self._stood: object = None
-        """How the gate stood then."""
-        self._watchers: dict[int, Watcher] = {}
-        """Evaluators, by incarnation."""
-        self._early_pulls: list[Pull] = []
-        self._cutting = self._asked_cut = 0
-        """The cut that is being made; one that is announced when the round closes."""
-        self._last_cut = 0
-        self._cuttable = True
-        """False: a worker was lost and the job will restart from its last cut, so none may be taken of what goes on without it."""
+        self._waiting = Waiting(self._gate, self.members)
+        self._cuts = Cuts()
         self._stopping = False
         self._answers = Answers(self.members)
+        self._watchers = Watchers(self._answers)
         self._out = Outcome()
 
     def handle(self, entry: Entry, payload: Payload | None = None, room: Room = _nowhere) -> Outcome:
@@ -104,20 +87,18 @@ class Shard:
                 self._join(entry)
             case Leave():
                 self._leave(entry)
-            case Snapshot(cut) if cut > self._last_cut and self._cuttable and not (self._cutting or self._stopping or self.over):
-                self._last_cut = self._asked_cut = cut
-                if not self._waits_inside:
+            case Snapshot(cut) if not (self._stopping or self.over):
+                if self._cuts.ask(cut) and not self._waits_inside:
                     self._announce_cut()
             case Stop(rank=int(rank)):
                 if rank in self.members:
                     self._answers.tell(rank, "stop")
             case Stop() if not self._stopping:
-                self._stopping, self._cutting, self._asked_cut = True, 0, 0  # who leaves now would be missing in the cut
+                self._stopping = True
+                self._cuts.give_up()  # who leaves now would be missing in the cut
                 self._answers.tell_all("stop")
             case Pull(rank) if rank == EVALUATOR:
-                if self.is_news(entry):
-                    self._watchers[entry.incarnation].seq = entry.seq
-                    self._early_pulls.append(entry)
+                self._watchers.pull(entry)
             case Push() | Pull() | Saved():
                 self._from_worker(entry, payload)
         self._settle()
@@ -130,7 +111,7 @@ class Shard:
         from a life that is over."""
         if isinstance(entry, Push | Pull | Saved):
             if entry.rank == EVALUATOR:
-                return entry.incarnation in self._watchers and self._watchers[entry.incarnation].seq < entry.seq
+                return self._watchers.is_news(entry.incarnation, entry.seq)
             member = self.members.get(entry.rank)
             return member is not None and member.incarnation == entry.incarnation and member.seq < entry.seq
         return not isinstance(entry, Init) or self.center is None
@@ -139,25 +120,26 @@ class Shard:
 
     def _join(self, join: Join) -> None:
         if join.rank == EVALUATOR:
-            self._watchers.setdefault(join.incarnation, Watcher())
+            self._watchers.join(join.incarnation)
         elif self.members.join(join):
-            self._let_wait(join.rank, Held())
+            self._waiting.add(join.rank, Held())
             self._settle()  # so that who may begin has its center before it is asked to save its state
-            if self._cutting:
-                self._answers.tell(join.rank, "cut", cut=self._cutting)
+            if self._cuts.making:
+                self._answers.tell(join.rank, "cut", cut=self._cuts.making)
             if self._stopping:
                 self._answers.tell(join.rank, "stop")
 
     def _leave(self, leave: Leave) -> None:
         """What a worker had pushed stays and counts."""
         if leave.rank == EVALUATOR:
-            self._watchers.pop(leave.incarnation, None)
+            self._watchers.leave(leave)
             self.ended = self.over and leave.why == "done"
             return
         if self.members.leave(leave):
-            self._held.pop(leave.rank, None)
+            self._waiting.drop(leave.rank)
         if self.members.left[leave.rank].why == "lost" and self.spec.effective_on_worker_loss == "restart":
-            self._cutting, self._asked_cut, self._cuttable = 0, 0, False
+            self._cuts.give_up()
+            self._cuts.barred = True
 
     def _from_worker(self, entry: Push | Pull | Saved, payload: Payload | None) -> None:
         rank, seq = entry.rank, entry.seq
@@ -172,7 +154,7 @@ class Shard:
         member.seq = seq
         match entry:
             case Saved(cut=cut):
-                member.saved = seq if cut == self._cutting else 0
+                member.saved = seq if cut == self._cuts.making else 0
             case Pull():
                 self._answers.center_to(rank, seq)
             case Push():
@@ -214,14 +196,10 @@ class Shard:
         """Answer a push when the gate lets its worker go, with the center of that moment. A worker that waits for the answer
         inside of its round gets it now, and later the word to go on."""
         if push.want == "center" and self.spec.strategy.pulls_every_round:
-            self._let_wait(push.rank, held)
+            self._waiting.add(push.rank, held)
         else:
             self._answers.reply(push.rank, held, go=False)
-            self._let_wait(push.rank, Held("go"))
-
-    def _let_wait(self, rank: int, held: Held) -> None:
-        self._held[rank] = held
-        self._unasked.add(rank)
+            self._waiting.add(push.rank, Held("go"))
 
     # ---- after every entry ------------------------------------------------------------------------------------------------
 
@@ -232,32 +210,21 @@ class Shard:
         counting = self._gate.closes(self.members)
         if counting is not None:
             self._close_round(counting)
-        while self._early_pulls:
-            pull = self._early_pulls.pop(0)
-            self._answers.center_to_evaluator(pull.incarnation, pull.seq, "ok")
-        for rank in self._free(self.center.samples):
-            self._answers.reply(rank, self._held.pop(rank), go=True)
+        self._watchers.answer()
+        for rank, held in self._waiting.released(self.center.samples):
+            self._answers.reply(rank, held, go=True)
         if self.members.all_done() and not self.over:
-            self.over, self._cutting, self._asked_cut = True, 0, 0
+            self.over = True
+            self._cuts.give_up()
             self._out.cut = (FINAL_CUT, list(range(self.members.count)), self.state())
-        for incarnation, watcher in self._watchers.items():
-            if self.over and not watcher.knows_it_is_over:
-                watcher.knows_it_is_over = True
-                self._answers.center_to_evaluator(incarnation, 0, "over")
+        if self.over:
+            self._watchers.tell_it_is_over()
 
     def _finish(self, room: Room) -> None:
         """Make the step that this entry led to, and lay theta where those want it who get it."""
         if self.center is not None:
             given = (room(answer) for answer in self._out.answers if answer.brings == "center" and answer.rank != EVALUATOR)
             self.center.finish([x for x in given if x is not None])
-
-    def _free(self, samples: int) -> list[int]:
-        """Who waits and may begin. All are looked at only when the gate has moved, else those who came since."""
-        stands = self._gate.stands(self.members, samples)
-        waiting = self._held.keys() if stands != self._stood else self._unasked & self._held.keys()
-        self._stood = stands
-        self._unasked = set()
-        return self._gate.free(waiting, self.members, samples)
 
     @property
     def _waits_inside(self) -> bool:
@@ -266,14 +233,13 @@ class Shard:
         return self.spec.effective_gate.mode == "bsp" and not self.spec.strategy.pulls_every_round
 
     def _announce_cut(self) -> None:
-        self._cutting, self._asked_cut = self._asked_cut, 0
-        self._answers.tell_all("cut", cut=self._cutting)
+        self._answers.tell_all("cut", cut=self._cuts.announce())
 
     def _close_round(self, counting: list[int]) -> None:
         pending = self._gate.pending
         us = Updates(self._update(*pending[rank]) for rank in sorted(counting))
         fate = self._fold(us)
-        if self._asked_cut:
+        if self._cuts.asked:
             self._announce_cut()
         held = {u.rank: Held(fate, u.push, u.answer) for u in us}
         for rank, (push, _) in pending.items():
@@ -304,15 +270,15 @@ class Shard:
         """Every live worker stands at a boundary and has written its state: here is the cut.
 
         Each gets a fresh center, and who had passed the gate passes it again: so it goes in a job that resumes from here."""
-        if not (self._cutting and self.started and self.members) or not all(member.saved for member in self.members.values()):
+        if not (self._cuts.making and self.started and self.members) or not all(member.saved for member in self.members.values()):
             return
-        self._out.cut = (self._cutting, sorted(self.members), self.state())
-        self._cutting = 0
+        self._out.cut = (self._cuts.making, sorted(self.members), self.state())
+        self._cuts.making = 0
         for rank, member in sorted(self.members.items()):
-            at_gate = rank in self._held or rank in self._gate.pending
+            at_gate = rank in self._waiting or rank in self._gate.pending
             go = not at_gate and bool(self._gate.free([rank], self.members, self._center().samples))
             if not at_gate and not go:
-                self._let_wait(rank, Held())
+                self._waiting.add(rank, Held())
             seq, member.saved = member.saved, 0
             self._answers.center_to(rank, seq, "saved", go=go)
 
