@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
 
+from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from backend.jobs import repository
@@ -25,19 +27,21 @@ class Measured:
 def measured(session: Session, spec: JobSpec, bundle: str | None) -> Measured | None:
     """By the newest job that trained this workload with these arguments, before others one of the same bundle."""
     for row in repository.of_entrypoint(session, spec.workload.entrypoint, bundle):
-        there, nbytes = JobSpec.model_validate(row.spec), center_bytes(row.progress)
-        if nbytes and there.workload == spec.workload:
-            parameters = max(1, nbytes // ITEM * spec.members // there.members)
-            step = _step(row, there, spec)
-            code = (
-                "a job of the same code"
-                if bundle and row.bundle == bundle
-                else "the latest job of this workload; its code may differ"
-            )
-            return Measured(
-                row.id, Size(parameters=parameters, step=step), f"As measured in {row.name}, {code}.{_scaled(there, spec)}"
-            )
+        with suppress(ValidationError):  # of a version whose job files were others
+            if found := _measured(row, spec, bundle):
+                return found
     return None
+
+
+def _measured(row: JobRow, spec: JobSpec, bundle: str | None) -> Measured | None:
+    there, nbytes = JobSpec.model_validate(row.spec), center_bytes(row.progress)
+    if not nbytes or there.workload != spec.workload:
+        return None
+    parameters = max(1, nbytes // ITEM * spec.members // there.members)
+    same = bundle and row.bundle == bundle
+    code = "a job of the same code" if same else "the latest job of this workload; its code may differ"
+    message = f"As measured in {row.name}, {code}.{_scaled(there, spec)}"
+    return Measured(row.id, Size(parameters=parameters, step=_step(row, there, spec)), message)
 
 
 def _step(row: JobRow, there: JobSpec, spec: JobSpec) -> float | None:

@@ -8,7 +8,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from backend.jobs.models import AttemptRow, DeletedJobRow, EventRow, IdempotencyKeyRow, JobRow, ProcessRow
+from backend.jobs.models import ENTRYPOINT, AttemptRow, DeletedJobRow, EventRow, IdempotencyKeyRow, JobRow, ProcessRow
 
 SERVED = (JobRow.priority.desc(), JobRow.created_at, JobRow.id)
 """The order in which waiting jobs get machines."""
@@ -102,7 +102,7 @@ def remove(session: Session, job: JobRow) -> None:
 
 
 def of_entrypoint(session: Session, entrypoint: str, bundle: str | None) -> list[JobRow]:
-    """Some jobs with this workload class, newest first, those of the bundle before all others."""
-    same = JobRow.spec["workload"]["entrypoint"].astext == entrypoint
-    order = (JobRow.bundle.is_distinct_from(bundle), JobRow.created_at.desc())
-    return list(session.scalars(select(JobRow).where(same).order_by(*order).limit(20)))
+    """Some jobs with this workload class: the newest of the bundle, then the newest of all others."""
+    newest = select(JobRow).where(entrypoint == ENTRYPOINT).order_by(JobRow.created_at.desc()).limit(20)
+    of_bundle = session.scalars(newest.where(JobRow.bundle == bundle)).all() if bundle else []
+    return [*of_bundle, *session.scalars(newest.where(JobRow.bundle.is_distinct_from(bundle)))]

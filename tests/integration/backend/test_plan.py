@@ -7,9 +7,12 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import text
 
+from backend.jobs import repository as job_rows
 from backend.platform import Platform
 from backend.scheduler.controller import Controller
+from benchmarks import rows
 from gradstream.metrics import COMPUTE, SLICE, Point
 from gradstream.wire import keys, records
 from tests.integration.backend.agent import Agent
@@ -114,6 +117,28 @@ def test_an_earlier_job_of_the_same_workload_tells_the_size(
     assert (larger["size"]["step"], larger["message"][-37:]) == (pytest.approx(0.02), "Scaled from mini-batches of 32 there.")
     assert plan(api, bundle=bundle, workload={"entrypoint": "work:Work", "args": {"width": 9}})["size"] is None
     assert plan(api, bundle=bundle, size=SIZE)["size"]["source"] == "given"
+
+
+def test_earlier_jobs_are_found_without_a_look_at_all_others(platform: Platform) -> None:
+    with platform.database.transaction() as session:
+        ids = rows.insert_jobs(session, 2000)
+        other = text("UPDATE jobs SET spec = jsonb_set(spec, '{workload,entrypoint}', '\"other:Work\"') WHERE id <> ALL(:ids)")
+        session.execute(other, {"ids": ids[::100]})
+        session.execute(text("ANALYZE jobs"))
+    with platform.database.transaction() as session:
+        found = job_rows.of_entrypoint(session, "work:Work", 64 * "0")
+        assert [job.id for job in found] == ids[::100][::-1]
+        read = text("SELECT seq_scan, idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'jobs'")
+        whole, fetched = session.execute(read).one()
+    assert whole == 0
+    assert fetched < 100
+
+
+def test_an_earlier_job_that_is_not_understood_any_more_is_passed_over(platform: Platform, api: httpx.Client) -> None:
+    with platform.database.transaction() as session:
+        rows.insert_jobs(session, 1)
+        session.execute(text("UPDATE jobs SET spec = spec || '{\"stop\": \"never\"}'"))
+    assert plan(api)["size"] is None
 
 
 def test_auto_shards_are_those_that_the_size_comes_to(api: httpx.Client, anonymous: httpx.Client, password_file: Path) -> None:
