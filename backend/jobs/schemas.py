@@ -279,6 +279,13 @@ class ChangePriority(Schema):
 class SubmitJob(Schema):
     spec: JobSpec
     bundle: str | None = Field(None, pattern=r"^[0-9a-f]{64}$", description="Hash that `uploadBundle` answered")
+    source: str | None = Field(
+        None, max_length=jobfile.MAX_TEXT, description="The job file as it was written; all users can read it, comments and all"
+    )
+    overrides: list[str] = Field(
+        default_factory=list, max_length=200, description="What was set over `source`: with them it says what `spec` says",
+        examples=[["strategy.lr=0.1"]],
+    )  # fmt: skip
 
     @field_validator("spec", mode="wrap")
     @classmethod

@@ -23,7 +23,8 @@ from gradstream.spec import JobSpec
 def submit(session: Session, caller: Caller, body: SubmitJob, key: str | None) -> Job:
     """Queue a job; or, for a key that was used before, give the job of that time.
 
-    Raises: InvalidJob: the bundle is missing or lacks the entrypoint. Conflict: the key stands for another request.
+    Raises: InvalidJob: the bundle is missing or lacks the entrypoint, or `source` says something else than `spec`.
+    Conflict: the key stands for another request.
     """
     job_id = uuid4()
     if key is not None:
@@ -35,8 +36,10 @@ def submit(session: Session, caller: Caller, body: SubmitJob, key: str | None) -
             return view(find(session, earlier.job_id))
     bundles.require(session, body.bundle, body.spec.workload.entrypoint)
     spec = body.spec
+    _require_source(body)
     job = JobRow(
         id=job_id, name=spec.name, user_id=caller.user_id, spec=spec.model_dump(mode="json"), bundle=body.bundle,
+        source=body.source, overrides=body.overrides,
         strategy=spec.strategy.name, gate=str(spec.effective_gate), priority=spec.priority,
         workers=spec.roles.worker.count,
         status=JobStatus.QUEUED, reason="new", message="Waits for the scheduler.",
@@ -49,6 +52,22 @@ def submit(session: Session, caller: Caller, body: SubmitJob, key: str | None) -
     )
     feed.changed(session, job)
     return view(job)
+
+
+def _require_source(body: SubmitJob) -> None:
+    """Who reads the text later shall read what was run."""
+    if body.source is None and body.overrides:
+        raise InvalidJob("There is nothing to set values over.", [Problem("/overrides", "leave them out, or send `source`, too")])
+    if body.source is None:
+        return
+    try:
+        said = jobfile.load(body.source, body.overrides)
+    except InvalidJob as error:
+        problems = [Problem("/source", f"{problem.pointer}: {problem.message}") for problem in error.problems]
+        raise InvalidJob("The text of the job file is not valid.", problems or [Problem("/source", error.message)]) from error
+    if said.model_dump(mode="json") != body.spec.model_dump(mode="json"):
+        differs = Problem("/source", "says something else than `spec`; send what it was read from")
+        raise InvalidJob("`source` and `spec` differ.", [differs])
 
 
 def validate(body: ValidateJob) -> Validated:

@@ -22,7 +22,7 @@ def overview(id: UUID, session: SessionDep) -> Overview:
 
 @router.get("/config", operation_id="getConfig")
 def config(id: UUID, session: SessionDep) -> Config:
-    """The job file: as short as it can be said, and with everything filled in."""
+    """The job file: as it was sent, as short as it can be said, and with everything filled in."""
     return service.config(session, id)
 
 

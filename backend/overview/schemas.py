@@ -132,8 +132,10 @@ class Overview(Schema):
 
 
 class Config(Schema):
-    """The job file in two lengths; both make the same job."""
+    """The job file as it was sent, and in two lengths as it was understood; each makes the same job."""
 
+    source: str | None = Field(description="The text that was sent, comments and all; null: only its meaning was sent")
+    overrides: list[str] = Field(description="What was set over the text", examples=[["strategy.lr=0.1"]])
     short: dict[str, Any] = Field(description="Only what differs from the defaults")
     full: dict[str, Any] = Field(description="As its processes get it: defaults filled in, `auto` resolved as far as it is known")
 

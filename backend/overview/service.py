@@ -40,7 +40,8 @@ def config(session: Session, job_id: UUID) -> Config:
     """Raises: NotFound."""
     job = jobs.find(session, job_id)
     given = JobSpec.model_validate(job.spec)
-    return Config(short=shortest(given), full=jobs.spec_of(job).model_dump(mode="json", exclude_none=True))
+    full = jobs.spec_of(job).model_dump(mode="json", exclude_none=True)
+    return Config(source=job.source, overrides=job.overrides, short=shortest(given), full=full)
 
 
 def _lives(job: JobRow, rows: Sequence[AttemptRow], found: Standings, events: Sequence[EventRow]) -> list[Life]:

@@ -46,6 +46,7 @@ COMMANDS: dict[str, _Entry] = {
     "submit": _Entry("submit", _JOBS, "Submit a job file"),
     "jobs": _Entry("jobs", _JOBS, "List jobs"),
     "show": _Entry("show", _JOBS, "Show one job"),
+    "config": _Entry("config", _JOBS, "Print a job's file, as it was sent or in full"),
     "logs": _Entry("logs", _JOBS, "Print or follow a job's logs"),
     "metrics": _Entry("metrics", _JOBS, "Print a job's metrics"),
     "compare": _Entry("compare", _JOBS, "When each of several jobs reached a target"),

@@ -53,6 +53,7 @@ def submitted(client: Client, job_file: Path, overrides: list[str] | None, code:
     """Raises: InvalidJob, InvalidBundle before anything is sent."""
     from gradstream import jobfile
 
-    spec = jobfile.load(job_file, overrides or [])
+    source, given = jobfile.read(job_file), overrides or []
+    spec = jobfile.load(source, given)
     warn(spec)
-    return client.submit(spec, code=code or job_file.parent, key=key)
+    return client.submit(spec, code=code or job_file.parent, key=key, source=source, overrides=given)

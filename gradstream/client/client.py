@@ -17,6 +17,7 @@ from gradstream.client.models import (
     Artifact,
     Chart,
     Choices,
+    Config,
     Event,
     Job,
     JobPage,
@@ -74,10 +75,14 @@ class Client:
         packed = bundles.pack(code)
         return self._send(packed)
 
-    def submit(self, spec: JobSpec, *, code: Path | None = None, bundle: str | None = None, key: str | None = None) -> Job:
+    def submit(
+        self, spec: JobSpec, *, code: Path | None = None, bundle: str | None = None, key: str | None = None,
+        source: str | None = None, overrides: Sequence[str] = (),
+    ) -> Job:  # fmt: skip
         """Queue a job whose user code is in the folder or file `code`, or in a bundle that was uploaded before.
 
-        `key` makes it safe to call this again: the same key gives the same job.
+        `key` makes it safe to call this again: the same key gives the same job. `source` is the text that `spec` was read from,
+        with `overrides` set over it; it is kept as it is.
         """
         if code is not None:
             packed = bundles.pack(code)
@@ -87,7 +92,7 @@ class Client:
             bundle = self._send(packed)
         if key and not (key.isascii() and key.isprintable()):
             raise Invalid(f"the idempotency key '{key}' has characters that HTTP does not carry; use letters, digits and '-'")
-        body = {"spec": spec.model_dump(mode="json"), "bundle": bundle}
+        body = {"spec": spec.model_dump(mode="json"), "bundle": bundle, "source": source, "overrides": list(overrides)}
         headers = {"Idempotency-Key": key or str(uuid4())}
         return Job.model_validate(self._transport.json("POST", "jobs", json=body, headers=headers))
 
@@ -153,6 +158,10 @@ class Client:
             yield happened
             if happened.kind == "job" and Job.model_validate(happened.data).ended:
                 return
+
+    def config(self, id: UUID | str) -> Config:
+        """The job file as it was sent and as it was understood."""
+        return Config.model_validate(self._transport.json("GET", f"jobs/{id}/config"))
 
     def stop(self, id: UUID | str) -> Job:
         return Job.model_validate(self._transport.json("POST", f"jobs/{id}/stop"))

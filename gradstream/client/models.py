@@ -66,6 +66,15 @@ class Job(JobSummary):
     retries_used: int
 
 
+class Config(Answer):
+    source: str | None
+    """The text as it was sent; None: only its meaning was."""
+    overrides: list[str]
+    """What was set over it, as `--set` has it."""
+    short: dict[str, Any]
+    full: dict[str, Any]
+
+
 class Plan(Answer):
     """What would become of a job. Where the size of the model is not known, neither are traffic and memory."""
 

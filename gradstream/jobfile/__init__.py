@@ -13,11 +13,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from gradstream.errors import InvalidJob, NotFound, Problem
-from gradstream.jobfile.document import Document, parse
+from gradstream.jobfile.document import MAX_TEXT, Document, parse
 from gradstream.jobfile.explain import problems_of
 from gradstream.spec import JobSpec
 
-__all__ = ["load", "problems_of"]
+__all__ = ["MAX_TEXT", "load", "problems_of", "read"]
 
 
 def load(source: Path | str, overrides: Sequence[str] = ()) -> JobSpec:
@@ -25,7 +25,7 @@ def load(source: Path | str, overrides: Sequence[str] = ()) -> JobSpec:
 
     Raises: NotFound: no such file. InvalidJob: with every problem at once.
     """
-    document = parse(_text(source) if isinstance(source, Path) else source)
+    document = parse(read(source) if isinstance(source, Path) else source)
     for override in overrides:
         document.override(override)
     try:
@@ -36,7 +36,8 @@ def load(source: Path | str, overrides: Sequence[str] = ()) -> JobSpec:
         raise InvalidJob(f"the job file has {count}", problems) from error
 
 
-def _text(path: Path) -> str:
+def read(path: Path) -> str:
+    """The text of a job file. Raises: NotFound, InvalidJob."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:

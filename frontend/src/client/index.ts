@@ -27,6 +27,7 @@ export type BulkItem = Schemas["BulkItem"]
 export type Holder = Schemas["Holder"]
 export type JobCounts = Schemas["JobCounts"]
 export type JobSort = Schemas["JobSort"]
+export type JobConfig = Schemas["Config"]
 export type JobEvent = Schemas["Event"]
 export type JobFile = Schemas["JobFile"]
 export type JobSpec = Answer<Schemas["JobSpec"]>

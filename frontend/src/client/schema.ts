@@ -440,7 +440,7 @@ export interface paths {
         };
         /**
          * Config
-         * @description The job file: as short as it can be said, and with everything filled in.
+         * @description The job file: as it was sent, as short as it can be said, and with everything filled in.
          */
         get: operations["getConfig"];
         put?: never;
@@ -668,6 +668,29 @@ export interface paths {
          *     they were undone. With `If-None-Match` of an earlier answer's `ETag`, 304 if nothing has come since.
          */
         get: operations["getChart"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/distribution": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Distribution
+         * @description How often which values were measured in a range, exactly: counts in bins that all series share, and quantiles.
+         *
+         *     What was undone is left out, and `If-None-Match` is answered, as in charts. Fast where values are whole numbers few of which
+         *     differ, such as staleness: others are read point by point.
+         */
+        get: operations["getDistribution"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1535,9 +1558,22 @@ export interface components {
         };
         /**
          * Config
-         * @description The job file in two lengths; both make the same job.
+         * @description The job file as it was sent, and in two lengths as it was understood; each makes the same job.
          */
         Config: {
+            /**
+             * Source
+             * @description The text that was sent, comments and all; null: only its meaning was sent
+             */
+            source: string | null;
+            /**
+             * Overrides
+             * @description What was set over the text
+             * @example [
+             *       "strategy.lr=0.1"
+             *     ]
+             */
+            overrides: string[];
             /**
              * Short
              * @description Only what differs from the defaults
@@ -1881,6 +1917,114 @@ export interface components {
              * @default 0.0001
              */
             gamma: number;
+        };
+        /**
+         * Distribution
+         * @description Bin i holds the values from `low + i * width` to below `low + (i + 1) * width`, the last also those at its end. Where values
+         *     are whole numbers `width` is one, and 1 unless more than 200 numbers lie between the least and the greatest.
+         */
+        Distribution: {
+            /**
+             * Count
+             * @description Finite values
+             */
+            count: number;
+            /**
+             * Odd
+             * @description Points whose value is not finite
+             */
+            odd: number;
+            /**
+             * P50
+             * @description Where the bin begins with which half of the values are reached; null: there is none
+             */
+            p50: number | null;
+            /** P90 */
+            p90: number | null;
+            /** P99 */
+            p99: number | null;
+            /**
+             * Seq
+             * @description The number in the job's feed up to which this is complete
+             */
+            seq: number;
+            /**
+             * Forgotten At
+             * @description When the job's metrics were removed, as its `retention` says
+             */
+            forgotten_at: string | null;
+            /**
+             * Name
+             * @example train/staleness
+             */
+            name: string;
+            x: components["schemas"]["Axis"];
+            /**
+             * From
+             * @description Null where there is no point
+             */
+            from: number | null;
+            /** To */
+            to: number | null;
+            /**
+             * Low
+             * @description Where the first bin begins; null: there is no finite value
+             */
+            low: number | null;
+            /** Width */
+            width: number;
+            /**
+             * Bins
+             * @description At most 200; the same for all series
+             */
+            bins: number;
+            /** Series */
+            series: components["schemas"]["DistributionSeries"][];
+        };
+        /** DistributionSeries */
+        DistributionSeries: {
+            /**
+             * Count
+             * @description Finite values
+             */
+            count: number;
+            /**
+             * Odd
+             * @description Points whose value is not finite
+             */
+            odd: number;
+            /**
+             * P50
+             * @description Where the bin begins with which half of the values are reached; null: there is none
+             */
+            p50: number | null;
+            /** P90 */
+            p90: number | null;
+            /** P99 */
+            p99: number | null;
+            /** Attempt */
+            attempt: number;
+            /**
+             * Source
+             * @description Who measured: the label of a process
+             * @example worker-0
+             */
+            source: string;
+            /**
+             * Rank
+             * @description The worker that it is about; -1: none
+             */
+            rank: number;
+            /**
+             * Total
+             * @description Points of the series in all, also outside the range
+             */
+            total: number;
+            /**
+             * Counts
+             * @description Finite values in each bin
+             */
+            counts: number[];
         };
         /**
          * Downpour
@@ -2641,7 +2785,8 @@ export interface components {
             /**
              * @default {
              *       "server": {
-             *         "count": 1
+             *         "count": 1,
+             *         "device": "cpu"
              *       },
              *       "worker": {
              *         "count": 1,
@@ -3263,6 +3408,19 @@ export interface components {
              * @description Hash that `uploadBundle` answered
              */
             bundle?: string | null;
+            /**
+             * Source
+             * @description The job file as it was written; all users can read it, comments and all
+             */
+            source?: string | null;
+            /**
+             * Overrides
+             * @description What was set over `source`: with them it says what `spec` says
+             * @example [
+             *       "strategy.lr=0.1"
+             *     ]
+             */
+            overrides?: string[];
             /** @description Of the model; null: that of an earlier job with the same workload, if there is one */
             size?: components["schemas"]["Size"] | null;
         };
@@ -3717,7 +3875,8 @@ export interface components {
         Roles: {
             /**
              * @default {
-             *       "count": 1
+             *       "count": 1,
+             *       "device": "cpu"
              *     }
              */
             server: components["schemas"]["ServerRole"];
@@ -3783,6 +3942,13 @@ export interface components {
              * @description How the server descends along pushed directions; default: the strategy's own, mostly theta - x
              */
             optimizer?: (components["schemas"]["Sgd"] | components["schemas"]["Adagrad"] | components["schemas"]["Adam"] | components["schemas"]["AdamW"]) | null;
+            /**
+             * Device
+             * @description Where each shard keeps and changes its slice. cuda: a GPU of its own; auto: one that the job's workers on that node leave over, if there is one
+             * @default cpu
+             * @enum {string}
+             */
+            device: "cpu" | "cuda" | "auto";
         };
         /** Sgd */
         Sgd: {
@@ -4156,6 +4322,19 @@ export interface components {
              * @description Hash that `uploadBundle` answered
              */
             bundle?: string | null;
+            /**
+             * Source
+             * @description The job file as it was written; all users can read it, comments and all
+             */
+            source?: string | null;
+            /**
+             * Overrides
+             * @description What was set over `source`: with them it says what `spec` says
+             * @example [
+             *       "strategy.lr=0.1"
+             *     ]
+             */
+            overrides?: string[];
         };
         /**
          * Sync
@@ -7006,6 +7185,83 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Charts"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    getDistribution: {
+        parameters: {
+            query: {
+                name: string;
+                x?: components["schemas"]["Axis"];
+                /** @description Default: where the first point is */
+                from?: number | null;
+                /** @description Default: where the last point is */
+                to?: number | null;
+            };
+            header?: {
+                "if-none-match"?: string | null;
+                "accept-encoding"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Distribution"];
                 };
             };
             /** @description Unauthorized */

@@ -3,7 +3,8 @@ import { stringify } from "yaml"
 import type { Code } from "@/lib/bundle"
 import { withoutDefaults } from "@/lib/minimal"
 import type { JsonSchema } from "@/lib/schema"
-import { api, body, type Example } from "@/client"
+import { withOverrides } from "@/lib/overrides"
+import { api, body, type Example, type JobSpec } from "@/client"
 
 export interface Beginning {
   text: string
@@ -33,13 +34,21 @@ export function useBeginning(from: string | null, example: string | null) {
   })
 }
 
+/** It begins with the text that was sent, comments and all, where there is one. */
 async function copyOf(id: string): Promise<Beginning> {
-  const job = await body(api.GET("/api/v1/jobs/{id}", { params: { path: { id } } }))
-  const schema = (await body(api.GET("/api/v1/schema/job"))) as JsonSchema
-  const text = stringify(withoutDefaults(job.spec, schema), { lineWidth: 0 })
+  const [job, config] = await Promise.all([
+    body(api.GET("/api/v1/jobs/{id}", { params: { path: { id } } })),
+    body(api.GET("/api/v1/jobs/{id}/config", { params: { path: { id } } })),
+  ])
+  const text = config.source === null ? await inShort(job.spec) : withOverrides(config.source, config.overrides)
   if (!job.bundle) return { text, code: null }
   const { files } = await body(api.GET("/api/v1/bundles/{hash}", { params: { path: { hash: job.bundle } } }))
   return { text, code: { hash: job.bundle, origin: `the code of ${job.name}`, files } }
+}
+
+async function inShort(spec: JobSpec): Promise<string> {
+  const schema = (await body(api.GET("/api/v1/schema/job"))) as JsonSchema
+  return stringify(withoutDefaults(spec, schema), { lineWidth: 0 })
 }
 
 function ofExample(examples: readonly Example[], name: string): Beginning {

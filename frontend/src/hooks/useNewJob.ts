@@ -57,7 +57,7 @@ export function useNewJob(initial: Kept, place: string) {
     submission,
     submit: async () => {
       const bundle = picked ? (await send(picked)).hash : (code?.hash ?? null)
-      return submission.mutateAsync({ spec: checked.spec!, bundle, key: key(`${draft.text} ${bundle}`) })
+      return submission.mutateAsync({ spec: checked.spec!, source: draft.text, bundle, key: key(`${draft.text} ${bundle}`) })
     },
   }
 }

@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -173,3 +174,43 @@ def test_the_long_poll_answers_when_the_job_changes(api: httpx.Client, tmp_path:
     job = submit(api, tmp_path)
     assert api.get(f"/jobs/{job['id']}", params={"wait": 30, "since": job["seq"] - 1}).json() == job
     assert api.get(f"/jobs/{job['id']}", params={"wait": 0.05, "since": job["seq"]}).json() == job
+
+
+class TestSource:
+    """The text of a job file, sent beside what it says."""
+
+    TEXT = "# by ada, after lunch\n" + json.dumps(spec())
+
+    def send(self, api: httpx.Client, folder: Path, **changes: Any) -> httpx.Response:
+        return api.post("/jobs", json={"spec": spec(), "bundle": upload(api, folder), "source": self.TEXT, **changes})
+
+    def test_it_is_kept_to_the_letter(self, api: httpx.Client, tmp_path: Path) -> None:
+        job = self.send(api, tmp_path).json()
+        config = api.get(f"/jobs/{job['id']}/config").json()
+        assert (config["source"], config["overrides"]) == (self.TEXT, [])
+
+    def test_without_one_there_is_none(self, api: httpx.Client, tmp_path: Path) -> None:
+        assert api.get(f"/jobs/{submit(api, tmp_path)['id']}/config").json()["source"] is None
+
+    def test_what_was_set_over_it_is_kept_beside_it(self, api: httpx.Client, tmp_path: Path) -> None:
+        job = self.send(api, tmp_path, spec=spec(priority=80), overrides=["priority=80"]).json()
+        assert job["priority"] == 80
+        assert api.get(f"/jobs/{job['id']}/config").json()["overrides"] == ["priority=80"]
+
+    @pytest.mark.parametrize(
+        ("changes", "pointer", "says"),
+        [
+            ({"spec": spec(seed=7)}, "/source", "something else"),
+            ({"source": "name: ["}, "/source", "line"),
+            ({"source": "name: small"}, "/source", "/workload"),
+            ({"source": "# " + "x" * 256 * 1024}, "/source", "at most"),
+            ({"source": None, "overrides": ["seed=1"]}, "/overrides", "send `source`"),
+        ],
+    )
+    def test_one_that_says_something_else_is_refused(
+        self, changes: dict[str, Any], pointer: str, says: str, api: httpx.Client, tmp_path: Path
+    ) -> None:
+        answer = self.send(api, tmp_path, **changes)
+        assert answer.status_code == 422
+        assert any(error["pointer"] == pointer and says in error["message"] for error in answer.json()["errors"]), answer.text
+        assert api.get("/jobs").json()["items"] == []

@@ -21,7 +21,7 @@ export function useDeleteJob(id: string) {
 export function useSubmitJob() {
   const client = useQueryClient()
   return useMutation({
-    mutationFn: ({ key, ...job }: { spec: JobSpec; bundle: string | null; key: string }) =>
+    mutationFn: ({ key, ...job }: { spec: JobSpec; source: string; bundle: string | null; key: string }) =>
       body(api.POST("/api/v1/jobs", { body: job, params: { header: { "idempotency-key": key } } })),
     onSuccess: () => client.invalidateQueries({ queryKey: ["jobs"] }),
   })

@@ -1,39 +1,45 @@
-import { Alert, Code, SegmentedControl, Stack } from "@mantine/core"
+import { Alert, Code, SegmentedControl, Stack, Text } from "@mantine/core"
 import { IconAlertTriangle } from "@tabler/icons-react"
 import { useState } from "react"
 import { stringify } from "yaml"
+import type { JobConfig } from "@/client"
 import { CopyIcon } from "@/components/CopyIcon"
 import { Findings } from "@/components/Findings"
 import { Loaded } from "@/components/Loaded"
 import { Panel } from "@/components/Panel"
+import { SaveIcon } from "@/components/SaveIcon"
 import { useConfig } from "@/hooks/queries/useConfig"
 import { useFeed } from "@/hooks/useFeed"
 import { ConfigDiff } from "./ConfigDiff"
 
-type Length = "short" | "full"
-const SAYS: Record<Length, string> = {
-  short: "Only what differs from the defaults: it makes the same job",
-  full: "With all defaults filled in, as the processes get it",
+type Shown = "sent" | "short" | "full"
+const SAYS: Record<Shown, { label: string; means: string }> = {
+  sent: { label: "As sent", means: "The text that was submitted, to the letter" },
+  short: { label: "Short", means: "Only what differs from the defaults: it makes the same job" },
+  full: { label: "In full", means: "With all defaults filled in, as the processes get it" },
 }
 
 export function ConfigPanel() {
   const job = useFeed((feed) => feed.job)
   const config = useConfig(job.id, job.shards)
-  const [length, setLength] = useState<Length>("short")
-  const yaml = config.data ? stringify(config.data[length]) : ""
+  const [wanted, want] = useState<Shown | null>(null)
+  const there: Shown[] = config.data?.source == null ? ["short", "full"] : ["sent", "short", "full"]
+  const shown = wanted ?? there[0]!
+  const text = config.data ? textOf(config.data, shown) : ""
   const code = job.bundle ? `. Code: bundle ${job.bundle.slice(0, 12)}` : ""
   return (
     <Stack gap="md">
       <Panel
         title="Job file"
-        subtitle={SAYS[length] + code}
+        subtitle={SAYS[shown].means + code}
         actions={
           <>
             <SegmentedControl
-              size="xs" aria-label="Length of the job file" value={length} onChange={(value) => setLength(value)}
-              data={[{ value: "short", label: "Short" }, { value: "full", label: "Resolved" }]}
+              size="xs" aria-label="Which job file" value={shown} onChange={want}
+              data={there.map((value) => ({ value, label: SAYS[value].label }))}
             />
-            <CopyIcon value={yaml} what="the job file" />
+            <CopyIcon value={text} what="the job file" />
+            <SaveIcon text={text} name={`${job.name}.yaml`} what="the job file" />
           </>
         }
       >
@@ -45,11 +51,31 @@ export function ConfigPanel() {
         {job.notes && job.notes.length > 0 && <Findings items={job.notes} />}
         <Loaded {...config}>
           <Code block mt="sm" tabIndex={0} aria-label="Job file">
-            {yaml}
+            {text}
           </Code>
+          {shown === "sent" && <Overrides words={config.data?.overrides ?? []} />}
         </Loaded>
       </Panel>
       <ConfigDiff />
     </Stack>
+  )
+}
+
+function textOf(config: JobConfig, shown: Shown): string {
+  return shown === "sent" ? (config.source ?? "") : stringify(config[shown])
+}
+
+/** What the command line set over the text. */
+function Overrides({ words }: { words: readonly string[] }) {
+  if (words.length === 0) return null
+  return (
+    <Text size="sm" mt="sm">
+      Set over it when it was submitted:{" "}
+      {words.map((each) => (
+        <Code key={each} mr={6}>
+          {each}
+        </Code>
+      ))}
+    </Text>
   )
 }
