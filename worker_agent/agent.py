@@ -21,7 +21,7 @@ from worker_agent.api import ControlPlane, Desired, Report
 from worker_agent.bundles import Bundles
 from worker_agent.processes import Process, Processes
 from worker_agent.settings import Settings
-from worker_agent.usage import Meter, Usage
+from worker_agent.usage import Measuring, Usage
 
 log = structlog.get_logger(__name__)
 
@@ -41,7 +41,7 @@ class Agent:
         bundles = Bundles(settings.work_dir / "bundles", self._api.bundle)
         self._processes = Processes(settings.work_dir / "processes", zygote or Zygote(), bundles, on_exit=_leave)
         self._shared = SharedFolders(settings.shared_memory)
-        self._meter = Meter()
+        self._measuring = Measuring()
         self._beat_every, self._next_beat = 2.0, 0.0
         self._away_since: float | None = None
         self._was_there = False
@@ -50,6 +50,7 @@ class Agent:
     async def run(self) -> None:
         """Until `stop`. Then everything is ended and, if possible, reported."""
         self._processes.open()
+        self._measuring.start()
         pause = LOOK
         try:
             while not self._stopping.is_set():
@@ -89,7 +90,7 @@ class Agent:
     async def _report(self) -> None:
         self._processes.changed.clear()
         self._next_beat = time.monotonic() + self._beat_every
-        usage = await asyncio.to_thread(self._meter.read, list(self._processes))
+        usage = self._measuring.take(self._processes)
         reports = [_report_of(process, usage.get(process.order.id)) for process in self._processes]
         try:
             answer = await self._api.heartbeat(reports)
@@ -148,6 +149,7 @@ class Agent:
             self._away_since = None
 
     async def _close(self) -> None:
+        self._measuring.close()
         await self._processes.close()
         self._shared.close()
         try:

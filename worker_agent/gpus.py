@@ -23,33 +23,39 @@ class Gpu:
 
 
 @functools.cache
-def inventory() -> list[Gpu]:
-    """Looked up once. In the driver's order, which is also that of CUDA_VISIBLE_DEVICES under CUDA_DEVICE_ORDER=PCI_BUS_ID."""
+def _driver() -> bool:
+    """Whether there is one. It is opened once, for as long as the agent runs."""
     import pynvml
 
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:  # also when there is no driver library at all
         log.info("no GPU here", why=str(error))
+        return False
+    return True
+
+
+@functools.cache
+def inventory() -> list[Gpu]:
+    """Looked up once. In the driver's order, which is also that of CUDA_VISIBLE_DEVICES under CUDA_DEVICE_ORDER=PCI_BUS_ID."""
+    import pynvml
+
+    if not _driver():
         return []
-    try:
-        handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
-        return [
-            Gpu(index, pynvml.nvmlDeviceGetName(handle), int(pynvml.nvmlDeviceGetMemoryInfo(handle).total))
-            for index, handle in enumerate(handles)
-        ]
-    finally:
-        pynvml.nvmlShutdown()
+    handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
+    return [
+        Gpu(index, pynvml.nvmlDeviceGetName(handle), int(pynvml.nvmlDeviceGetMemoryInfo(handle).total))
+        for index, handle in enumerate(handles)
+    ]
 
 
 def usage(index: int | None) -> tuple[float | None, int | None]:
     """Of one GPU: the share of the time that it worked, lately, and the bytes taken on it. (None, None): nobody can say."""
     import pynvml
 
-    if index is None or not inventory():
+    if index is None or not _driver():
         return None, None
     try:
-        pynvml.nvmlInit()
         handle = pynvml.nvmlDeviceGetHandleByIndex(index)
         worked = pynvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100
         return worked, int(pynvml.nvmlDeviceGetMemoryInfo(handle).used)

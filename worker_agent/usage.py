@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -11,12 +12,15 @@ from typing import Any
 from uuid import UUID
 
 import psutil
+import structlog
 
 from worker_agent import gpus
 from worker_agent.processes import Process
 
+log = structlog.get_logger(__name__)
+
 EVERY = 2.0
-"""Seconds between two looks, however often the agent reports."""
+"""Seconds between two looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +40,47 @@ class Usage:
         return asdict(self)
 
 
+class Measuring(threading.Thread):
+    """Looks now and then, in a thread of its own: a driver that does not answer holds up neither heartbeats nor an end."""
+
+    def __init__(self) -> None:
+        super().__init__(name="measuring", daemon=True)
+        self._meter = Meter()
+        self._guard, self._closed = threading.Lock(), threading.Event()
+        self._processes: list[Process] = []
+        self._found: dict[UUID, Usage] = {}
+
+    def run(self) -> None:
+        while not self._closed.wait(EVERY):
+            try:
+                found = self._meter.read(self._processes)
+            except Exception:
+                log.exception("what the processes take could not be measured; trying again")
+                continue
+            with self._guard:
+                self._found = found
+
+    def take(self, processes: Iterable[Process]) -> dict[UUID, Usage]:
+        """What was found since this was last asked. From now on these are looked at."""
+        with self._guard:
+            self._processes = list(processes)
+            found, self._found = self._found, {}
+        return found
+
+    def close(self) -> None:
+        self._closed.set()
+
+
 class Meter:
     """Looks at processes together with their children: a data set may have started some."""
 
     def __init__(self) -> None:
-        self._due = 0.0
         self._spent: dict[UUID, tuple[float, float]] = {}
         """Of each process at the look before: when, and its seconds of processor time."""
 
     def read(self, processes: Iterable[Process]) -> dict[UUID, Usage]:
-        """Of those that run; empty when it is too early for another look."""
+        """Of those that run."""
         moment = time.monotonic()
-        if moment < self._due:
-            return {}
-        self._due = moment + EVERY
         found: dict[UUID, Usage] = {}
         spent: dict[UUID, tuple[float, float]] = {}
         running = {process.pid: process.order for process in processes if process.state == "running" and process.pid is not None}

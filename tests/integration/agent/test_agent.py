@@ -29,6 +29,25 @@ from tests.support import eventually
 NODE = "test-node"
 SLEEPER = "import time; print('here I am', flush=True); time.sleep(60)"
 
+STUCK_DRIVER = """
+    import time, types
+    from pathlib import Path
+
+    class NVMLError(Exception): ...
+
+    def nvmlInit(): ...
+    def nvmlShutdown(): ...
+    def nvmlDeviceGetCount(): return 1
+    def nvmlDeviceGetHandleByIndex(index): return index
+    def nvmlDeviceGetName(handle): return "stuck"
+    def nvmlDeviceGetMemoryInfo(handle): return types.SimpleNamespace(total=1 << 30, used=0)
+
+    def nvmlDeviceGetUtilizationRates(handle):
+        Path(__file__).with_name("asked").touch()
+        time.sleep(3600)
+"""
+"""In place of NVML: it knows of a GPU, and hangs when it is asked how busy that is."""
+
 
 class Node:
     """The agent, and orders for it whose user code decides what happens (it runs when the worker imports the workload)."""
@@ -37,7 +56,7 @@ class Node:
         self.folder, self.control, self.live, self.password_file = folder, control, live, password_file
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
+    def start(self, **environment: str) -> None:
         token = self.folder / "node-token"
         token.write_text(SHARED_SECRET)
         settings = {
@@ -47,7 +66,7 @@ class Node:
         with (self.folder / "agent.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "worker_agent"], stderr=log, stdout=log,
-                env={**os.environ, **{f"GRADSTREAM_{name}": str(value) for name, value in settings.items()}},
+                env={**os.environ, **environment, **{f"GRADSTREAM_{name}": str(value) for name, value in settings.items()}},
             )  # fmt: skip
 
     @property
@@ -283,6 +302,22 @@ def test_a_stopped_agent_ends_its_processes_and_says_so(own_node: Node) -> None:
     assert _gone(pid)
     told = own_node.control.reported[order.id]
     assert told["exit"]["reason"] == "node_lost"
+
+
+def test_a_gpu_driver_that_does_not_answer_holds_up_nothing(own_node: Node) -> None:
+    own_node.end()
+    driver = own_node.folder / "driver"
+    driver.mkdir()
+    (driver / "pynvml.py").write_text(dedent(STUCK_DRIVER))
+    own_node.start(PYTHONPATH=str(driver))
+    eventually(lambda: len(own_node.control.registrations) == 2, "the agent with a GPU")
+    assert [gpu["name"] for gpu in own_node.control.registrations[1]["gpus"]] == ["stuck"]
+    order = own_node.run(SLEEPER, gpu=0)
+    own_node.state(order, "running")
+    eventually((driver / "asked").exists, "the driver to be asked", 20)
+    beats = own_node.control.beats
+    eventually(lambda: own_node.control.beats > beats + 3, "heartbeats")
+    assert own_node.end() == 0
 
 
 def _gone(pid: int) -> bool:

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from tests.orders import make_order
+from tests.support import eventually
 from worker_agent import usage
 from worker_agent.logs import Tail
 from worker_agent.processes import Process
-from worker_agent.usage import Meter
+from worker_agent.usage import Measuring, Meter
 
 CHILD = "x = bytearray(80_000_000)\nwhile True: pass"
 BUSY = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {CHILD!r}])"
@@ -30,8 +31,7 @@ def busy(tmp_path: Path) -> Iterator[Process]:
         os.killpg(popen.pid, signal.SIGKILL)
 
 
-def test_children_count_and_processor_time_is_a_mean_between_two_looks(busy: Process, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(usage, "EVERY", 0.0)
+def test_children_count_and_processor_time_is_a_mean_between_two_looks(busy: Process) -> None:
     meter = Meter()
     first = meter.read([busy])[busy.order.id]
     assert first.cpu is None, "nothing to compare with yet"
@@ -54,7 +54,13 @@ def test_what_has_ended_or_not_begun_is_not_measured(tmp_path: Path) -> None:
     assert Meter().read([ended, waiting, gone]) == {}
 
 
-def test_a_look_too_early_measures_nothing(busy: Process) -> None:
-    meter = Meter()
-    assert meter.read([busy])
-    assert meter.read([busy]) == {}
+def test_a_measurement_is_given_once(busy: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(usage, "EVERY", 0.01)
+    measuring = Measuring()
+    assert measuring.take([busy]) == {}, "nobody has looked yet"
+    measuring.start()
+    first = eventually(lambda: measuring.take([busy]), "a look")[busy.order.id]
+    second = eventually(lambda: measuring.take([busy]), "the next one")[busy.order.id]
+    measuring.close()
+    measuring.join(10)
+    assert second.at > first.at
