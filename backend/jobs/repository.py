@@ -35,9 +35,13 @@ def names(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
     return {row.id: row.name for row in session.execute(select(JobRow.id, JobRow.name).where(JobRow.id.in_(list(ids))))}
 
 
-def events(session: Session, job_id: UUID, after: int, upto: int | None = None) -> list[EventRow]:
+def events(
+    session: Session, job_id: UUID, after: int = 0, upto: int | None = None, *, kind: str | None = None
+) -> list[EventRow]:  # fmt: skip
     statement = select(EventRow).where(EventRow.job_id == job_id, EventRow.seq > after).order_by(EventRow.seq)
-    return list(session.scalars(statement if upto is None else statement.where(EventRow.seq <= upto)))
+    if upto is not None:
+        statement = statement.where(EventRow.seq <= upto)
+    return list(session.scalars(statement if kind is None else statement.where(EventRow.kind == kind)))
 
 
 def attempt(session: Session, job_id: UUID, number: int) -> AttemptRow | None:
@@ -103,6 +107,7 @@ def remove(session: Session, job: JobRow) -> None:
 
 def of_entrypoint(session: Session, entrypoint: str, bundle: str | None) -> list[JobRow]:
     """Some jobs with this workload class: the newest of the bundle, then the newest of all others."""
-    newest = select(JobRow).where(entrypoint == ENTRYPOINT).order_by(JobRow.created_at.desc()).limit(20)
+    same = ENTRYPOINT == entrypoint  # noqa: SIM300  # it is a column
+    newest = select(JobRow).where(same).order_by(JobRow.created_at.desc()).limit(20)
     of_bundle = session.scalars(newest.where(JobRow.bundle == bundle)).all() if bundle else []
     return [*of_bundle, *session.scalars(newest.where(JobRow.bundle.is_distinct_from(bundle)))]

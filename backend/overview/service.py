@@ -29,8 +29,9 @@ def overview(session: Session, job_id: UUID) -> Overview:
     attempts, processes = job_rows.attempts(session, job_id), job_rows.processes(session, job_id)
     here = found if found.attempt == job.attempt else Standings(ledger=found.ledger)
     shards = shown(job.progress, spec.effective_gate).shards
+    cuts = job_rows.events(session, job_id, kind="cut") if len(attempts) > 1 else []
     return Overview(
-        attempt=job.attempt, lives=_lives(job, attempts, found, job_rows.events(session, job_id, 0)), deaths=deaths(processes),
+        attempt=job.attempt, lives=_lives(job, attempts, found, cuts), deaths=deaths(processes),
         best=loads.best(found, spec, job.started_at), speed=loads.speed(here, spec.batch_size),
         workers=loads.workers(here), servers=loads.servers(here, shards), ledger=loads.ledger(found.ledger),
     )  # fmt: skip
@@ -44,9 +45,9 @@ def config(session: Session, job_id: UUID) -> Config:
     return Config(source=job.source, overrides=job.overrides, short=shortest(given), full=full)
 
 
-def _lives(job: JobRow, rows: Sequence[AttemptRow], found: Standings, events: Sequence[EventRow]) -> list[Life]:
+def _lives(job: JobRow, rows: Sequence[AttemptRow], found: Standings, cuts: Sequence[EventRow]) -> list[Life]:
     began: list[datetime] = [job.created_at, *(row.ended_at or row.started_at for row in rows)]
-    costs = {row.number: _cost(row, then, found, events) for row, then in pairwise(rows)}
+    costs = {row.number: _cost(row, then, found, cuts) for row, then in pairwise(rows)}
     return [
         Life(
             number=row.number, status=AttemptStatus(row.status), reason=row.reason, message=row.message, queued_at=queued_at,
@@ -58,8 +59,8 @@ def _lives(job: JobRow, rows: Sequence[AttemptRow], found: Standings, events: Se
     ]  # fmt: skip
 
 
-def _cost(row: AttemptRow, then: AttemptRow, found: Standings, events: Sequence[EventRow]) -> Cost:
-    reached, kept = found.reached.get(row.number), _samples_at(then, events)
+def _cost(row: AttemptRow, then: AttemptRow, found: Standings, cuts: Sequence[EventRow]) -> Cost:
+    reached, kept = found.reached.get(row.number), _samples_at(then, cuts)
     return Cost(
         seconds=(then.running_at - row.ended_at).total_seconds() if then.running_at and row.ended_at else None,
         pushes=found.undone.get(row.number, 0),
@@ -67,13 +68,13 @@ def _cost(row: AttemptRow, then: AttemptRow, found: Standings, events: Sequence[
     )
 
 
-def _samples_at(row: AttemptRow, events: Sequence[EventRow]) -> int | None:
+def _samples_at(row: AttemptRow, cuts: Sequence[EventRow]) -> int | None:
     """What the center had seen when this attempt began; None: its cut does not say."""
     if row.resumed_from is None:
         return 0
     wanted = (row.resumed_from.attempt, row.resumed_from.cut)
-    cuts = (event.data for event in events if event.kind == "cut")
-    return next((data["samples"] for data in cuts if (data["attempt"], data["cut"]) == wanted), None)
+    told = (event.data for event in cuts)
+    return next((data["samples"] for data in told if (data["attempt"], data["cut"]) == wanted), None)
 
 
 def deaths(rows: Sequence[ProcessRow]) -> list[Death]:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
+from sqlalchemy import event
+
+from backend.overview import service
 from backend.platform import Platform
 from gradstream import metrics
 from gradstream.metrics import Point
@@ -45,6 +49,28 @@ def test_a_job_that_has_just_begun(running: Running) -> None:
     (life,) = found["lives"]
     assert (life["status"], life["resumed_from"], life["cost"]) == ("running", None, None)
     assert life["queued_at"] <= life["started_at"] <= life["running_at"]
+
+
+def test_history_is_read_only_where_it_is_told_of(running: Running, platform: Platform) -> None:
+    def asked() -> list[str]:
+        said: list[str] = []
+
+        def note(connection: object, cursor: object, statement: str, *rest: object) -> None:  # noqa: ARG001
+            said.append(statement)
+
+        event.listen(platform.database.engine, "before_cursor_execute", note)
+        with platform.database.transaction() as session:
+            service.overview(session, UUID(running.id))
+        event.remove(platform.database.engine, "before_cursor_execute", note)
+        return [statement for statement in said if "FROM events" in statement]
+
+    assert asked() == [], "one attempt has returned to no cut"
+    running.agent.exit("server-0", reason=ExitReason.NODE_LOST, code=-1)
+    running.controller.run_once()
+    running.end_all()
+    running.start()
+    (statement,) = asked()
+    assert "events.kind =" in statement
 
 
 def test_where_the_time_goes_and_the_best_evaluation(running: Running, platform: Platform) -> None:
