@@ -55,7 +55,7 @@ def test_history_is_read_only_where_it_is_told_of(running: Running, platform: Pl
     def asked() -> list[str]:
         said: list[str] = []
 
-        def note(connection: object, cursor: object, statement: str, *rest: object) -> None:  # noqa: ARG001
+        def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
             said.append(statement)
 
         event.listen(platform.database.engine, "before_cursor_execute", note)
