@@ -103,8 +103,8 @@ def _store(at: Place, job_id: UUID, count: int, order: str) -> None:
         written |= grown.blocks
         folded, summary = folded + len(points), grown.summary
         with at.platform.database.transaction() as session:
-            repository.put_blocks(session, ((row.id, place, blocks.pack(block)) for place, block in grown.blocks.items()))
-            repository.set_folded(session, [(row.id, folded, blocks.pack(summary))])
+            repository.put_blocks(session, ((row.id, place, blocks.pack(block), None) for place, block in grown.blocks.items()))
+            repository.set_folded(session, [(row.id, folded, blocks.pack(summary), None)])
         written = {place: written[place] for place in pyramid.tails(folded)}
 
 

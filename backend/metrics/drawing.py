@@ -44,16 +44,16 @@ def draw(session: Session, job_id: UUID, asked: Asked, known_tags: str | None) -
     store = repository.store(session, job_id)
     forgotten = store.forgotten_at if store else None
     rows = repository.series(session, job_id, asked.names)
-    tag = _tag(asked, [(row.id, row.count) for row in rows], forgotten)
-    if known_tags is not None and tag in known_tags:
-        return Drawing(tag, None)
+    its_tag = tag(asked, [(row.id, row.count) for row in rows], forgotten)
+    if known_tags is not None and its_tag in known_tags:
+        return Drawing(its_tag, None)
     lines = chart.lines(session, job_id, asked.names)
     charts = [_chart(session, name, [line for line in lines if line.row.name == name], asked) for name in asked.names]
     answer = {"seq": job.feed, "forgotten_at": forgotten.isoformat() if forgotten else None, "charts": charts}
-    return Drawing(tag, json.dumps(answer, separators=(",", ":"), allow_nan=False).encode())
+    return Drawing(its_tag, json.dumps(answer, separators=(",", ":"), allow_nan=False).encode())
 
 
-def _tag(asked: Asked, *state: object) -> str:
+def tag(asked: object, *state: object) -> str:
     return f'W/"{hashlib.sha256(repr((asked, state)).encode()).hexdigest()[:32]}"'
 
 

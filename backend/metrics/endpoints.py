@@ -9,9 +9,9 @@ from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
 from backend.db import SessionDep
-from backend.metrics import drawing, export, service
-from backend.metrics.drawing import Asked
-from backend.metrics.schemas import Axis, CatalogueEntry, Charts, ExportFormat, MeasuredNames, MetricPage, Storage
+from backend.metrics import counting, drawing, export, service
+from backend.metrics.drawing import Asked, Drawing
+from backend.metrics.schemas import Axis, CatalogueEntry, Charts, Distribution, ExportFormat, MeasuredNames, MetricPage, Storage
 from backend.platform import PlatformDep
 from backend.schemas import After
 from gradstream.errors import Invalid
@@ -85,11 +85,37 @@ def chart(
 
     On all axes but time, the points of an attempt from where a later attempt of the same series begins again are left out:
     they were undone. With `If-None-Match` of an earlier answer's `ETag`, 304 if nothing has come since."""
-    if start is not None and end is not None and start > end:
-        raise Invalid("'from' lies behind 'to'; exchange them.", start=start, end=end)
+    _rising(start, end)
     asked = Asked(tuple(dict.fromkeys(name)), x, start, end, columns)
     with platform.database.transaction(snapshot=True) as session:
         found = drawing.draw(session, id, asked, if_none_match)
+    return _reply(found, accept_encoding)
+
+
+@router.get("/jobs/{id}/distribution", operation_id="getDistribution", response_model=Distribution)
+def distribution(
+    id: UUID, platform: PlatformDep, name: Annotated[str, Query(examples=["train/staleness"])], x: Axis = Axis.STEP,
+    start: Annotated[Place, Query(alias="from", description="Default: where the first point is")] = None,
+    end: Annotated[Place, Query(alias="to", description="Default: where the last point is")] = None,
+    if_none_match: Annotated[str | None, Header()] = None,
+    accept_encoding: Annotated[str, Header()] = "",
+) -> Response:  # fmt: skip
+    """How often which values were measured in a range, exactly: counts in bins that all series share, and quantiles.
+
+    What was undone is left out, and `If-None-Match` is answered, as in charts. Fast where values are whole numbers few of which
+    differ, such as staleness: others are read point by point."""
+    _rising(start, end)
+    with platform.database.transaction(snapshot=True) as session:
+        found = counting.draw(session, id, counting.Asked(name, x, start, end), if_none_match)
+    return _reply(found, accept_encoding)
+
+
+def _rising(start: float | None, end: float | None) -> None:
+    if start is not None and end is not None and start > end:
+        raise Invalid("'from' lies behind 'to'; exchange them.", start=start, end=end)
+
+
+def _reply(found: Drawing, accept_encoding: str) -> Response:
     headers = {"ETag": found.tag, "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
     if found.body is None:
         return Response(status_code=304, headers=headers)

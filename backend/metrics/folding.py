@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from backend.metrics import blocks, payloads, pyramid, repository
+from backend.metrics import blocks, payloads, pyramid, repository, tally
 from backend.metrics.models import MetricBatchRow, MetricSeriesRow
 from backend.metrics.points import POINT, Array, decode, joined, label
 from backend.metrics.pyramid import Place
@@ -49,13 +49,16 @@ def _fold(session: Session, job_id: UUID, rows: list[MetricBatchRow]) -> int:
     growing = [(known[key], joined(parts)) for key, parts in new.items()]
     if not growing:
         return 0
-    tails = _tails(session, [series for series, _ in growing])
-    written: list[tuple[int, Place, bytes]] = []
-    folded: list[tuple[int, int, bytes]] = []
+    tails, tallies = _tails(session, [series for series, _ in growing]), _tallies(session, [series for series, _ in growing])
+    written: list[tuple[int, Place, bytes, bytes | None]] = []
+    folded: list[tuple[int, int, bytes, bytes | None]] = []
     for series, points in growing:
         grown = pyramid.grow(series.folded, summary(series), tails[series.id], points)
-        written += [(series.id, place, blocks.pack(block)) for place, block in grown.blocks.items()]
-        folded.append((series.id, series.folded + len(points), blocks.pack(grown.summary)))
+        tallied = tally.grow(series.folded, tally.unpack(series.tally), tallies[series.id], points["value"])
+        written += [
+            (series.id, place, blocks.pack(block), tally.pack(tallied.blocks.get(place))) for place, block in grown.blocks.items()
+        ]
+        folded.append((series.id, series.folded + len(points), blocks.pack(grown.summary), tally.pack(tallied.whole)))
     repository.put_blocks(session, written)
     repository.set_folded(session, folded)
     return sum(len(points) for _, points in growing)
@@ -72,4 +75,14 @@ def _tails(session: Session, all_series: list[MetricSeriesRow]) -> dict[int, dic
     if wanted:
         for (series_id, level, number), data in zip(wanted, repository.blocks(session, wanted), strict=True):
             found[series_id][level, number] = blocks.unpack([data], blocks.SUMMARY if level else POINT)[0]
+    return found
+
+
+def _tallies(session: Session, all_series: list[MetricSeriesRow]) -> dict[int, dict[Place, Array | None]]:
+    places = [(series.id, place) for series in all_series for place in tally.tails(series.folded)]
+    found: dict[int, dict[Place, Array | None]] = defaultdict(dict)
+    if places:
+        packed = repository.tallies(session, [(series_id, *place) for series_id, place in places])
+        for (series_id, place), each in zip(places, packed, strict=True):
+            found[series_id][place] = tally.unpack(each)
     return found

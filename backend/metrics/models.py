@@ -49,6 +49,8 @@ class MetricSeriesRow(Base):
     """Those of them that are in blocks."""
     summary: Mapped[bytes | None] = mapped_column(LargeBinary)
     """Of those in blocks, as `blocks.pack` writes it."""
+    tally: Mapped[bytes | None] = mapped_column(LargeBinary)
+    """Likewise, as `tally.pack` writes it; None: they have none."""
 
     __table_args__ = (UniqueConstraint("job_id", "name", "attempt", "source", "rank"),)
 
@@ -62,6 +64,8 @@ class MetricBlockRow(Base):
     level: Mapped[int] = mapped_column(primary_key=True)
     number: Mapped[int] = mapped_column(BigInteger, primary_key=True)
     data: Mapped[bytes] = mapped_column(LargeBinary)
+    tally: Mapped[bytes | None] = mapped_column(LargeBinary)
+    """How often each value is among its points; None: at level 0, and where `tally` makes none."""
 
 
 class MetricStoreRow(Base):

@@ -32,14 +32,17 @@ _WAIT = text("""
     RETURNING waiting
 """)
 _FOLDED = text("""
-    UPDATE metric_series AS series SET folded = new.folded, summary = new.summary
-    FROM unnest(CAST(:ids AS bigint[]), CAST(:folded AS bigint[]), CAST(:summaries AS bytea[])) AS new (id, folded, summary)
+    UPDATE metric_series AS series SET folded = new.folded, summary = new.summary, tally = new.tally
+    FROM unnest(CAST(:ids AS bigint[]), CAST(:folded AS bigint[]), CAST(:summaries AS bytea[]), CAST(:tallies AS bytea[]))
+        AS new (id, folded, summary, tally)
     WHERE series.id = new.id
 """)
 _PUT_BLOCKS = text("""
-    INSERT INTO metric_blocks (series_id, level, number, data)
-    SELECT * FROM unnest(CAST(:ids AS bigint[]), CAST(:levels AS int[]), CAST(:numbers AS bigint[]), CAST(:data AS bytea[]))
-    ON CONFLICT (series_id, level, number) DO UPDATE SET data = excluded.data
+    INSERT INTO metric_blocks (series_id, level, number, data, tally)
+    SELECT * FROM unnest(
+        CAST(:ids AS bigint[]), CAST(:levels AS int[]), CAST(:numbers AS bigint[]), CAST(:data AS bytea[]),
+        CAST(:tallies AS bytea[]))
+    ON CONFLICT (series_id, level, number) DO UPDATE SET data = excluded.data, tally = excluded.tally
 """)
 _BLOCKS = text("""
     SELECT block.series_id, block.level, block.number, block.data
@@ -47,9 +50,16 @@ _BLOCKS = text("""
         AS wanted (series_id, level, number, place)
     JOIN metric_blocks AS block USING (series_id, level, number) ORDER BY wanted.place
 """)
+_TALLIES = text("""
+    SELECT block.tally
+    FROM unnest(CAST(:ids AS bigint[]), CAST(:levels AS int[]), CAST(:numbers AS bigint[])) WITH ORDINALITY
+        AS wanted (series_id, level, number, place)
+    JOIN metric_blocks AS block USING (series_id, level, number) ORDER BY wanted.place
+""")
 _STORAGE = text("""
     SELECT (SELECT coalesce(sum(octet_length(payload) + octet_length(totals)), 0) FROM metric_batches WHERE job_id = :job),
-           (SELECT coalesce(sum(octet_length(data)), 0) FROM metric_blocks JOIN metric_series ON id = series_id
+           (SELECT coalesce(sum(octet_length(data) + coalesce(octet_length(block.tally), 0)), 0)
+            FROM metric_blocks AS block JOIN metric_series ON id = series_id
             WHERE job_id = :job)
 """)
 _OVERDUE = text("""
@@ -155,17 +165,23 @@ def blocks(session: Session, wanted: Sequence[tuple[int, int, int]]) -> list[byt
     return [row.data for row in session.execute(_BLOCKS, {"ids": ids, "levels": levels, "numbers": numbers})]
 
 
-def put_blocks(session: Session, new: Iterable[tuple[int, Place, bytes]]) -> None:
-    """(series id, place, data)"""
-    rows = [(series_id, level, number, data) for series_id, (level, number), data in new]
-    ids, levels, numbers, data = (list(column) for column in zip(*rows, strict=True))
-    session.execute(_PUT_BLOCKS, {"ids": ids, "levels": levels, "numbers": numbers, "data": data})
+def tallies(session: Session, wanted: Sequence[tuple[int, int, int]]) -> list[bytes | None]:
+    """Of the blocks of (series id, level, number), which must exist, in this order."""
+    ids, levels, numbers = (list(column) for column in zip(*wanted, strict=True))
+    return [row.tally for row in session.execute(_TALLIES, {"ids": ids, "levels": levels, "numbers": numbers})]
 
 
-def set_folded(session: Session, rows: Sequence[tuple[int, int, bytes]]) -> None:
-    """(series id, points in blocks, their summary)"""
-    ids, folded, summaries = (list(column) for column in zip(*rows, strict=True))
-    session.execute(_FOLDED, {"ids": ids, "folded": folded, "summaries": summaries})
+def put_blocks(session: Session, new: Iterable[tuple[int, Place, bytes, bytes | None]]) -> None:
+    """(series id, place, data, tally)"""
+    rows = [(series_id, level, number, data, tally) for series_id, (level, number), data, tally in new]
+    ids, levels, numbers, data, tallies = (list(column) for column in zip(*rows, strict=True))
+    session.execute(_PUT_BLOCKS, {"ids": ids, "levels": levels, "numbers": numbers, "data": data, "tallies": tallies})
+
+
+def set_folded(session: Session, rows: Sequence[tuple[int, int, bytes, bytes | None]]) -> None:
+    """(series id, points in blocks, their summary, their tally)"""
+    ids, folded, summaries, tallies = (list(column) for column in zip(*rows, strict=True))
+    session.execute(_FOLDED, {"ids": ids, "folded": folded, "summaries": summaries, "tallies": tallies})
 
 
 def waiting(session: Session, most: int) -> list[UUID]:

@@ -87,6 +87,40 @@ class Charts(Schema):
     charts: list[Chart] = Field(description="In the order in which they were asked for")
 
 
+class Spread(Schema):
+    """Of the points in a range."""
+
+    count: int = Field(description="Finite values")
+    odd: int = Field(description="Points whose value is not finite")
+    p50: float | None = Field(description="Where the bin begins with which half of the values are reached; null: there is none")
+    p90: float | None
+    p99: float | None
+
+
+class DistributionSeries(Spread):
+    attempt: int
+    source: str = Field(description="Who measured: the label of a process", examples=["worker-0"])
+    rank: int = Field(description="The worker that it is about; -1: none")
+    total: int = Field(description="Points of the series in all, also outside the range")
+    counts: list[int] = Field(description="Finite values in each bin")
+
+
+class Distribution(Spread):
+    """Bin i holds the values from `low + i * width` to below `low + (i + 1) * width`, the last also those at its end. Where values
+    are whole numbers `width` is one, and 1 unless more than 200 numbers lie between the least and the greatest."""
+
+    seq: int = Field(description="The number in the job's feed up to which this is complete")
+    forgotten_at: datetime | None = Field(description="When the job's metrics were removed, as its `retention` says")
+    name: str = Field(examples=["train/staleness"])
+    x: Axis
+    start: float | None = Field(alias="from", description="Null where there is no point")
+    end: float | None = Field(alias="to")
+    low: float | None = Field(description="Where the first bin begins; null: there is no finite value")
+    width: float
+    bins: int = Field(description="At most 200; the same for all series")
+    series: list[DistributionSeries]
+
+
 class LiveSeries(Schema):
     """What came of one series."""
 

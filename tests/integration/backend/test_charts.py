@@ -21,7 +21,7 @@ from sqlalchemy.exc import DBAPIError
 
 from backend.jobs import service as jobs
 from backend.metrics import folding, keeping, service
-from backend.metrics.schemas import Charts
+from backend.metrics.schemas import Charts, Distribution
 from backend.platform import Platform
 from gradstream.metrics import LOSS, STALENESS, Point
 from tests.integration.backend.jobs import submit
@@ -111,6 +111,35 @@ def test_what_a_later_attempt_has_undone_is_drawn_by_time_only(api: httpx.Client
     [first, second] = chart(api, job_id)["series"]
     assert (max(first["columns"]["x"]), min(second["columns"]["x"]), first["total"]) == (59, 60, 100)
     assert sum(chart(api, job_id, x="time")["series"][0]["columns"]["count"]) == 100
+
+
+def test_a_distribution_counts_every_point(api: httpx.Client, platform: Platform, trained: UUID) -> None:
+    path = f"/jobs/{trained}/distribution"
+    asked = {"name": STALENESS.name, "from": 5, "to": 800}
+    answer = api.get(path, params=asked)
+    found = answer.json()
+    Distribution.model_validate(found)
+    assert (found["low"], found["width"], found["bins"], found["count"], found["odd"]) == (0, 1, 101, WORKERS * 795, WORKERS)
+    for rank, one in enumerate(found["series"]):
+        values = [measured(step, rank).value for step in range(5, 801)]
+        assert one["counts"] == [values.count(value) for value in range(101)]
+        finite = sorted(value for value in values if math.isfinite(value))
+        assert (one["count"], one["odd"], one["p50"], one["p99"]) == (795, 1, finite[397], finite[787])
+    assert api.get(path, params=asked, headers={"If-None-Match": answer.headers["etag"]}).status_code == 304
+    store(platform, trained, 0, range(STEPS, STEPS + 1))
+    assert api.get(path, params=asked, headers={"If-None-Match": answer.headers["etag"]}).status_code == 200
+    assert api.get(path, params={"name": STALENESS.name}).json()["count"] == WORKERS * (STEPS - 1) + 1
+    assert api.get(path, params={**asked, "to": 1}).status_code == 422
+
+
+def test_what_was_undone_is_not_distributed(api: httpx.Client, platform: Platform, job_id: UUID) -> None:
+    store(platform, job_id, 0, range(100, 200))
+    store(platform, job_id, 0, range(160, 180), attempt=2)
+    found = api.get(f"/jobs/{job_id}/distribution", params={"name": LOSS.name}).json()
+    assert [one["count"] for one in found["series"]] == [60, 20]
+    assert api.get(f"/jobs/{job_id}/distribution", params={"name": LOSS.name, "x": "time"}).json()["count"] == 120
+    nothing = api.get(f"/jobs/{job_id}/distribution", params={"name": "no/such"}).json()
+    assert (nothing["from"], nothing["low"], nothing["count"], nothing["p50"], nothing["series"]) == (None, None, 0, None, [])
 
 
 def test_a_chart_of_nothing_is_empty(api: httpx.Client, job_id: UUID) -> None:
