@@ -83,6 +83,17 @@ class FlatModel:
             p.grad = None
         return self.gradient
 
+    def descend(self, alpha: float) -> None:
+        """theta += alpha * the parameters' gradients, which need not be gathered for that: one pass over memory less."""
+        if self._apart:
+            self.theta.add_(self.gather_gradient(), alpha=alpha)
+            return
+        reached = [p for p in self.trained if p.grad is not None]
+        if reached:
+            torch._foreach_add_([p.data for p in reached], [_dense(p) for p in reached], alpha=alpha)
+        for p in reached:
+            p.grad = None
+
     def buffers(self) -> Buffers | None:
         """Copies, on the CPU: floats in the dtype of theta, integers as int64. Those that are not in the state_dict stay here."""
         return self._buffers.copied(self.theta.dtype)
@@ -123,11 +134,13 @@ def _dense(p: nn.Parameter) -> Tensor:
 
 
 class ModelProblem:
-    """A workload's model and its share of the training data: a `Problem`."""
+    """A workload's model and its share of the training data: a `Problem` that `Gathers`, and is `InPieces` until then."""
 
     def __init__(self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched, at_once: int | None = None) -> None:
         """`at_once`: examples that the model computes with at a time; None: whole mini-batches."""
         self._code, self._flat, self._batches, self._at_once = code, flat, batches, at_once
+        self._modules = list(flat.model.modules())
+        """Looked at instead of told for each mini-batch that they train, which takes thirty times as long."""
         self._settle: Callable[[], None] = lambda: None
         self._early: Early | None = None
         self.total = batches.total
@@ -138,19 +151,33 @@ class ModelProblem:
 
     def gradient(self, position: int) -> Gradient:
         """Raises: UserError, if the workload raises. FetcherLost."""
-        began = time.perf_counter()
-        with blaming("dataset('train')", but=FetcherLost):
-            batch, examples = self._batches.take(position, self._flat.device)
-            shares = parts.of(batch, examples, self._at_once or examples)
-        self.data_seconds += time.perf_counter() - began
-        self._flat.refresh()
-        self._flat.model.train()
+        shares, examples = self._taken(position)
         if self._early and len(shares) == 1:
             loss = ensemble.train_step(self._flat.model, shares, self._code.loss, self._early.during(_backward))
             return Gradient(self._early.gathered(), loss, examples)
         loss = ensemble.train_step(self._flat.model, shares, self._code.loss, _backward)
         self._settle()
         return Gradient(self._flat.gather_gradient(), loss, examples)
+
+    def differentiate(self, position: int) -> tuple[float, int]:
+        """Raises: as `gradient`."""
+        shares, examples = self._taken(position)
+        return ensemble.train_step(self._flat.model, shares, self._code.loss, _backward), examples
+
+    def descend(self, alpha: float) -> None:
+        self._flat.descend(alpha)
+
+    def _taken(self, position: int) -> tuple[list[parts.Part], int]:
+        """The mini-batch as the model gets it, and how many examples it has; the model is ready for it."""
+        began = time.perf_counter()
+        with blaming("dataset('train')", but=FetcherLost):
+            batch, examples = self._batches.take(position, self._flat.device)
+            shares = parts.of(batch, examples, self._at_once or examples)
+        self.data_seconds += time.perf_counter() - began
+        self._flat.refresh()
+        if not all([module.training for module in self._modules]):
+            self._flat.model.train()
+        return shares, examples
 
     @property
     def theta(self) -> Tensor:

@@ -49,3 +49,14 @@ class Gathers(Protocol):
     def gather_into(self, out: Tensor, settle: Callable[[], None], flow: Callable[[int], None] | None) -> None:
         """Leave gradients in `out`, shape (size,), after `settle()` each time. With a `flow`, `flow(-1)` is called
         before each gradient, `flow(start)` when everything from `start` on is there, and `flow(0)` when it is whole."""
+
+
+@runtime_checkable
+class InPieces(Protocol):
+    """A problem whose gradient is in pieces before it is one vector: for a plain step the pieces are enough."""
+
+    def differentiate(self, position: int) -> tuple[float, int]:
+        """Leave the gradient at theta over the mini-batch number `position` in pieces. Returns (loss, examples)."""
+
+    def descend(self, alpha: float) -> None:
+        """theta += alpha * the gradient that was left: the bits of the same with one vector."""

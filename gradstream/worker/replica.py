@@ -14,7 +14,7 @@ from gradstream.center.entries import Buffers, Payload
 from gradstream.optim.flat import FlatOptimizer
 from gradstream.optim.spec import Sgd
 from gradstream.spec import JobSpec
-from gradstream.worker.problem import Gathers, Problem
+from gradstream.worker.problem import Gathers, InPieces, Problem
 
 
 class LossNotFinite(Exception):
@@ -34,6 +34,9 @@ class Replica:
         self._slots: dict[str, Tensor] = {}
         here = spec.strategy.descends == "worker"
         self._optimizer = FlatOptimizer(problem.theta, spec.optimizer if here else Sgd(), spec.strategy.lr)
+        plain = self._optimizer.plain(1.0) is not None
+        self._in_pieces = problem if plain and isinstance(problem, InPieces) else None
+        """Steps are made without putting gradients together."""
         self._lr, self._schedule = spec.strategy.lr, spec.schedule
         self._shares_optimizer = spec.strategy.averages_optimizers
         self._keeps_theta = not spec.strategy.pulls_every_round
@@ -82,9 +85,7 @@ class Replica:
 
     def grad(self, at: Tensor | None = None) -> Tensor:
         """Raises: LossNotFinite, if the job says so. DataEnded."""
-        if self.done:
-            raise DataEnded(f"the data ended after {self.t} mini-batches, and the strategy wants another one")
-        began = time.perf_counter()
+        began = self._begun()
         if at is None:
             gradient = self._problem.gradient(self.t)
         else:
@@ -92,15 +93,25 @@ class Replica:
             self.theta.copy_(at)
             gradient = self._problem.gradient(self.t)
             self.theta.copy_(held)
-        if self._fails_on_nan and not math.isfinite(gradient.loss):
-            raise LossNotFinite(f"the loss of mini-batch {self.t} is {gradient.loss}")
-        self._on_loss(self.t, gradient.loss)
+        self._trained(gradient.loss, gradient.examples, began)
+        return gradient.g
+
+    def _begun(self) -> float:
+        """The moment. Raises: DataEnded."""
+        if self.done:
+            raise DataEnded(f"the data ended after {self.t} mini-batches, and the strategy wants another one")
+        return time.perf_counter()
+
+    def _trained(self, loss: float, examples: int, began: float) -> None:
+        """Count a mini-batch. Raises: LossNotFinite."""
+        if self._fails_on_nan and not math.isfinite(loss):
+            raise LossNotFinite(f"the loss of mini-batch {self.t} is {loss}")
+        self._on_loss(self.t, loss)
         self.t += 1
         self.steps += 1
-        self.examples += gradient.examples
-        self._newest = gradient.examples
+        self.examples += examples
+        self._newest = examples
         self.compute_seconds += time.perf_counter() - began
-        return gradient.g
 
     def descend(self, g: Tensor) -> None:
         self._optimizer.step(g, self._factor)
@@ -109,7 +120,15 @@ class Replica:
         self._optimizer.reset()
 
     def step(self) -> None:
-        self.descend(self.grad())
+        """`descend(grad())`, bit for bit."""
+        if self._in_pieces is None:
+            self.descend(self.grad())
+            return
+        began = self._begun()
+        self._trained(*self._in_pieces.differentiate(self.t), began)
+        alpha = self._optimizer.plain(self._factor)
+        assert alpha is not None, "an optimizer that was plain stays so"
+        self._in_pieces.descend(alpha)
 
     def local(self, k: int | None) -> int:
         made = 0

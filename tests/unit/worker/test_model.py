@@ -42,6 +42,42 @@ def test_one_worker_takes_the_path_of_plain_pytorch(kind: str) -> None:
     assert torch.equal(sim.run(spec, problem).center, torch.cat([master.reshape(-1) for master in masters]))
 
 
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_local_step_has_the_bits_of_a_descent_along_the_gathered_gradient(kind: str) -> None:
+    """Without one, unless the parameters are of several dtypes."""
+    spec = job(kind, {"name": "adag", "lr": 0.1})
+    stepping, gathering = Replica(spec, problem(spec, 0)), Replica(spec, problem(spec, 0))
+    cast(ModelProblem, stepping._problem)._flat.gradient.fill_(torch.nan)
+    while not stepping.done:
+        stepping.step()
+        gathering.descend(gathering.grad())
+        assert torch.equal(stepping.theta, gathering.theta)
+    assert (stepping.t, stepping.examples) == (gathering.t, gathering.examples)
+    assert cast(ModelProblem, stepping._problem)._flat.gradient.isnan().all() == (kind != "mixed")
+
+
+@pytest.mark.parametrize("optimizer", [{"name": "adam"}, {"name": "sgd", "momentum": 0.9}, {"name": "sgd", "clip_norm": 0.01}])
+def test_a_local_step_of_another_optimizer_is_along_the_whole_gradient(optimizer: dict[str, Any]) -> None:
+    spec = job("plain", {"name": "adag", "lr": 0.1}, optimizer=optimizer)
+    stepping, gathering = Replica(spec, problem(spec, 0)), Replica(spec, problem(spec, 0))
+    for _ in range(5):
+        stepping.step()
+        gathering.descend(gathering.grad())
+    assert torch.equal(stepping.theta, gathering.theta)
+
+
+def test_a_model_trains_in_each_mini_batch_whatever_the_loss_left_it_in() -> None:
+    trained = problem(job("normed"), 0)
+    trained.gradient(0)
+    trained._flat.model[1].eval()  # type: ignore[operator, index]
+    before = trained.buffers()
+    trained.gradient(1)
+    after = trained.buffers()
+    assert before is not None
+    assert after is not None
+    assert not torch.equal(before.floats, after.floats)
+
+
 def test_every_gradient_is_as_wide_as_the_center() -> None:
     for kind in KINDS:
         gradient = problem(job(kind), 0).gradient(0).g
