@@ -118,10 +118,10 @@ def test_full_screen_numbers_and_pictures_by_keys(loss: Locator) -> None:
 
 
 def _choose(more: Locator, item: str) -> None:
-    """By keys. A menu takes the focus when it has opened, which a key that comes before would miss."""
+    """By keys. A menu gives the focus to its first item when it has opened, which a key that comes before would miss."""
     page = more.page
     more.press("Enter")
-    page.wait_for_function("document.activeElement.closest('[role=menu]')")
+    expect(page.get_by_role("menuitem").first).to_be_focused()
     page.get_by_role("menuitem", name=item).press("Enter")
     expect(page.get_by_role("menu")).to_have_count(0)
 
@@ -133,12 +133,35 @@ def test_metrics_are_found_folded_and_pinned(loss: Locator) -> None:
     page.keyboard.type("wait")
     expect(page.get_by_role("heading", name="Time wait")).to_be_visible()
     expect(loss).to_have_count(0)
-    page.get_by_role("button", name="More for Time wait").press("Enter")
-    page.get_by_role("menuitem", name="Pin to the top").press("Enter")
+    _choose(page.get_by_role("button", name="More for Time wait"), "Pin to the top")
     page.get_by_role("searchbox", name="Search metrics").fill("")
     expect(page.get_by_role("region", name="Pinned").get_by_role("heading", name="Time wait")).to_be_visible()
     page.get_by_role("button", name=re.compile("^Training")).press("Enter")
     expect(loss).to_have_count(0)
+
+
+def test_a_time_that_is_drawn_on_the_heat_map_is_every_chart_s_and_the_other_way_round(open_page: OpenPage, job: Job) -> None:
+    page = open_page(f"/jobs/{job.id}/staleness?x=time")
+    heat = page.get_by_role("img", name=re.compile("^Mean staleness of 2 workers over time"))
+    box = heat.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + 40, steps=5)
+    expect(page.get_by_text(", of all workers")).to_be_visible()
+    with page.expect_response(lambda answer: "from=" in answer.url and "train%2Floss" in answer.url):  # not the map's alone
+        page.mouse.up()
+    page.wait_for_url(lambda address: _width(address) < 1000)
+    drawn = _width(page.url)
+    for key in ("ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight", "Enter"):
+        heat.press(key)
+    page.wait_for_url(lambda address: _width(address) < drawn / 10)
+    page.goto(f"/jobs/{job.id}/staleness?x=step")
+    waiting = page.get_by_role("img", name=re.compile("^Time wait: worker 0"))
+    waiting.press("+")
+    page.wait_for_url(lambda address: 0 < _width(address) < 1000)
+    expect(page.get_by_role("img", name=re.compile("^Mean staleness of 2 workers over steps"))).to_be_visible()
+    expect(page.get_by_text("in the visible range")).to_be_visible()
 
 
 def test_a_cell_of_the_heat_map_leads_to_its_time_and_the_ledger_adds_up(open_page: OpenPage, job: Job) -> None:

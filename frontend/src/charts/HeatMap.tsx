@@ -1,5 +1,5 @@
-import { useEffect, useRef, useState, type KeyboardEvent, type MouseEvent } from "react"
-import { sliceRange, type Heat } from "@/lib/heat"
+import { useEffect, useRef, useState, type KeyboardEvent, type PointerEvent } from "react"
+import { slicesRange, type Heat } from "@/lib/heat"
 import type { Range } from "@/lib/axes"
 import { heatColor, heatGradient } from "./heatColor"
 import classes from "./HeatMap.module.css"
@@ -10,35 +10,47 @@ interface HeatMapProps {
   unit: string
   formatX: (x: number, step?: number) => string
   formatValue: (value: number | null) => string
-  /** A cell was chosen. */
+  /** A cell was chosen, or several beside each other. */
   onPick: (range: Range) => void
 }
 
 interface Cell {
   row: number
   slice: number
+  /** The slice that several are chosen from; undefined: this one alone is looked at. */
+  since?: number | undefined
 }
 
 const ROW_PX = 26
 const MOVES: Record<string, [rows: number, slices: number]> = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }
 
-/** Worker by time. A click or Enter on a cell leads to its times; arrows go from cell to cell. */
+/** Worker by time. A click or Enter on a cell leads to its times, a drag or shift with arrows over several to theirs; arrows go from cell to cell. */
 export function HeatMap({ heat, label, unit, formatX, formatValue, onPick }: HeatMapProps) {
   const { ranks, from, to, slices, highest } = heat
   const [cell, setCell] = useState<Cell | null>(null)
   const canvas = useCells(heat, cell)
-  const at = (event: MouseEvent<HTMLElement>): Cell => {
+  const at = (event: PointerEvent<HTMLElement>): Cell => {
     const { left, top, width } = event.currentTarget.getBoundingClientRect()
     return { row: limited(Math.floor((event.clientY - top) / ROW_PX), ranks.length), slice: limited(Math.floor(((event.clientX - left) / width) * slices), slices) }
+  }
+  const onDown = (event: PointerEvent<HTMLElement>) => {
+    if (event.button !== 0) return
+    event.currentTarget.setPointerCapture(event.pointerId)
+    const begun = at(event)
+    setCell({ ...begun, since: begun.slice })
+  }
+  const pick = (picked: Cell) => {
+    onPick(slicesRange(heat, ...spanOf(picked)))
+    setCell({ ...picked, since: undefined })
   }
   const onKey = (event: KeyboardEvent) => {
     const move = MOVES[event.key]
     if (move) {
       event.preventDefault()
-      setCell((before) => (before ? { row: limited(before.row + move[0], ranks.length), slice: limited(before.slice + move[1], slices) } : { row: 0, slice: 0 }))
+      setCell((before) => moved(before, move, event.shiftKey, heat))
     } else if (cell && (event.key === "Enter" || event.key === " ")) {
       event.preventDefault()
-      onPick(sliceRange(heat, cell.slice))
+      pick(cell)
     }
   }
   return (
@@ -57,12 +69,14 @@ export function HeatMap({ heat, label, unit, formatX, formatValue, onPick }: Hea
           style={{ height: ROW_PX * ranks.length }}
           role="img"
           aria-label={label}
-          aria-keyshortcuts="ArrowLeft ArrowRight ArrowUp ArrowDown Enter"
+          aria-keyshortcuts="ArrowLeft ArrowRight ArrowUp ArrowDown Shift+ArrowLeft Shift+ArrowRight Enter"
           tabIndex={0}
-          onMouseMove={(event) => setCell(at(event))}
-          onMouseLeave={() => setCell(null)}
+          onPointerDown={onDown}
+          onPointerMove={(event) => setCell({ ...at(event), since: cell?.since })}
+          onPointerUp={(event) => cell?.since !== undefined && pick({ ...at(event), since: cell.since })}
+          onPointerLeave={() => setCell(null)}
+          onPointerCancel={() => setCell(null)}
           onBlur={() => setCell(null)}
-          onClick={(event) => onPick(sliceRange(heat, at(event).slice))}
           onKeyDown={onKey}
         />
         <div className={classes.times} aria-hidden>
@@ -75,20 +89,33 @@ export function HeatMap({ heat, label, unit, formatX, formatValue, onPick }: Hea
         <span className={classes.scale}>
           0 <i style={{ background: heatGradient() }} aria-hidden /> {formatValue(highest)} {unit}
         </span>
-        <span aria-live="polite">{cell ? told(heat, cell, formatX, formatValue, unit) : "Choose a cell to see its time on all charts"}</span>
+        <span aria-live="polite">{cell ? told(heat, cell, formatX, formatValue, unit) : "Choose a cell, or drag over several, to see their time on all charts"}</span>
       </div>
     </div>
   )
 }
 
-function told(heat: Heat, { row, slice }: Cell, formatX: HeatMapProps["formatX"], formatValue: HeatMapProps["formatValue"], unit: string): string {
-  const value = heat.values[row]?.[slice] ?? null
-  const { from, to } = sliceRange(heat, slice)
-  const when = `${formatX(from, to - from)} to ${formatX(to, to - from)}`
-  return `worker ${heat.ranks[row]}, ${when}: ${value === null ? "no push" : `${formatValue(value)} ${unit}`}`
+/** The first and the last slice that are chosen. */
+function spanOf({ slice, since = slice }: Cell): [first: number, last: number] {
+  return [Math.min(slice, since), Math.max(slice, since)]
 }
 
-/** Draws the cells, and a frame around the one that is looked at. */
+function moved(before: Cell | null, [rows, slices]: [rows: number, slices: number], extending: boolean, heat: Heat): Cell {
+  if (!before) return { row: 0, slice: 0 }
+  const since = extending && slices !== 0 ? (before.since ?? before.slice) : undefined
+  return { row: limited(before.row + rows, heat.ranks.length), slice: limited(before.slice + slices, heat.slices), since }
+}
+
+function told(heat: Heat, cell: Cell, formatX: HeatMapProps["formatX"], formatValue: HeatMapProps["formatValue"], unit: string): string {
+  const [first, last] = spanOf(cell)
+  const { from, to } = slicesRange(heat, first, last)
+  const when = `${formatX(from, to - from)} to ${formatX(to, to - from)}`
+  if (first < last) return `${when}, of all workers`
+  const value = heat.values[cell.row]?.[cell.slice] ?? null
+  return `worker ${heat.ranks[cell.row]}, ${when}: ${value === null ? "no push" : `${formatValue(value)} ${unit}`}`
+}
+
+/** Draws the cells, and a frame around the one that is looked at, or around all of the times that are chosen. */
 function useCells(heat: Heat, chosen: Cell | null) {
   const canvas = useRef<HTMLCanvasElement>(null)
   const [width, setWidth] = useState(0)
@@ -116,7 +143,9 @@ function useCells(heat: Heat, chosen: Cell | null) {
     if (!chosen) return
     context.strokeStyle = getComputedStyle(current).color
     context.lineWidth = 2
-    context.strokeRect(chosen.slice * across, chosen.row * ROW_PX + 1, Math.max(across, 4), ROW_PX - 2)
+    const [first, last] = spanOf(chosen)
+    const [row, rows] = first < last ? [0, heat.ranks.length] : [chosen.row, 1]
+    context.strokeRect(first * across, row * ROW_PX + 1, Math.max((last - first + 1) * across, 4), rows * ROW_PX - 2)
   }, [heat, chosen, width])
   return canvas
 }

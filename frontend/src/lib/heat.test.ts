@@ -1,7 +1,7 @@
 import { expect, it } from "vitest"
 import type { DataLine } from "./chartData"
 import { emptyColumns, insert } from "./columns"
-import { heatOf, sliceRange } from "./heat"
+import { heatOf, slicesRange } from "./heat"
 
 const make = (rank: number, source: string, ...given: [x: number, mean: number, count: number, high: number][]): DataLine => {
   const columns = emptyColumns()
@@ -24,6 +24,7 @@ it("has the last moment in the last slice", () => {
   expect(heatOf([make(0, "s", [10, 3, 1, 3])], { from: 0, to: 10 }, 4, "mean").values).toEqual([[null, null, null, 3]])
 })
 
-it("knows the times of a cell", () => {
-  expect(sliceRange({ from: 100, to: 110, slices: 5 }, 1)).toEqual({ from: 102, to: 104 })
+it("knows the times of a cell, and of several", () => {
+  expect(slicesRange({ from: 100, to: 110, slices: 5 }, 1)).toEqual({ from: 102, to: 104 })
+  expect(slicesRange({ from: 100, to: 110, slices: 5 }, 1, 3)).toEqual({ from: 102, to: 108 })
 })

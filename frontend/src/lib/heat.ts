@@ -33,8 +33,8 @@ export function heatOf(lines: readonly DataLine[], range: Range, slices: number,
   return { ranks, ...range, slices, values, highest: Math.max(0, ...values.flat().filter((value) => value !== null)) }
 }
 
-/** The times that a cell stands for. */
-export function sliceRange({ from, to, slices }: Pick<Heat, "from" | "to" | "slices">, slice: number): Range {
+/** What of the axis slices stand for, from the first to the last. */
+export function slicesRange({ from, to, slices }: Pick<Heat, "from" | "to" | "slices">, first: number, last = first): Range {
   const width = (to - from) / slices
-  return { from: from + slice * width, to: from + (slice + 1) * width }
+  return { from: from + first * width, to: from + (last + 1) * width }
 }

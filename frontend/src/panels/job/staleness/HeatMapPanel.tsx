@@ -7,27 +7,33 @@ import { useAxisView } from "@/hooks/useAxisView"
 import { useBoard, useRestingRange } from "@/hooks/useBoard"
 import { useChartSettings } from "@/hooks/useChartSettings"
 import { useColumns } from "@/hooks/useChart"
+import { useKeys } from "@/hooks/useKeys"
 import { useReading } from "@/hooks/useReading"
-import { shown, wireAxis, type Range } from "@/lib/axes"
+import { AXES, shown, wireAxis, type Range } from "@/lib/axes"
 import { formatNumber } from "@/lib/format"
-import { heatOf, sliceRange, type Heat } from "@/lib/heat"
+import { heatOf, slicesRange, type Heat } from "@/lib/heat"
 import { reach } from "@/lib/lines"
 
 const NAME = "train/staleness"
 const PX_PER_CELL = 10
+const KEYS = [
+  { keys: ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], label: "Go from cell to cell" },
+  { keys: ["Shift ArrowLeft", "Shift ArrowRight"], label: "Choose several" },
+  { keys: ["Enter", " "], label: "Show their time on all charts" },
+]
 const WORDS = { mean: "Mean", high: "Highest" } as const
 
-/** Which worker was how stale when. Time is its axis, whatever the charts' is. */
+/** Which worker was how stale when: over time, or over what a range is chosen of, so that it shows the same part as all charts. */
 export function HeatMapPanel({ width }: { width: number }) {
-  const [{ axis, cell }, change] = useChartSettings()
-  const resting = useRestingRange()
-  const timed = wireAxis(axis) === "time"
-  const range = timed ? resting : null
+  const [{ axis: chosen, cell }, change] = useChartSettings()
+  const range = useRestingRange()
+  const axis = range || wireAxis(chosen) === "time" ? chosen : "time"
   const slices = Math.floor(width / PX_PER_CELL)
-  const chart = useColumns(NAME, "time", range, 4 * slices)
+  const chart = useColumns(NAME, wireAxis(axis), range, 4 * slices)
   const lines = useReading(chart.data)
-  const view = useAxisView(axis === "wall" ? "wall" : "time")
+  const view = useAxisView(axis)
   const board = useBoard()
+  useKeys("On the heat map", KEYS)
   const [table, setTable] = useState("map")
   const heat = useMemo(() => {
     const ends = reach(lines)
@@ -35,14 +41,16 @@ export function HeatMapPanel({ width }: { width: number }) {
     return seen && heatOf(lines, seen, slices, cell)
   }, [lines, range, slices, cell])
   const pick = (picked: Range) => {
-    if (timed) board.set(picked)
-    else change({ axis: "time", range: picked })
+    if (axis === chosen) board.set(picked)
+    else change({ axis, range: picked })
   }
+  const over = wireAxis(axis) === "time" ? "over time" : `over ${AXES.find(({ value }) => value === axis)!.label.toLowerCase()}`
+  const title = `Staleness of each worker ${over}`
   const format = (x: number, step?: number) => view.format(shown(x, view), step)
   return (
     <Panel
       wide
-      title="Staleness of each worker over time"
+      title={title}
       subtitle={`${WORDS[cell]} of each cell, in updates`}
       actions={
         <>
@@ -54,9 +62,9 @@ export function HeatMapPanel({ width }: { width: number }) {
       <Loaded {...chart} isPending={chart.isPending || (!chart.isEmpty && lines.length === 0)} isEmpty={chart.isEmpty || !heat?.ranks.length} empty="No push has been applied yet.">
         {heat &&
           (table === "table" ? (
-            <Numbers heat={heat} format={format} />
+            <Numbers title={title} heat={heat} format={format} />
           ) : (
-            <HeatMap heat={heat} label={`${WORDS[cell]} staleness of ${heat.ranks.length} workers over time, up to ${formatNumber(heat.highest)} updates`} unit="updates" formatX={format} formatValue={formatNumber} onPick={pick} />
+            <HeatMap heat={heat} label={`${WORDS[cell]} staleness of ${heat.ranks.length} workers ${over}, up to ${formatNumber(heat.highest)} updates`} unit="updates" formatX={format} formatValue={formatNumber} onPick={pick} />
           ))}
       </Loaded>
     </Panel>
@@ -64,9 +72,9 @@ export function HeatMapPanel({ width }: { width: number }) {
 }
 
 /** Every cell, a row for each slice of time. */
-function Numbers({ heat, format }: { heat: Heat; format: (x: number, step?: number) => string }) {
+function Numbers({ title, heat, format }: { title: string; heat: Heat; format: (x: number, step?: number) => string }) {
   return (
-    <Table.ScrollContainer minWidth={480} mah={320} type="native" role="region" tabIndex={0} aria-label="Staleness of each worker over time in numbers">
+    <Table.ScrollContainer minWidth={480} mah={320} type="native" role="region" tabIndex={0} aria-label={`${title} in numbers`}>
       <Table verticalSpacing={3} stickyHeader>
         <Table.Thead>
           <Table.Tr>
@@ -79,7 +87,7 @@ function Numbers({ heat, format }: { heat: Heat; format: (x: number, step?: numb
         <Table.Tbody className="numbers">
           {Array.from({ length: heat.slices }, (_, slice) => (
             <Table.Tr key={slice}>
-              <Table.Td>{format(sliceRange(heat, slice).from)}</Table.Td>
+              <Table.Td>{format(slicesRange(heat, slice).from)}</Table.Td>
               {heat.values.map((cells, row) => (
                 <Table.Td key={heat.ranks[row]}>{formatNumber(cells[slice])}</Table.Td>
               ))}

@@ -26,10 +26,13 @@ export function StalenessTab() {
   )
 }
 
+/** Pixels kept free for the heat map until its height is known. */
+const ROOM = 260
+
 function Wide() {
-  const [element, { width }] = useSight<HTMLDivElement>()
+  const [element, { width, height = ROOM }] = useSight<HTMLDivElement>()
   return (
-    <div ref={element} style={{ gridColumn: "1 / -1", minWidth: 0, minHeight: 260 }}>
+    <div ref={element} style={{ gridColumn: "1 / -1", minWidth: 0, minHeight: width === null ? height : undefined }}>
       {width !== null && <HeatMapPanel width={width} />}
     </div>
   )
