@@ -1,0 +1,80 @@
+"""What happened to a job, filtered; and its job file, as it was sent."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from playwright.sync_api import expect
+
+from gradstream import jobfile
+from gradstream.client import Client, Job
+from tests.browser.support import SCREENSHOTS, WORKLOAD, OpenPage
+from tests.browser.test_pages import AXE, RULES
+
+TEXT = "# tried after the talk of Tuesday\n" + (WORKLOAD / "job.yaml").read_text()
+OVERRIDES = ["name=as-sent", "stop={steps: 20}"]
+
+
+@pytest.fixture(scope="module")
+def job(client: Client) -> Job:
+    spec = jobfile.load(TEXT, OVERRIDES)
+    return client.wait(client.submit(spec, code=WORKLOAD, source=TEXT, overrides=OVERRIDES).id, timeout=60)
+
+
+def test_events_are_filtered_and_the_filter_stands_in_the_address(open_page: OpenPage, client: Client, job: Job) -> None:
+    count = len(client.events(job.id))
+    page = open_page(f"/jobs/{job.id}/events")
+    panel = page.get_by_role("region", name="Events")
+    shown = panel.get_by_role("listitem")
+    expect(shown).to_have_count(count)
+    page.get_by_role("combobox", name="Kind").click()
+    page.get_by_role("option", name=re.compile(r"process \(\d+\)")).click()
+    page.keyboard.press("Escape")
+    page.get_by_role("combobox", name="Process").click()
+    page.get_by_role("option", name="worker-1 (1)").click()
+    expect(shown).to_have_count(1)
+    expect(shown).to_contain_text("worker-1 exited")
+    expect(panel).to_contain_text(f"1 of {count}")
+    expect(page).to_have_url(re.compile("kind=process&process=worker-1"))
+    page.get_by_role("searchbox", name="Text in the event").fill("nothing says this")
+    expect(panel).to_contain_text("No event fits these filters.")
+    page.reload()
+    panel.get_by_role("button", name="Show all events").click()
+    expect(shown).to_have_count(count)
+    expect(page).to_have_url(re.compile("/events$"))
+
+
+def test_the_job_file_is_shown_downloaded_and_cloned_as_it_was_sent(open_page: OpenPage, job: Job, tmp_path: Path) -> None:
+    page = open_page(f"/jobs/{job.id}/config")
+    text = page.get_by_label("Job file", exact=True).locator("visible=true").last
+    expect(text).to_contain_text("tried after the talk of Tuesday")
+    expect(page.get_by_text("Set over it")).to_contain_text("stop={steps: 20}")
+    with page.expect_download() as started:
+        page.get_by_role("button", name="Download the job file").click()
+    started.value.save_as(tmp_path / "job.yaml")
+    assert started.value.suggested_filename == "as-sent.yaml"
+    assert (tmp_path / "job.yaml").read_text() == TEXT
+    page.get_by_text("In full").click()
+    expect(text).to_contain_text("retries: 3")
+    page.goto(f"/jobs/new?from={job.id}")
+    cloned = page.get_by_role("textbox", name="Job file as YAML")
+    expect(cloned).to_have_value(re.compile("^# tried after the talk of Tuesday\n"))
+    said = yaml.safe_load(cloned.input_value())
+    assert (said["name"], said["stop"]) == ("as-sent", {"steps": 20})
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (390, "light"), (390, "dark")])
+@pytest.mark.parametrize("path", ["events", "events?about=nothing", "config"])
+def test_looks(path: str, width: int, scheme: str, open_page: OpenPage, job: Job) -> None:
+    page = open_page(f"/jobs/{job.id}/{path}", width=width, scheme=scheme)
+    page.get_by_role("tabpanel").wait_for()
+    page.wait_for_function("!document.querySelector('[aria-label=Loading]') && document.fonts.status === 'loaded'")
+    if SCREENSHOTS:
+        page.screenshot(path=Path(SCREENSHOTS) / f"{re.sub(r'[^a-z]+', '-', path)}-{width}-{scheme}.png", full_page=True)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
+    page.evaluate(AXE)
+    found = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)["violations"]
+    assert not found, [(v["id"], v["help"], [n["target"] for n in v["nodes"]][:3]) for v in found]
