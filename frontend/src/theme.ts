@@ -17,6 +17,8 @@ export const theme = createTheme({
   defaultRadius: "md",
   cursorType: "pointer",
   components: {
+    /** Without it the first item has the focus; what Mantine would put before it is no child that a menu may have. */
+    Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
     Tooltip: { defaultProps: { multiline: true, maw: 320, withArrow: true, events: { hover: true, focus: true, touch: true } } },
     Table: { defaultProps: { verticalSpacing: "sm", highlightOnHover: true } },
   },

@@ -13,7 +13,7 @@ export function ConnectionBadge({ connection }: { connection: Connection }) {
   const [word, meaning] = WORDS[connection]
   return (
     <Tooltip label={meaning}>
-      <span className={classes.badge} data-connection={connection} role="status" tabIndex={0}>
+      <span className={classes.badge} data-connection={connection} role="status" aria-label={`Connection: ${word}`} tabIndex={0}>
         <span className={classes.dot} aria-hidden />
         {word}
       </span>

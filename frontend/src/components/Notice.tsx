@@ -13,7 +13,10 @@ interface NoticeProps {
 /** Says that something did not work for which there is no place of its own on the page. Stays until it is closed. */
 export function Notice({ title, children, onClose }: NoticeProps) {
   return (
-    <Notification className={classes.notice} role="alert" color="red" withBorder icon={<IconAlertTriangle size={18} aria-hidden />} title={title} onClose={onClose} closeButtonProps={{ "aria-label": "Close" }}>
+    <Notification
+      classNames={{ root: classes.notice, description: classes.why }} role="alert" color="red" withBorder icon={<IconAlertTriangle size={18} aria-hidden />}
+      title={title} onClose={onClose} closeButtonProps={{ "aria-label": "Close" }}
+    >
       {children}
     </Notification>
   )

@@ -15,9 +15,11 @@ export function useKeys(title: string, bindings: readonly KeyBinding[]): void {
   }, [title, words])
 }
 
+const LISTED = [...CHART_KEYS, { keys: ["Shift Enter"], label: "On the name of a line: see no other" }]
+
 /** Where charts are, their keys stand in the list; the one that has the focus hears them. */
 export function useChartKeys(): void {
-  useKeys("On a chart that has the focus", CHART_KEYS)
+  useKeys("On a chart that has the focus", LISTED)
 }
 
 /** Once for the whole page: hear the keys. */

@@ -20,7 +20,7 @@ export function DiffPanel({ jobs, paths }: { jobs: readonly Compared[]; paths: r
       flush
     >
       <Loaded isEmpty={rows.length === 0} empty={jobs.length < 2 ? "A single job differs from none. Add another, or show all of its fields." : "These job files differ in nothing but their names."}>
-        <Table.ScrollContainer minWidth={180 + 130 * jobs.length} mah={520} type="native" tabIndex={0} aria-label="Job files">
+        <Table.ScrollContainer minWidth={180 + 130 * jobs.length} mah={520} type="native" role="group" tabIndex={0} aria-label="Job files">
           <Table verticalSpacing={5} stickyHeader>
             <Table.Thead>
               <Table.Tr>

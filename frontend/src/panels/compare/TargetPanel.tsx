@@ -62,7 +62,7 @@ function Reaches({ items, jobs }: { items: readonly JobTarget[]; jobs: readonly 
   const [cost, setCost] = useState<Cost>("seconds")
   const labels = new Map(jobs.map(({ job, label }) => [job.id, label]))
   return (
-    <Table.ScrollContainer minWidth={620} type="native" tabIndex={0} aria-label="Time to a target">
+    <Table.ScrollContainer minWidth={620} type="native" role="group" tabIndex={0} aria-label="Time to a target">
       <Table>
         <Table.Thead>
           <Table.Tr>

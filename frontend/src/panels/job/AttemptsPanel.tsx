@@ -24,7 +24,7 @@ export function AttemptsPanel() {
     <Panel title="Attempts" subtitle={`${job.retries_used} of ${job.spec.retries} retries used`} flush>
       <Loaded {...overview} isEmpty={items.length === 0} empty="The first attempt begins when there is room for all processes.">
         <Strip spans={spans(items, now)} />
-        <Table.ScrollContainer minWidth={860} type="native" tabIndex={0} aria-label="Attempts">
+        <Table.ScrollContainer minWidth={860} type="native" role="group" tabIndex={0} aria-label="Attempts">
           <Table>
             <Table.Thead>
               <Table.Tr>

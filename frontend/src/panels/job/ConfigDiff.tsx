@@ -69,7 +69,7 @@ function Differences({ own, theirs, names }: { own: object; theirs: object; name
     )
   }
   return (
-    <Table.ScrollContainer minWidth={420} type="native" tabIndex={0} aria-label="Differences">
+    <Table.ScrollContainer minWidth={420} type="native" role="group" tabIndex={0} aria-label="Differences">
       <Table verticalSpacing={6}>
         <Table.Thead>
           <Table.Tr>

@@ -51,7 +51,7 @@ function about({ cut, files, size }: FileGroup): string {
 
 function FileTable({ jobId, name, files, onShow }: { jobId: string; name: string; files: readonly JobFile[]; onShow: (file: JobFile) => void }) {
   return (
-    <Table.ScrollContainer minWidth={460} type="native" tabIndex={0} aria-label={`Files of ${name}`}>
+    <Table.ScrollContainer minWidth={460} type="native" role="group" tabIndex={0} aria-label={`Files of ${name}`}>
       <Table verticalSpacing={6}>
         <Table.Tbody>
           {files.map((file) => (

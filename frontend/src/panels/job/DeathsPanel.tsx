@@ -15,7 +15,7 @@ export function DeathsPanel() {
   if (!data || data.deaths.length === 0) return null
   return (
     <Panel title="Deaths and restarts" subtitle="Processes that ended before their work was done" flush>
-      <Table.ScrollContainer minWidth={640} mah={360} type="native" tabIndex={0} aria-label="Deaths and restarts">
+      <Table.ScrollContainer minWidth={640} mah={360} type="native" role="group" tabIndex={0} aria-label="Deaths and restarts">
         <Table>
           <Table.Thead>
             <Table.Tr>

@@ -19,7 +19,7 @@ interface LoadTableProps<T> {
 /** Processes with their figures, a row each, and what can be done to them. */
 export function LoadTable<T extends { label: string }>({ name, loads, columns, processes }: LoadTableProps<T>) {
   return (
-    <Table.ScrollContainer minWidth={160 + 92 * columns.length} type="native" tabIndex={0} aria-label={name}>
+    <Table.ScrollContainer minWidth={160 + 92 * columns.length} type="native" role="group" tabIndex={0} aria-label={name}>
       <Table verticalSpacing="xs">
         <Table.Thead>
           <Table.Tr>

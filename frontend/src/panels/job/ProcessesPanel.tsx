@@ -16,7 +16,7 @@ export function ProcessesPanel() {
   return (
     <Panel title="Processes" subtitle="Of all attempts, the latest first" flush>
       <Loaded {...processes} isEmpty={processes.data.length === 0} empty="No process has been placed on a node yet.">
-        <Table.ScrollContainer minWidth={640} type="native" tabIndex={0} aria-label="Processes">
+        <Table.ScrollContainer minWidth={640} type="native" role="group" tabIndex={0} aria-label="Processes">
           <Table>
             <Table.Thead>
               <Table.Tr>

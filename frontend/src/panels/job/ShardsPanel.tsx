@@ -20,7 +20,7 @@ export function ShardsPanel() {
   ]
   return (
     <Panel title="Shards" subtitle={subtitle.filter(Boolean).join(" ") || "Slices of the center, in this attempt"} flush>
-      <Table.ScrollContainer minWidth={340} mah={260} type="native" tabIndex={0} aria-label="Shards">
+      <Table.ScrollContainer minWidth={340} mah={260} type="native" role="group" tabIndex={0} aria-label="Shards">
         <Table>
           <Table.Thead>
             <Table.Tr>
