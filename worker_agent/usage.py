@@ -87,6 +87,8 @@ class Meter:
         for pid, family in _families(list(running)).items():
             order = running[pid]
             seconds, memory = _taken(family)
+            if memory == 0:
+                continue  # it has ended; its exit is about to be seen
             spent[order.id] = moment, seconds
             found[order.id] = Usage(time.time(), self._cores(order.id, moment, seconds), memory, *gpus.usage(order.gpu))
         self._spent = spent

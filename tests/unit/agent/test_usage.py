@@ -54,6 +54,13 @@ def test_what_has_ended_or_not_begun_is_not_measured(tmp_path: Path) -> None:
     assert Meter().read([ended, waiting, gone]) == {}
 
 
+def test_one_that_has_just_ended_takes_nothing_and_is_not_measured(tmp_path: Path) -> None:
+    """Until its parent asks how it ended, the system still lists it, with no memory at all."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as popen:
+        os.waitid(os.P_PID, popen.pid, os.WEXITED | os.WNOWAIT)
+        assert Meter().read([Process(make_order(), tmp_path, Tail(tmp_path / "log"), state="running", pid=popen.pid)]) == {}
+
+
 def test_a_measurement_is_given_once(busy: Process, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(usage, "EVERY", 0.01)
     measuring = Measuring()
