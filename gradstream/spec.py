@@ -45,6 +45,12 @@ class ServerRole(_Part, frozen=True):
         None, description="How the server descends along pushed directions; default: the strategy's own, mostly theta - x"
     )
 
+    device: Literal["cpu", "cuda", "auto"] = Field(
+        "cpu",
+        description="Where each shard keeps and changes its slice. cuda: a GPU of its own; auto: one that workers leave over on "
+        "its machine, if there is one",
+    )
+
     @property
     def shards(self) -> int:
         """The number of them; 1 as long as `auto` has not been resolved."""
@@ -197,6 +203,8 @@ class JobSpec(_Part, frozen=True):
             raise ValueError(f"codec: '{name}' pushes parameters, and '{self.codec.name}' leaves most out; take bf16, fp16 or int8")
         if self.accumulate > self.batch_size:
             raise ValueError(f"accumulate: a batch_size of {self.batch_size} has no {self.accumulate} parts; lower it")
+        if self.roles.server.device == "cuda" and self.roles.server.count == "auto":
+            raise ValueError("roles.server.count: auto goes by cores; with roles.server.device: cuda, say how many GPUs to take")
         self._optimizers_fit()
         self._pipeline_fits()
         for key in self.env:

@@ -23,8 +23,16 @@ def main(order: ProcessOrder, folder: Path) -> int:
         uploads = Uploads(store, folder)
         reporter = Reporter(order.plane, order.plane_id, order.life)
         try:
-            Server(order, Snapshots(order, store, uploads, folder), reporter, Settings()).run()
+            Server(order, Snapshots(order, store, uploads, folder), reporter, Settings(), _device(order)).run()
             uploads.finish()
         finally:
             reporter.close()
     return ending.code
+
+
+def _device(order: ProcessOrder) -> torch.device | None:
+    if order.gpu is None:
+        return None
+    if not torch.cuda.is_available():
+        raise RuntimeError(f"roles.server.device: torch cannot use GPU {order.gpu} of this node; mend CUDA there, or take cpu")
+    return torch.device("cuda:0")

@@ -6,8 +6,10 @@ import logging
 import time
 from typing import Any
 
-from gradstream.center.entries import Entry, Init, Join, Leave, Outcome, Pull, Push, Saved, seq_of
-from gradstream.center.shard import Shard
+import torch
+
+from gradstream.center.entries import Entry, Init, Join, Leave, Outcome, Payload, Pull, Push, Saved, seq_of
+from gradstream.center.shard import Shard, nowhere
 from gradstream.process.order import ProcessOrder
 from gradstream.wire import ids, keys
 from gradstream.wire.client import connect, patiently
@@ -15,23 +17,29 @@ from gradstream.wire.messages import Header
 from gradstream.wire.reporter import Reporter
 from gradstream.wire.routes import Routes
 from ps_node.log import LogReader
-from ps_node.mailbox import Mailbox
+from ps_node.mailbox import Life, Mailbox
 from ps_node.report import Report
 from ps_node.settings import Settings
 from ps_node.snapshot import Snapshots
+from ps_node.staging import Staging
 
 log = logging.getLogger(__name__)
 
 
 class Server:
-    def __init__(self, order: ProcessOrder, snapshots: Snapshots, reporter: Reporter, settings: Settings) -> None:
+    def __init__(
+        self, order: ProcessOrder, snapshots: Snapshots, reporter: Reporter, settings: Settings, device: torch.device | None = None
+    ) -> None:
+        """`device`: see `Shard`."""
         routes = Routes(order.plane, order.plane_id)
         access = routes.home
         self._order, self._settings, self._snapshots = order, settings, snapshots
         self._redis = connect(access.url, user=access.user, password=access.password)
         self._j = order.plane_id
-        self.shard = Shard(order.spec)
+        self.shard = Shard(order.spec, device)
+        self._staging = Staging(device) if device else None
         self._mailbox = Mailbox(self._redis, routes, order, settings)
+        self._room = nowhere if device else self._mailbox.room
         self._reader = LogReader(access, order.plane_id, order.rank, settings.read_count, self._mailbox.take_in)
         self._report = Report(reporter, order, self.shard, settings)
         self._handled = 0
@@ -61,20 +69,24 @@ class Server:
         payload = None
         if self.shard.is_news(entry):
             if isinstance(entry, Push | Init):
-                payload = self._mailbox.fetch(header, (entry.rank, entry.incarnation), seq_of(entry))
+                payload = self._fetch(header, (entry.rank, entry.incarnation), seq_of(entry))
             self._free(entry, header.read)
         if isinstance(entry, Join):
             self._mailbox.joined((entry.rank, entry.incarnation), near=self._order.rank in header.shared)
-        outcome = self.shard.handle(entry, payload, self._mailbox.room)
+        outcome = self.shard.handle(entry, payload, self._room)
         if isinstance(entry, Push) and self._order.rank == 0:
             self._reader.pushed[entry.rank] = self.shard.ledger.accounts[entry.rank].pushed
         self._after(outcome, position)
+
+    def _fetch(self, header: Header, life: Life, seq: int) -> Payload:
+        payload = self._mailbox.fetch(header, life, seq)
+        return self._staging.take(payload, life) if self._staging else payload
 
     def _after(self, outcome: Outcome, position: str) -> None:
         if outcome.cut:
             assert self._mailbox.layout is not None, "there is a center, so there was an Init"
             self._snapshots.write(outcome.cut, self._mailbox.layout)
-        self._mailbox.answer(outcome.answers, position)
+        self._mailbox.answer(self._staging.give(outcome.answers) if self._staging else outcome.answers, position)
         self._report.decided(outcome.decisions)
         self._handled += 1
         if self._order.rank == 0 and self._handled % self._settings.trim_every == 0:
@@ -86,9 +98,14 @@ class Server:
             case Push() | Pull() | Saved():
                 self._mailbox.went_on((entry.rank, entry.incarnation), read)
             case Leave():
-                self._mailbox.gone((entry.rank, entry.incarnation))
+                self._gone((entry.rank, entry.incarnation))
             case Join() if entry.incarnation > 0:
-                self._mailbox.gone((entry.rank, entry.incarnation - 1))
+                self._gone((entry.rank, entry.incarnation - 1))
+
+    def _gone(self, life: Life) -> None:
+        self._mailbox.gone(life)
+        if self._staging:
+            self._staging.gone(life)
 
     def _trim_log(self) -> None:
         """Shard 0 drops what every shard has handled."""

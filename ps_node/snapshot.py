@@ -30,7 +30,7 @@ class Snapshots:
         """Returns when the copy is handed over. Shard 0 also writes the manifest, which says what makes the cut whole."""
         number, members, state = cut
         needed, folder = number == FINAL_CUT, f"cuts/{number}"
-        whole = {"layout": layout.as_dict(), "shard": state}
+        whole = {"layout": layout.as_dict(), "shard": _on_host(state)}
         self._uploads.add(f"{folder}/shard-{self._order.rank}.pt", whole, needed=needed)
         if self._order.rank == 0:
             center: Any = state["center"]
@@ -39,3 +39,17 @@ class Snapshots:
             manifest |= {"version": center["version"], "samples": center["samples"]}
             manifest["pushed"] = {rank: account["pushed"] for rank, account in ledger.items()}
             self._uploads.add(f"{folder}/manifest.json", json.dumps(manifest), needed=needed)
+
+
+def _on_host(state: Any) -> Any:
+    """The same without tensors of a device: whoever goes on from a cut may have none."""
+    match state:
+        case torch.Tensor():
+            return state.cpu()
+        case dict():
+            return {key: _on_host(value) for key, value in state.items()}
+        case list():
+            return [_on_host(value) for value in state]
+        case tuple():
+            return tuple(_on_host(value) for value in state)
+    return state

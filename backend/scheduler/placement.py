@@ -2,7 +2,8 @@
 shortages out.
 
 A worker takes one slot, and one GPU if it computes on one. Servers and the evaluator ride beside the workers: they take no
-slot, and lie on the machines that have workers, so that a small job stays on one machine.
+slot, and lie on the machines that have workers, so that a small job stays on one machine. A server whose device is `cuda` takes a
+GPU, too; with `auto` it gets one that the workers leave over beside it.
 """
 
 from __future__ import annotations
@@ -55,19 +56,64 @@ class Shortage:
 
 def place(spec: JobSpec, machines: Sequence[Machine]) -> tuple[Place, ...] | Shortage:
     """The fullest use of the fewest machines; GPUs first where the job may use them."""
-    workers, wants_gpu = spec.roles.worker.count, spec.roles.worker.device == "cuda"
-    if short := _shortage(workers, machines, wants_gpu=wants_gpu):
+    if short := _shortage(spec, machines):
         return short
+    ordered = sorted(_open(machines), key=lambda m: _preference(m, spec))
+    if spec.roles.server.device != "cuda":
+        workers = _workers(spec, ordered)
+        servers = _servers(spec, ordered, workers)
+        return (*servers, *workers, _evaluator(workers))
+    for count in range(1, len(ordered) + 1):
+        servers = _servers_on_gpus(spec, ordered[:count])
+        workers = _workers(spec, _without(ordered[:count], servers))
+        if len(servers) == spec.roles.server.shards and len(workers) == spec.roles.worker.count:
+            return (*servers, *workers, _evaluator(workers))
+    return _no_room_for_both(spec, ordered)
+
+
+def _workers(spec: JobSpec, machines: Sequence[Machine]) -> list[Place]:
+    """As many as there is room for, each machine filled before the next one."""
+    count, device = spec.roles.worker.count, spec.roles.worker.device
     places: list[Place] = []
-    for machine in sorted(_open(machines), key=lambda m: _preference(m, spec)):
-        gpus = () if spec.roles.worker.device == "cpu" else machine.free_gpus
-        room = min(len(machine.free_slots), len(gpus)) if wants_gpu else len(machine.free_slots)
-        for place_on in range(min(room, workers - len(places))):
+    for machine in machines:
+        gpus = () if device == "cpu" else machine.free_gpus
+        room = min(len(machine.free_slots), len(gpus)) if device == "cuda" else len(machine.free_slots)
+        for place_on in range(min(room, count - len(places))):
             gpu = gpus[place_on] if place_on < len(gpus) else None
             places.append(Place("worker", len(places), machine.id, machine.name, machine.free_slots[place_on], gpu))
-    hosts = list(dict.fromkeys((worker.node_id, worker.node) for worker in places))
-    servers = [Place("server", k, *hosts[k % len(hosts)]) for k in range(spec.roles.server.shards)]
-    return (*servers, *places, Place("evaluator", -1, *hosts[0]))
+    return places
+
+
+def _servers(spec: JobSpec, machines: Sequence[Machine], workers: Sequence[Place]) -> list[Place]:
+    """Spread over the workers' machines."""
+    hosts = list(dict.fromkeys((worker.node_id, worker.node) for worker in workers))
+    left = {machine.id: list(machine.free_gpus) for machine in _without(machines, workers)}
+    places = []
+    for k in range(spec.roles.server.shards):
+        id, name = hosts[k % len(hosts)]
+        gpu = left[id].pop(0) if spec.roles.server.device == "auto" and left[id] else None
+        places.append(Place("server", k, id, name, gpu=gpu))
+    return places
+
+
+def _servers_on_gpus(spec: JobSpec, machines: Sequence[Machine]) -> list[Place]:
+    """As many as there are GPUs for: where a GPU has no slot for a worker beside it first, then spread evenly. The last GPUs of a
+    machine, since workers take the first."""
+    left = {machine.id: list(machine.free_gpus) for machine in machines}
+    counts = dict.fromkeys(left, 0)
+    places: list[Place] = []
+    for k in range(spec.roles.server.shards):
+        open_ones = [machine for machine in machines if left[machine.id]]
+        if not open_ones:
+            break
+        chosen = min(open_ones, key=lambda m: (len(left[m.id]) <= len(m.free_slots), counts[m.id]))
+        counts[chosen.id] += 1
+        places.append(Place("server", k, chosen.id, chosen.name, gpu=left[chosen.id].pop()))
+    return places
+
+
+def _evaluator(workers: Sequence[Place]) -> Place:
+    return Place("evaluator", -1, workers[0].node_id, workers[0].node)
 
 
 def _open(machines: Sequence[Machine]) -> list[Machine]:
@@ -118,7 +164,8 @@ def _without(machines: Sequence[Machine], plan: Sequence[Place]) -> list[Machine
 
 
 def _preference(machine: Machine, spec: JobSpec) -> tuple[int, int, str]:
-    gpus = 0 if spec.roles.worker.device == "cpu" else len(machine.free_gpus)
+    uses_gpus = spec.roles.worker.device != "cpu" or spec.roles.server.device == "cuda"
+    gpus = len(machine.free_gpus) if uses_gpus else 0
     return -gpus, -len(machine.free_slots), machine.name
 
 
@@ -139,10 +186,12 @@ def place_again(role: Role, rank: int, spec: JobSpec, machines: Sequence[Machine
 
 
 def _one_worker(spec: JobSpec) -> object:
-    return spec.roles.model_copy(update={"worker": spec.roles.worker.model_copy(update={"count": 1})})
+    """And a server that needs no GPU: those of a job that runs have theirs."""
+    server = spec.roles.server.model_copy(update={"device": "cpu"})
+    return spec.roles.model_copy(update={"worker": spec.roles.worker.model_copy(update={"count": 1}), "server": server})
 
 
-def _shortage(workers: int, connected: Sequence[Machine], *, wants_gpu: bool) -> Shortage | None:
+def _shortage(spec: JobSpec, connected: Sequence[Machine]) -> Shortage | None:
     if not connected:
         return Shortage("waiting_for_nodes", "No machine is connected; the job starts when one is.")
     machines = _open(connected)
@@ -150,21 +199,46 @@ def _shortage(workers: int, connected: Sequence[Machine], *, wants_gpu: bool) ->
     if not machines:
         return Shortage("draining", f"All machines drain ({drained}); the job starts when one is resumed or another one connects.")
     beside = f", those that drain ({drained}) not counted" if drained else ""
-    total, free = sum(m.slots for m in machines), sum(len(m.free_slots) for m in machines)
-    if wants_gpu:
-        gpus, free_gpus = (
-            sum(min(m.gpus, m.slots) for m in machines),
-            sum(min(len(m.free_gpus), len(m.free_slots)) for m in machines),
-        )
-        return _compared(workers, gpus, free_gpus, "GPU", "no_gpu", beside)
-    return _compared(workers, total, free, "slot", "no_capacity", beside)
+    workers = spec.roles.worker.count
+    if spec.roles.worker.device == "cuda":
+        gpus = sum(min(m.gpus, m.slots) for m in machines)
+        free = sum(min(len(m.free_gpus), len(m.free_slots)) for m in machines)
+        short = _compared(workers, gpus, free, "GPU", "no_gpu", beside)
+    else:
+        total, free = sum(m.slots for m in machines), sum(len(m.free_slots) for m in machines)
+        short = _compared(workers, total, free, "slot", "no_capacity", beside)
+    if short is None and spec.roles.server.device == "cuda":
+        short = _gpus_of_servers(spec, machines, beside)
+    return short
 
 
-def _compared(workers: int, total: int, free: int, thing: str, short: str, beside: str) -> Shortage | None:
-    if workers > total:
-        return Shortage("too_large", f"Needs {_count(workers, thing)}, and all connected machines together have {total}{beside}.")
-    if workers > free:
-        return Shortage(short, f"Waits for {_count(workers, f'free {thing}')}; {free} of {total} {_are(free)} free{beside}.")
+def _gpus_of_servers(spec: JobSpec, machines: Sequence[Machine], beside: str) -> Shortage | None:
+    """Together with those of the workers, which there are enough for."""
+    with_workers = spec.roles.worker.device == "cuda"
+    needed = spec.roles.server.shards + (spec.roles.worker.count if with_workers else 0)
+    gpus, free = sum(m.gpus for m in machines), sum(len(m.free_gpus) for m in machines)
+    for_whom = f"{', those of its workers included' if with_workers else ''} (roles.server.device: cuda; cpu needs none)"
+    return _compared(needed, gpus, free, "GPU", "no_gpu", beside, for_whom)
+
+
+def _no_room_for_both(spec: JobSpec, machines: Sequence[Machine]) -> Shortage:
+    """GPUs and slots are there, but not beside each other."""
+    empty = [replace(m, free_slots=tuple(range(m.slots)), free_gpus=tuple(range(m.gpus))) for m in machines]
+    servers = _servers_on_gpus(spec, empty)
+    fits = len(_workers(spec, _without(empty, servers))) == spec.roles.worker.count
+    what = "GPUs with free slots beside them for its workers, and GPUs for its shards (roles.server.device: cuda)"
+    return Shortage("no_gpu", f"Waits for {what}.") if fits else Shortage("too_large", f"Needs {what}; there are not enough.")
+
+
+def _compared(
+    needed: int, total: int, free: int, thing: str, short: str, beside: str, for_whom: str = ""
+) -> Shortage | None:
+    if needed > total:
+        message = f"Needs {_count(needed, thing)}{for_whom}, and all connected machines together have {total}{beside}."
+        return Shortage("too_large", message)
+    if needed > free:
+        what = f"{_count(needed, f'free {thing}')}{for_whom}"
+        return Shortage(short, f"Waits for {what}; {free} of {total} {_are(free)} free{beside}.")
     return None
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gradstream.center.buffers import CenterBuffers
 from gradstream.center.entries import Payload
-from gradstream.center.onepass import Descent, OnePass
+from gradstream.center.onepass import Descent, OnePass, Whole
 from gradstream.center.updates import Updates
 from gradstream.optim.flat import FlatOptimizer
 from gradstream.optim.schedule import Constant, Schedule
@@ -21,9 +21,10 @@ from gradstream.strategies.base import Strategy
 class Center:
     """Numbers only: who may change them when is the shard's business."""
 
-    def __init__(self, spec: JobSpec, theta: Tensor, buffers: CenterBuffers | None) -> None:
+    def __init__(self, spec: JobSpec, theta: Tensor, buffers: CenterBuffers | None, *, one_pass: bool = True) -> None:
+        """Everything as long as `theta` lies on its device; buffers stay on the host. `one_pass`: only on the CPU."""
         self._theta = theta
-        self._pass = OnePass(theta)
+        self._pass = OnePass(theta) if one_pass else Whole(theta)
         self._due: Descent | None = None
         """A step that is decided and not made, so that it can be made together with the copies for who waits."""
         self.buffers = buffers
@@ -85,7 +86,7 @@ class Center:
         self._changed = True
 
     def send(self, x: Tensor) -> Tensor:
-        return self._pull_codec.arrives(x)
+        return self._pull_codec.arrives(x.cpu()).to(x.device) if self._pull_codec.lossy else x
 
     def fold(self, us: Updates) -> bool:
         """Let the strategy apply what counts together. True: theta changed, the version is one higher.
@@ -138,15 +139,16 @@ class Center:
         }
 
     @classmethod
-    def load(cls, spec: JobSpec, state: dict[str, Any]) -> Center:
+    def load(cls, spec: JobSpec, state: dict[str, Any], device: torch.device, *, one_pass: bool = True) -> Center:
+        """From what `state` gave, on whatever device; it lives on this one."""
         buffers = CenterBuffers.load(state["buffers"]) if state["buffers"] else None
-        center = cls(spec, state["theta"].clone(), buffers)
+        center = cls(spec, state["theta"].to(device, copy=True), buffers, one_pass=one_pass)
         center.version, center.samples, center._calls = state["version"], state["samples"], state["calls"]
         if center._average is not None:
             center._average.copy_(state["average"])
         center._optimizer.load(state["optimizer"])
-        center._slots = {name: slot.clone() for name, slot in state["slots"].items()}
+        center._slots = {name: slot.to(device, copy=True) for name, slot in state["slots"].items()}
         center._bases = {
-            rank: {version: x.clone() for version, x in given.items()} for rank, given in state["bases"].items()
+            rank: {version: x.to(device, copy=True) for version, x in given.items()} for rank, given in state["bases"].items()
         }
         return center

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import asdict, replace
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
 from gradstream.center.entries import Push
@@ -38,7 +39,8 @@ class GateKeeper(Protocol):
         """What `free` says depends on this and on the rank: while it stays the same, who had to wait would have to wait again."""
 
     def state(self) -> dict[str, Any]: ...
-    def load(self, state: dict[str, Any]) -> None: ...
+    def load(self, state: dict[str, Any], device: torch.device) -> None:
+        """Vectors in it lie on this device from now on."""
 
 
 class Immediate:
@@ -77,7 +79,7 @@ class Immediate:
     def state(self) -> dict[str, Any]:
         return {}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load(self, state: dict[str, Any], device: torch.device) -> None:
         """Nothing to restore: clocks belong to the members."""
 
 
@@ -138,12 +140,14 @@ class Rounds:
         pending = [(asdict(push), x.clone()) for push, x in self.pending.values()]
         return {"pending": pending, "cohort": sorted(self.cohort), "number": self.number}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load(self, state: dict[str, Any], device: torch.device) -> None:
         """A push that was pending at the cut still counts, though nobody is left who waits for its answer (incarnation -1);
         its rank, in its new life, waits for the round to close like everybody else."""
         self._gather(state["cohort"])
         self.number = state["number"]
-        self.pending = {push["rank"]: (replace(Push(**push), incarnation=-1), x) for push, x in state["pending"]}
+        self.pending = {
+            push["rank"]: (replace(Push(**push), incarnation=-1), x.to(device)) for push, x in state["pending"]
+        }
 
 
 def keeper(gate: Gate) -> GateKeeper:

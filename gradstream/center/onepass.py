@@ -83,6 +83,22 @@ class OnePass:
             start = end
 
 
+class Whole:
+    """The same over whole vectors, one operation after the other, on any device: a GPU has no cache that blocks would fit into."""
+
+    def __init__(self, theta: Tensor) -> None:
+        self._theta = theta
+
+    def make(self, descent: Descent | None, rooms: Sequence[Tensor]) -> None:
+        """What `OnePass.make` does, in the order of this device's stream: a room on another device may be filled later."""
+        if descent:
+            xs = descent.xs
+            direction = xs[0] if len(xs) == 1 else _mean(xs, descent.weights, torch.empty_like(self._theta))
+            self._theta.add_(direction, alpha=descent.alpha)
+        for room in rooms:
+            room.copy_(self._theta, non_blocking=True)
+
+
 def _mean(xs: Sequence[Tensor], weights: Sequence[float], scratch: Tensor) -> Tensor:
     """Of one block, in the order and with the bits of `Updates.mean`."""
     mean = torch.mul(xs[0], weights[0], out=scratch[: xs[0].numel()])

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from gradstream.center.answers import Answers, Held
@@ -47,15 +48,17 @@ Room = Callable[[Answer], Tensor | None]
 """Where the center of an answer should lie, shape (n,) of this slice."""
 
 
-def _nowhere(answer: Answer) -> None:
+def nowhere(answer: Answer) -> None:
     """Who reads the answer takes theta from it."""
 
 
 class Shard:
     """One shard of the center, its workers and its gate. `theta` and all vectors are this shard's slices."""
 
-    def __init__(self, spec: JobSpec) -> None:
+    def __init__(self, spec: JobSpec, device: torch.device | None = None) -> None:
+        """`device`: where theta lives, and the vectors of payloads come from. None: on the CPU, where a plain step is one pass."""
         self.spec = spec
+        self._device, self._one_pass = device or torch.device("cpu"), device is None
         self.center: Center | None = None
         """None until the first `Init`."""
         self.ledger = Ledger()
@@ -74,7 +77,7 @@ class Shard:
         self._watchers = Watchers(self._answers)
         self._out = Outcome()
 
-    def handle(self, entry: Entry, payload: Payload | None = None, room: Room = _nowhere) -> Outcome:
+    def handle(self, entry: Entry, payload: Payload | None = None, room: Room = nowhere) -> Outcome:
         """Take the next entry of the log. `room` says where else theta should lie when this returns, for each answer that brings
         the center as it is. Raises: ProtocolError."""
         self._out = Outcome()
@@ -82,7 +85,7 @@ class Shard:
         match entry:
             case Init() if self.center is None and payload is not None:
                 buffers = payload.buffers and CenterBuffers(payload.buffers)
-                self._adopt(Center(self.spec, payload.x.clone(), buffers))
+                self._adopt(Center(self.spec, payload.x.clone(), buffers, one_pass=self._one_pass))
             case Join():
                 self._join(entry)
             case Leave():
@@ -301,7 +304,7 @@ class Shard:
 
     def load(self, state: dict[str, Any]) -> None:
         """Begin from a cut, before the first entry: the same numbers, new members."""
-        self._adopt(Center.load(self.spec, state["center"]))
+        self._adopt(Center.load(self.spec, state["center"], self._device, one_pass=self._one_pass))
         self.members.load(state["members"])
         self.ledger.load(state["ledger"])
-        self._gate.load(state["gate"])
+        self._gate.load(state["gate"], self._device)

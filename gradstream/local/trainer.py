@@ -13,7 +13,7 @@ from rich.console import Console
 
 from gradstream.center import auto
 from gradstream.center.ledger import Silent
-from gradstream.errors import Conflict
+from gradstream.errors import Conflict, InvalidJob
 from gradstream.exchange import Figures
 from gradstream.local.attempt import LocalAttempt
 from gradstream.local.child import run_dir
@@ -29,7 +29,10 @@ class Trainer:
     """Use it as a context manager: leaving it ends every process and removes the sockets."""
 
     def __init__(self, spec: JobSpec, code: Path, folder: Path, talk: TextIO) -> None:
-        """Raises: Conflict, if `folder` holds an earlier run."""
+        """Raises: Conflict, if `folder` holds an earlier run. InvalidJob: the job wants GPUs."""
+        for role, device in (("worker", spec.roles.worker.device), ("server", spec.roles.server.device)):
+            if device == "cuda":
+                raise InvalidJob(f"roles.{role}.device: gradstream train hands out no GPUs; take cpu or auto, or submit the job")
         if folder.exists() and any(folder.iterdir()):
             raise Conflict(f"{folder} is not empty; choose another folder with --out, or remove it")
         folder.mkdir(parents=True, exist_ok=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gradstream.errors import InvalidJob
 from gradstream.local.trainer import Trainer
 from gradstream.process.shared import SharedFolders
 from gradstream.spec import JobSpec
@@ -49,6 +50,14 @@ def train(folder: Path, servers: Any) -> tuple[dict[str, Any], str]:
     talk = io.StringIO()
     with Trainer(spec(servers), folder, folder / "out", talk) as trainer:
         return trainer.run(), talk.getvalue()
+
+
+@pytest.mark.parametrize("role", ["worker", "server"])
+def test_it_hands_out_no_gpus(role: str, tmp_path: Path) -> None:
+    roles = {role: {"device": "cuda"}}
+    wanted = JobSpec.model_validate(spec(1).model_dump(exclude={"roles"}) | {"roles": roles})
+    with pytest.raises(InvalidJob, match=rf"^roles\.{role}\.device: .*take cpu or auto"):
+        Trainer(wanted, tmp_path, tmp_path / "out", io.StringIO())
 
 
 def test_auto_shards_begin_once_more_where_cores_are_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

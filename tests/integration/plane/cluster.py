@@ -50,6 +50,8 @@ class Cluster:
     job: UUID = field(default_factory=uuid4)
     near: Sequence[int] = ()
     """Shards that share memory with the workers."""
+    device: torch.device | None = None
+    """Where shards compute: see `Shard`."""
     before_round: Callable[[int, Replica], None] = lambda rank, w: None
     errors: list[BaseException] = field(default_factory=list)
     threads: list[threading.Thread] = field(default_factory=list)
@@ -98,7 +100,7 @@ class Cluster:
         order, home = self.order("server", rank), self.home(f"server-{rank}")
         store = open_store(order.store, order)
         uploads, reporter = Uploads(store, home), Reporter(order.plane, self.j, order.label)
-        server = Server(order, Snapshots(order, store, uploads, home), reporter, Settings())
+        server = Server(order, Snapshots(order, store, uploads, home), reporter, Settings(), self.device)
         self.servers.append(server)
         server.run()
         uploads.finish()

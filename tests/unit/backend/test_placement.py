@@ -10,11 +10,12 @@ from backend.scheduler.placement import Line, Machine, Place, Shortage, Waits, p
 from gradstream.spec import JobSpec
 
 
-def job(workers: int, device: str = "cpu", servers: int = 1) -> JobSpec:
+def job(workers: int, device: str = "cpu", servers: int = 1, on: str = "cpu") -> JobSpec:
+    """`on`: the device of its servers."""
     return JobSpec.model_validate(
         {
             "name": "job", "workload": {"entrypoint": "work:Work"}, "strategy": {"name": "async"}, "stop": {"steps": 1},
-            "roles": {"server": {"count": servers}, "worker": {"count": workers, "device": device}},
+            "roles": {"server": {"count": servers, "device": on}, "worker": {"count": workers, "device": device}},
         }
     )  # fmt: skip
 
@@ -58,10 +59,63 @@ def test_a_large_job_takes_the_fewest_machines_and_no_place_twice() -> None:
         (job(2), [machine("a", 1, slots=4)], "no_capacity", "Waits for 2 free slots; 1 of 4 is free."),
         (job(1, "cuda"), [machine("a", 4)], "too_large", "Needs 1 GPU, and all connected machines together have 0."),
         (job(2, "cuda"), [machine("a", 4, gpus=2, free_gpus=1)], "no_gpu", "Waits for 2 free GPUs; 1 of 2 is free."),
+        (
+            job(1, on="cuda"), [machine("a", 4)], "too_large",
+            "Needs 1 GPU (roles.server.device: cuda; cpu needs none), and all connected machines together have 0.",
+        ),
+        (
+            job(2, "cuda", 1, "cuda"), [machine("a", 4, gpus=2)], "too_large",
+            "Needs 3 GPUs, those of its workers included (roles.server.device: cuda; cpu needs none), and all connected machines "
+            "together have 2.",
+        ),
+        (
+            job(1, servers=2, on="cuda"), [machine("a", 4, gpus=2, free_gpus=1)], "no_gpu",
+            "Waits for 2 free GPUs (roles.server.device: cuda; cpu needs none); 1 of 2 is free.",
+        ),
     ],
 )
 def test_a_shortage_says_what_is_missing(spec: JobSpec, machines: list[Machine], reason: str, message: str) -> None:
     assert place(spec, machines) == Shortage(reason, message)
+
+
+def servers(plan: tuple[Place, ...] | Shortage) -> list[tuple[str, int | None]]:
+    return [(p.node, p.gpu) for p in placed(plan) if p.role == "server"]
+
+
+def test_shards_on_gpus_take_what_their_workers_leave_and_stay_beside_them() -> None:
+    plan = place(job(2, "cuda", 1, "cuda"), [machine("a", 4, gpus=4), machine("b", 8, gpus=4)])
+    assert (servers(plan), workers(plan)) == ([("b", 3)], [("b", 0, 0), ("b", 1, 1)])
+    plan = place(job(6, "cuda", 2, "cuda"), [machine("a", 4, gpus=4), machine("b", 4, gpus=4)])
+    assert (servers(plan), [node for node, _, _ in workers(plan)]) == ([("a", 3), ("b", 3)], ["a"] * 3 + ["b"] * 3)
+    assert len({(p.node, p.gpu) for p in placed(plan) if p.gpu is not None}) == 8
+
+
+def test_a_shard_takes_a_gpu_that_no_worker_could_have() -> None:
+    plan = place(job(2, "cuda", 1, "cuda"), [machine("a", 1, gpus=2), machine("b", 1, gpus=1)])
+    assert (servers(plan), workers(plan)) == ([("a", 1)], [("a", 0, 0), ("b", 0, 0)])
+
+
+def test_workers_on_cpus_leave_the_gpu_to_the_shard() -> None:
+    plan = place(job(2, "auto", 1, "cuda"), [machine("a", 2, gpus=1)])
+    assert (servers(plan), workers(plan)) == ([("a", 0)], [("a", 0, None), ("a", 1, None)])
+
+
+def test_auto_gives_shards_the_gpus_that_are_left_over() -> None:
+    plan = place(job(1, "auto", 2, "auto"), [machine("a", 2, gpus=2)])
+    assert (servers(plan), workers(plan)) == ([("a", 1), ("a", None)], [("a", 0, 0)])
+    assert servers(place(job(1, "cpu", 1, "auto"), [machine("a", 1)])) == [("a", None)]
+
+
+def test_gpus_and_slots_that_are_apart_are_no_room() -> None:
+    split = [machine("a", 0, slots=2, gpus=2), machine("b", 2)]
+    plan = place(job(1, "cuda", 1, "cuda"), split)
+    assert isinstance(plan, Shortage)
+    assert plan.reason == "no_gpu"
+
+
+def test_a_respawned_worker_needs_no_gpu_for_the_shards_that_run() -> None:
+    left = [machine("a", 1, slots=4, gpus=1, free_gpus=0)]
+    assert place_again("worker", 0, job(1, "cpu", 1, "cuda"), left, left[0].id) == Place("worker", 0, left[0].id, "a", 3)
 
 
 def test_cuda_takes_one_gpu_each_and_only_where_they_are() -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from gradstream.center import onepass
 from gradstream.center.entries import Init, Join, Payload, Push
-from gradstream.center.onepass import LARGEST, SMALLEST, Descent, OnePass
+from gradstream.center.onepass import LARGEST, SMALLEST, Descent, OnePass, Whole
 from gradstream.center.shard import Shard
 from gradstream.center.slices import ALIGN
 from tests.unit.center.shards import shard
@@ -64,6 +64,17 @@ def test_has_the_bits_of_whole_vectors(
 
     for found in (theta, *given_rooms):
         assert torch.equal(bits(found), bits(expected))
+
+
+@pytest.mark.parametrize("pushes", [0, 1, 3])
+def test_the_way_for_other_devices_has_them_too(pushes: int) -> None:
+    theta, room, *xs = vectors(2 + pushes, 10_007, torch.float32, pushes)
+    descent = Descent(xs, [0.5, 0.3, 0.2][:pushes], -0.1) if xs else None
+    expected = theta.clone()
+    OnePass(expected).make(descent, [])
+    Whole(theta).make(descent, [room])
+    assert torch.equal(bits(theta), bits(expected))
+    assert torch.equal(bits(room), bits(expected))
 
 
 def test_without_a_step_only_copies() -> None:

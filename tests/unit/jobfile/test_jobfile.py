@@ -120,6 +120,7 @@ def test_problems_name_their_line_or_the_override_that_made_them() -> None:
             ["strategy={name: async}", "optimizer={name: sgd, momentum: 0.9, nesterov: true, momentum_correction: true}"],
             "/optimizer/momentum_correction", "nesterov",
         ),
+        (["roles.server={count: auto, device: cuda}"], "/roles/server/count", "say how many GPUs"),
         (["gate=bsp", "gate={mode: bsp, warm_start: 5}"], "/gate", "means nothing under the gate 'bsp'"),
     ],
 )  # fmt: skip
