@@ -3944,7 +3944,7 @@ export interface components {
             optimizer?: (components["schemas"]["Sgd"] | components["schemas"]["Adagrad"] | components["schemas"]["Adam"] | components["schemas"]["AdamW"]) | null;
             /**
              * Device
-             * @description Where each shard keeps and changes its slice. cuda: a GPU of its own; auto: one that the job's workers on that node leave over, if there is one
+             * @description Where each shard keeps and changes its slice. cuda: a GPU of its own; auto: one that workers leave over on its machine, if there is one
              * @default cpu
              * @enum {string}
              */
