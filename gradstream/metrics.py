@@ -41,6 +41,7 @@ MEMORY = Metric("system/memory", "bytes", "Memory that a process holds, by proce
 GPU = Metric("system/gpu", "1", "Share of the time that a process's GPU worked, by process", "higher")
 GPU_MEMORY = Metric("system/gpu_memory", "bytes", "Memory taken on a process's GPU, by process", "lower")
 TOTAL = Metric("train/total_samples", "samples", "Samples the job will train in all, if it is not stopped")
+EPOCH = Metric("train/epoch_samples", "samples", "Samples of one pass of all workers over the training data")
 PUSHED = Metric("ledger/pushed", "pushes", "Pushes posted so far, by worker")
 APPLIED = Metric("ledger/applied", "pushes", "Pushes applied so far, by worker")
 BUFFERED = Metric("ledger/buffered", "pushes", "Pushes kept for a later step of the server, by worker")
@@ -54,7 +55,7 @@ EVAL_ACCURACY = Metric("eval/accuracy", "1", "Share of the evaluation split that
 CATALOGUE: dict[str, Metric] = {
     m.name: m
     for m in (LOSS, STALENESS, THROUGHPUT, COMPUTE, WAIT, SEND, DATA, NORM, CODEC_ERROR, SENT, RAW, RECEIVED, APPLY, QUEUE,
-              BUSY, SLICE, NO_ROOM, CPU, MEMORY, GPU, GPU_MEMORY, TOTAL, PUSHED, APPLIED, BUFFERED, DROPPED, PENDING,
+              BUSY, SLICE, NO_ROOM, CPU, MEMORY, GPU, GPU_MEMORY, TOTAL, EPOCH, PUSHED, APPLIED, BUFFERED, DROPPED, PENDING,
               UNDONE, SILENT, EVAL_LOSS, EVAL_ACCURACY)
 }  # fmt: skip
 

@@ -61,8 +61,10 @@ class Progress(Schema):
 
     samples: int = Field(0, description="Samples whose updates the center has seen")
     total_samples: int | None = Field(None, description="Samples the job will train if it is not stopped")
+    epoch_samples: int | None = Field(None, description="Samples of one pass over the training data; null: not known")
     version: int = Field(0, description="Changes of the center so far")
-    samples_per_second: float | None = Field(None, description="All workers together, lately")
+    samples_per_second: float | None = Field(None, description="All workers that still train together, lately")
+    mean_samples_per_second: float | None = Field(None, description="From the first push of this attempt to the last")
     loss: float | None = Field(None, description="Mean of the workers' last mini-batch losses")
     loss_curve: list[float] = Field(
         default_factory=list, description="The loss so far as at most 33 points: means of equally many mini-batches"
@@ -125,7 +127,7 @@ class Headway(Schema):
 
     samples: int = 0
     total_samples: int | None = None
-    samples_per_second: float | None = None
+    samples_per_second: float | None = Field(None, description="`mean_samples_per_second` of `Progress`")
     loss: float | None = None
     loss_curve: list[float] = Field(
         default_factory=list, description="As `Progress` has it, rounded to a hundredth of its height or finer"

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from backend.jobs.schemas import Headway, Progress
 from backend.metrics.curve import Curve
+from backend.metrics.throughput import Throughput
 from backend.overview.standing import Standings
 from gradstream import metrics
 from gradstream.center.ledger import Silent
@@ -27,10 +28,10 @@ class Folded(BaseModel):
     samples: int = 0
     version: int = 0
     total_samples: int | None = None
+    epoch_samples: int | None = None
     loss: dict[int, float] = Field(default_factory=dict)
     """The last one of each worker."""
-    rate: dict[int, float] = Field(default_factory=dict)
-    """Samples per second, the last of each worker."""
+    throughput: Throughput = Field(default_factory=Throughput)
     staleness_sum: float = 0.0
     staleness_count: int = 0
     eval: dict[str, float] = Field(default_factory=dict)
@@ -54,31 +55,34 @@ def fold(state: dict[str, Any], attempt: int, batches: Iterable[tuple[str, Seque
     if attempt < new.attempt:
         return state  # late news of a life that has ended
     if new.attempt != attempt:
-        over = {"samples": 0, "version": 0, "loss": {}, "rate": {}, "figures": Figures()}
+        over = {"samples": 0, "version": 0, "loss": {}, "throughput": Throughput(), "figures": Figures()}
         new = new.model_copy(update={"attempt": attempt, **over})
     for source, points in batches:
         for point in points:
             new.samples, new.version = max(new.samples, point.samples), max(new.version, point.version)
             if math.isfinite(point.value):
-                _take(new, source, point)
+                _take(new, source, point, at.timestamp())
                 new.standings.take(source, attempt, point)
+    new.throughput.note(new.samples, at.timestamp())
     if new.first_step_at is None and new.version > 0:
         new.first_step_at = at
     return new.model_dump(mode="json")
 
 
-def _take(new: Folded, source: str, point: Point) -> None:
+def _take(new: Folded, source: str, point: Point, at: float) -> None:
     new.figures.take(source, point)
     match point.name:
         case metrics.LOSS.name:
             new.loss[point.rank] = point.value
             new.curve.take(point.value)
         case metrics.THROUGHPUT.name:
-            new.rate[point.rank] = point.value
+            new.throughput.take(point.rank, point.value, at)
         case metrics.STALENESS.name:
             new.staleness_sum, new.staleness_count = new.staleness_sum + point.value, new.staleness_count + 1
         case metrics.TOTAL.name:
             new.total_samples = int(point.value)
+        case metrics.EPOCH.name:
+            new.epoch_samples = int(point.value)
         case metrics.SILENT.name:
             new.silent.setdefault(point.rank, int(point.value))
         case metrics.NO_ROOM.name:
@@ -117,16 +121,12 @@ def center_bytes(state: dict[str, Any]) -> int | None:
 def figures(state: dict[str, Any]) -> dict[str, float | None]:
     """What lists of jobs are sorted by: the columns of `JobRow` of these names."""
     kept = Folded.model_validate(state)
-    measured = {"loss": _loss(kept), "samples_per_second": _rate(kept), "mean_staleness": _staleness(kept)}
+    measured = {"loss": _loss(kept), "samples_per_second": kept.throughput.mean, "mean_staleness": _staleness(kept)}
     return {"accuracy": kept.eval.get("accuracy"), **measured}
 
 
 def _loss(kept: Folded) -> float | None:
     return sum(kept.loss.values()) / len(kept.loss) if kept.loss else None
-
-
-def _rate(kept: Folded) -> float | None:
-    return sum(kept.rate.values()) if kept.rate else None
 
 
 def _staleness(kept: Folded) -> float | None:
@@ -139,9 +139,9 @@ def shown(state: dict[str, Any], gate: Gate) -> Progress:
     if kept.no_room:
         alerts.append(room.sentence(kept.no_room))
     return Progress(
-        samples=kept.samples, total_samples=kept.total_samples, version=kept.version,
-        samples_per_second=_rate(kept), loss=_loss(kept), loss_curve=kept.curve.line, mean_staleness=_staleness(kept),
-        eval=dict(kept.eval), alerts=alerts, first_step_at=kept.first_step_at,
+        samples=kept.samples, total_samples=kept.total_samples, epoch_samples=kept.epoch_samples, version=kept.version,
+        samples_per_second=kept.throughput.lately, mean_samples_per_second=kept.throughput.mean,
+        loss=_loss(kept), loss_curve=kept.curve.line, mean_staleness=_staleness(kept), eval=dict(kept.eval), alerts=alerts, first_step_at=kept.first_step_at,
         exchange=kept.figures.exchange(), shards=list(kept.figures.loads()),
     )  # fmt: skip
 

@@ -24,6 +24,7 @@ class Answer(BaseModel):
 class Progress(Answer):
     samples: int = 0
     total_samples: int | None = None
+    epoch_samples: int | None = None
     version: int = 0
     samples_per_second: float | None = None
     loss: float | None = None

@@ -65,6 +65,8 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
     proposes = rank == 0 and order.resume is None
     if proposes:
         reporter.point(metrics.TOTAL, problem.total_samples)
+        if problem.epoch_samples:
+            reporter.point(metrics.EPOCH, problem.epoch_samples)
     link.join(
         Payload(flat.theta.cpu(), w.buffers()) if proposes else None,
         torch.load(resumed, weights_only=True) if resumed else None,

@@ -64,6 +64,8 @@ class Batches:
         """Mini-batches in one pass over this rank's share; if nobody knows, all."""
         self.total_samples = sum(self._samples(self._total(spec, share), share) for share in shares)
         """If nobody knows the length: as many as there are in batches that are full."""
+        self.epoch_samples = None if None in shares else sum(share or 0 for share in shares)
+        """In one pass of all ranks over the data; None: nobody knows."""
         self.fetch = self._feed.take
         """Mini-batch number `position` (from 0) of this rank, on the CPU, and how many examples it has."""
 

@@ -146,6 +146,8 @@ class ModelProblem:
         self.total = batches.total
         self.per_epoch = batches.per_epoch
         self.total_samples = batches.total_samples
+        self.epoch_samples = batches.epoch_samples
+        """In one pass of all workers over the data; None: nobody knows."""
         self.data_seconds = 0.0
         """Spent waiting for mini-batches, since it was last set to 0."""
 

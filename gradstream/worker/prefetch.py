@@ -51,6 +51,7 @@ class Prefetched:
                 "set it to 1, or derive the data set from gradstream.data.Source or Stream"
             )
         self.total, self.per_epoch, self.total_samples = batches.total, batches.per_epoch, batches.total_samples
+        self.epoch_samples = batches.epoch_samples
         self._watch = _Watch()
         self._ahead: _Ahead | None = None
         self._next = -1

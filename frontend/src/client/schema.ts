@@ -3634,6 +3634,11 @@ export interface components {
              */
             total_samples?: number | null;
             /**
+             * Epoch Samples
+             * @description Samples of one pass over the training data; null: not known
+             */
+            epoch_samples?: number | null;
+            /**
              * Version
              * @description Changes of the center so far
              * @default 0

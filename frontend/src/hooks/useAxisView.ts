@@ -10,5 +10,5 @@ export function useAxisView(axis: Axis): AxisView {
 }
 
 export function useSamplesPerEpoch(): number | null {
-  return useFeed(({ job }) => samplesPerEpoch(job.spec, job.progress.total_samples))
+  return useFeed(({ job }) => samplesPerEpoch(job))
 }

@@ -16,10 +16,12 @@ describe("axisView", () => {
   })
 })
 
-it("knows the samples of an epoch where the job ends after epochs", () => {
-  const { spec } = makeJob()
-  expect(samplesPerEpoch({ ...spec, stop: { ...spec.stop, epochs: 4 } }, 2000)).toBe(500)
-  expect(samplesPerEpoch(spec, 2000)).toBeNull()
+it("knows the samples of an epoch as they were counted, or where the job ends after epochs", () => {
+  const { spec, progress } = makeJob()
+  const four = { ...spec, stop: { ...spec.stop, epochs: 4 } }
+  expect(samplesPerEpoch({ spec, progress: { ...progress, epoch_samples: 320 } })).toBe(320)
+  expect(samplesPerEpoch({ spec: four, progress: { ...progress, total_samples: 2000 } })).toBe(500)
+  expect(samplesPerEpoch({ spec, progress })).toBeNull()
 })
 
 describe("a range", () => {

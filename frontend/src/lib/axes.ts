@@ -1,4 +1,4 @@
-import type { JobSpec } from "@/client"
+import type { Job } from "@/client"
 import { formatClock, formatDuration, formatNumber } from "./format"
 
 /** What the server can sort points by. */
@@ -72,9 +72,10 @@ export function unshown(x: number, { offset, unit }: AxisView): number {
   return x * unit + offset
 }
 
-/** Known where the job ends after a number of epochs and has said how many samples those are. */
-export function samplesPerEpoch({ stop }: JobSpec, totalSamples: number | null | undefined): number | null {
-  return stop.epochs && totalSamples ? totalSamples / stop.epochs : null
+/** As a worker has counted its data; of earlier jobs, known where they ended after a number of epochs. */
+export function samplesPerEpoch({ spec: { stop }, progress }: Pick<Job, "spec" | "progress">): number | null {
+  const { epoch_samples: counted, total_samples: total } = progress
+  return counted ?? (stop.epochs && total ? total / stop.epochs : null)
 }
 
 /** The place of a point's x in its row. */

@@ -6,7 +6,7 @@ it("makes a title of a name", () => {
 })
 
 describe("metricGroups", () => {
-  const names = ["time/wait", "train/total_samples", "eval/top5", "train/staleness", "train/loss", "comet/tail", "eval/accuracy"]
+  const names = ["time/wait", "train/total_samples", "train/epoch_samples", "eval/top5", "train/staleness", "train/loss", "comet/tail", "eval/accuracy"]
   const short = (pinned: string[], search: string) => metricGroups(names, pinned, search).map(({ key, names }) => [key, ...names].join(" "))
 
   it("puts what matters most first", () => {

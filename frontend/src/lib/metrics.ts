@@ -33,8 +33,8 @@ const GROUPS: Record<string, string> = {
 }
 /** What matters most stands first; the others by name. */
 const FIRST = ["train/loss", "train/staleness", "train/samples_per_second", "eval/accuracy", "eval/loss"]
-/** One number, said in the progress of the job. */
-const NO_CHART = ["train/total_samples"]
+/** One number each, said in the progress of the job. */
+export const NO_CHART: readonly string[] = ["train/total_samples", "train/epoch_samples"]
 
 /** Metrics by the part before "/"; those that are pinned in a group of their own before all others. A search finds names and titles. */
 export function metricGroups(names: readonly string[], pinned: readonly string[], search: string): MetricGroup[] {

@@ -19,6 +19,7 @@ from gradstream.metrics import (
     CODEC_ERROR,
     COMPUTE,
     DATA,
+    EPOCH,
     EVAL_ACCURACY,
     LOSS,
     NO_ROOM,
@@ -110,6 +111,7 @@ def test_more_than_one_portion(api: httpx.Client, stream: Stream) -> None:
 
 def test_progress_is_folded_from_the_points(api: httpx.Client, stream: Stream) -> None:
     stream.send("worker-0.0", 0, point(LOSS.name, 2.0, rank=0), point(THROUGHPUT.name, 100.0, rank=0), point(TOTAL.name, 640))
+    stream.send("worker-0.0", 1, point(EPOCH.name, 320))
     stream.send("worker-1.0", 0, point(LOSS.name, 1.0, rank=1), point(THROUGHPUT.name, 50.0, rank=1))
     stream.send(
         "server-0.0", 0, point(STALENESS.name, 0.0, samples=64, version=1), point(STALENESS.name, 1.0, samples=128, version=2)
@@ -119,7 +121,9 @@ def test_progress_is_folded_from_the_points(api: httpx.Client, stream: Stream) -
     progress = api.get(f"/jobs/{stream.job_id}").json()["progress"]
     assert progress.pop("first_step_at") is not None
     assert progress == {
-        "samples": 128, "total_samples": 640, "version": 2, "samples_per_second": 150.0, "loss": 1.5, "mean_staleness": 0.5,
+        "samples": 128, "total_samples": 640, "epoch_samples": 320, "version": 2, "samples_per_second": 150.0,
+        "mean_samples_per_second": 150.0, "loss": 1.5,
+        "mean_staleness": 0.5,
         "eval": {"accuracy": 0.5}, "alerts": [], "exchange": None, "shards": [], "loss_curve": [2.0, 1.0],
     }  # fmt: skip
 

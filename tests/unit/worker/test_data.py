@@ -55,7 +55,7 @@ def test_the_order_is_that_of_the_permutation_dealt_out_to_the_ranks(size: int, 
             expected += list(order[rank::workers].split(batch_size))
         assert [x.tolist() for (x,), _ in found] == [x.tolist() for x in expected]
         assert [examples for _, examples in found] == [len(x) for x in expected]
-        assert batches.total_samples == 3 * size
+        assert (batches.total_samples, batches.epoch_samples) == (3 * size, size)
 
 
 def test_four_bytes_order_as_eight_do() -> None:

@@ -146,7 +146,7 @@ def test_passes_are_told_and_a_pass_of_a_length_that_is_not_known_ends_when_it_e
     assert [batch[0].tolist() for batch in found[:4]] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9], [0, 1, 2, 3]]
     assert [int(batch[1][0]) for batch in found] == [0, 0, 0, 1, 1, 1, 2]
     batches = Batches(Counting(10), job(2, stop={"steps": 7}), 0)
-    assert (batches.total, batches.per_epoch, batches.total_samples) == (7, 7, 2 * 7 * 4)
+    assert (batches.total, batches.per_epoch, batches.total_samples, batches.epoch_samples) == (7, 7, 2 * 7 * 4, None)
 
 
 def test_a_data_set_may_have_shards_of_its_own() -> None:
@@ -159,7 +159,7 @@ def test_a_data_set_may_have_shards_of_its_own() -> None:
 
 def test_the_job_may_declare_the_length() -> None:
     batches = Batches(Counting(22), job(data={"length": 16}), 0)
-    assert (batches.total, batches.per_epoch, batches.total_samples) == (6, 2, 48)
+    assert (batches.total, batches.per_epoch, batches.total_samples, batches.epoch_samples) == (6, 2, 48, 16)
     assert [batches.take(p, CPU)[0][0].tolist() for p in (1, 2)] == [[8, 10, 12, 14], [0, 2, 4, 6]], "the rest is not read"
 
 

@@ -33,7 +33,7 @@ export interface JobAxis {
 export function jobAxis(axis: CompareAxis, job: Job, sent: Curve | null): JobAxis | null {
   if (axis === "bytes") return sent && { toCommon: (time) => valueAt(sent, time), toServer: (bytes) => valueAt({ x: sent.y, y: sent.x }, bytes) }
   if (axis === "epoch") {
-    const epoch = samplesPerEpoch(job.spec, job.progress.total_samples)
+    const epoch = samplesPerEpoch(job)
     return epoch === null ? null : { toCommon: (samples) => samples / epoch, toServer: (epochs) => epochs * epoch }
   }
   const origin = axis === "time" ? Date.parse(job.started_at ?? job.created_at) / 1000 : 0

@@ -76,7 +76,7 @@ export function CurvesPanel({ jobs, metric, paths }: { jobs: readonly Compared[]
 
 function Without({ jobs, axis, pending }: { jobs: readonly Compared[]; axis: string; pending: boolean }) {
   if (jobs.length === 0 || pending) return null
-  const why = axis === "Epochs" ? "the length of an epoch is known only of jobs that end after a number of them" : "nothing is known of what it sent"
+  const why = axis === "Epochs" ? "the length of an epoch is not known" : "nothing is known of what it sent"
   return (
     <Text size="sm" c="dimmed" mb="xs">
       Not drawn over {axis.toLowerCase()}: {jobs.map(({ label }) => label).join(", ")}; {why}.
