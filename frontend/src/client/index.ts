@@ -12,6 +12,7 @@ export type Artifact = Schemas["Artifact"]
 export type Attempt = Schemas["Attempt"]
 export type Bundle = Schemas["Bundle"]
 export type CatalogueEntry = Schemas["CatalogueEntry"]
+export type Distribution = Schemas["Distribution"]
 export type Example = Schemas["Example"]
 export type Job = Answer<Schemas["Job"]>
 export type Cut = Schemas["Cut"]

@@ -44,7 +44,7 @@ export function useColumns(name: string, axis: WireAxis, range: ChartQuestion["r
 }
 
 /** What is stored counts in the end: points may have come while nobody followed any more. */
-function useAfterTheEnd(refetch: () => unknown, wanted: boolean): void {
+export function useAfterTheEnd(refetch: () => unknown, wanted: boolean): void {
   const { opened } = useOpenedFeed()
   const ended = useFeed((feed) => feed.connection === "ended" || hasEnded(feed.job.status))
   const live = !hasEnded(opened.status)

@@ -1,25 +1,22 @@
 import { describe, expect, it } from "vitest"
 import { histogram } from "./histogram"
 
-const once = (values: number[]) => ({ values, weights: values.map(() => 1) })
+const counted = (low: number | null, width: number, ...counts: number[][]) => ({ low, width, bins: counts[0]!.length, series: counts.map((row) => ({ counts: row })) })
 
 describe("histogram", () => {
-  it("counts whole numbers one by one while they fit", () => {
-    expect(histogram([once([0, 1, 1]), once([3])])).toEqual({ bins: [0, 1, 2, 3], width: 1, counts: [[1, 2, 0, 0], [0, 0, 0, 1]] })
+  it("draws the bins as they were counted while they fit", () => {
+    expect(histogram(counted(3, 1, [1, 2, 0], [0, 0, 5]))).toEqual({ bins: [3, 4, 5], width: 1, counts: [[1, 2, 0], [0, 0, 5]] })
   })
 
-  it("counts a value as often as it was measured", () => {
-    expect(histogram([{ values: [1, 2], weights: [5, 7] }]).counts).toEqual([[5, 7]])
-  })
-
-  it("widens the bins, and loses no value", () => {
-    const { bins, width, counts } = histogram([once(Array.from({ length: 1000 }, (_, index) => index))], 20)
-    expect(bins.length).toBeLessThanOrEqual(20)
-    expect(width).toBe(50)
-    expect(counts[0]!.reduce((sum, count) => sum + count)).toBe(1000)
+  it("takes neighbours together, and loses no value", () => {
+    const { bins, width, counts } = histogram(counted(10, 2, Array.from({ length: 190 }, (_, bin) => bin)), 20)
+    expect(bins.slice(0, 3)).toEqual([10, 30, 50])
+    expect([bins.length, width]).toEqual([19, 20])
+    expect(counts[0]![1]).toBe(145)
+    expect(counts[0]!.reduce((sum, count) => sum + count)).toBe((189 * 190) / 2)
   })
 
   it("has no bins without values", () => {
-    expect(histogram([once([])]).bins).toEqual([])
+    expect(histogram(counted(null, 1, [])).bins).toEqual([])
   })
 })

@@ -1,4 +1,4 @@
-import type { Weighted } from "./distribution"
+import type { Distribution } from "@/client"
 
 export interface Histogram {
   /** Lower bounds of the bins, ascending, evenly spaced by `width`. */
@@ -8,28 +8,19 @@ export interface Histogram {
   counts: number[][]
 }
 
-/** Counts of whole numbers such as staleness; at most `most` bins, of whole width. */
-export function histogram(groups: readonly Pick<Weighted, "values" | "weights">[], most = 24): Histogram {
-  const [low, high] = range(groups)
-  if (low > high) return { bins: [], width: 1, counts: groups.map(() => []) }
-  const width = Math.max(1, Math.ceil((high - low + 1) / most))
-  const length = Math.floor((high - low) / width) + 1
-  const bins = Array.from({ length }, (_, index) => low + index * width)
-  const counts = groups.map(({ values, weights }) => {
-    const row = bins.map(() => 0)
-    values.forEach((value, index) => (row[Math.floor((Math.floor(value) - low) / width)]! += weights[index]!))
-    return row
-  })
-  return { bins, width, counts }
-}
+type Counted = Pick<Distribution, "low" | "width" | "bins"> & { series: readonly { counts: readonly number[] }[] }
 
-function range(groups: readonly Pick<Weighted, "values">[]): [number, number] {
-  let [low, high] = [Infinity, -Infinity]
-  for (const { values } of groups) {
-    for (const value of values) {
-      low = Math.min(low, Math.floor(value))
-      high = Math.max(high, Math.floor(value))
-    }
+/** What the server counted, neighbouring bins taken together so that at most `most` are drawn: no value is lost or moved. */
+export function histogram({ low, width, bins, series }: Counted, most = 24): Histogram {
+  const together = Math.max(1, Math.ceil(bins / most))
+  const length = Math.ceil(bins / together)
+  return {
+    bins: Array.from({ length }, (_, bin) => (low ?? 0) + bin * together * width),
+    width: together * width,
+    counts: series.map(({ counts }) => {
+      const row = Array.from({ length }, () => 0)
+      counts.forEach((count, bin) => (row[Math.floor(bin / together)]! += count))
+      return row
+    }),
   }
-  return [low, high]
 }
