@@ -50,6 +50,11 @@ class Gate(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         """Who has pushed may go on at once, whatever others do."""
         return self.mode == "asp" and self.warm_start is None
 
+    @property
+    def may_drop(self) -> bool:
+        """Pushes of live workers may turn out not to count."""
+        return self.max_staleness is not None or self.quorum is not None
+
     def __str__(self) -> str:
         extra = {"bsp": f" K={self.quorum}" if self.quorum else "", "ssp": f"({self.bound})", "asp": ""}[self.mode]
         return self.mode + extra

@@ -1,6 +1,7 @@
 """Vectors on their way through a codec, chunk by chunk: coded as far as their bytes are needed, decoded as far as they are there.
 
 Error feedback is part of coding: a chunk takes with it what earlier pushes left behind, and leaves behind what it does not carry.
+What is sent and what is left add up to what was to be sent, but for the rounding of one addition and one subtraction.
 Source: Seide et al. 2014; Karimireddy et al. 2019, "Error Feedback Fixes SignSGD".
 """
 
@@ -19,10 +20,18 @@ from gradstream.codecs.blocks import padded, put_back, rows
 class Residual:
     """What a lossy codec has not sent yet of a worker's pushes."""
 
-    def __init__(self, x: Tensor) -> None:
+    def __init__(self, x: Tensor, *, keeps: bool = False) -> None:
+        """`keeps`: pushes may turn out not to count."""
         self.x = x
         """Shape (size,)."""
+        self._before = torch.zeros_like(x) if keeps else None
+        """As `x` was before the push that was coded last."""
         self._squares = 0.0
+
+    def take_back(self) -> None:
+        """The push that was coded last does not count: what earlier ones left, some of which went with it, is still to be sent."""
+        assert self._before is not None, "whoever takes back has said so before"
+        self.x.copy_(self._before)
 
     def norm(self) -> float:
         """L2 norm of what the push left that was coded last; then it is forgotten."""
@@ -32,6 +41,8 @@ class Residual:
     def feed(self, codec: Codec, x: Tensor, start: int, data: Tensor, out: Tensor) -> None:
         """Code a chunk `x`, a push's elements from `start` on, with what was left of them. `out`: what arrives; may be `x`."""
         left = self.x[start : start + x.numel()]
+        if self._before is not None:
+            self._before[start : start + x.numel()].copy_(left)
         left.add_(x)
         _encode(codec, left, data)
         _decode(codec, data, out)

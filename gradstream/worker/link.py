@@ -60,6 +60,8 @@ class Ticket:
     out: Tensor | None
     is_push: bool = False
     examples: int = 0
+    residual: Residual | None = None
+    """Of which some went with this push."""
     answered: bool = False
 
 
@@ -80,7 +82,10 @@ class Link:
         self._hand: Tensor | None = None
         """The center that the next pull gives."""
         feeds_back = spec.codec.lossy and spec.strategy.pushes == "direction"
-        self._residual = Residual(torch.zeros_like(self._out)) if feeds_back else None
+        self._may_drop = spec.effective_gate.may_drop
+        self._cuts_answered = bool(spec.pipeline) or (self._may_drop and self._never_held)
+        """A state for a cut is made when all pushes are answered: what is left of one depends on whether it counts."""
+        self._residual = Residual(torch.zeros_like(self._out), keeps=self._may_drop) if feeds_back else None
         self._hand_version = -1
         self._hand_buffers: Buffers | None = None
         self._open: dict[int, Ticket] = {}
@@ -189,9 +194,12 @@ class Link:
         """Wait at the boundary between two rounds until the gate opens. False: leave now.
 
         This is where a cut can be made: what was pushed is part of it, applied or kept by a gate. Nothing is on its way, unless
-        rounds overlap, and then its answer comes at once."""
+        rounds overlap, and then its answer comes at once.
+
+        A next life is not told what became of a push that a gate kept at the cut: if it is dropped, what it carried of earlier
+        ones is lost."""
         while not self.stopped:
-            if self._cut and not (self._pipeline and self._open):
+            if self._cut and not (self._cuts_answered and self._open):
                 self._make_cut()
             elif self._go and not self._cut and len(self._open) <= self._pipeline:
                 return self._w.has_work  # none: this rank's last life had pushed all, and only its leave was missing
@@ -219,7 +227,7 @@ class Link:
     ) -> Ticket:
         self._seq = entry.seq
         is_push = isinstance(entry, Push)
-        ticket = self._open[entry.seq] = Ticket(out, is_push, entry.examples if isinstance(entry, Push) else 0)
+        ticket = self._open[entry.seq] = Ticket(out, is_push, entry.examples if isinstance(entry, Push) else 0, residual)
         self._port.send(entry, payload, residual)
         return ticket
 
@@ -243,6 +251,8 @@ class Link:
         if ticket:
             ticket.answered = True
             self._w.posted -= ticket.examples
+            if ticket.residual and answer.verdict == "dropped" and self._may_drop:
+                ticket.residual.take_back()
             if ticket.out is not None and answer.payload:
                 ticket.out.copy_(answer.payload.x)
                 if not self._pulls_every_round:

@@ -12,9 +12,12 @@ from gradstream.center.center import Center
 from gradstream.center.entries import Push
 from gradstream.center.updates import Update, Updates
 from gradstream.codecs import CODECS
+from gradstream.codecs.coding import Residual
 from gradstream.errors import InvalidJob
 from gradstream.sim.toys import Bowl, NoisyToy, job
 from gradstream.spec import JobSpec
+from gradstream.worker import link
+from gradstream.worker.problem import Gradient
 
 LOSSY = [name for name, cls in CODECS.items() if cls().lossy]
 PUSHES: dict[str, dict[str, Any]] = {
@@ -49,6 +52,60 @@ def test_a_run_resumed_from_a_cut_equals_the_one_that_went_on(codec: str) -> Non
     rest = sim.run(made, NoisyToy, events=60, schedule="random", resume=whole.cuts[20])
     assert torch.equal(whole.center, rest.center)
     assert whole.cuts[20].workers[1]["residual"].any(), "what the codec took away is part of the cut"
+
+
+class Told(Bowl):
+    """Keeps the gradients that it gives."""
+
+    given: dict[int, list[torch.Tensor]]
+
+    def __init__(self, spec: JobSpec, rank: int) -> None:
+        super().__init__(spec, rank, size=5000)
+        self._mine = self.given.setdefault(rank, [])
+
+    def gradient(self, position: int) -> Gradient:
+        found = super().gradient(position)
+        self._mine.append(found.g.clone())
+        return found
+
+
+@pytest.mark.parametrize("codec", LOSSY)
+@pytest.mark.parametrize(
+    ("strategy", "gate"), [("async", {"max_staleness": 2}), ("sync", {"mode": "bsp", "quorum": 2}), ("async", {"mode": "asp"})]
+)
+def test_all_of_each_push_that_counts_arrives_or_is_left_and_nothing_of_one_that_is_dropped(
+    strategy: str, gate: dict[str, Any], codec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Told.given, residuals = {}, list[Residual]()
+
+    class Noted(Residual):
+        def __init__(self, x: torch.Tensor, *, keeps: bool) -> None:
+            super().__init__(x, keeps=keeps)
+            residuals.append(self)
+
+    monkeypatch.setattr(link, "Residual", Noted)
+    made = spec(strategy, codec, shards=2, gate=gate, stop={"steps": 20})
+    run = sim.run(made, Told, schedule="random")
+    assert (sum(decision.fate == "dropped" for decision in run.decisions) > 5) == (gate != {"mode": "asp"})
+    arrived = torch.zeros(5000, dtype=torch.float64)
+    for rank, residual in enumerate(residuals):
+        fates = [decision.fate for decision in run.decisions if decision.rank == rank]
+        if fates[-1] == "dropped":  # at its end, a worker waits for no answer
+            residual.take_back()
+        arrived += sum(x.double() for x, fate in zip(Told.given[rank], fates, strict=True) if fate == "applied")
+        arrived -= residual.x.double()
+    rate = made.strategy.lr / (2 if strategy == "sync" else 1)
+    torch.testing.assert_close(run.center.double(), 1 - rate * arrived, rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("codec", LOSSY)
+def test_a_push_that_is_under_way_at_a_cut_and_dropped_leaves_the_same_to_the_next_life(codec: str) -> None:
+    made = spec("async", codec, shards=2, gate={"max_staleness": 2})
+    for number in (20, 40):
+        whole = sim.run(made, NoisyToy, events=60, schedule="random", cuts={number})
+        rest = sim.run(made, NoisyToy, events=60, schedule="random", resume=whole.cuts[number])
+        assert "dropped" in (decision.fate for decision in rest.decisions)
+        assert torch.equal(whole.center, rest.center)
 
 
 @pytest.mark.parametrize("codec", LOSSY)
