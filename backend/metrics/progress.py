@@ -141,8 +141,8 @@ def shown(state: dict[str, Any], gate: Gate) -> Progress:
     return Progress(
         samples=kept.samples, total_samples=kept.total_samples, epoch_samples=kept.epoch_samples, version=kept.version,
         samples_per_second=kept.throughput.lately, mean_samples_per_second=kept.throughput.mean,
-        loss=_loss(kept), loss_curve=kept.curve.line, mean_staleness=_staleness(kept), eval=dict(kept.eval), alerts=alerts, first_step_at=kept.first_step_at,
-        exchange=kept.figures.exchange(), shards=list(kept.figures.loads()),
+        loss=_loss(kept), loss_curve=kept.curve.line, mean_staleness=_staleness(kept), eval=dict(kept.eval), alerts=alerts,
+        first_step_at=kept.first_step_at, exchange=kept.figures.exchange(), shards=list(kept.figures.loads()),
     )  # fmt: skip
 
 
