@@ -6,6 +6,8 @@ import { Problem } from "@/client"
 interface LoadedProps {
   isPending?: boolean
   error?: Error | null
+  /** False: it was had before, and could only not be read again. What is known stays in sight, with a word about its age. */
+  isLoadingError?: boolean
   refetch?: () => unknown
   isEmpty?: boolean
   /** Said when there is nothing to show. */
@@ -16,8 +18,8 @@ interface LoadedProps {
 }
 
 /** Owns what is shown while something loads, when it could not be had, and when there is nothing; panels do not. */
-export function Loaded({ isPending, error, refetch, isEmpty, empty = "Nothing here yet.", emptyIcon = IconInbox, height = 160, children }: LoadedProps) {
-  if (error) return <Failed error={error} retry={refetch} />
+export function Loaded({ isPending, error, isLoadingError = true, refetch, isEmpty, empty = "Nothing here yet.", emptyIcon = IconInbox, height = 160, children }: LoadedProps) {
+  if (error && isLoadingError) return <Failed error={error} retry={refetch} />
   if (isPending) {
     return (
       <Center mih={height}>
@@ -26,7 +28,24 @@ export function Loaded({ isPending, error, refetch, isEmpty, empty = "Nothing he
     )
   }
   if (isEmpty) return <Empty icon={emptyIcon} height={height} says={empty} />
-  return children
+  return (
+    <>
+      {error && <Outdated error={error} />}
+      {children}
+    </>
+  )
+}
+
+function Outdated({ error }: { error: Error }) {
+  return (
+    <Text size="xs" c="var(--gs-wait)" role="status">
+      This is how it was: {reasonOf(error)}
+    </Text>
+  )
+}
+
+function reasonOf(error: Error): string {
+  return error instanceof TypeError ? "the server cannot be reached." : error.message
 }
 
 function Failed({ error, retry }: { error: Error; retry: (() => unknown) | undefined }) {
