@@ -22,6 +22,8 @@ export interface Picture {
 export const FONT = "11px 'Inter Variable', system-ui, sans-serif"
 const FAINT = 0.45
 const BAND = 0.14
+/** Device pixels: lines up to this are two thin ones. */
+const DOUBLE = 2
 
 /** The ends of both axes, as they are shown. */
 export interface Window {
@@ -41,13 +43,23 @@ export function placeOf(plot: uPlot, picture: Picture, line: ChartLine): Place {
   const { x } = line.columns
   const { min, max } = plot.scales.x as { min: number; max: number }
   const bottom = plot.bbox.top + plot.bbox.height + 1
+  const [left, right] = [min, max].map((value) => plot.valToPos(value, "x", true)) as [number, number]
+  const perUnit = (right - left) / (max - min)
   return {
-    x: (value) => plot.valToPos(shown(value, view), "x", true),
-    y: (value) => (scale === "log" && value <= 0 ? bottom : plot.valToPos(value, "y", true)),
+    x: (value) => left + (shown(value, view) - min) * perUnit,
+    y: scale === "linear" ? straight(plot) : (value) => (scale === "log" && value <= 0 ? bottom : plot.valToPos(value, "y", true)),
     from: Math.max(0, after(x, min * view.unit + view.offset) - 1),
     to: Math.min(x.length - 1, after(x, max * view.unit + view.offset)),
     gap: gapOf(view, line.columns),
   }
+}
+
+/** What uPlot says of values on a linear scale, without asking it for each. */
+function straight(plot: uPlot): (value: number) => number {
+  const { min, max } = plot.scales.y as { min: number; max: number }
+  const [low, high] = [plot.valToPos(min, "y", true), plot.valToPos(max, "y", true)]
+  const perUnit = (high - low) / (max - min)
+  return (value) => low + (value - min) * perUnit
 }
 
 /** Draws the lines into the plot whose axes uPlot has drawn. */
@@ -83,13 +95,20 @@ function drawLine({ ctx }: uPlot, line: ChartLine, place: Place): void {
   } else stroke(ctx, 1.6, 1, seriesDash(line.index), (pen) => traceColumns(pen, line.columns, place))
 }
 
+/** Without a GPU a line wider than a pixel takes many times as long as one of a pixel: so it is made of two of these, side by side. */
 function stroke(ctx: CanvasRenderingContext2D, width: number, alpha: number, dash: number[], trace: (pen: Path2D) => void): void {
   const path = new Path2D()
   trace(path)
-  ctx.lineWidth = width * devicePixelRatio
+  const wide = width * devicePixelRatio
+  const apart = alpha === 1 && wide > 1 && wide <= DOUBLE ? (wide - 1) * 0.4 : 0
+  ctx.lineWidth = apart > 0 ? 1 : wide
   ctx.globalAlpha = alpha
   ctx.setLineDash(dash.map((length) => length * devicePixelRatio))
-  ctx.stroke(path)
+  for (const aside of apart > 0 ? [-apart, apart] : [0]) {
+    ctx.translate(aside, aside)
+    ctx.stroke(path)
+    ctx.translate(-aside, -aside)
+  }
   ctx.setLineDash([])
   ctx.globalAlpha = 1
 }

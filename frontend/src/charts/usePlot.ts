@@ -1,5 +1,6 @@
 import { useEffect, useRef, type RefObject } from "react"
 import uPlot from "uplot"
+import { drawNever, drawSoon } from "@/lib/frames"
 import { drawPicture, windowOf, type Picture } from "./picture"
 import { plotOptions, type PlotOptions } from "./plot"
 
@@ -11,7 +12,7 @@ interface UsePlot extends Pick<PlotOptions, "syncKey" | "onCursor" | "onSelect" 
   height: number
 }
 
-/** Keeps a uPlot in an element: as wide as it, made anew when axes change, drawn once a frame at most. Returns the element and the plot. */
+/** Keeps a uPlot in an element: as wide as it, made anew when axes change, drawn in one of the frames that follow a change. Returns the element and the plot. */
 export function usePlot({ picture, subscribe, height, syncKey, ...on }: UsePlot): [RefObject<HTMLDivElement | null>, RefObject<uPlot | null>] {
   const element = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | null>(null)
@@ -25,14 +26,14 @@ export function usePlot({ picture, subscribe, height, syncKey, ...on }: UsePlot)
 
   useEffect(() => {
     const container = element.current!
-    const now = () => latest.current.picture()
-    let window = windowOf(now())
+    let seen = latest.current.picture()
+    let window = windowOf(seen)
     const made = new uPlot(
       {
         ...plotOptions({
           view, scale, syncKey,
           window: () => window,
-          draw: (drawn) => drawPicture(drawn, now()),
+          draw: (drawn) => drawPicture(drawn, seen),
           onCursor: (x) => latest.current.onCursor(x),
           onSelect: (from, to) => latest.current.onSelect(from, to),
           onReset: () => latest.current.onReset(),
@@ -44,16 +45,19 @@ export function usePlot({ picture, subscribe, height, syncKey, ...on }: UsePlot)
     )
     plot.current = made
     redraw.current = () => {
-      window = windowOf(now())
+      seen = latest.current.picture()
+      window = windowOf(seen)
       made.setData(framed(window))
     }
-    const stop = everyFrame(subscribe, redraw.current)
+    const draw = redraw.current
+    const unsubscribe = subscribe(() => drawSoon(draw))
     const observer = new ResizeObserver(() => {
       if (container.clientWidth > 0 && container.clientWidth !== made.width) made.setSize({ width: container.clientWidth, height })
     })
     observer.observe(container)
     return () => {
-      stop()
+      unsubscribe()
+      drawNever(draw)
       observer.disconnect()
       made.destroy()
       plot.current = null
@@ -69,19 +73,4 @@ export function usePlot({ picture, subscribe, height, syncKey, ...on }: UsePlot)
 /** uPlot wants data to have axes: the corners of what is to be seen. */
 function framed({ x, y }: { x: [number, number]; y: [number, number] }): uPlot.AlignedData {
   return [x, y]
-}
-
-/** Calls `draw` in the next frame after a change, once for all that came before it. */
-function everyFrame(subscribe: UsePlot["subscribe"], draw: () => void): () => void {
-  let frame = 0
-  const unsubscribe = subscribe(() => {
-    frame ||= requestAnimationFrame(() => {
-      frame = 0
-      draw()
-    })
-  })
-  return () => {
-    cancelAnimationFrame(frame)
-    unsubscribe()
-  }
 }
