@@ -15,6 +15,7 @@ import backend.models  # noqa: F401  # all tables, as those of jobs refer to oth
 from backend.jobs.models import JobRow
 from backend.metrics.curve import Curve
 from backend.metrics.progress import Folded, figures
+from backend.metrics.throughput import Throughput
 from backend.users import service as users
 from gradstream.local.folder import DataFolder
 from gradstream.local.postgres import DATABASE, USER
@@ -76,9 +77,12 @@ def _progress(drawn: random.Random) -> dict[str, Any]:
     curve, low = Curve(), drawn.uniform(0.02, 0.6)
     for step in range(200):
         curve.take(low + 2.3 / (1 + step / drawn.uniform(8, 14)) + drawn.gauss(0, 0.05))
+    throughput = Throughput()
+    throughput.take(0, 100.0 * drawn.randrange(1, 40), at=0.0)
+    throughput.note(60_000, at=0.0)
     state = Folded(
         attempt=1, samples=60_000, total_samples=60_000, version=900, loss={0: round(low, 1)}, curve=curve,
-        rate={0: 100.0 * drawn.randrange(1, 40)}, staleness_sum=900.0 * drawn.randrange(0, 5), staleness_count=900,
+        throughput=throughput, staleness_sum=900.0 * drawn.randrange(0, 5), staleness_count=900,
         eval={"accuracy": round(1 - low, 2)},
     )  # fmt: skip
     return state.model_dump(mode="json")

@@ -98,7 +98,8 @@ def progress_line(job: Job) -> str:
     now = job.progress
     total = f"/{now.total_samples:,}" if now.total_samples else ""
     parts = [f"{now.samples:,}{total} samples"]
-    parts += [f"{number(now.samples_per_second)}/s"] if now.samples_per_second else []
+    rate = now.mean_samples_per_second if job.ended else now.samples_per_second
+    parts += [f"{number(rate)}/s"] if rate else []
     parts += [f"loss {number(now.loss)}"] if now.loss is not None else []
     parts += [f"{name} {number(value)}" for name, value in sorted(now.eval.items()) if value is not None and name != "loss"]
     parts += [f"staleness {number(now.mean_staleness)}"] if now.mean_staleness is not None else []

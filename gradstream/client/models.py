@@ -27,6 +27,7 @@ class Progress(Answer):
     epoch_samples: int | None = None
     version: int = 0
     samples_per_second: float | None = None
+    mean_samples_per_second: float | None = None
     loss: float | None = None
     mean_staleness: float | None = None
     eval: dict[str, float | None] = Field(default_factory=dict)

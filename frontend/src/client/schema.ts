@@ -2479,7 +2479,10 @@ export interface components {
             samples: number;
             /** Total Samples */
             total_samples?: number | null;
-            /** Samples Per Second */
+            /**
+             * Samples Per Second
+             * @description `mean_samples_per_second` of `Progress`
+             */
             samples_per_second?: number | null;
             /** Loss */
             loss?: number | null;
@@ -3646,9 +3649,14 @@ export interface components {
             version: number;
             /**
              * Samples Per Second
-             * @description All workers together, lately
+             * @description All workers that still train together, lately
              */
             samples_per_second?: number | null;
+            /**
+             * Mean Samples Per Second
+             * @description From the first push of this attempt to the last
+             */
+            mean_samples_per_second?: number | null;
             /**
              * Loss
              * @description Mean of the workers' last mini-batch losses

@@ -2,18 +2,20 @@ import { Panel } from "@/components/Panel"
 import { Stat } from "@/components/Stat"
 import { useFeed } from "@/hooks/useFeed"
 import { formatCount, formatNumber, formatPercent } from "@/lib/format"
+import { hasEnded } from "@/lib/status"
 import { Timeline } from "./Timeline"
 import classes from "./ProgressPanel.module.css"
 
 export function ProgressPanel() {
   const job = useFeed((feed) => feed.job)
-  const { samples, total_samples, version, samples_per_second, loss, mean_staleness, eval: evaluation } = job.progress
+  const { samples, total_samples, version, samples_per_second, mean_samples_per_second, loss, mean_staleness, eval: evaluation } = job.progress
+  const [throughput, unit] = hasEnded(job.status) ? [mean_samples_per_second, "samples/s on average"] : [samples_per_second, "samples/s"]
   return (
     <Panel>
       <Timeline job={job} />
       <dl className={classes.stats}>
         <Stat label="Samples" value={formatNumber(samples, 4)} note={total_samples ? `of ${formatNumber(total_samples, 4)}` : undefined} />
-        <Stat label="Throughput" value={formatNumber(samples_per_second)} note="samples/s" />
+        <Stat label="Throughput" value={formatNumber(throughput)} note={unit} />
         <Stat label="Training loss" value={formatNumber(loss)} />
         {Object.entries(evaluation ?? {}).map(([key, value]) => (
           <Stat key={key} label={`Eval ${key}`} value={key === "accuracy" ? formatPercent(value) : formatNumber(value)} />
