@@ -24,6 +24,8 @@ from gradstream.process.launch import die_with_parent
 from gradstream.process.order import ProcessOrder
 
 KEPT_ENV = ("PATH", "HOME", "LANG", "TMPDIR", "TERM", "TZ")
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+"""torch is told beside; these are for other libraries, and for programs that user code starts."""
 _PR_SET_NAME = 15
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _LARGE = 1 << 30
@@ -69,7 +71,7 @@ def _redirect(folder: Path) -> None:
 def _settle(order: ProcessOrder, folder: Path) -> None:
     runs_user_code = order.role != "server"
     threads = order.spec.roles.worker.threads if order.role == "worker" else 1
-    environment = kept_environment(os.environ) | {"OMP_NUM_THREADS": str(threads)}
+    environment = kept_environment(os.environ) | dict.fromkeys(_THREADS, str(threads))
     os.environ.clear()
     os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # so that an index means the same here as in the agent's inventory
     os.environ["CUDA_VISIBLE_DEVICES"] = "" if order.gpu is None else str(order.gpu)

@@ -16,7 +16,7 @@ import pytest
 from gradstream.errors import Unavailable
 from gradstream.process import exits
 from gradstream.process.exits import ExitReason
-from gradstream.process.order import ProcessOrder
+from gradstream.process.order import ProcessOrder, Role
 from gradstream.process.zygote import Event, Exited, Started, Zygote
 from tests.orders import make_order
 from tests.support import eventually
@@ -88,6 +88,19 @@ def own_bench(tmp_path: Path) -> Iterator[Bench]:
     zygote.start()
     yield Bench(zygote, tmp_path)
     zygote.close()
+
+
+@pytest.mark.parametrize(("role", "threads"), [("worker", "2"), ("evaluator", "1")])
+def test_each_process_has_the_threads_of_its_role(role: Role, threads: str, bench: Bench) -> None:
+    code = """
+        import os, torch
+        def main(order, folder):
+            print(torch.get_num_threads(), *(os.environ[f"{name}_NUM_THREADS"] for name in ("OMP", "MKL", "OPENBLAS")))
+            return 0
+    """
+    order = bench.fork(code, make_order(role))
+    assert bench.exit(order) == 0
+    assert bench.log(order).split() == [threads] * 4
 
 
 def test_five_processes_compute_in_parallel_and_draw_their_own_numbers(bench: Bench) -> None:
