@@ -45,10 +45,11 @@ e2e: .venv/.dev backend/page/index.html  ## the page in a real Chromium, against
 gpu: .venv/.dev  ## the laws on a GPU; skips without one, and says so
 	$(BIN)/pytest tests/gpu -q -rs
 
-bench: .venv/.dev  ## claims of speed, as ratios measured in one run; MNIST=PATH adds other systems beside ours, ARGS=--install gets them
+bench: .venv/.dev backend/page/index.html  ## claims of speed, as ratios measured in one run; MNIST=PATH adds other systems beside ours, ARGS=--install gets them
 	$(BIN)/python -m benchmarks.cli_start
 	$(BIN)/python -m benchmarks.simulator
 	$(BIN)/python -m benchmarks.listing
+	$(BIN)/python -m benchmarks.page
 	$(BIN)/python -m benchmarks.exchange
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.scaling

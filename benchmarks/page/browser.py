@@ -1,0 +1,96 @@
+"""A Chromium without a GPU, its processes and their CPU seconds."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from benchmarks import common
+from benchmarks.page.stage import Stage
+
+PATIENCE_MS = 120_000
+SIZE = (1440, 900)
+"""Of a window as most people have it."""
+_ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+              "--disable-component-update", "--disable-sync", "--disable-extensions")  # fmt: skip
+_WATCH = Path(__file__).with_name("watch.js").read_text()
+_ALL_IN_SIGHT = """
+window.IntersectionObserver = class {
+  constructor(tell) { this.tell = tell }
+  observe(target) { setTimeout(() => this.tell([{ target, isIntersecting: true }])) }
+  unobserve() {}
+  disconnect() {}
+}
+"""
+
+
+@dataclass(frozen=True)
+class Chromium:
+    browser: Browser
+    stage: Stage
+
+    @contextmanager
+    def context(self, size: tuple[int, int] = SIZE, *, all_in_sight: bool = False) -> Iterator[BrowserContext]:
+        """Signed in, with an empty cache. `all_in_sight`: the page believes that all of it can be seen."""
+        width, height = size
+        context = self.browser.new_context(base_url=self.stage.url, viewport={"width": width, "height": height})
+        context.set_default_timeout(PATIENCE_MS)
+        context.add_cookies([self.stage.cookie])  # type: ignore[list-item]
+        context.add_init_script(f"{{{_WATCH}}}{_ALL_IN_SIGHT if all_in_sight else ''}")
+        try:
+            yield context
+        finally:
+            context.close()
+
+    def pids(self, kind: str) -> list[int]:
+        """Of `renderer`s (one with pages, perhaps one that waits for the next) or the `GPU` process, which puts frames together."""
+        session = self.browser.new_browser_cdp_session()
+        found: list[dict[str, Any]] = session.send("SystemInfo.getProcessInfo")["processInfo"]
+        session.detach()
+        return [each["id"] for each in found if each["type"] == kind]
+
+
+@contextmanager
+def chromium(stage: Stage) -> Iterator[Chromium]:
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(_ARGUMENTS))
+        try:
+            yield Chromium(browser, stage)
+        finally:
+            browser.close()
+
+
+@dataclass(frozen=True)
+class Spent:
+    """CPU seconds of a browser so far."""
+
+    renderer: float
+    main: float
+    """Of them, those of the threads that run scripts and lay pages out; the others paint, without a GPU."""
+    compositor: float
+
+    def __sub__(self, before: Spent) -> Spent:
+        return Spent(self.renderer - before.renderer, self.main - before.main, self.compositor - before.compositor)
+
+
+def spent(chromium: Chromium) -> Spent:
+    renderers = chromium.pids("renderer")
+    return Spent(common.cpu(renderers), sum(map(_main_thread, renderers)), common.cpu(chromium.pids("GPU")))
+
+
+def _main_thread(pid: int) -> float:
+    """The first thread of a renderer is the one that runs scripts. Nanoseconds are the first number of `schedstat`."""
+    return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0]) / 1e9
+
+
+def settled(page: Page, charts: int) -> None:
+    """Returns when so many charts stand on the page, with their lines drawn."""
+    page.wait_for_function("n => document.querySelectorAll('[role=img] canvas').length >= n", arg=charts, polling=250)
+    page.wait_for_timeout(1500)

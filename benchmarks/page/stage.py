@@ -1,0 +1,180 @@
+"""What the page is measured on: database, Redis, API and ingester, a job of eight workers that reports fifty metrics four times
+a second, and a Chromium."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import httpx
+
+from backend.jobs import repository as job_rows
+from backend.jobs.models import AttemptRow
+from backend.jobs.schemas import AttemptStatus, JobStatus
+from backend.jobs.states import switch
+from backend.metrics import ingest
+from backend.platform import Platform
+from backend.scheduler.controller import BUSY_TICK
+from backend.settings import Settings
+from backend.users.auth import COOKIE
+from benchmarks import storing
+from benchmarks.common import PASSWORD
+from benchmarks.storing import Place
+from gradstream.metrics import Metric
+from gradstream.process.order import PlaneAccess, plane_id
+from gradstream.wire import keys, plane, records
+from gradstream.wire.reporter import EVERY, Reporter
+
+BUILT = Path(__file__).parents[2] / "backend/page"
+WORKERS, METRICS, BATCH = 8, 50, 64
+NAMES = ("train/loss", "train/samples_per_second", *(f"model/layer_{number}" for number in range(METRICS - 2)))
+PULSE = "eval/pulse"
+"""Reported for itself, not four times a second: whoever reports it watches for it."""
+HISTORY = 500
+"""Steps that each worker made before the page is opened."""
+_AT_ONCE = 250
+_LIFE = 400
+"""Steps that no life of a worker exceeds."""
+_PATIENCE = 120.0
+_SPAWN = multiprocessing.get_context("spawn")
+
+
+@dataclass(frozen=True)
+class Stage:
+    at: Place
+    client: httpx.Client
+    api_pid: int
+    job_id: UUID
+    name: str
+    lives: Iterator[int]
+
+    @cached_property
+    def url(self) -> str:
+        return str(self.client.base_url).split("/api/")[0]
+
+    @cached_property
+    def token(self) -> str:
+        return str(self.client.headers["Authorization"]).removeprefix("Bearer ")
+
+    @cached_property
+    def cookie(self) -> dict[str, str]:
+        """Of a browser that is signed in."""
+        answer = httpx.post(f"{self.url}/api/v1/session", json={"token": self.token}, trust_env=False)
+        answer.raise_for_status()
+        return {"name": COOKIE, "value": answer.cookies[COOKIE], "url": self.url}
+
+    @cached_property
+    def access(self) -> PlaneAccess:
+        return PlaneAccess(url=self.at.redis.url, password=PASSWORD)
+
+    @property
+    def j(self) -> str:
+        return plane_id(self.job_id, 1)
+
+    @contextmanager
+    def reporting(self) -> Iterator[None]:
+        """The workers report while this lasts. Each time they begin another life."""
+        with process(_report, self.access, self.j, next(self.lives)):
+            time.sleep(1.0)  # it imports what it needs
+            yield
+
+
+@contextmanager
+def stage() -> Iterator[Stage]:
+    if not (BUILT / "index.html").is_file():
+        raise SystemExit("the page has not been built: make page")
+    with storing.place() as bare:
+        at = replace(bare, settings=bare.settings.model_copy(update={"page_dir": BUILT}))
+        with storing.api(at) as (client, pid):
+            job_id = UUID(storing.submit(client, 1)[0])
+            name = _run(at, job_id)
+            made = Stage(at, client, pid, job_id, name, itertools.count(1))
+            with process(_ingest, at.settings, job_id):
+                _past(at, made.j)
+                yield made
+
+
+def _run(at: Place, job_id: UUID) -> str:
+    """The job as it stands when all its processes run."""
+    plane.create(at.platform.plane, plane_id(job_id, 1), password=PASSWORD)
+    with at.platform.database.transaction() as session:
+        job = job_rows.lock(session, job_id)
+        assert job is not None
+        job.attempt = 1
+        session.add(AttemptRow(job_id=job_id, number=1, status=AttemptStatus.RUNNING, plane_open=True))
+        for status in (JobStatus.STARTING, JobStatus.RUNNING):
+            switch(session, job, status, actor="controller", message="All processes run.")
+        return job.name
+
+
+def _past(at: Place, j: str) -> None:
+    """What the workers have measured so far, stored."""
+    began = time.time() - HISTORY * EVERY
+    for first in range(0, HISTORY, _AT_ONCE):
+        for rank in range(WORKERS):
+            steps = range(first, first + _AT_ONCE)
+            packed = records.pack([_record(began + EVERY * step, rank, step) for step in steps])
+            at.platform.plane.xadd(keys.metrics(j), {"source": f"worker-{rank}.0", "batch": first, "points": packed})
+    until = time.monotonic() + _PATIENCE
+    while at.platform.plane.xlen(keys.metrics(j)):
+        assert time.monotonic() < until, "what the workers measured was not stored in time"
+        time.sleep(0.1)
+
+
+def _record(when: float, rank: int, step: int) -> tuple[Any, ...]:
+    values = [part for place, name in enumerate(NAMES) for part in (name, value(place, rank, step))]
+    return (when, rank, step, BATCH * step, WORKERS * step, *values)
+
+
+def value(place: int, rank: int, step: int) -> float:
+    """Falls, and has noise: no two look alike."""
+    noise = (step * 7919 + rank * 104729 + place * 1299709) % 1000 / 1000
+    return (1 + place % 7) / (1 + step / 100) + 0.1 * rank + 0.3 * noise
+
+
+@contextmanager
+def process(work: Any, *given: Any) -> Iterator[None]:
+    """`work(*given, stop)` in a process of its own, until `stop` is set."""
+    stop = _SPAWN.Event()
+    process = _SPAWN.Process(target=work, args=(*given, stop), daemon=True)
+    process.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        process.join(15)
+        if process.is_alive():
+            process.kill()
+
+
+def _ingest(settings: Settings, job_id: UUID, stop: Any) -> None:
+    """As the controller does, as often as it does."""
+    platform = Platform.open(settings, pool_size=2)
+    while not stop.is_set():
+        began = time.monotonic()
+        ingest.ingest(platform.database, platform.plane, job_id, 1)
+        stop.wait(max(0.0, BUSY_TICK - (time.monotonic() - began)))
+    platform.close()
+
+
+def _report(access: PlaneAccess, j: str, life: int, stop: Any) -> None:
+    """What was measured before is the workers' life 0; each life goes on where the one before may have come to."""
+    metrics = [Metric(name, "1", "") for name in NAMES]
+    reporters = [Reporter(access, j, f"worker-{rank}.{life}") for rank in range(WORKERS)]
+    began, first = time.monotonic(), HISTORY + (life - 1) * _LIFE
+    step = first
+    while not stop.wait(max(0.0, began + (step - first) * EVERY - time.monotonic())):
+        for rank, reporter in enumerate(reporters):
+            values = {metric: value(place, rank, step) for place, metric in enumerate(metrics)}
+            reporter.points(values, rank=rank, step=step, samples=BATCH * step, version=WORKERS * step)
+        step += 1
+    for reporter in reporters:
+        reporter.close()
