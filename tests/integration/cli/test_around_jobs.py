@@ -1,0 +1,54 @@
+"""Commands about more than one job, and about nodes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from gradstream import jobfile
+from gradstream.client import Client, Job
+from tests.integration.cli.shared import LINE, Gradstream
+
+
+def test_compare_tells_when_each_job_reached_a_target(gradstream: Gradstream, client: Client, succeeded: Job) -> None:
+    spec = jobfile.load(LINE / "job.yaml", ["name=learns-nothing", "strategy.lr=0.0000001"])
+    slow = client.wait(client.submit(spec, code=LINE).id, timeout=60)
+    [own] = client.targets([succeeded.id], "eval/loss", at_most=1e9).items
+    assert own.best is not None
+    target = ("--metric", "eval/loss", "--target", str(own.best))
+    done = gradstream("compare", slow.name, succeeded.name, *target, "--json")
+    assert done.returncode == 0, done.stderr
+    first, other = json.loads(done.stdout)["items"]
+    assert (first["job"], other["job"]) == (str(succeeded.id), str(slow.id)), "the quickest first"
+    assert first["reached"]["value"] <= own.best
+    assert other["reached"] is None
+    table = gradstream("compare", slow.name, succeeded.name, *target).stdout.splitlines()
+    assert "succeeded" in table[1]
+    assert "never" in table[2]
+    assert "best" in table[2]
+
+
+def test_compare_says_what_it_cannot_do(gradstream: Gradstream, succeeded: Job) -> None:
+    assert gradstream("compare", "nothing-of-this-name", "--target", "1").returncode == 4
+    unknown = gradstream("compare", succeeded.name, "--metric", "user/thing", "--target", "1")
+    assert unknown.returncode == 2
+    assert "--at-least" in unknown.stderr
+    said = gradstream("compare", succeeded.name, "--metric", "user/thing", "--target", "1", "--at-least")
+    assert "nothing measured" in said.stdout
+
+
+def test_a_node_is_drained_and_resumed(gradstream: Gradstream, client: Client, submit: Callable[..., Job]) -> None:
+    [node] = client.nodes()
+    try:
+        drained = gradstream("node", "drain", node.name, "--json")
+        assert drained.returncode == 0, drained.stderr
+        assert f"{node.name} drains" in drained.stderr
+        assert json.loads(drained.stdout)["draining_since"]
+        waits = submit("name=waits-for-a-node")
+        assert client.job(waits.id, wait=20, since=waits.seq).reason != "placed"
+        assert client.job(waits.id).status == "queued"
+    finally:
+        resumed = gradstream("node", "resume", node.name)
+    assert f"{node.name} takes processes" in resumed.stderr
+    assert client.wait(waits.id, timeout=60).status == "succeeded"
+    assert gradstream("node", "drain", "no-such-node").returncode == 4
