@@ -57,13 +57,15 @@ def fold(state: dict[str, Any], attempt: int, batches: Iterable[tuple[str, Seque
     if new.attempt != attempt:
         over = {"samples": 0, "version": 0, "loss": {}, "throughput": Throughput(), "figures": Figures()}
         new = new.model_copy(update={"attempt": attempt, **over})
+    samples, version, seconds = new.samples, new.version, at.timestamp()  # a field of a model takes long to set: not for each point
     for source, points in batches:
         for point in points:
-            new.samples, new.version = max(new.samples, point.samples), max(new.version, point.version)
+            samples, version = max(samples, point.samples), max(version, point.version)
             if math.isfinite(point.value):
-                _take(new, source, point, at.timestamp())
+                _take(new, source, point, seconds)
                 new.standings.take(source, attempt, point)
-    new.throughput.note(new.samples, at.timestamp())
+    new.samples, new.version = samples, version
+    new.throughput.note(samples, seconds)
     if new.first_step_at is None and new.version > 0:
         new.first_step_at = at
     return new.model_dump(mode="json")
