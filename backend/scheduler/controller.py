@@ -91,6 +91,8 @@ class Controller:
             live = [(job.id, job.attempt, JobStatus(job.status)) for job in job_rows.live(session)]
         plane_away: Exception | None = None
         for job_id, attempt, status in live:
+            if not attempt:
+                continue  # it has only ever waited
             if plane_away and status is not JobStatus.STOPPING:
                 continue  # it needs the plane; only ends can be reached without
             plane_away = self._serve(job_id, attempt, status) or plane_away

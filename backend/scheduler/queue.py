@@ -24,27 +24,32 @@ from backend.scheduler.placement import Line, Machine, Place, Waits
 
 
 def place_queued(session: Session) -> None:
-    """One look at the queue. Jobs that someone else is changing right now are left for the next look."""
+    """One look at the queue. Jobs that someone else is changing right now are left for the next look; so are those that are told
+    already why they wait, which are most of a long queue."""
     queued = [job for job in job_rows.live(session) if job.status == JobStatus.QUEUED]
     if not queued or not try_lock(session, PLACES):
         return
     line = Line(free_machines(session))
     for seen in queued:
+        turn = line.next(jobs.spec_of(seen))
+        if isinstance(turn, Waits) and _told(seen) == _explanation(turn):
+            continue
         job = job_rows.lock(session, seen.id, skip_locked=True)
         if job is None or job.status != JobStatus.QUEUED:
             continue
-        turn = line.next(jobs.spec_of(job))
         if isinstance(turn, Waits):
-            _explain(session, job, turn)
+            job.reason, job.message, job.position = _explanation(turn)
+            feed.changed(session, job)
         else:
             _start(session, job, turn)
 
 
-def _explain(session: Session, job: JobRow, turn: Waits) -> None:
-    before = (job.reason, job.message, job.position)
-    job.reason, job.message, job.position = turn.shortage.reason, turn.shortage.message, turn.position
-    if before != (job.reason, job.message, job.position):
-        feed.changed(session, job)
+def _told(job: JobRow) -> tuple[str | None, str | None, int | None]:
+    return job.reason, job.message, job.position
+
+
+def _explanation(turn: Waits) -> tuple[str | None, str | None, int | None]:
+    return turn.shortage.reason, turn.shortage.message, turn.position
 
 
 def _start(session: Session, job: JobRow, plan: Sequence[Place]) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import httpx
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from backend.nodes import repository as node_rows
 from backend.platform import Platform
 from backend.scheduler import queue
 from backend.scheduler.controller import Controller
+from benchmarks import rows
 from gradstream.process.exits import ExitReason
 from gradstream.wire import plane
 from tests.integration.backend.agent import Agent, put_file
@@ -247,3 +248,26 @@ def test_jobs_wait_with_a_reason_and_run_when_room_appears(running: Running, tmp
         api.post(f"/jobs/{job['id']}/stop")
     controller.run_once()
     assert api.get(f"/jobs/{later['id']}").json()["status"] == "starting"
+
+
+def test_a_long_queue_costs_a_pass_no_more_than_a_short_one(api: httpx.Client, controller: Controller, platform: Platform) -> None:
+    def asked() -> int:
+        controller.run_once()  # each is told why it waits
+        said: list[str] = []
+
+        def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
+            said.append(statement)
+
+        event.listen(platform.database.engine, "before_cursor_execute", note)
+        controller.run_once()
+        event.remove(platform.database.engine, "before_cursor_execute", note)
+        return len(said)
+
+    counts = []
+    for more in (1, 40):
+        with platform.database.transaction() as session:
+            rows.insert_jobs(session, more, statuses=("queued",), seed=more)
+            session.execute(text("UPDATE jobs SET attempt = 0"))
+        counts.append(asked())
+    assert counts[1] < counts[0] + 10, "it may also tidy up"
+    assert {job["message"] for job in api.get("/jobs").json()["items"]} == {"No machine is connected; the job starts when one is."}
