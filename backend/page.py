@@ -12,6 +12,9 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+_LEVEL = 4
+"""As for charts: 9 takes six times the CPU of an answer, for two percent less of it."""
+
 
 class _Assets(StaticFiles):
     """Files with a hash of their content in their name."""
@@ -24,7 +27,7 @@ class _Assets(StaticFiles):
 
 def install(app: FastAPI, folder: Path | None) -> None:
     """Serve `folder` on all paths that are not the API's. Nothing to serve is fine: then this is an API only."""
-    app.add_middleware(GZipMiddleware, minimum_size=1024)
+    app.add_middleware(GZipMiddleware, minimum_size=1024, compresslevel=_LEVEL)
     if folder is None or not (folder / "index.html").is_file():
         return
     root = folder.resolve()
