@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
@@ -177,6 +178,22 @@ def test_a_cell_of_the_heat_map_leads_to_its_time_and_the_ledger_adds_up(open_pa
     expect(ledger).to_have_count(3)
     expect(ledger.nth(1)).to_contain_text("1,400")
     expect(page.get_by_role("img", name="adds up")).to_have_count(2)
+
+
+def test_the_distribution_counts_every_push(open_page: OpenPage, job: Job, client: Client) -> None:
+    batches = client.metrics(job.id, names=["train/staleness"])
+    measured = sorted(value for batch in batches for *_, value in batch.points if value is not None)
+    page = open_page(f"/jobs/{job.id}/staleness")
+    rows = page.get_by_role("region", name="Quantiles of staleness").get_by_role("row")
+    expect(rows).to_have_count(4)
+    cells = [str(measured[math.ceil(share * len(measured)) - 1]).removesuffix(".0") for share in (0.5, 0.9, 0.99)]
+    expect(rows.nth(1)).to_have_text("\t".join(["all", *cells, f"{len(measured):,}"]), use_inner_text=True)
+    expect(page.get_by_role("img", name=re.compile(f"^Distribution of staleness from {measured[0]:.0f} "))).to_be_visible()
+    with page.expect_response(lambda answer: "/distribution?" in answer.url and "from=" in answer.url) as asked:
+        page.get_by_role("img", name=re.compile("^Time wait: worker 0")).press("+")
+    seen = asked.value.json()["count"]
+    assert 0 < seen < len(measured)
+    expect(rows.nth(1)).to_contain_text(f"{seen:,}")
 
 
 def _until(chart: Locator, fits: Callable[[int], bool]) -> None:
