@@ -67,7 +67,10 @@ def test_the_colours_stay_as_chosen(open_page: OpenPage) -> None:
 
 def test_how_charts_are_drawn_stands_in_the_address(open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}/metrics")
-    page.get_by_role("radiogroup", name="Over").get_by_text("Version", exact=True).click()
+    over = page.get_by_role("radiogroup", name="Over")
+    over.get_by_text("Epochs", exact=True).click()  # its length is known, though the job ends after steps
+    expect(page).to_have_url(re.compile("x=epoch"))
+    over.get_by_text("Version", exact=True).click()
     page.get_by_role("button", name="Logarithmic scale for Training loss").click()
     page.get_by_role("slider").focus()
     page.keyboard.press("ArrowRight")
