@@ -111,7 +111,7 @@ def _way(
     storer.start()
     sender.start()
     assert storer.pid is not None
-    time.sleep(2.0)  # they import what they need
+    _begun(at, job_id, name)
     began, spent, stored = time.monotonic(), cpu([storer.pid]), _stored(at, job_id, name)
     p95 = _asked(client, max(1.0, seconds - 3.0))
     lasted, used, more = time.monotonic() - began, cpu([storer.pid]) - spent, _stored(at, job_id, name) - stored
@@ -127,6 +127,15 @@ def _way(
             "bytes": _bytes(at, name) / total, "points": total}  # fmt: skip
 
 
+def _begun(at: Place, job_id: UUID, name: str) -> None:
+    """Return when points are being stored: both processes have imported what they need. Raises: TimeoutError."""
+    until = time.monotonic() + _PATIENCE
+    while not _stored(at, job_id, name):
+        if time.monotonic() > until:
+            raise TimeoutError("nothing was stored; did a process die?")
+        time.sleep(0.02)
+
+
 def _most(at: Place, j: str, rate: int, ticks: int) -> tuple[float, int]:
     """Points per second of what is sent as fast as can be, and how many that are."""
     _settle(at, j)
@@ -139,9 +148,11 @@ def _most(at: Place, j: str, rate: int, ticks: int) -> tuple[float, int]:
 
 
 def _settle(at: Place, j: str) -> None:
-    """Return when nothing waits any more."""
+    """Return when nothing waits any more. Raises: TimeoutError."""
     until = time.monotonic() + _PATIENCE
-    while at.platform.plane.xlen(keys.metrics(j)) and time.monotonic() < until:
+    while at.platform.plane.xlen(keys.metrics(j)):
+        if time.monotonic() > until:
+            raise TimeoutError("points wait that nobody stores; did the process die?")
         time.sleep(0.02)
 
 
