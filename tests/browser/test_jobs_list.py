@@ -59,6 +59,30 @@ def test_ten_thousand_rows_are_scrolled_to_the_end(open_page: OpenPage, many: in
     assert rows(page).count() < 80, "only what is in sight exists"
 
 
+def test_back_from_a_job_comes_to_where_one_was(open_page: OpenPage, client: Client, many: int) -> None:
+    page = open_page("/jobs?user=bob&user=eve")
+    expect(rows(page).first).to_be_visible()
+    grid(page).evaluate("frame => { frame.scrollTop = frame.scrollHeight }")
+    there = page.locator("[role=row][aria-rowindex='300']")
+    expect(page.locator("[role=row][aria-rowindex='190']")).to_be_visible()
+    while not there.count():
+        grid(page).evaluate("frame => { frame.scrollTop += 400 }")
+        page.wait_for_timeout(50)
+    there.scroll_into_view_if_needed()
+    name, before = there.get_by_role("link").inner_text(), there.bounding_box()
+    there.get_by_role("link").click()
+    expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
+    page.go_back()
+    expect(there.get_by_role("link", name=name)).to_be_in_viewport()
+    after = there.bounding_box()
+    assert before
+    assert after
+    assert abs(before["y"] - after["y"]) < 2
+    page.get_by_role("link", name="Jobs", exact=True).click()
+    expect(page.get_by_text(f"{many:,} jobs")).to_be_visible()
+    expect(page.locator("[role=row][aria-rowindex='2']")).to_be_in_viewport()
+
+
 def test_sorting_by_a_column_holds_for_all_pages(open_page: OpenPage, many: int) -> None:
     page = open_page("/jobs?user=bob&user=eve")
     head = page.get_by_role("columnheader", name="Accuracy")

@@ -1,11 +1,13 @@
 import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
-import { useCallback } from "react"
+import { useCallback, useEffect, useState } from "react"
 import { api, body, type BulkAction, type BulkItem } from "@/client"
 import { PORTION } from "@/lib/bulk"
 import { withoutJobs, type JobPages } from "@/lib/jobPages"
 import type { JobQuery } from "@/lib/jobView"
 
 const PAGE = 200
+/** How long the pages of a list that was left are there for who comes back. */
+const KEPT_MS = 300_000
 
 /** The list as it was read, page after page; the stream keeps its rows up to date, so it is not read again by itself. */
 export function useJobs({ status, strategy, user, q, sort, descending }: JobQuery) {
@@ -21,7 +23,7 @@ export function useJobs({ status, strategy, user, q, sort, descending }: JobQuer
     getNextPageParam: (page) => page.next_cursor,
     placeholderData: keepPreviousData,
     staleTime: Infinity,
-    gcTime: 0,
+    gcTime: KEPT_MS,
     refetchOnWindowFocus: false,
     refetchOnReconnect: false,
   })
@@ -35,6 +37,18 @@ export function useReadJobsAgain(): () => void {
     void client.invalidateQueries({ queryKey: ["jobs"] })
     void client.invalidateQueries({ queryKey: ["job-counts"] })
   }, [client])
+}
+
+/** What was read on an earlier visit may be old. Who comes `back` keeps all pages while they are read anew; who comes by a link begins with the first. */
+export function useArrival(back: boolean): void {
+  const client = useQueryClient()
+  const readAgain = useReadJobsAgain()
+  const [arrival] = useState(() => ({ back }))
+  useEffect(() => {
+    if (client.isFetching({ queryKey: ["jobs"] }) > 0) return // this is the first visit
+    if (arrival.back) void client.invalidateQueries({ queryKey: ["jobs"] })
+    else readAgain()
+  }, [client, readAgain, arrival])
 }
 
 /** How many jobs there are of each status, strategy and user. */

@@ -1,8 +1,10 @@
 import { useVirtualizer, defaultRangeExtractor, type Range } from "@tanstack/react-virtual"
-import { useEffect, useRef, type CSSProperties, type KeyboardEvent } from "react"
+import { useEffect, useMemo, useRef, type CSSProperties, type KeyboardEvent } from "react"
 import type { JobSummary } from "@/client"
+import type { KeptPlace } from "@/hooks/useKeptPlace"
 import { useNow } from "@/hooks/useNow"
 import type { RowKeys } from "@/hooks/useRowKeys"
+import { useRowsInPlace } from "@/hooks/useRowsInPlace"
 import type { Selection } from "@/hooks/useSelection"
 import type { JobColumn } from "@/lib/jobColumns"
 import { GridHead, type Order } from "./GridHead"
@@ -18,6 +20,7 @@ interface JobsGridProps {
   onOrder: (order: Order) => void
   selection: Selection
   rows: RowKeys
+  kept: KeptPlace
   /** Asked for when the end of what has been read comes near. */
   readOn: () => void
 }
@@ -27,7 +30,7 @@ const AHEAD = 40
 const ROW = 48
 
 /** Only the rows in sight exist, so thousands are as fast as ten. On a narrow screen each is a card. */
-export function JobsGrid({ jobs, total, columns, order, onOrder, selection, rows, readOn }: JobsGridProps) {
+export function JobsGrid({ jobs, total, columns, order, onOrder, selection, rows, kept, readOn }: JobsGridProps) {
   const now = useNow()
   const frame = useRef<HTMLDivElement>(null)
   const { active } = rows
@@ -40,7 +43,11 @@ export function JobsGrid({ jobs, total, columns, order, onOrder, selection, rows
     getItemKey: (index) => jobs[index]!.id,
     rangeExtractor: (range: Range) => withActive(defaultRangeExtractor(range), active),
     scrollPaddingStart: 44,
+    initialOffset: kept.place?.offset ?? 0,
+    initialMeasurementsCache: kept.place?.measured ?? [],
   })
+  const ids = useMemo(() => jobs.map(({ id }) => id), [jobs])
+  const { onScroll } = useRowsInPlace(virtual, ids, kept)
   const items = virtual.getVirtualItems()
   const end = virtual.range?.endIndex ?? 0
   useEffect(() => {
@@ -62,6 +69,7 @@ export function JobsGrid({ jobs, total, columns, order, onOrder, selection, rows
       aria-activedescendant={active === null ? undefined : rowId(jobs[active]!.id)}
       className={classes.grid}
       style={{ "--tracks": tracks } as CSSProperties}
+      onScroll={onScroll}
       onKeyDown={(event: KeyboardEvent) => rows.onKeyDown(event)}
     >
       <GridHead columns={columns} order={order} onOrder={onOrder} chosen={chosen} onChooseAll={selection.all} />

@@ -1,15 +1,16 @@
 import { Button, Center } from "@mantine/core"
-import { useCallback, useEffect, useMemo } from "react"
+import { useCallback, useEffect, useMemo, useState } from "react"
 import { Link, useNavigate } from "react-router"
 import { Loaded } from "@/components/Loaded"
 import { Panel } from "@/components/Panel"
-import { useJobs, useReadJobsAgain } from "@/hooks/queries/useJobs"
+import { useArrival, useJobs, useReadJobsAgain } from "@/hooks/queries/useJobs"
 import { useJobFilters } from "@/hooks/useJobFilters"
+import { useKeptPlace, type KeptPlace } from "@/hooks/useKeptPlace"
 import { useRowKeys } from "@/hooks/useRowKeys"
 import { useSelection } from "@/hooks/useSelection"
 import { shownColumns } from "@/lib/jobColumns"
 import { listed, newcomers, type Change } from "@/lib/jobPages"
-import { isFiltered } from "@/lib/jobView"
+import { addressOf, isFiltered } from "@/lib/jobView"
 import { JobFilterBar } from "./JobFilterBar"
 import { JobsGrid } from "./JobsGrid"
 import { ListStatus } from "./ListStatus"
@@ -18,7 +19,8 @@ import { SelectionBar } from "./SelectionBar"
 export function JobsPanel({ changes }: { changes: readonly Change[] }) {
   const [view, change] = useJobFilters()
   const jobs = useJobs(view)
-  const readAgain = useReadJobsAgain()
+  const kept = useKeptPlace()
+  const [readAgain, readings] = useReadings(kept)
   const navigate = useNavigate()
   const items = useMemo(() => listed(jobs.data), [jobs.data])
   const selection = useSelection(items.map(({ id }) => id))
@@ -46,7 +48,7 @@ export function JobsPanel({ changes }: { changes: readonly Change[] }) {
       <SelectionBar chosen={chosen} selection={selection} />
       <Loaded {...jobs} isEmpty={nothing} empty={isFiltered(view) ? "No job fits these filters." : <NoJobs />} height={280}>
         <JobsGrid
-          key={`${view.sort} ${view.descending}`}
+          key={`${addressOf({ ...view, columns: [] })} ${readings}`}
           jobs={items}
           total={total ?? items.length}
           columns={shownColumns(view.columns)}
@@ -54,11 +56,26 @@ export function JobsPanel({ changes }: { changes: readonly Change[] }) {
           onOrder={change}
           selection={selection}
           rows={rows}
+          kept={kept}
           readOn={readOn}
         />
       </Loaded>
     </Panel>
   )
+}
+
+/** Reads the list from its beginning and shows that; and how often it was done. Who comes back finds the pages that were read. */
+function useReadings(kept: KeptPlace): [() => void, number] {
+  const [readings, setReadings] = useState(0)
+  const read = useReadJobsAgain()
+  useArrival(kept.place !== null)
+  const { forget } = kept
+  const again = useCallback(() => {
+    forget()
+    read()
+    setReadings((now) => now + 1)
+  }, [forget, read])
+  return [again, readings]
 }
 
 function NoJobs() {
