@@ -29,7 +29,7 @@ def measure(stage: Stage, chromium: Chromium, events: int) -> dict[str, Any]:
             _report(reporter, 0, drawn.random())
             page.goto(f"/jobs/{stage.job_id}/metrics?pin={PULSE}")
             page.wait_for_selector(_CANVAS)
-            settled(page, charts=4)
+            settled(page, charts=3)
             told, whole = [], []
             for number in range(1, events + 1):
                 time.sleep(drawn.uniform(0.05, 0.5))

@@ -30,7 +30,7 @@ def measure(stage: Stage, seconds: float) -> dict[str, Any]:
     idle, one, many = (row["reads"] for row in rows)
     for row in rows:
         row["per_tick"] = EVERY * (row["reads"] - idle)
-    return {"seconds": seconds, "rows": rows, "good": many - idle <= _SLACK * (one - idle)}
+    return {"seconds": seconds, "rows": rows, "good": 0 < many - idle <= _SLACK * (one - idle)}
 
 
 def _with(stage: Stage, pages: int, seconds: float) -> dict[str, Any]:
