@@ -14,6 +14,7 @@ from backend.schemas import BIGGEST, After
 from backend.stream import service
 from backend.stream.feeds import FeedsDep
 from backend.stream.hub import HubDep
+from backend.stream.pulse import with_pulse
 
 router = APIRouter(prefix="/jobs", tags=["streams"])
 
@@ -24,8 +25,8 @@ async def stream_jobs(
     since: Annotated[int | None, Query(ge=0, le=BIGGEST, description="`upto` of the last `gone` that was heard of")] = None,
 ) -> AsyncIterator[ServerSentEvent]:  # fmt: skip
     """Event `job` (JobSummary) for the latest 100 jobs at first, then for every job that changes; `gone` (Gone) for deleted ones,
-    first for those of the last minute; `closing` when the server stops."""
-    async for event in service.jobs(platform, hub, since):
+    first for those of the last minute; `alive` after 10 s without another; `closing` when the server stops."""
+    async for event in with_pulse(service.jobs(platform, hub, since)):
         yield event
 
 
@@ -39,7 +40,8 @@ async def stream_job(
     `log` (LogChunk).
 
     The `id` of each is its place in the job's feed. The stream starts after `Last-Event-ID` or `after`, so a client that
-    reconnects misses nothing and gets nothing twice. `closing` says that the server stops: reconnect.
+    reconnects misses nothing and gets nothing twice. `alive` comes after 10 s without another event: who hears nothing for
+    longer is cut off. `closing` says that the server stops: reconnect.
     """
-    async for event in feeds.follow(id, last_event_id if last_event_id is not None else after):
+    async for event in with_pulse(feeds.follow(id, last_event_id if last_event_id is not None else after)):
         yield event

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -44,6 +44,8 @@ class Feed:
     frames: OrderedDict[int, Frame] = field(default_factory=OrderedDict)
     """By `after`; each begins where the one before ends, and the last ends at `head`."""
     gone: bool = False
+    broken: bool = False
+    """It cannot be read. Its streams end, and what comes back begins anew."""
     moved: asyncio.Event = field(default_factory=asyncio.Event)
     """Set, and replaced by another, whenever one of these changes."""
 
@@ -65,7 +67,7 @@ class Feeds:
         self._platform, self._hub = platform, hub
         self._feeds: dict[UUID, Feed] = {}
 
-    async def follow(self, job_id: UUID, after: int) -> AsyncIterator[ServerSentEvent]:
+    async def follow(self, job_id: UUID, after: int) -> AsyncGenerator[ServerSentEvent, None]:
         """Everything about a job with a number above `after`, and what follows, in the order of the numbers.
 
         What is shown by its latest state (the job, a process) comes once, at its latest number.
@@ -73,6 +75,8 @@ class Feeds:
         with self._joined(job_id) as feed:
             while not self._hub.closing:
                 moved = feed.moved
+                if feed.broken:
+                    break
                 if feed.gone:
                     yield ServerSentEvent(event="gone", raw_data=f'{{"id": "{job_id}"}}')
                     return
@@ -96,10 +100,10 @@ class Feeds:
             yield feed
         finally:
             feed.streams -= 1
-            if not feed.streams:
-                if feed.reader is not None:
-                    feed.reader.cancel()
-                del self._feeds[job_id]
+            if not feed.streams and feed.reader is not None:
+                feed.reader.cancel()
+            if not feed.streams or feed.broken:
+                self._feeds.pop(job_id, None)
 
     async def _catch_up(self, job_id: UUID, feed: Feed, after: int, head: int) -> Frame:
         """What one stream lacks, as far as one portion goes."""
@@ -135,6 +139,10 @@ class Feeds:
                     log.warning("streams wait for the database", error=first_line(error))
                     await waiter.wait(LOOK_EVERY)
                     continue
+                except Exception:
+                    log.exception("a feed cannot be read; its streams have to come back", job=str(job_id))
+                    feed.broken = True
+                    break
                 if not more:
                     await asyncio.sleep(TICK)
                     await waiter.wait(LOOK_EVERY)

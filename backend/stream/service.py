@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -85,7 +85,7 @@ def _portion(session: Session, job_id: UUID, after: int, upto: int) -> list[Entr
     return entries
 
 
-async def jobs(platform: Platform, hub: Hub, since: int | None) -> AsyncIterator[ServerSentEvent]:
+async def jobs(platform: Platform, hub: Hub, since: int | None) -> AsyncGenerator[ServerSentEvent, None]:
     """The newest jobs as they are, then each of them, and each new one, whenever it changes; and every job that is deleted."""
     known: dict[UUID, int] = {}
     told: set[UUID] | None = None

@@ -73,7 +73,8 @@ class Transport:
                         if event.event == "closing":
                             break
                         last = int(event.id) if event.id else last
-                        yield event
+                        if event.event != "alive":
+                            yield event
             except Unavailable as error:
                 waits.pause(error)
             else:

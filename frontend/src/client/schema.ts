@@ -62,7 +62,7 @@ export interface paths {
         /**
          * Stream Jobs
          * @description Event `job` (JobSummary) for the latest 100 jobs at first, then for every job that changes; `gone` (Gone) for deleted ones,
-         *     first for those of the last minute; `closing` when the server stops.
+         *     first for those of the last minute; `alive` after 10 s without another; `closing` when the server stops.
          */
         get: operations["streamJobs"];
         put?: never;
@@ -86,7 +86,8 @@ export interface paths {
          *     `log` (LogChunk).
          *
          *     The `id` of each is its place in the job's feed. The stream starts after `Last-Event-ID` or `after`, so a client that
-         *     reconnects misses nothing and gets nothing twice. `closing` says that the server stops: reconnect.
+         *     reconnects misses nothing and gets nothing twice. `alive` comes after 10 s without another event: who hears nothing for
+         *     longer is cut off. `closing` says that the server stops: reconnect.
          */
         get: operations["streamJob"];
         put?: never;

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { beforeEach, afterEach, describe, expect, it, vi } from "vitest"
 import { FakeSource } from "./fakeSource"
-import { followStream, type Connection, type StreamMessage } from "./stream"
+import { followStream, SILENCE_MS, type Connection, type StreamMessage } from "./stream"
 
 let messages: StreamMessage[]
 let connections: Connection[]
@@ -46,6 +46,18 @@ describe("followStream", () => {
     expect(FakeSource.opened).toHaveLength(2)
     expect(FakeSource.opened[0]!.closed).toBe(true)
     expect(last().url).toBe("/stream?after=9")
+  })
+
+  it("takes a connection that says nothing for dead, and one that says that it is alive for alive", () => {
+    last().onopen?.()
+    vi.advanceTimersByTime(SILENCE_MS - 1)
+    last().send("alive", "", {})
+    vi.advanceTimersByTime(SILENCE_MS - 1)
+    expect(connections.at(-1)).toBe("live")
+    expect(messages).toEqual([])
+    vi.advanceTimersByTime(1)
+    expect(connections.at(-1)).toBe("reconnecting")
+    expect(last().closed).toBe(true)
   })
 
   it("skips what it has seen", () => {

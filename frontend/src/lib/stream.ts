@@ -14,19 +14,28 @@ interface StreamOptions {
   onConnection: (connection: Connection) => void
 }
 
+/** The server says something every 10 s. After as long a silence as this the connection is taken for dead, whatever it looks like. */
+export const SILENCE_MS = 25_000
+
 const RETRY_MS = [250, 500, 1000, 2000, 4000]
 
 /**
- * Follows server-sent events until the returned function is called. A lost connection, or a server that says `closing`,
+ * Follows server-sent events until the returned function is called. A lost or silent connection, or a server that says `closing`,
  * is followed by a new one that continues after the last id seen; ids not above it are repeats and are skipped.
  */
 export function followStream({ url, after, events, onMessage, onConnection }: StreamOptions): () => void {
   let cursor = after
   let failures = 0
   let timer: number | undefined
+  let silence: number | undefined
   let source: EventSource | undefined
 
+  const heard = () => {
+    window.clearTimeout(silence)
+    silence = window.setTimeout(reconnect, SILENCE_MS)
+  }
   const receive = (message: MessageEvent<string>) => {
+    heard()
     const id = message.lastEventId === "" ? null : Number(message.lastEventId)
     if (id !== null && id <= cursor) return
     cursor = id ?? cursor
@@ -34,17 +43,21 @@ export function followStream({ url, after, events, onMessage, onConnection }: St
   }
   const reconnect = () => {
     source?.close()
+    window.clearTimeout(silence)
     onConnection("reconnecting")
     timer = window.setTimeout(connect, RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)])
   }
   const connect = () => {
     source = new EventSource(url(cursor))
+    heard()
     source.onopen = () => {
+      heard()
       failures = 0
       onConnection("live")
     }
     source.onerror = reconnect
     source.addEventListener("closing", reconnect)
+    source.addEventListener("alive", heard)
     for (const event of events) source.addEventListener(event, receive)
   }
 
@@ -52,6 +65,7 @@ export function followStream({ url, after, events, onMessage, onConnection }: St
   connect()
   return () => {
     window.clearTimeout(timer)
+    window.clearTimeout(silence)
     source?.close()
   }
 }

@@ -19,6 +19,7 @@ from uuid import UUID
 import httpx
 import pytest
 
+from backend.jobs import feed
 from backend.jobs import service as jobs
 from backend.metrics import service as metrics
 from backend.platform import Platform
@@ -106,6 +107,27 @@ def test_a_stream_wakes_up_for_a_change(api: httpx.Client, tmp_path: Path) -> No
         assert (job.kind, job.data["status"]) == ("job", "cancelled")
         api.delete(f"/jobs/{job_id}")
         assert next(events).kind == "gone"
+
+
+def test_streams_of_a_job_that_cannot_be_read_end_and_come_back_when_it_can(
+    api: httpx.Client, platform: Platform, tmp_path: Path
+) -> None:
+    job_id = submit(api, tmp_path)["id"]
+
+    def set_progress(value: dict[str, Any]) -> None:
+        with platform.database.transaction() as session:
+            job = jobs.lock(session, UUID(job_id))
+            job.progress = value
+            feed.changed(session, job)
+
+    with stream(api, f"/jobs/{job_id}/stream") as events, stream(api, f"/jobs/{job_id}/stream") as others:
+        assert [next(events).kind, next(others).kind] == ["event", "event"]
+        set_progress({"samples": "many"})
+        for each in (events, others):
+            assert [event.kind for event in each][-1] == "closing"
+    set_progress({"samples": 5})
+    with stream(api, f"/jobs/{job_id}/stream") as events:
+        assert next(event for event in events if event.kind == "job").data["progress"]["samples"] == 5
 
 
 def test_the_list_streams_every_job_that_changes(api: httpx.Client, tmp_path: Path) -> None:
