@@ -135,6 +135,19 @@ def test_a_draft_outlives_a_reload_until_it_is_submitted_or_begun_anew(open_page
     expect(page.get_by_role("button", name="Start over")).to_have_count(0)
 
 
+def test_files_that_were_chosen_before_a_reload_are_asked_for_again(open_page: OpenPage) -> None:
+    page = open_page("/jobs/new?example=digits")
+    expect(page.get_by_label(YAML)).to_have_value(re.compile("digits:Digits"))
+    page.get_by_label("A folder of code").set_input_files(WORKLOAD)
+    expect(page.get_by_test_id("code")).to_contain_text("slow.py")
+    page.reload()
+    note = page.get_by_text("must be chosen again")
+    expect(note).to_be_visible()
+    page.get_by_label("A folder of code").set_input_files(WORKLOAD)
+    expect(page.get_by_test_id("code")).to_contain_text("slow.py")
+    expect(note).to_have_count(0)
+
+
 def test_a_dropped_folder_is_shown_before_it_is_uploaded(open_page: OpenPage, client: Client, tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     shutil.copytree(WORKLOAD, folder, ignore=shutil.ignore_patterns("__pycache__"))

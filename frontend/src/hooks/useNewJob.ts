@@ -14,17 +14,18 @@ const NOTHING: JobWarning[] = []
 
 /** A job while it is put together: its file, its code, and what the server says about them. `place`: what the draft is kept under. */
 export function useNewJob(initial: Kept, place: string) {
-  const [before] = useState(() => readKept(place))
+  const [before, setBefore] = useState(() => readKept(place))
   const [draft, setDraft] = useState(() => readDraft((before ?? initial).text, emptyDraft))
   const { code, picked, take, pick, send, upload } = useCode((before ?? initial).code)
   const [size, setSize] = useState<ModelSize | null>(null)
   const submission = useSubmitJob()
   const checked = useChecked(draft.text, draft.error !== null, submission.error)
   const key = useKey()
-  const differs = draft.text !== initial.text || code?.hash !== initial.code?.hash
+  const chosen = picked?.files.length ?? (code ? 0 : (before?.chosen ?? 0))
+  const differs = draft.text !== initial.text || code?.hash !== initial.code?.hash || chosen > 0
   useEffect(
-    () => keep(place, differs && !submission.isSuccess ? { text: draft.text, code } : null),
-    [place, differs, submission.isSuccess, draft.text, code],
+    () => keep(place, differs && !submission.isSuccess ? { text: draft.text, code, chosen } : null),
+    [place, differs, submission.isSuccess, draft.text, code, chosen],
   )
 
   /** What the server refused may be repaired by any change. */
@@ -50,7 +51,10 @@ export function useNewJob(initial: Kept, place: string) {
     differs,
     /** It goes on where an earlier visit ended. */
     resumed: before !== null,
+    /** How many files were chosen before a reload and have to be chosen again. */
+    toChooseAgain: picked ? 0 : chosen,
     startOver: changing(() => {
+      setBefore(null)
       setDraft(readDraft(initial.text))
       take(initial.code)
     }),

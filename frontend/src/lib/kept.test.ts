@@ -12,6 +12,8 @@ it("keeps what was typed apart for each beginning, until it is forgotten", () =>
   keep("a", null)
   expect(readKept("a")).toBe(null)
   expect(readKept("b")?.text).toBe("name: b")
+  keep("b", { text: "name: b", code: null, chosen: 3 })
+  expect(readKept("b")?.chosen).toBe(3)
 })
 
 it("takes what it does not understand for nothing", () => {

@@ -4,6 +4,8 @@ import type { Code } from "./bundle"
 export interface Kept {
   text: string
   code: Code | null
+  /** How many files were chosen and not sent yet. A browser does not keep those. */
+  chosen?: number
 }
 
 const PREFIX = "gradstream.new-job:"

@@ -15,7 +15,7 @@ export function NewJobForm({ initial, place }: { initial: Beginning; place: stri
   const job = useNewJob(initial, place)
   return (
     <DraftContext value={{ value: job.draft.value, set: job.setValue, faults: job.faultsByPointer, warnings: job.warningsByPointer }}>
-      {job.resumed && job.differs && <Resumed onOver={job.startOver} />}
+      {job.resumed && job.differs && <Resumed toChooseAgain={job.toChooseAgain} onOver={job.startOver} />}
       <div className={classes.columns}>
         <Stack gap="md" miw={0}>
           <CodePanel job={job} />
@@ -31,10 +31,13 @@ export function NewJobForm({ initial, place }: { initial: Beginning; place: stri
   )
 }
 
-function Resumed({ onOver }: { onOver: NewJob["startOver"] }) {
+function Resumed({ toChooseAgain, onOver }: { toChooseAgain: number; onOver: NewJob["startOver"] }) {
   return (
     <Group gap="sm" mb="md">
-      <Text size="sm">This is what you had typed here before.</Text>
+      <Text size="sm">
+        This is what you had typed here before.
+        {toChooseAgain > 0 && ` The ${toChooseAgain === 1 ? "file" : `${toChooseAgain} files`} that you had chosen must be chosen again: a browser does not keep them.`}
+      </Text>
       <Button size="xs" variant="default" leftSection={<IconRotate size={14} />} onClick={onOver}>
         Start over
       </Button>
