@@ -21,13 +21,14 @@ export function useNewJob(initial: Kept, place: string) {
   const submission = useSubmitJob()
   const checked = useChecked(draft.text, draft.error !== null, submission.error)
   const key = useKey()
-  const chosen = picked?.files.length ?? (code ? 0 : (before?.chosen ?? 0))
+  const chosen = picked?.files.length ?? before?.chosen ?? 0
   const differs = draft.text !== initial.text || code?.hash !== initial.code?.hash || chosen > 0
   useEffect(
     () => keep(place, differs && !submission.isSuccess ? { text: draft.text, code, chosen } : null),
     [place, differs, submission.isSuccess, draft.text, code, chosen],
   )
 
+  const forgetChosen = () => setBefore((kept) => kept && { ...kept, chosen: 0 })
   /** What the server refused may be repaired by any change. */
   const changing = <Argument>(change: (argument: Argument) => void) => (argument: Argument) => {
     submission.reset()
@@ -38,8 +39,14 @@ export function useNewJob(initial: Kept, place: string) {
     draft,
     code,
     picked,
-    setCode: changing<Code | null>(take),
-    setPicked: changing<Picked | null>(pick),
+    setCode: changing<Code | null>((next) => {
+      forgetChosen()
+      take(next)
+    }),
+    setPicked: changing<Picked | null>((next) => {
+      forgetChosen()
+      pick(next)
+    }),
     send,
     upload,
     setText: changing((text: string) => setDraft((now) => readDraft(text, now))),
