@@ -279,6 +279,9 @@ class _Share:
     def gradient(self, position: int) -> Gradient:
         return self._inner.gradient(position)._replace(examples=self._examples)
 
+    def differentiate(self, position: int) -> tuple[float, int]:
+        return self._inner.differentiate(position)[0], self._examples
+
 
 def _shares(fits: Fits, examples: dict[int, int]) -> Any:
     return lambda spec, rank: _Share(fits(spec, rank), examples[rank])
