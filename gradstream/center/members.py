@@ -57,14 +57,13 @@ class Members(dict[int, Member]):
         if not self:
             return 0
         while not self._at_clock[self._slowest]:  # clocks rise by 1, so in the long run less than a step for each push
-            del self._at_clock[self._slowest]
             self._slowest += 1
         return self._slowest
 
     def tick(self, rank: int) -> None:
         """One more push of a live worker."""
         member = self[rank]
-        self._at_clock[member.clock] -= 1
+        self._depart(member.clock)
         member.clock += 1
         self._at_clock[member.clock] += 1
 
@@ -94,8 +93,13 @@ class Members(dict[int, Member]):
 
     def _forget(self, rank: int) -> None:
         if member := self.pop(rank, None):
-            self._at_clock[member.clock] -= 1
+            self._depart(member.clock)
             self._last_seqs[rank, member.incarnation] = member.seq
+
+    def _depart(self, clock: int) -> None:
+        self._at_clock[clock] -= 1
+        if not self._at_clock[clock]:
+            del self._at_clock[clock]
 
     def first_sight(self, rank: int, incarnation: int, seq: int) -> bool:
         """An entry of a life that is over: True unless it is the repeat of one that was handled."""
