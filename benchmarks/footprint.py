@@ -24,18 +24,18 @@ _PROGRAMS = {
 
 
 def held(roots: Mapping[int, str]) -> dict[str, float]:
-    """PSS of all programs that these processes have started, in MB, by name; programs of one name are added up. A root's own name
-    stands behind those of its job processes, as several jobs have a worker 0."""
+    """Memory of their own that all programs have which these processes have started, in MB, by name; programs of one name are added
+    up. A root's own name stands behind those of its job processes, as several jobs have a worker 0.
+
+    It is the share of anonymous memory (`Pss_Anon`): a program's share of libraries' pages rises when others on the machine end."""
     found: dict[str, float] = defaultdict(float)
     for pid, name in roots.items():
         for process in _tree(pid):
             called = _called(process, name)
             if called == POSTGRES:
-                buffers = pss_of(process.pid, "Pss_Shmem") / MB
-                found[BUFFERS] += buffers
-                found[called] -= buffers
+                found[BUFFERS] += pss_of(process.pid, "Pss_Shmem") / MB
             if called:
-                found[called] += pss_of(process.pid) / MB
+                found[called] += pss_of(process.pid, "Pss_Anon") / MB
     return dict(found)
 
 

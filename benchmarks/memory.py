@@ -3,7 +3,7 @@
 A platform of its own, as `gradstream up` starts it, and beside it a second agent that has no shared memory. Two jobs train at the
 same time until they are stopped, one on each: two workers, `async` with an exchange for each mini-batch, evaluation, metrics and
 cuts. So one job's vectors lie in shared memory and the other's go through Redis. Every few seconds each process is asked for its
-share of memory (PSS), and both Redis for `used_memory`. What is fitted begins after a warm-up, in which caches and pools fill."""
+own memory, and both Redis for `used_memory`. What is fitted begins after a warm-up, in which caches and pools fill."""
 
 from __future__ import annotations
 
