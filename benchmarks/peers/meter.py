@@ -180,7 +180,8 @@ def _rss(pid: int) -> int:
 
 
 def pss_of(pid: int, kind: str = "Pss") -> int:
-    """Bytes that a process holds, a share only of what is shared; `Pss_Shmem`: of shared memory alone, `Pss_Anon`: of what is no file. 0 if it has ended."""
+    """Bytes that a process holds, a share only of what is shared; `Pss_Shmem`: of shared memory alone, `Pss_Anon`: of what is no
+    file. 0 if it has ended."""
     return sum(int(line.split()[1]) * 1024 for line in _of(pid, "smaps_rollup").splitlines() if line.startswith(f"{kind}:"))
 
 
