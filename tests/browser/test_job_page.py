@@ -127,6 +127,7 @@ def test_cuts_and_files_and_the_job_file_against_another(open_page: OpenPage, cl
 def test_every_tab_is_for_everybody(tab: str, width: int, scheme: str, open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}/{tab}", width=width, scheme=scheme)
     page.get_by_role("tabpanel").wait_for()
+    expect(page.get_by_role("tab", selected=True)).to_be_in_viewport()
     page.wait_for_function("!document.querySelector('[aria-label=Loading]') && document.fonts.status === 'loaded'")
     if SCREENSHOTS:
         page.screenshot(path=Path(SCREENSHOTS) / f"job-{tab}-{width}-{scheme}.png", full_page=True)

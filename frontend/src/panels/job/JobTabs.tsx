@@ -1,5 +1,5 @@
 import { Tabs } from "@mantine/core"
-import { lazy, Suspense } from "react"
+import { lazy, Suspense, useLayoutEffect, useRef } from "react"
 import { useNavigate, useParams, useSearchParams } from "react-router"
 import { Loaded } from "@/components/Loaded"
 import { useFeed } from "@/hooks/useFeed"
@@ -41,9 +41,10 @@ export function JobTabs() {
   const opened = TABS.find(({ value }) => value === asked)?.value ?? FIRST
   const open = (value: string | null) =>
     navigate({ pathname: value === FIRST ? `/jobs/${id}` : `/jobs/${id}/${value}`, search: search.toString() }, { replace: true, preventScrollReset: true })
+  const list = useInSight(opened)
   return (
     <Tabs value={opened} onChange={open} keepMounted={false}>
-      <Tabs.List className={classes.list}>
+      <Tabs.List ref={list} className={classes.list}>
         {TABS.map(({ value, label }) => (
           <Tabs.Tab key={value} value={value}>
             {label}
@@ -59,4 +60,14 @@ export function JobTabs() {
       ))}
     </Tabs>
   )
+}
+
+/** The list of tabs, in which a narrow page has the opened one brought into sight. */
+function useInSight(opened: string) {
+  const list = useRef<HTMLDivElement>(null)
+  useLayoutEffect(() => {
+    const tab = list.current?.querySelector<HTMLElement>("[aria-selected=true]")
+    if (list.current && tab) list.current.scrollLeft = tab.offsetLeft - (list.current.clientWidth - tab.offsetWidth) / 2
+  }, [opened])
+  return list
 }
