@@ -102,8 +102,8 @@ class Feeds:
             feed.streams -= 1
             if not feed.streams and feed.reader is not None:
                 feed.reader.cancel()
-            if not feed.streams or feed.broken:
-                self._feeds.pop(job_id, None)
+            if (not feed.streams or feed.broken) and self._feeds.get(job_id) is feed:
+                del self._feeds[job_id]
 
     async def _catch_up(self, job_id: UUID, feed: Feed, after: int, head: int) -> Frame:
         """What one stream lacks, as far as one portion goes."""

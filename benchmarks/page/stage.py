@@ -82,8 +82,9 @@ class Stage:
     @contextmanager
     def reporting(self) -> Iterator[None]:
         """The workers report while this lasts. Each time they begin another life."""
-        with process(_report, self.access, self.j, next(self.lives)):
-            time.sleep(1.0)  # it imports what it needs
+        begun = _SPAWN.Event()
+        with process(_report, self.access, self.j, next(self.lives), begun):
+            assert begun.wait(_PATIENCE), "the workers did not begin to report in time"
             yield
 
 
@@ -165,12 +166,13 @@ def _ingest(settings: Settings, job_id: UUID, stop: Any) -> None:
     platform.close()
 
 
-def _report(access: PlaneAccess, j: str, life: int, stop: Any) -> None:
+def _report(access: PlaneAccess, j: str, life: int, begun: Any, stop: Any) -> None:
     """What was measured before is the workers' life 0; each life goes on where the one before may have come to."""
     metrics = [Metric(name, "1", "") for name in NAMES]
     reporters = [Reporter(access, j, f"worker-{rank}.{life}") for rank in range(WORKERS)]
     began, first = time.monotonic(), HISTORY + (life - 1) * _LIFE
     step = first
+    begun.set()
     while not stop.wait(max(0.0, began + (step - first) * EVERY - time.monotonic())):
         for rank, reporter in enumerate(reporters):
             values = {metric: value(place, rank, step) for place, metric in enumerate(metrics)}
