@@ -8,7 +8,8 @@ sockets or clocks. The same job, problem and seed give the same bits.
     run.center, run.version, run.staleness
 """
 
-from gradstream.sim.cluster import Death, Diverged, Stuck, run
+from gradstream.sim.agenda import Death
+from gradstream.sim.cluster import Diverged, Stuck, run
 from gradstream.sim.costs import Costs
 from gradstream.sim.result import Cut, Result
 from gradstream.sim.service import Schedule

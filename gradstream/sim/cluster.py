@@ -1,6 +1,6 @@
-"""The cluster: a greenlet per worker, one heap of what happens next, and the shards.
+"""The cluster: a greenlet per worker, an agenda of what happens next, and the shards.
 
-    worker --send--> heap, ordered by (time, kind, rank) --> log --> shards --> answers --> workers that wait --> run
+    worker --send--> agenda, ordered by time --> log --> shards --> answers --> workers that wait --> run
 
 A worker runs only until it sends or waits, and computing takes no real order: so nothing depends on who runs first. It may run
 before its virtual time has come, since nothing that happens meanwhile can reach it: it sees answers only when it reads them.
@@ -8,18 +8,18 @@ before its virtual time has come, since nothing that happens meanwhile can reach
 
 from __future__ import annotations
 
-import heapq
 import math
 import random
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import greenlet
 
-from gradstream.center.entries import Answer, Entry, Init, Join, Leave, Payload, Pull, Push, Saved, Snapshot
+from gradstream.center.entries import Answer, Entry, Leave, Payload, Push, Snapshot
 from gradstream.center.ledger import Decision
+from gradstream.sim.agenda import Agenda, Comes, Death, FromWorker, Lost
 from gradstream.sim.center import Settled, ShardedCenter
 from gradstream.sim.costs import CostedTimes, Costs, Traffic
 from gradstream.sim.lives import Lives
@@ -33,7 +33,6 @@ from gradstream.worker.loop import train
 from gradstream.worker.problem import Problem
 from gradstream.worker.replica import LossNotFinite, Replica
 
-FromWorker = Init | Join | Push | Pull | Saved | Leave
 Problems = Callable[[JobSpec, int], Problem]
 
 
@@ -47,40 +46,6 @@ class Diverged(LossNotFinite):
     def __init__(self, message: str, result: Result) -> None:
         super().__init__(message)
         self.result = result
-
-
-@dataclass(frozen=True)
-class Death:
-    """A worker is lost right after the push number `event` of all, and what it was computing with it."""
-
-    event: int
-    rank: int
-    respawn: bool = True
-
-
-class Lost(NamedTuple):
-    """A life of a rank ends, beside the log."""
-
-    incarnation: int
-    at: float
-
-
-class Comes(NamedTuple):
-    """A new life of a rank begins."""
-
-    incarnation: int
-
-
-class Due(NamedTuple):
-    """What happens at a time; mostly an entry that reaches the log."""
-
-    time: float
-    kind: int
-    """At the same time, pushes come behind what takes no time, leaves behind pushes, and losses at last."""
-    rank: int
-    order: int
-    what: FromWorker | Lost | Comes
-    payload: Payload | None = None
 
 
 @dataclass
@@ -137,11 +102,11 @@ class Simulation:
         self._spec, self._problem, self._times, self._lives, self._watching = spec, problem, times, lives, watching
         self._align, self._repeat, self._duplicates = align, repeat, duplicates
         self._workers: dict[int, Worker] = {}
-        self._heap: list[Due] = []
+        self._agenda = Agenda()
         self._ready: deque[Worker] = deque()
         self._now = self._settled_at = 0.0
         """Of what reached the log last, and when the server had done with it."""
-        self._order = self._events = self._deaths = 0
+        self._events = self._deaths = 0
         self._saved: dict[int, dict[int, dict[str, Any]]] = defaultdict(dict)
         self._cuts: dict[int, Cut] = {}
         self._decisions: list[Decision] = []
@@ -165,7 +130,7 @@ class Simulation:
         for rank, at in sorted(self._lives.absent.items()):
             self._feed(Leave(rank, -1, "lost"))
             if at < math.inf:
-                self._at(at, 3, rank, Comes(0))
+                self._agenda.add(at, rank, Comes(0))
         for rank, problem in problems.items():
             if resume and rank not in resume.ranks and resume.shards[0]["members"]["positions"].get(rank, 0) >= problem.total:
                 self._feed(Leave(rank, -1, "done"))
@@ -180,9 +145,9 @@ class Simulation:
         while (events is None or self._events < events) and not self._enough and not stop():
             if self._ready:
                 self._run(self._ready.popleft())
-            elif self._heap and self._heap[0].time <= until:
+            elif self._agenda and self._agenda.next_at() <= until:
                 self._next(cuts, by_event)
-            elif self._heap:
+            elif self._agenda:
                 break
             elif waiting := sorted(rank for rank, worker in self._workers.items() if not worker.thread.dead):
                 raise Stuck(f"workers {waiting} wait for an answer at time {self._now:g}, and nothing is on its way to the log")
@@ -239,7 +204,7 @@ class Simulation:
             self._lives.begins(rank, self._now)
         if rank in self._lives.ends:
             at = self._lives.ends[rank]
-            self._at(max(at, self._now), 3, rank, Lost(incarnation, at))
+            self._agenda.add(max(at, self._now), rank, Lost(incarnation, at))
         self._run(worker)
 
     def _run(self, worker: Worker) -> None:
@@ -263,18 +228,13 @@ class Simulation:
 
     # ---- the log --------------------------------------------------------------------------------------------------------
 
-    def _at(self, time: float, kind: int, rank: int, what: FromWorker | Lost | Comes, payload: Payload | None = None) -> None:
-        self._order += 1
-        heapq.heappush(self._heap, Due(time, kind, rank, self._order, what, payload))
-
     def _post(self, rank: int, entry: Entry, payload: Payload | None) -> None:
         assert isinstance(entry, FromWorker)
-        kind = 1 if isinstance(entry, Push) else 2 if isinstance(entry, Leave) else 0
-        self._at(self._times.reaches_log(rank, entry, payload, self._now), kind, rank, entry, payload)
+        self._agenda.add(self._times.reaches_log(rank, entry, payload, self._now), rank, entry, payload)
 
     def _next(self, cuts: set[int], deaths: Mapping[int, list[Death]]) -> None:
         """The next thing happens. If an entry reaches the log, its sender goes on."""
-        due = heapq.heappop(self._heap)
+        due = self._agenda.take()
         worker, rank = self._workers.get(due.rank), due.rank
         if isinstance(due.what, Comes):
             self._now = due.time
@@ -287,7 +247,7 @@ class Simulation:
             self._lives.lost(rank, due.what.at)  # first: the others may have waited for it with a cut, which knows who is away
             self._kill(rank)
             if self._lives.absent[rank] < math.inf:
-                self._at(self._lives.absent[rank], 3, rank, Comes(worker.incarnation + 1))
+                self._agenda.add(self._lives.absent[rank], rank, Comes(worker.incarnation + 1))
             return
         self._feed(due.what, due.payload)
         if self._duplicates and self._repeat.random() < self._duplicates:

@@ -1,0 +1,79 @@
+"""What happens next in virtual time: entries that reach the log, workers that are lost, and workers that come."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from gradstream.center.entries import Init, Join, Leave, Payload, Pull, Push, Saved
+
+FromWorker = Init | Join | Push | Pull | Saved | Leave
+
+
+@dataclass(frozen=True)
+class Death:
+    """A worker is lost right after the push number `event` of all, and what it was computing with it."""
+
+    event: int
+    rank: int
+    respawn: bool = True
+
+
+class Lost(NamedTuple):
+    """A life of a rank ends, beside the log."""
+
+    incarnation: int
+    at: float
+
+
+class Comes(NamedTuple):
+    """A new life of a rank begins."""
+
+    incarnation: int
+
+
+class Due(NamedTuple):
+    """What happens at a time; mostly an entry that reaches the log."""
+
+    time: float
+    kind: int
+    rank: int
+    order: int
+    what: FromWorker | Lost | Comes
+    payload: Payload | None = None
+
+
+class Agenda:
+    """In order of time, kind and rank; what is alike in these goes in the order in which it was added."""
+
+    def __init__(self) -> None:
+        self._heap: list[Due] = []
+        self._added = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._heap)
+
+    def add(self, time: float, rank: int, what: FromWorker | Lost | Comes, payload: Payload | None = None) -> None:
+        self._added += 1
+        heapq.heappush(self._heap, Due(time, _kind(what), rank, self._added, what, payload))
+
+    def next_at(self) -> float:
+        """The agenda is not empty."""
+        return self._heap[0].time
+
+    def take(self) -> Due:
+        return heapq.heappop(self._heap)
+
+
+def _kind(what: FromWorker | Lost | Comes) -> int:
+    """At the same time, pushes come behind what takes no time, leaves behind pushes, and losses at last."""
+    match what:
+        case Push():
+            return 1
+        case Leave():
+            return 2
+        case Lost() | Comes():
+            return 3
+        case _:
+            return 0
