@@ -19,7 +19,7 @@ import httpx
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from backend.jobs.schemas import JobSort
+from backend.jobs.list_schemas import JobSort
 from benchmarks import common
 from benchmarks.rows import engine_of, insert_jobs
 from gradstream.client import Credentials

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from backend.jobs.schemas import JobStatus
+from backend.jobs.statuses import JobStatus
 from backend.schemas import Schema
 
 

@@ -15,7 +15,7 @@ from backend.compare.schemas import JobTarget, Reached, Targets
 from backend.compare.search import Goal, Tree
 from backend.jobs import service as jobs
 from backend.jobs.models import JobRow
-from backend.jobs.schemas import JobStatus
+from backend.jobs.statuses import JobStatus
 from backend.metrics import chart, pyramid, walk
 from backend.metrics.models import MetricSeriesRow
 from backend.metrics.walk import Line

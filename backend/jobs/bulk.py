@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from backend.jobs import service
-from backend.jobs.schemas import Bulk, BulkAction, BulkAnswer, BulkItem
+from backend.jobs.list_schemas import Bulk, BulkAction, BulkAnswer, BulkItem
 from backend.platform import Platform
 from backend.users.service import Caller
 from gradstream.errors import Conflict, NotFound

@@ -7,25 +7,12 @@ from fastapi import APIRouter, Header, Query, Response, status
 
 from backend.db import SessionDep
 from backend.jobs import bulk, listing, queue_view, service, submit, waiting
-from backend.jobs.schemas import (
-    Attempts,
-    Bulk,
-    BulkAnswer,
-    ChangePriority,
-    Events,
-    IdempotencyKey,
-    Job,
-    JobCounts,
-    JobPage,
-    JobQuery,
-    JobSort,
-    JobStatus,
-    Processes,
-    Queue,
-    SubmitJob,
-    Validated,
-    ValidateJob,
-)
+from backend.jobs.history_schemas import Attempts, Events, Processes
+from backend.jobs.list_schemas import Bulk, BulkAnswer, JobCounts, JobPage, JobQuery, JobSort
+from backend.jobs.queue_schemas import ChangePriority, Queue
+from backend.jobs.schemas import Job
+from backend.jobs.statuses import JobStatus
+from backend.jobs.submit_schemas import IdempotencyKey, SubmitJob, Validated, ValidateJob
 from backend.platform import PlatformDep
 from backend.schemas import After, Cursor, Limit
 from backend.stream.hub import HubDep

@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 from backend.db import now
 from backend.jobs import feed, repository
 from backend.jobs.models import AttemptRow, JobRow, ProcessRow
-from backend.jobs.schemas import AttemptStatus, JobStatus, ProcessStatus
 from backend.jobs.states import switch
+from backend.jobs.statuses import AttemptStatus, JobStatus, ProcessStatus
 from gradstream.process.exits import Exit, ExitReason
 from gradstream.process.order import Role
 from gradstream.spec import JobSpec

@@ -17,8 +17,10 @@ from sqlalchemy.orm import InstrumentedAttribute, Session, contains_eager, defer
 
 from backend import paging
 from backend.db import now
+from backend.jobs.list_schemas import JobCounts, JobPage, JobQuery, JobSort
 from backend.jobs.models import JobRow
-from backend.jobs.schemas import JobCounts, JobPage, JobQuery, JobSort, JobStatus, JobSummary
+from backend.jobs.schemas import JobSummary
+from backend.jobs.statuses import JobStatus
 from backend.metrics.progress import headway
 from backend.users.models import UserRow
 

@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 
 from backend.jobs import repository
 from backend.jobs.models import JobRow, ProcessRow
-from backend.jobs.schemas import Held, Holder, JobStatus, Queue, Waiting
+from backend.jobs.queue_schemas import Held, Holder, Queue, Waiting
+from backend.jobs.statuses import JobStatus
 
 MOST = 500
 """Jobs of each kind that are shown; how many there are is said beside."""

@@ -12,9 +12,11 @@ from sqlalchemy.orm import Session
 from backend.away import REDIS
 from backend.db import after_commit
 from backend.jobs import feed, lifecycle, repository
+from backend.jobs.history_schemas import Attempt, Attempts, Event, Events, Process, Processes
 from backend.jobs.models import JobRow, ProcessRow
-from backend.jobs.schemas import ENDED, Attempt, Attempts, Event, Events, Job, JobStatus, JobWarning, Process, Processes
+from backend.jobs.schemas import Job, JobWarning
 from backend.jobs.states import switch
+from backend.jobs.statuses import ENDED, JobStatus
 from backend.metrics.progress import shown
 from backend.platform import Platform
 from backend.users.service import Caller

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from backend.db import now
 from backend.jobs import feed
 from backend.jobs.models import JobRow
-from backend.jobs.schemas import ENDED, JobStatus
+from backend.jobs.statuses import ENDED, JobStatus
 from gradstream.errors import IllegalTransition
 
 S = JobStatus

@@ -11,8 +11,10 @@ from sqlalchemy.orm import Session
 from backend.bundles import service as bundles
 from backend.jobs import feed, repository
 from backend.jobs.models import JobRow
-from backend.jobs.schemas import Job, JobStatus, JobWarning, SubmitJob, Validated, ValidateJob
+from backend.jobs.schemas import Job, JobWarning
 from backend.jobs.service import find, view
+from backend.jobs.statuses import JobStatus
+from backend.jobs.submit_schemas import SubmitJob, Validated, ValidateJob
 from backend.schemas import Fault
 from backend.users.service import Caller
 from gradstream import jobfile

@@ -10,7 +10,7 @@ from backend.db import now
 from backend.jobs import lifecycle
 from backend.jobs import service as jobs
 from backend.jobs.models import AttemptRow, JobRow, ProcessRow
-from backend.jobs.schemas import AttemptStatus, ProcessStatus
+from backend.jobs.statuses import AttemptStatus, ProcessStatus
 from backend.platform import Platform
 from gradstream.process.order import PlaneAccess, ProcessOrder, StoreAccess, plane_id
 from gradstream.wire.plane import account

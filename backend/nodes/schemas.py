@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from backend.jobs.schemas import ProcessStatus
+from backend.jobs.statuses import ProcessStatus
 from backend.schemas import Schema
 from gradstream.process.exits import ExitReason
 from gradstream.process.order import ProcessOrder

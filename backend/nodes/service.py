@@ -14,7 +14,7 @@ from backend.db import PLACES, wait_for_lock
 from backend.jobs import lifecycle
 from backend.jobs import service as jobs
 from backend.jobs.models import ProcessRow
-from backend.jobs.schemas import ProcessStatus
+from backend.jobs.statuses import ProcessStatus
 from backend.nodes import orders, repository, usage
 from backend.nodes.models import NodeRow
 from backend.nodes.schemas import Desired, GpuUse, Heartbeat, Node, NodeProcess, Nodes, Register, Registered, ReportedProcess

@@ -5,7 +5,7 @@ from uuid import UUID
 from fastapi import APIRouter
 
 from backend.db import SessionDep
-from backend.jobs.schemas import Process
+from backend.jobs.history_schemas import Process
 from backend.overview import intervene, service
 from backend.overview.schemas import Choices, Config, Overview
 from backend.platform import PlatformDep

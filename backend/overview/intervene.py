@@ -11,8 +11,9 @@ from backend.db import now
 from backend.jobs import feed, lifecycle
 from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
+from backend.jobs.history_schemas import Process
 from backend.jobs.models import JobRow, ProcessRow
-from backend.jobs.schemas import JobStatus, Process, ProcessStatus
+from backend.jobs.statuses import JobStatus, ProcessStatus
 from backend.metrics.progress import standings
 from backend.overview.schemas import Choice, Choices
 from backend.platform import Platform

@@ -8,7 +8,8 @@ from uuid import UUID
 
 from pydantic import Field
 
-from backend.jobs.schemas import AttemptStatus, CutRef
+from backend.jobs.history_schemas import CutRef
+from backend.jobs.statuses import AttemptStatus
 from backend.schemas import Schema
 
 

@@ -11,8 +11,9 @@ from sqlalchemy.orm import Session
 
 from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
+from backend.jobs.history_schemas import CutRef
 from backend.jobs.models import AttemptRow, EventRow, JobRow, ProcessRow
-from backend.jobs.schemas import AttemptStatus, CutRef
+from backend.jobs.statuses import AttemptStatus
 from backend.metrics.progress import shown, standings
 from backend.overview import loads
 from backend.overview.schemas import Config, Cost, Death, Life, Overview

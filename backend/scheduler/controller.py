@@ -17,7 +17,7 @@ from backend.away import AWAY, REDIS, first_line
 from backend.db import try_lock
 from backend.hints import Hints
 from backend.jobs import repository as job_rows
-from backend.jobs.schemas import JobStatus
+from backend.jobs.statuses import JobStatus
 from backend.metrics import ingest, keeping
 from backend.nodes import service as nodes
 from backend.platform import Platform

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from backend.jobs.lifecycle import respawns
-from backend.jobs.schemas import AttemptStatus, JobStatus
+from backend.jobs.statuses import AttemptStatus, JobStatus
 from backend.scheduler.situation import Process, Situation
 from gradstream.process.exits import FAILS_THE_JOB, UNCHARGED, ExitReason
 

@@ -15,8 +15,8 @@ from backend.away import REDIS
 from backend.jobs import feed, lifecycle
 from backend.jobs import repository as job_rows
 from backend.jobs.models import JobRow
-from backend.jobs.schemas import AttemptStatus, JobStatus
 from backend.jobs.states import switch
+from backend.jobs.statuses import AttemptStatus, JobStatus
 from backend.metrics import export, ingest, keeping
 from backend.platform import Platform
 from backend.scheduler.situation import Situation

@@ -10,8 +10,8 @@ import structlog
 from backend.jobs import lifecycle
 from backend.jobs import repository as job_rows
 from backend.jobs.lifecycle import End
-from backend.jobs.schemas import AttemptStatus, JobStatus
 from backend.jobs.states import switch
+from backend.jobs.statuses import AttemptStatus, JobStatus
 from backend.platform import Platform
 from gradstream.process.exits import ExitReason
 

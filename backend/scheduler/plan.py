@@ -14,7 +14,8 @@ from sqlalchemy.orm import Session
 from backend.jobs import earlier
 from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
-from backend.jobs.schemas import JobStatus, JobWarning
+from backend.jobs.schemas import JobWarning
+from backend.jobs.statuses import JobStatus
 from backend.nodes import service as nodes
 from backend.scheduler import queue, situation
 from backend.scheduler.placement import Line, Machine, Place, Waits, place

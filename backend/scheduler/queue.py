@@ -15,8 +15,8 @@ from backend.jobs import feed
 from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
 from backend.jobs.models import AttemptRow, JobRow, ProcessRow
-from backend.jobs.schemas import AttemptStatus, JobStatus, ProcessStatus
 from backend.jobs.states import switch
+from backend.jobs.statuses import AttemptStatus, JobStatus, ProcessStatus
 from backend.nodes import service as nodes
 from backend.nodes.models import NodeRow
 from backend.nodes.schemas import NodeStatus

@@ -6,7 +6,8 @@ from uuid import UUID
 
 from pydantic import Field
 
-from backend.jobs.schemas import JobWarning, SubmitJob
+from backend.jobs.schemas import JobWarning
+from backend.jobs.submit_schemas import SubmitJob
 from backend.schemas import Schema
 from gradstream.advise.forecast import Memory, Size, Staleness, Traffic
 from gradstream.process.order import Role

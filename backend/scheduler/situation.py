@@ -15,7 +15,7 @@ from backend.db import now
 from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
 from backend.jobs.models import AttemptRow, JobRow, ProcessRow
-from backend.jobs.schemas import AttemptStatus, JobStatus, ProcessStatus
+from backend.jobs.statuses import AttemptStatus, JobStatus, ProcessStatus
 from backend.metrics.progress import center_bytes
 from backend.nodes import service as nodes
 from gradstream.center import auto

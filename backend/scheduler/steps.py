@@ -19,8 +19,8 @@ from backend.jobs import feed, lifecycle
 from backend.jobs import repository as job_rows
 from backend.jobs.lifecycle import End
 from backend.jobs.models import JobRow
-from backend.jobs.schemas import AttemptStatus, JobStatus
 from backend.jobs.states import switch
+from backend.jobs.statuses import AttemptStatus, JobStatus
 from backend.logs import service as logs
 from backend.metrics import ingest
 from backend.platform import Platform

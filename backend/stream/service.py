@@ -16,7 +16,9 @@ from backend.away import AWAY, first_line
 from backend.jobs import listing
 from backend.jobs import repository as job_rows
 from backend.jobs import service as job_service
-from backend.jobs.schemas import Event, Gone, JobSummary, Process
+from backend.jobs.history_schemas import Event, Process
+from backend.jobs.list_schemas import Gone
+from backend.jobs.schemas import JobSummary
 from backend.logs import service as logs
 from backend.metrics import service as metric_service
 from backend.platform import Platform

@@ -18,8 +18,8 @@ import httpx
 
 from backend.jobs import repository as job_rows
 from backend.jobs.models import AttemptRow
-from backend.jobs.schemas import AttemptStatus, JobStatus
 from backend.jobs.states import switch
+from backend.jobs.statuses import AttemptStatus, JobStatus
 from backend.metrics import ingest
 from backend.platform import Platform
 from backend.scheduler.controller import BUSY_TICK

@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from backend.jobs.schemas import ENDED, AttemptStatus, JobStatus
 from backend.jobs.states import TRANSITIONS
+from backend.jobs.statuses import ENDED, AttemptStatus, JobStatus
 from backend.scheduler.decide import (
     CUT_PATIENCE,
     KILL_PATIENCE,

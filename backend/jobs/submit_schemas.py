@@ -1,0 +1,58 @@
+"""Job files on their way in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError, field_validator
+
+from backend.jobs.schemas import JobWarning
+from backend.schemas import Fault, Schema
+from gradstream import jobfile
+from gradstream.errors import InvalidJob, Problem
+from gradstream.spec import JobSpec
+
+
+class SubmitJob(Schema):
+    spec: JobSpec
+    bundle: str | None = Field(None, pattern=r"^[0-9a-f]{64}$", description="Hash that `uploadBundle` answered")
+    source: str | None = Field(
+        None, max_length=jobfile.MAX_TEXT, description="The job file as it was written; all users can read it, comments and all"
+    )
+    overrides: list[str] = Field(
+        default_factory=list, max_length=200, description="What was set over `source`: with them it says what `spec` says",
+        examples=[["strategy.lr=0.1"]],
+    )  # fmt: skip
+
+    @field_validator("spec", mode="wrap")
+    @classmethod
+    def _explained(cls, given: object, _read: object) -> JobSpec:
+        """A job file's mistakes in the same words everywhere: not a ValueError, so it leaves pydantic as it is.
+
+        Read afresh, and not by `_read`: FastAPI lets that take any object's attributes for keys, a text's among them."""
+        try:
+            return JobSpec.model_validate(given)
+        except ValidationError as error:
+            problems = [Problem(f"/spec{p.pointer}", p.message) for p in jobfile.problems_of(error, given)]
+            raise InvalidJob(f"The job file has {len(problems)} mistake{'s' * (len(problems) > 1)}.", problems) from error
+
+
+class ValidateJob(Schema):
+    """One of the two: a spec, or the text of a job file."""
+
+    spec: dict[str, Any] | None = None
+    yaml: str | None = Field(None, max_length=1_000_000)
+
+
+class Validated(Schema):
+    valid: bool
+    errors: list[Fault] = Field(description="Pointers are into the job file, e.g. `/strategy/window`")
+    warnings: list[JobWarning] = Field(default_factory=list, description="Of a valid file: limits that it is over, with remedies")
+    notes: list[JobWarning] = Field(default_factory=list, description="Of a valid file: what settings come to")
+    spec: JobSpec | None = Field(description="With all defaults filled in; null if not valid")
+
+
+IdempotencyKey = Annotated[
+    str | None,
+    Field(min_length=1, max_length=200, description="The same key and body give the same job again, also after a lost answer"),
+]
