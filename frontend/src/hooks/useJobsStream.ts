@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { useEffect, useState } from "react"
 import { jobsStreamUrl, type Gone, type JobSummary } from "@/client"
+import { jobNews } from "@/lib/jobNews"
 import { withChangedJob, withoutJobs, type Change, type JobPages } from "@/lib/jobPages"
 import { followStream, type Connection } from "@/lib/stream"
 
@@ -9,7 +10,8 @@ const TELL_MS = 400
 
 /**
  * Keeps all lists of jobs as they are on the server, row by row. Rows do not come or move: whoever looks at the list would lose
- * their place. What came is told, for the list to be read again when they want.
+ * their place. What came is told, for the list to be read again when they want; only after a time in which nothing was heard it is
+ * read again by itself, where it is, since the stream tells of what happened meanwhile to the newest jobs alone.
  */
 export function useJobsStream(): { connection: Connection; changes: readonly Change[] } {
   const client = useQueryClient()
@@ -27,6 +29,7 @@ export function useJobsStream(): { connection: Connection; changes: readonly Cha
       }, TELL_MS)
     }
     const changed = (job: JobSummary) => {
+      jobNews.changed(job)
       client.setQueriesData<JobPages>({ queryKey: ["jobs"] }, (data) => data && withChangedJob(data, job))
       const before = known.get(job.id)
       known.set(job.id, job.status)
@@ -38,16 +41,26 @@ export function useJobsStream(): { connection: Connection; changes: readonly Cha
     const gone = ({ ids, upto: last }: Gone) => {
       upto = last
       if (ids.length === 0) return
+      jobNews.deleted(ids)
       client.setQueriesData<JobPages>({ queryKey: ["jobs"] }, (data) => data && withoutJobs(data, new Set(ids)))
       for (const id of ids) news.delete(id)
       tell()
+    }
+    let lost = false
+    const connected = (now: Connection) => {
+      setConnection(now)
+      if (now === "live" && lost) {
+        void client.invalidateQueries({ queryKey: ["jobs"] })
+        void client.invalidateQueries({ queryKey: ["job-counts"] })
+      }
+      lost = now === "reconnecting"
     }
     const stop = followStream({
       url: () => jobsStreamUrl(upto),
       after: 0,
       events: ["job", "gone"],
       onMessage: ({ event, data }) => (event === "job" ? changed(data as JobSummary) : gone(data as Gone)),
-      onConnection: setConnection,
+      onConnection: connected,
     })
     return () => {
       stop()

@@ -8,6 +8,8 @@ export interface Place {
   offset: number
   /** The topmost row in sight, and how far its upper edge is above that of the view. */
   top: { id: string; index: number; within: number } | null
+  /** The row that keys acted on. */
+  active: string | null
   /** How high the rows were. */
   measured: VirtualItem[]
 }

@@ -2,13 +2,17 @@ import { useState, type KeyboardEvent } from "react"
 import { useKeys } from "./useKeys"
 
 export interface RowKeys {
-  /** Place of the row that keys act on. */
+  /** Place of the row that keys act on, and its id: it stays the same row when others come or go above it. */
   active: number | null
+  activeId: string | null
   onKeyDown: (event: KeyboardEvent) => void
 }
 
 interface Options {
-  count: number
+  /** Of all rows, in their order. */
+  ids: readonly string[]
+  /** The row that was active when one left. */
+  before: string | null
   open: (index: number) => void
   choose: (index: number, range: boolean) => void
   clear: () => void
@@ -18,10 +22,14 @@ interface Options {
 const PAGE = 15
 
 /** Moving over rows, choosing and opening them: by letters wherever the focus is, by arrows on the rows themselves. */
-export function useRowKeys({ count, open, choose, clear }: Options): RowKeys {
-  const [place, setPlace] = useState<number | null>(null)
-  const active = place === null || count === 0 ? null : Math.min(place, count - 1)
-  const go = (to: number) => setPlace(Math.max(0, Math.min(count - 1, to)))
+export function useRowKeys({ ids, before, open, choose, clear }: Options): RowKeys {
+  const [place, setPlace] = useState({ id: before, index: 0 })
+  const count = ids.length
+  const active = placeOf(place, ids)
+  const go = (to: number) => {
+    const index = Math.max(0, Math.min(count - 1, to))
+    setPlace({ id: ids[index] ?? null, index })
+  }
   const move = (by: number) => go(active === null ? (by > 0 ? by - 1 : count + by) : active + by)
   const at = (act: (index: number) => void) => active !== null && act(active)
   useKeys("Jobs", [
@@ -46,5 +54,12 @@ export function useRowKeys({ count, open, choose, clear }: Options): RowKeys {
     event.preventDefault()
     step()
   }
-  return { active, onKeyDown }
+  return { active, activeId: active === null ? null : ids[active]!, onKeyDown }
+}
+
+/** A row that has gone leaves its place to the one behind it. */
+function placeOf({ id, index }: { id: string | null; index: number }, ids: readonly string[]): number | null {
+  if (id === null || ids.length === 0) return null
+  const now = ids[index] === id ? index : ids.indexOf(id)
+  return now >= 0 ? now : Math.min(index, ids.length - 1)
 }

@@ -2,15 +2,24 @@ import type { Virtualizer } from "@tanstack/react-virtual"
 import { useEffect, useLayoutEffect, useRef } from "react"
 import type { KeptPlace, Place } from "./useKeptPlace"
 
+interface Options {
+  virtual: Virtualizer<HTMLDivElement, Element>
+  /** Of all rows, in their order. */
+  ids: readonly string[]
+  active: string | null
+  kept: KeptPlace
+}
+
 /** Rows that come or go above the view move nothing in it; where the view is when it goes, is kept. At its top it stays at the top. */
-export function useRowsInPlace(virtual: Virtualizer<HTMLDivElement, Element>, ids: readonly string[], kept: KeptPlace): { onScroll: () => void } {
+export function useRowsInPlace({ virtual, ids, active, kept }: Options): { onScroll: () => void } {
   const top = useRef<Place["top"]>(kept.place?.top ?? null)
   const { keep } = kept
-  const latest = useRef(keep)
+  const leave = () => keep({ offset: virtual.scrollOffset ?? 0, top: top.current, active, measured: virtual.measurementsCache })
+  const latest = useRef(leave)
   useEffect(() => {
-    latest.current = keep
+    latest.current = leave
   })
-  useEffect(() => () => latest.current({ offset: virtual.scrollOffset ?? 0, top: top.current, measured: virtual.measurementsCache }), [virtual])
+  useEffect(() => () => latest.current(), [])
   useLayoutEffect(() => {
     const before = top.current
     if (before === null || ids[before.index] === before.id) return

@@ -1,7 +1,8 @@
-import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
+import { keepPreviousData, replaceEqualDeep, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useCallback, useEffect, useState } from "react"
 import { api, body, type BulkAction, type BulkItem } from "@/client"
 import { PORTION } from "@/lib/bulk"
+import { jobNews } from "@/lib/jobNews"
 import { withoutJobs, type JobPages } from "@/lib/jobPages"
 import type { JobQuery } from "@/lib/jobView"
 
@@ -9,7 +10,7 @@ const PAGE = 200
 /** How long the pages of a list that was left are there for who comes back. */
 const KEPT_MS = 300_000
 
-/** The list as it was read, page after page; the stream keeps its rows up to date, so it is not read again by itself. */
+/** The list as it was read, page after page; the stream keeps its rows up to date, so it is not read again while that is heard. */
 export function useJobs({ status, strategy, user, q, sort, descending }: JobQuery) {
   const filters = { ...(status.length > 0 && { status }), ...(strategy.length > 0 && { strategy }), ...(user.length > 0 && { user }), ...(q && { q }) }
   const query = { ...filters, sort, descending }
@@ -26,6 +27,7 @@ export function useJobs({ status, strategy, user, q, sort, descending }: JobQuer
     gcTime: KEPT_MS,
     refetchOnWindowFocus: false,
     refetchOnReconnect: false,
+    structuralSharing: (before, read) => replaceEqualDeep(before, jobNews.into(read as JobPages)),
   })
 }
 
@@ -70,7 +72,9 @@ export function useChangeJobs() {
     },
     onSuccess: (items, { action }) => {
       const gone = new Set(items.flatMap(({ id, done }) => (done ? [id] : [])))
-      if (action === "delete") client.setQueriesData<JobPages>({ queryKey: ["jobs"] }, (data) => data && withoutJobs(data, gone))
+      if (action !== "delete") return
+      jobNews.deleted(gone)
+      client.setQueriesData<JobPages>({ queryKey: ["jobs"] }, (data) => data && withoutJobs(data, gone))
     },
     onSettled: () => client.invalidateQueries({ queryKey: ["job-counts"] }),
   })

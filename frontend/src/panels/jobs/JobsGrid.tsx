@@ -33,7 +33,7 @@ const ROW = 48
 export function JobsGrid({ jobs, total, columns, order, onOrder, selection, rows, kept, readOn }: JobsGridProps) {
   const now = useNow()
   const frame = useRef<HTMLDivElement>(null)
-  const { active } = rows
+  const { active, activeId } = rows
   // eslint-disable-next-line react-hooks/incompatible-library -- it is read afresh in each render, and nothing here is memoised
   const virtual = useVirtualizer({
     count: jobs.length,
@@ -47,15 +47,17 @@ export function JobsGrid({ jobs, total, columns, order, onOrder, selection, rows
     initialMeasurementsCache: kept.place?.measured ?? [],
   })
   const ids = useMemo(() => jobs.map(({ id }) => id), [jobs])
-  const { onScroll } = useRowsInPlace(virtual, ids, kept)
+  const { onScroll } = useRowsInPlace({ virtual, ids, active: activeId, kept })
   const items = virtual.getVirtualItems()
   const end = virtual.range?.endIndex ?? 0
   useEffect(() => {
     if (end >= jobs.length - AHEAD) readOn()
   }, [end, jobs.length, readOn])
+  const shown = useRef(activeId)
   useEffect(() => {
-    if (active !== null) virtual.scrollToIndex(active)
-  }, [active, virtual])
+    if (active !== null && activeId !== shown.current) virtual.scrollToIndex(active)
+    shown.current = activeId
+  }, [active, activeId, virtual])
   const chosen = selection.ids.size === 0 ? "none" : selection.ids.size >= jobs.length ? "all" : "some"
   const tracks = ["36px", "minmax(150px, 2fr)", ...columns.map(({ width }) => width)].join(" ")
   return (
@@ -66,7 +68,7 @@ export function JobsGrid({ jobs, total, columns, order, onOrder, selection, rows
       aria-label="Jobs"
       aria-rowcount={total + 1}
       aria-multiselectable
-      aria-activedescendant={active === null ? undefined : rowId(jobs[active]!.id)}
+      aria-activedescendant={activeId === null ? undefined : rowId(activeId)}
       className={classes.grid}
       style={{ "--tracks": tracks } as CSSProperties}
       onScroll={onScroll}

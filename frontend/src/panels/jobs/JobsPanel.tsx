@@ -23,10 +23,12 @@ export function JobsPanel({ changes }: { changes: readonly Change[] }) {
   const [readAgain, readings] = useReadings(kept)
   const navigate = useNavigate()
   const items = useMemo(() => listed(jobs.data), [jobs.data])
-  const selection = useSelection(items.map(({ id }) => id))
+  const ids = useMemo(() => items.map(({ id }) => id), [items])
+  const selection = useSelection(ids)
   const chosen = items.filter(({ id }) => selection.ids.has(id))
   const rows = useRowKeys({
-    count: items.length,
+    ids,
+    before: kept.place?.active ?? null,
     open: (index) => void navigate(`/jobs/${items[index]!.id}`),
     choose: (index, range) => selection.toggle(items[index]!.id, range),
     clear: () => selection.all(false),
