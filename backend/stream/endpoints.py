@@ -22,10 +22,14 @@ router = APIRouter(prefix="/jobs", tags=["streams"])
 @router.get("/stream", operation_id="streamJobs", response_class=EventSourceResponse)
 async def stream_jobs(
     platform: PlatformDep, hub: HubDep,
-    since: Annotated[int | None, Query(ge=0, le=BIGGEST, description="`upto` of the last `gone` that was heard of")] = None,
+    since: Annotated[
+        int | None, Query(ge=0, le=BIGGEST, description="`upto` of the last `gone` that was heard of, at most a day ago")
+    ] = None,
 ) -> AsyncIterator[ServerSentEvent]:  # fmt: skip
-    """Event `job` (JobSummary) for the latest 100 jobs at first, then for every job that changes; `gone` (Gone) for deleted ones,
-    first for those of the last minute; `alive` after 10 s without another; `closing` when the server stops."""
+    """Event `job` (JobSummary) for the latest 100 jobs and for older ones that have not ended, then for each of these, and for each
+    new one, whenever it changes; `gone` (Gone) for deleted ones, first for those since `since` or of the last minute; `alive`
+    after 10 s without another; `closing` when the server stops. Who comes back reads the list again: older jobs may have ended
+    while nobody listened."""
     async for event in with_pulse(service.jobs(platform, hub, since)):
         yield event
 

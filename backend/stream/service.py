@@ -120,6 +120,7 @@ def _look(platform: Platform, known: dict[UUID, int], since: int | None) -> _Loo
     with platform.database.transaction(snapshot=True) as session:
         latest = repository.latest(session, LATEST)
         changed = [job_id for job_id, seq in reversed(latest) if known.get(job_id) != seq]
+        changed += known.keys() - dict(latest).keys()  # they have ended behind newer ones: their last word
         gone, upto = repository.gone(session, since)
         return _Look(dict(latest), listing.summaries(session, changed), set(gone), upto)
 

@@ -61,8 +61,10 @@ export interface paths {
         };
         /**
          * Stream Jobs
-         * @description Event `job` (JobSummary) for the latest 100 jobs at first, then for every job that changes; `gone` (Gone) for deleted ones,
-         *     first for those of the last minute; `alive` after 10 s without another; `closing` when the server stops.
+         * @description Event `job` (JobSummary) for the latest 100 jobs and for older ones that have not ended, then for each of these, and for each
+         *     new one, whenever it changes; `gone` (Gone) for deleted ones, first for those since `since` or of the last minute; `alive`
+         *     after 10 s without another; `closing` when the server stops. Who comes back reads the list again: older jobs may have ended
+         *     while nobody listened.
          */
         get: operations["streamJobs"];
         put?: never;
@@ -4963,7 +4965,7 @@ export interface operations {
     streamJobs: {
         parameters: {
             query?: {
-                /** @description `upto` of the last `gone` that was heard of */
+                /** @description `upto` of the last `gone` that was heard of, at most a day ago */
                 since?: number | null;
             };
             header?: never;

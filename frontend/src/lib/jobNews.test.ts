@@ -11,7 +11,7 @@ const pages = (items: JobSummary[]): JobPages => ({
 const shown = (data: JobPages) => listed(data).map(({ id, seq }) => `${id}${seq}`)
 
 /** Everything that happens on the server, in its order: each job changes twice, and one of them is deleted. */
-const STORY = [..."abcbacx"].map((id, at) => (id === "x" ? { gone: "b" } : { job: makeJob({ id, seq: at + 1 }) }))
+const STORY = "abcbacx".split("").map((id, at) => (id === "x" ? { gone: "b" } : { job: makeJob({ id, seq: at + 1 }) }))
 
 function serverAfter(steps: number): JobSummary[] {
   const now = new Map("abc".split("").map((id) => [id, makeJob({ id, seq: 0 })]))

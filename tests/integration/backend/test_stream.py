@@ -11,7 +11,8 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import accumulate
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -24,6 +25,7 @@ from backend.jobs import service as jobs
 from backend.metrics import service as metrics
 from backend.platform import Platform
 from backend.settings import Settings
+from backend.stream.service import LATEST
 from benchmarks import rows
 from gradstream.metrics import LOSS, Point
 from tests.integration.backend.jobs import submit
@@ -157,6 +159,17 @@ def test_every_list_hears_of_a_deleted_job_however_old(api: httpx.Client, platfo
         assert _next_gone(events)["ids"] == sorted(ids[:4])
     with stream(api, "/jobs/stream") as events:
         assert _next_gone(events)["ids"] == sorted(ids[:4]), "a list that was read just before hears of them, too"
+
+
+def test_a_list_hears_of_the_end_of_a_job_behind_many_newer_ones(api: httpx.Client, platform: Platform, tmp_path: Path) -> None:
+    old = submit(api, tmp_path, name="old")["id"]
+    with platform.database.transaction() as session:
+        rows.insert_jobs(session, LATEST + 50, newest=datetime.now(UTC) + timedelta(days=1))
+    with stream(api, "/jobs/stream") as events:
+        assert old in [event.data["id"] for event in takewhile(lambda event: event.kind == "job", events)]
+        api.post(f"/jobs/{old}/stop")
+        ended = next(event.data for event in events if event.kind == "job")
+        assert (ended["id"], ended["status"]) == (old, "cancelled")
 
 
 def test_a_deletion_that_is_committed_late_is_not_missed(api: httpx.Client, platform: Platform) -> None:
