@@ -51,6 +51,7 @@ class Programs:
         settings = {
             **self._live, "API_URL": self.url, "NODE_TOKEN_FILE": self._folder.secret("node-token"),
             "WORK_DIR": self._folder.path / "agent", **({"SLOTS": slots} if slots else {}),
+            "PRELOAD": "sklearn.datasets" if find_spec("sklearn") else "",  # of the example that newcomers begin with
         }  # fmt: skip
         return Child("agent", _python("worker_agent"), log=self._folder.logs / "agent.log", env=_environment(settings))
 

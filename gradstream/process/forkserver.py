@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import gc
 import importlib
-import importlib.util
 import json
 import os
 import selectors
@@ -100,7 +99,10 @@ class ForkServer:
         if not self._fork:
             return _spawn(request)
         if (threads := _threads()) != 1:
-            raise RuntimeError(f"the zygote has {threads} threads; a fork now could hang")
+            raise RuntimeError(
+                f"the zygote has {threads} threads, so a fork could hang: something that it imports starts them "
+                "(see GRADSTREAM_PRELOAD of this machine's agent)"
+            )
         parent = os.getpid()
         if pid := os.fork():
             return pid
@@ -146,11 +148,14 @@ def _threads() -> int:
 
 
 def _preload(modules: list[str]) -> None:
-    """Import `modules`; one with a leading `?` may be missing."""
+    """Import `modules`; of those with a leading `?`, what cannot be imported is told and left out."""
     for name in modules:
-        optional = name.startswith("?")
-        if not optional or importlib.util.find_spec(name[1:].partition(".")[0]):
+        try:
             importlib.import_module(name.lstrip("?"))
+        except Exception as error:
+            if not name.startswith("?"):
+                raise
+            sys.stderr.write(f"zygote: cannot import {name[1:]} ahead of jobs: {type(error).__name__}: {error}\n")
     gc.collect()
     gc.freeze()  # a collection in a child would else touch, and so copy, every page
 

@@ -22,9 +22,9 @@ from gradstream.process.order import ENTRYPOINTS, ProcessOrder
 
 PRELOAD = (
     "torch", "torch._dynamo", "numpy", "safetensors.torch", "redis", "httpx",
-    *(entrypoint.partition(":")[0] for entrypoint in ENTRYPOINTS.values()), "?sklearn.datasets",
+    *(entrypoint.partition(":")[0] for entrypoint in ENTRYPOINTS.values()),
 )  # fmt: skip
-"""The first optimiser that a process makes would else import torch._dynamo (1 s). `?`: only if it is installed."""
+"""What all job processes import. The first optimiser that one makes would else import torch._dynamo (1 s)."""
 _STEADY = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
 """One thread before the fork; and sets of text in the same order in every run."""
 
@@ -62,6 +62,7 @@ class Zygote:
     def __init__(
         self, *, preload: Sequence[str] = PRELOAD, fork: bool = sys.platform == "linux", log: IO[bytes] | None = None
     ) -> None:
+        """`preload`: modules to import before the first fork. One with a leading `?` may be missing."""
         self._preload, self._how, self._log = preload, "fork" if fork else "spawn", log
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: socket.socket | None = None

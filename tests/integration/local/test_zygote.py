@@ -17,7 +17,7 @@ from gradstream.errors import Unavailable
 from gradstream.process import exits
 from gradstream.process.exits import ExitReason
 from gradstream.process.order import ProcessOrder, Role
-from gradstream.process.zygote import Event, Exited, Started, Zygote
+from gradstream.process.zygote import Event, Exited, Refused, Started, Zygote
 from tests.orders import make_order
 from tests.support import eventually
 
@@ -56,7 +56,7 @@ class Bench:
             self.heard += self.zygote.events(0.05)
             return next((event for event in self.heard if wanted(event)), None)
 
-        found = eventually(look, what, 20)
+        found = eventually(look, what, 60)
         assert found
         return found
 
@@ -121,6 +121,45 @@ def test_five_processes_compute_in_parallel_and_draw_their_own_numbers(bench: Be
     again = bench.fork(code, make_order(rank=3, job_id=job))
     assert bench.exit(again) == 0
     assert bench.log(again).split() == lines[3]
+
+
+def test_what_else_is_imported_ahead_may_be_missing_or_broken(tmp_path: Path) -> None:
+    with (tmp_path / "zygote.log").open("wb") as log:
+        zygote = Zygote(preload=(*LIGHT, "?colorsys", "?no_such_module", "?gradstream.spec:typo"), log=log)
+        zygote.start()
+        try:
+            bench = Bench(zygote, tmp_path)
+            order = bench.fork("""
+                import sys
+                def main(order, folder):
+                    print("colorsys" in sys.modules)
+                    return 0
+            """, make_order())  # fmt: skip
+            assert bench.exit(order) == 0
+        finally:
+            zygote.close()
+    assert bench.log(order).split() == ["True"]
+    told = (tmp_path / "zygote.log").read_text()
+    assert "cannot import no_such_module ahead of jobs" in told
+    assert "cannot import gradstream.spec:typo ahead of jobs" in told
+    assert "colorsys" not in told
+
+
+def test_an_import_that_starts_threads_is_named_as_what_forbids_a_fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "noisy.py").write_text(
+        "import threading, time; threading.Thread(target=time.sleep, args=(60,), daemon=True).start()"
+    )
+    monkeypatch.chdir(tmp_path)  # which a program that is started as a module finds modules in
+    zygote = Zygote(preload=("numpy", "?noisy"))
+    zygote.start()
+    try:
+        bench = Bench(zygote, tmp_path)
+        order = bench.fork("def main(order, folder): return 0", make_order())
+        refused = bench._hear(lambda event: isinstance(event, Refused) and event.id == order.id, "the refusal")
+        assert isinstance(refused, Refused)
+        assert "GRADSTREAM_PRELOAD" in refused.message
+    finally:
+        zygote.close()
 
 
 def test_a_process_sees_only_what_it_may(any_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
