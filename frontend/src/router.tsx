@@ -1,4 +1,5 @@
 import { createBrowserRouter, Navigate } from "react-router"
+import { loadPart } from "@/lib/parts"
 import { Layout } from "./components/Layout"
 import { PageError } from "./components/PageError"
 import { NotFoundPage } from "./pages/NotFoundPage"
@@ -12,15 +13,24 @@ export const router = createBrowserRouter([
     hydrateFallbackElement: <></>,
     children: [
       { path: "/", element: <Navigate to="/jobs" replace /> },
-      { path: "/jobs", lazy: async () => ({ Component: (await import("./pages/JobsPage")).JobsPage }) },
-      { path: "/jobs/new", lazy: async () => ({ Component: (await import("./pages/NewJobPage")).NewJobPage }) },
-      { path: "/jobs/:id/:tab?", lazy: async () => ({ Component: (await import("./pages/JobPage")).JobPage }) },
-      { path: "/queue", lazy: async () => ({ Component: (await import("./pages/QueuePage")).QueuePage }) },
-      { path: "/docs", lazy: async () => ({ Component: (await import("./pages/DocsPage")).DocsPage }) },
-      { path: "/compare", lazy: async () => ({ Component: (await import("./pages/ComparePage")).ComparePage }) },
-      { path: "/nodes", lazy: async () => ({ Component: (await import("./pages/NodesPage")).NodesPage }) },
-      { path: "/settings", lazy: async () => ({ Component: (await import("./pages/SettingsPage")).SettingsPage }) },
+      { path: "/jobs", lazy: () => part(async () => ({ Component: (await import("./pages/JobsPage")).JobsPage })) },
+      { path: "/jobs/new", lazy: () => part(async () => ({ Component: (await import("./pages/NewJobPage")).NewJobPage })) },
+      { path: "/jobs/:id/:tab?", lazy: () => part(async () => ({ Component: (await import("./pages/JobPage")).JobPage })) },
+      { path: "/queue", lazy: () => part(async () => ({ Component: (await import("./pages/QueuePage")).QueuePage })) },
+      { path: "/docs", lazy: () => part(async () => ({ Component: (await import("./pages/DocsPage")).DocsPage })) },
+      { path: "/compare", lazy: () => part(async () => ({ Component: (await import("./pages/ComparePage")).ComparePage })) },
+      { path: "/nodes", lazy: () => part(async () => ({ Component: (await import("./pages/NodesPage")).NodesPage })) },
+      { path: "/settings", lazy: () => part(async () => ({ Component: (await import("./pages/SettingsPage")).SettingsPage })) },
       { path: "*", element: <NotFoundPage /> },
     ],
   },
 ])
+
+/** After an upgrade of the server the page that one is on the way to is opened, not the one that is left. */
+function part<T>(load: () => Promise<T>): Promise<T> {
+  return loadPart(load, () => {
+    const { location } = router.state.navigation
+    if (location) window.location.assign(router.createHref(location))
+    else window.location.reload()
+  })
+}

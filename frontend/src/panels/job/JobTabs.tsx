@@ -3,6 +3,7 @@ import { lazy, Suspense, useLayoutEffect, useRef } from "react"
 import { useNavigate, useParams, useSearchParams } from "react-router"
 import { Loaded } from "@/components/Loaded"
 import { useFeed } from "@/hooks/useFeed"
+import { loadPart } from "@/lib/parts"
 import { EventsPanel } from "./EventsPanel"
 import { FilesPanel } from "./FilesPanel"
 import { LogsPanel } from "./LogsPanel"
@@ -12,9 +13,9 @@ import { WorkersTab } from "./WorkersTab"
 import classes from "./JobTabs.module.css"
 
 /** Brings the drawing of charts along. */
-const StalenessTab = lazy(async () => ({ default: (await import("./staleness/StalenessTab")).StalenessTab }))
+const StalenessTab = lazy(() => loadPart(async () => ({ default: (await import("./staleness/StalenessTab")).StalenessTab })))
 /** Brings the YAML writer along, which no other tab needs. */
-const ConfigPanel = lazy(async () => ({ default: (await import("./ConfigPanel")).ConfigPanel }))
+const ConfigPanel = lazy(() => loadPart(async () => ({ default: (await import("./ConfigPanel")).ConfigPanel })))
 
 const FIRST = "overview"
 const TABS = [

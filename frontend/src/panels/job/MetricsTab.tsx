@@ -8,13 +8,14 @@ import { useChartKeys, useKeys } from "@/hooks/useKeys"
 import { useTyped } from "@/hooks/useTyped"
 import { useMetricNames } from "@/hooks/queries/useMetricNames"
 import { metricGroups, metricTitle, type MetricGroup } from "@/lib/metrics"
+import { loadPart } from "@/lib/parts"
 import { ChartToolbar } from "./ChartToolbar"
 import { ExchangePanel } from "./ExchangePanel"
 import { MetricCard } from "./MetricCard"
 import classes from "./MetricsTab.module.css"
 import { ShardsPanel } from "./ShardsPanel"
 
-const MetricPanel = lazy(async () => ({ default: (await import("./MetricPanel")).MetricPanel }))
+const MetricPanel = lazy(() => loadPart(async () => ({ default: (await import("./MetricPanel")).MetricPanel })))
 
 /** Every metric that the job measures, in groups. */
 export function MetricsTab() {
