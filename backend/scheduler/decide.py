@@ -185,9 +185,9 @@ def _going_on(now: Situation, start_timeout: float) -> Step | None:
 
 
 def _snapshot(now: Situation) -> Step | None:
-    """None while one is under way: it is committed, or given up, before the next is asked for."""
-    under_way = now.cut_requested > (now.cut_committed or 0) and not now.final_cut
-    if under_way and now.since_cut_request < CUT_PATIENCE:
+    """None while one is under way: it is committed, or given up, before the next is asked for; and none after the last."""
+    under_way = now.cut_requested > (now.cut_committed or 0)
+    if now.final_cut or (under_way and now.since_cut_request < CUT_PATIENCE):
         return None
     training = any(process.role == "worker" and process.running for process in now.processes)
     due = training and now.since_cut_request >= now.spec.snapshot.every

@@ -179,6 +179,8 @@ def test_cuts_are_asked_for_one_at_a_time() -> None:
     assert next_step(replace(due, cut_requested=1, since_cut_request=CUT_PATIENCE + 1)) == TakeSnapshot(2), "given up"
     nobody_trains = ended(ended(due, WORKER, ExitReason.DONE), OTHER, ExitReason.DONE)
     assert next_step(nobody_trains) is None
+    assert next_step(replace(due, final_cut=True)) is None, "workers that are about to end, or died with their machine"
+    assert next_step(replace(due, final_cut=True, cut_requested=1)) is None, "it would be told as given up"
 
 
 @pytest.mark.parametrize("status", sorted(ENDED))
