@@ -15,10 +15,11 @@ import structlog
 from gradstream.errors import GradstreamError, NotFound, NotSignedIn
 from gradstream.process.order import ProcessOrder
 from gradstream.process.shared import SharedFolders
-from gradstream.process.zygote import Zygote
-from worker_agent import leave, reconcile
+from gradstream.process.zygote import PRELOAD, Zygote
+from worker_agent import aside, gpus, leave, reconcile
 from worker_agent.api import ControlPlane, Desired, Report
 from worker_agent.bundles import Bundles
+from worker_agent.gpus import Gpu
 from worker_agent.processes import Process, Processes
 from worker_agent.settings import Settings
 from worker_agent.usage import Measuring, Usage
@@ -38,10 +39,13 @@ class Agent:
     def __init__(self, settings: Settings, zygote: Zygote | None = None) -> None:
         self._settings = settings
         self._api = ControlPlane(settings)
+        preload = (*PRELOAD, *(f"?{name}" for name in settings.preload))
         bundles = Bundles(settings.work_dir / "bundles", self._api.bundle)
-        self._processes = Processes(settings.work_dir / "processes", zygote or Zygote(), bundles, on_exit=_leave)
+        self._processes = Processes(settings.work_dir / "processes", zygote or Zygote(preload=preload), bundles, on_exit=_leave)
         self._shared = SharedFolders(settings.shared_memory)
         self._measuring = Measuring()
+        self._gpus: asyncio.Future[list[Gpu]] | None = None
+        self._gpus_until = 0.0
         self._beat_every, self._next_beat = 2.0, 0.0
         self._away_since: float | None = None
         self._was_there = False
@@ -49,6 +53,7 @@ class Agent:
 
     async def run(self) -> None:
         """Until `stop`. Then everything is ended and, if possible, reported."""
+        self._gpus, self._gpus_until = aside.begin(gpus.inventory, "gpus"), time.monotonic() + self._settings.gpus_within
         self._processes.open()
         self._measuring.start()
         pause = LOOK
@@ -78,7 +83,9 @@ class Agent:
 
     async def _beat(self) -> None:
         if not self._api.registered:
-            self._beat_every = await self._api.register()
+            if (found := await self._inventory()) is None:
+                return
+            self._beat_every = await self._api.register(found)
             self._next_beat = 0.0
             log.info("registered", node=self._settings.node_name, slots=self._settings.slots)
         for process in self._processes:
@@ -86,6 +93,18 @@ class Agent:
         urgent = self._processes.changed.is_set() or any(_untold(process) and _tellable(process) for process in self._processes)
         if urgent or time.monotonic() >= self._next_beat:
             await self._report()
+
+    async def _inventory(self) -> list[Gpu] | None:
+        """The machine's GPUs; None: not known yet, ask again."""
+        assert self._gpus
+        done, _ = await asyncio.wait({self._gpus}, timeout=LOOK)
+        if done and not (error := self._gpus.exception()):
+            return self._gpus.result()
+        if not done and time.monotonic() < self._gpus_until:
+            return None
+        why = repr(error) if done else f"their driver has not answered for {self._settings.gpus_within:g} s"
+        log.warning("this node is used without its GPUs; start its agent again when `nvidia-smi` answers", why=why)
+        return []
 
     async def _report(self) -> None:
         self._processes.changed.clear()

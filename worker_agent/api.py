@@ -15,7 +15,7 @@ import gradstream
 from gradstream.errors import Denied, NotFound, NotSignedIn, Unavailable
 from gradstream.process.exits import Exit
 from gradstream.process.order import ProcessOrder
-from worker_agent import gpus
+from worker_agent.gpus import Gpu
 from worker_agent.reconcile import State
 from worker_agent.settings import Settings, secret
 from worker_agent.usage import Usage
@@ -58,7 +58,7 @@ class ControlPlane:
     def registered(self) -> bool:
         return self._token is not None
 
-    async def register(self) -> float:
+    async def register(self, gpus: Sequence[Gpu]) -> float:
         """Enter this machine; processes of its former life count as lost from now on. Returns the heartbeat interval, seconds."""
         settings = self._settings
         self._token = None
@@ -67,7 +67,7 @@ class ControlPlane:
             json={
                 "name": settings.node_name, "slots": settings.slots, "labels": settings.labels, "version": gradstream.__version__,
                 "cpus": os.cpu_count() or 1, "memory": psutil.virtual_memory().total,
-                "gpus": [gpu.as_dict() for gpu in gpus.inventory()],
+                "gpus": [gpu.as_dict() for gpu in gpus],
             },
         )  # fmt: skip
         told = answer.json()

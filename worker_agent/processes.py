@@ -72,7 +72,7 @@ class Processes:
         """Clean what a former agent left, and warm up a zygote. The processes of a former agent died with it."""
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._bundles.drop_old()
+        self._bundles.clean()
         self._warm_up()
 
     def start(self, order: ProcessOrder) -> None:

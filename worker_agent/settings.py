@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import socket
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from gradstream.process.shared import PLACE
 
@@ -29,8 +30,18 @@ class Settings(BaseSettings):
     slots: int = Field(default_factory=lambda: max(4, os.cpu_count() or 1), ge=1)
     """Workers that run here at once; servers and evaluators ride beside."""
     labels: dict[str, str] = {}
+    preload: Annotated[tuple[str, ...], NoDecode] = ()
+    """Modules, with commas between them, that user code here often imports: they are imported once, before a job comes, and forked
+    with it. Modules that start threads must not be among them."""
+    gpus_within: float = Field(30.0, gt=0)
+    """Seconds that the GPUs' driver may take to say which there are. Without an answer the node registers without any."""
     shared_memory: Path | None = PLACE
     """A file system in memory, for the vectors of workers whose servers run here, too. Empty: all vectors go through Redis."""
+
+    @field_validator("preload", mode="before")
+    @classmethod
+    def _by_commas(cls, given: object) -> object:
+        return [name for part in given.split(",") if (name := part.strip())] if isinstance(given, str) else given
 
     @field_validator("shared_memory", mode="before")
     @classmethod

@@ -37,7 +37,10 @@ STUCK_DRIVER = """
 
     def nvmlInit(): ...
     def nvmlShutdown(): ...
-    def nvmlDeviceGetCount(): return 1
+    def nvmlDeviceGetCount():
+        time.sleep({counting})
+        return 1
+
     def nvmlDeviceGetHandleByIndex(index): return index
     def nvmlDeviceGetName(handle): return "stuck"
     def nvmlDeviceGetMemoryInfo(handle): return types.SimpleNamespace(total=1 << 30, used=0)
@@ -46,7 +49,7 @@ STUCK_DRIVER = """
         Path(__file__).with_name("asked").touch()
         time.sleep(3600)
 """
-"""In place of NVML: it knows of a GPU, and hangs when it is asked how busy that is."""
+"""In place of NVML: it knows of a GPU after `counting` seconds, and hangs when it is asked how busy that is."""
 
 
 class Node:
@@ -305,11 +308,7 @@ def test_a_stopped_agent_ends_its_processes_and_says_so(own_node: Node) -> None:
 
 
 def test_a_gpu_driver_that_does_not_answer_holds_up_nothing(own_node: Node) -> None:
-    own_node.end()
-    driver = own_node.folder / "driver"
-    driver.mkdir()
-    (driver / "pynvml.py").write_text(dedent(STUCK_DRIVER))
-    own_node.start(PYTHONPATH=str(driver))
+    driver = _with_driver(own_node, counting=0)
     eventually(lambda: len(own_node.control.registrations) == 2, "the agent with a GPU")
     assert [gpu["name"] for gpu in own_node.control.registrations[1]["gpus"]] == ["stuck"]
     order = own_node.run(SLEEPER, gpu=0)
@@ -318,6 +317,34 @@ def test_a_gpu_driver_that_does_not_answer_holds_up_nothing(own_node: Node) -> N
     beats = own_node.control.beats
     eventually(lambda: own_node.control.beats > beats + 3, "heartbeats")
     assert own_node.end() == 0
+
+
+def test_a_gpu_driver_that_never_says_which_gpus_there_are_costs_the_node_only_those(own_node: Node) -> None:
+    _with_driver(own_node, counting=3600, GRADSTREAM_GPUS_WITHIN="0.5")
+    eventually(lambda: len(own_node.control.registrations) == 2, "the agent without its GPU", 20)
+    assert own_node.control.registrations[1]["gpus"] == []
+    assert "this node is used without its GPUs" in own_node.log()
+    beats = own_node.control.beats
+    eventually(lambda: own_node.control.beats > beats + 2, "heartbeats")
+    assert own_node.end() == 0
+
+
+def test_an_agent_that_waits_for_its_gpus_can_be_stopped(own_node: Node) -> None:
+    _with_driver(own_node, counting=3600)
+    eventually(lambda: own_node.log().count("agent ready") == 2, "the agent that listens to signals", 30)
+    assert len(own_node.control.registrations) == 1
+    assert own_node.end() == 0
+
+
+def _with_driver(node: Node, *, counting: float, **environment: str) -> Path:
+    """Start the agent again on a machine with such a driver; the driver's folder."""
+    eventually(lambda: "agent ready" in node.log(), "the agent before", 30)
+    node.end()
+    driver = node.folder / "driver"
+    driver.mkdir()
+    (driver / "pynvml.py").write_text(dedent(STUCK_DRIVER).replace("{counting}", str(counting)))
+    node.start(PYTHONPATH=str(driver), **environment)
+    return driver
 
 
 def _gone(pid: int) -> bool:

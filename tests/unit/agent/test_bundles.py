@@ -3,12 +3,15 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import shutil
+import threading
 from pathlib import Path
 
 import pytest
 
 from gradstream import bundle
 from gradstream.errors import InvalidBundle, Unavailable
+from worker_agent import bundles as bundles_of_node
 from worker_agent.bundles import KEPT, Bundles
 
 
@@ -74,3 +77,57 @@ def test_the_last_used_ones_stay(tmp_path: Path) -> None:
     (tmp_path / ".interrupted").mkdir()
     bundles.drop_old()
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"{number:03}" for number in range(3, KEPT + 3)]
+
+
+def test_a_folder_that_was_removed_by_half_is_fetched_again(
+    tmp_path: Path, packed: bundle.Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fetch(hash: str) -> bytes:
+        return packed.data
+
+    home = tmp_path / "bundles"
+    bundles = Bundles(home, fetch)
+    (home / packed.hash).mkdir()
+    os.utime(home / packed.hash, (0, 0))
+    for number in range(KEPT):
+        (home / f"{number:03}").mkdir()
+
+    def breaks(path: Path) -> None:
+        raise OSError("the disk is gone")
+
+    async def ask() -> Path:
+        bundles.clean()
+        return await bundles.folder_of(packed.hash)
+
+    monkeypatch.setattr(shutil, "rmtree", breaks)
+    assert (asyncio.run(ask()) / "body.py").exists()
+
+
+def test_a_disk_that_hangs_while_old_ones_are_dropped_holds_up_neither_the_loop_nor_a_job_for_ever(
+    tmp_path: Path, packed: bundle.Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fetch(hash: str) -> bytes:
+        return packed.data
+
+    released, removed = threading.Event(), threading.Event()
+    home = tmp_path / "bundles"
+    bundles = Bundles(home, fetch)
+    for number in range(2):
+        (home / f".left-{number}").mkdir()
+    remove = shutil.rmtree
+
+    def hangs(path: Path) -> None:
+        released.wait(30)
+        remove(path)
+        removed.set()
+
+    async def ask() -> Path:
+        bundles.clean()
+        return await bundles.folder_of(packed.hash)
+
+    monkeypatch.setattr(shutil, "rmtree", hangs)
+    monkeypatch.setattr(bundles_of_node, "CLEANING_BOUND", 0.05)
+    assert (asyncio.run(ask()) / "body.py").exists()
+    released.set()
+    assert removed.wait(30)
+    assert len([path for path in home.iterdir() if path.name.startswith(".left")]) == 1, "nothing more is removed once jobs go on"
