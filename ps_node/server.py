@@ -13,6 +13,7 @@ from gradstream.center.shard import Shard, nowhere
 from gradstream.process.order import ProcessOrder
 from gradstream.wire import ids, keys
 from gradstream.wire.client import connect, patiently
+from gradstream.wire.layout import Layout
 from gradstream.wire.messages import Header
 from gradstream.wire.reporter import Reporter
 from gradstream.wire.routes import Routes
@@ -64,8 +65,8 @@ class Server:
 
     def _handle(self, position: str, header: Header) -> None:
         entry = header.entry
-        if isinstance(entry, Init) and self._mailbox.layout is None:
-            self._mailbox.layout = header.layout
+        if header.layout is not None and self._mailbox.layout is None:
+            self._mailbox.layout = Layout(**header.layout)
         payload = None
         if self.shard.is_news(entry):
             if isinstance(entry, Push | Init):

@@ -10,9 +10,8 @@ it reads. On the CPU, where nothing has to be waited for, the same code runs in 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import torch
+from msgspec.structs import replace
 from torch import Tensor
 
 from gradstream.center.entries import Answer, Payload

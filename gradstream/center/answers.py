@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import torch
+from msgspec.structs import replace
 from torch import Tensor
 
 from gradstream.center.center import Center
@@ -74,4 +74,4 @@ class Answers:
     ) -> Answer:  # fmt: skip
         version, samples = (self.center.version, self.center.samples) if self.center else (0, 0)
         brings: Literal["nothing", "center"] = "center" if center else "nothing"
-        return Answer(rank, incarnation, seq, verdict, version, samples, len(self._members), go, brings, center, cut, position)
+        return Answer(rank, incarnation, seq, verdict, version, samples, len(self._members), go, brings, cut, position, center)

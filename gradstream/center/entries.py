@@ -2,17 +2,23 @@
 
 Every entry is small; vectors travel beside the log. `rank` names a worker, -1 an evaluator; `incarnation` counts the lives
 of that rank; `seq` counts the entries of one life, from 1, without a gap.
+
+Entries and answers travel as they are (`gradstream.wire.messages`), as lists of their values in the order of their fields.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from gradstream.center.ledger import Decision
+else:
+    Tensor = Any  # types are looked at when messages are decoded, and programs that only post entries start without torch
 
 EVALUATOR = -1
 FINAL_CUT = 0
@@ -39,24 +45,21 @@ class Payload(NamedTuple):
     buffers: Buffers | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Init:
+class Init(Struct, frozen=True, array_like=True, tag="init"):
     """Rank 0 proposes theta_0 (payload). The first one wins."""
 
     rank: int
     incarnation: int
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+class Join(Struct, frozen=True, array_like=True, tag="join"):
     """A worker (or evaluator) is here. Its first answer is held until the gate lets it begin."""
 
     rank: int
     incarnation: int
 
 
-@dataclass(frozen=True, slots=True)
-class Push:
+class Push(Struct, frozen=True, array_like=True, tag="push"):
     """A direction to descend (payload), computed from the center of version `base`."""
 
     rank: int
@@ -75,8 +78,7 @@ class Push:
     norm: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Pull:
+class Pull(Struct, frozen=True, array_like=True, tag="pull"):
     """Answer with the center, now."""
 
     rank: int
@@ -84,8 +86,7 @@ class Pull:
     seq: int
 
 
-@dataclass(frozen=True, slots=True)
-class Saved:
+class Saved(Struct, frozen=True, array_like=True, tag="saved"):
     """This worker has written its state for the cut and waits at the boundary between two rounds."""
 
     rank: int
@@ -94,8 +95,7 @@ class Saved:
     cut: int
 
 
-@dataclass(frozen=True, slots=True)
-class Leave:
+class Leave(Struct, frozen=True, array_like=True, tag="leave"):
     """This life of the rank is over: it said so itself (done, stopped), or the agent saw it exit (lost)."""
 
     rank: int
@@ -103,15 +103,13 @@ class Leave:
     why: Literal["done", "stopped", "lost"]
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True, array_like=True, tag="snapshot"):
     """Take a cut: every worker writes its state at its next boundary and waits; then every shard copies its own."""
 
     cut: int
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True, array_like=True, tag="stop"):
     """Every worker leaves at its next boundary, or only the one of this rank."""
 
     reason: str
@@ -131,8 +129,7 @@ Verdict = Literal["ok", "applied", "buffered", "dropped", "go", "cut", "saved", 
 cut: save your state · saved: the cut is made, go on · stop: leave · over: all workers have left · fenced: you are barred."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True, array_like=True):
     """To (rank, incarnation), about its entry `seq` (0: about none). The same on every shard but for the payload."""
 
     rank: int
@@ -147,11 +144,11 @@ class Answer:
     go: bool = False
     """The worker may begin its next round."""
     brings: Literal["nothing", "center", "answer"] = "nothing"
-    payload: Payload | None = None
-    """This shard's part of what it brings. A center is theta itself, not a copy: read it before the next entry."""
     cut: int = 0
     position: int = 0
     """With a center: mini-batches of this rank that are pushed."""
+    payload: Payload | None = None
+    """This shard's part of what it brings. A center is theta itself, not a copy: read it before the next entry."""
 
 
 @dataclass(slots=True)

@@ -6,10 +6,10 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Collection
-from dataclasses import asdict, replace
 from typing import Any, Protocol
 
 import torch
+from msgspec.structs import asdict, replace
 from torch import Tensor
 
 from gradstream.center.entries import Push

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from gradstream.gate import Gate
 
 Fate = Literal["applied", "buffered", "dropped"]
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """What became of one push. `staleness` is counted for dropped ones too: 0 dropped must not look like 0 stale."""
 
     rank: int

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
+from msgspec.structs import replace
 from torch import Tensor
 
 from gradstream.center.entries import Answer, Entry, Payload

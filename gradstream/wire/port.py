@@ -11,10 +11,10 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
 from redis.exceptions import RedisError
 from torch import Tensor
 
@@ -86,7 +86,7 @@ class RedisPort:
 
     def send(self, entry: Entry, payload: Payload | None = None, residual: Residual | None = None) -> None:
         parts = self._lay_down(entry, payload, residual) if payload else ()
-        layout = self._layout if isinstance(entry, Init) else None
+        layout = self._layout.as_dict() if isinstance(entry, Init) else None
         shared = tuple(sorted(self._near)) if isinstance(entry, Join) else ()
         packed = Header(entry, parts, layout, shared, self._next_center(entry), self._opened).pack()
         self._confirm()

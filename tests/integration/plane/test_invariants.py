@@ -52,7 +52,7 @@ def accounts(attempt: Cluster) -> list[tuple[int, int, int]]:
 def test_a_header_comes_after_all_of_its_payload(cluster: Make, redis_server: Callable[..., Redis]) -> None:
     attempt = cluster(job({"name": "async", "lr": 0.01}, workers=2, shards=2, steps=5), Toy, redis_server())
     part = re.compile(r"^XADD gs:\{.*:(\d)\}:d:(\d)\.0 \* s (\d+) ")
-    header = re.compile(r'^XADD gs:.*:log NOMKSTREAM .*"kind":"push","entry":\[(\d),\d,(\d+),')
+    header = re.compile(r'^XADD gs:.*:log NOMKSTREAM .*"entry":\["push",(\d),\d,(\d+),')
     there: set[tuple[str, ...]] = set()
     headers = 0
     with attempt.admin.monitor() as monitor:

@@ -6,10 +6,11 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
+from msgspec.structs import replace
 
 from gradstream.center.entries import (
     EVALUATOR,

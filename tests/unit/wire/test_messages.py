@@ -1,0 +1,50 @@
+"""Headers and letters come out as they went in, without the vectors that travel beside them."""
+
+import subprocess
+import sys
+
+import msgspec
+import pytest
+import torch
+
+from gradstream.center.entries import Answer, Entry, Init, Join, Leave, Payload, Pull, Push, Saved, Snapshot, Stop
+from gradstream.wire.messages import ATTEMPT, Header, Letter, Part
+
+ENTRIES: list[Entry] = [
+    Init(0, 1), Join(2, 0), Push(1, 0, 7, base=3, steps=1, examples=128, want="center", position=9, norm=1 / 3),
+    Push(1, 0, 8, base=3, steps=0, examples=0, want="ack", position=9, finite=False), Pull(-1, 4, 2), Saved(0, 0, 5, cut=1),
+    Leave(3, 0, "lost"), Snapshot(6), Stop("it's \"time\" \u00e9"), Stop("one", 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: type(entry).__name__)
+def test_every_entry_comes_back(entry: Entry) -> None:
+    headers = [
+        Header(entry),
+        Header(entry, (Part(8, 2**32 - 1), Part(0, 0)), {"size": 2, "dtype": "float32"}, (0, 2), into=1, read=12),
+    ]
+    for header in headers:
+        assert Header.unpack(header.pack()) == header
+
+
+def test_the_entry_that_makes_the_log_says_nothing() -> None:
+    assert Header.unpack(ATTEMPT) is None
+
+
+def test_a_letter_leaves_its_vector_behind() -> None:
+    answer = Answer(1, 0, 7, "applied", 41, 2**40, 2, go=True, brings="center", cut=3, position=9)
+    carried = Letter(5, msgspec.structs.replace(answer, payload=Payload(torch.ones(3))), "shared", Part(12, 0))
+    assert Letter.unpack(carried.pack()) == Letter(5, answer, "shared", Part(12, 0))
+    assert Letter.unpack(Letter(0, answer, again=7).pack()) == Letter(0, answer, again=7)
+
+
+@pytest.mark.parametrize("entry", ["", '["dance",1]', '["leave",0,0,"bored"]', '["push",0]'])
+def test_what_no_program_writes_is_refused(entry: str) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        Header.unpack(f'{{"entry":{entry}}}'.encode())
+
+
+def test_whoever_only_posts_entries_starts_without_torch() -> None:
+    program = "import gradstream.wire.messages, sys; sys.exit('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], timeout=60)
+    assert done.returncode == 0
