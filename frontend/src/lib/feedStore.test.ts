@@ -15,19 +15,21 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-const open = () => {
+const open = async () => {
   const store = new FeedStore(makeJob({ seq: 40 }), (after) => `/stream?after=${after}`)
-  return { store, stop: store.follow(), source: () => FakeSource.opened.at(-1)! }
+  const stop = store.follow()
+  await vi.advanceTimersByTimeAsync(0)
+  return { store, stop, source: () => FakeSource.opened.at(-1)! }
 }
 
-it("follows from the state in which the job was read", () => {
-  const { source, stop } = open()
+it("follows from the state in which the job was read", async () => {
+  const { source, stop } = await open()
   expect(source().url).toBe("/stream?after=40")
   stop()
 })
 
-it("tells its listeners once about what came together", () => {
-  const { store, source, stop } = open()
+it("tells its listeners once about what came together", async () => {
+  const { store, source, stop } = await open()
   const listener = vi.fn()
   store.subscribe(listener)
   source().send("event", "41", makeEvent(41))
@@ -39,8 +41,8 @@ it("tells its listeners once about what came together", () => {
   stop()
 })
 
-it("gives metrics to those who draw them, and to nobody else", () => {
-  const { store, source, stop } = open()
+it("gives metrics to those who draw them, and to nobody else", async () => {
+  const { store, source, stop } = await open()
   const [listener, chart] = [vi.fn(), vi.fn()]
   store.subscribe(listener)
   store.live.subscribe("train/loss", chart)
@@ -51,20 +53,21 @@ it("gives metrics to those who draw them, and to nobody else", () => {
   stop()
 })
 
-it("begins anew, with nothing doubled, when it is followed again", () => {
-  const { store, source, stop } = open()
+it("begins anew, with nothing doubled, when it is followed again", async () => {
+  const { store, source, stop } = await open()
   source().send("metrics", "42", makeTick(42))
   vi.advanceTimersByTime(50)
   stop()
   const stopAgain = store.follow()
+  await vi.advanceTimersByTimeAsync(0)
   source().send("metrics", "42", makeTick(42))
   vi.advanceTimersByTime(50)
   expect([...store.live.of("train/loss")].map(({ ticks }) => ticks.length)).toEqual([1])
   stopAgain()
 })
 
-it("drops what was waiting when it is stopped", () => {
-  const { store, source, stop } = open()
+it("drops what was waiting when it is stopped", async () => {
+  const { store, source, stop } = await open()
   source().send("event", "41", makeEvent(41))
   stop()
   vi.advanceTimersByTime(1000)

@@ -7,8 +7,9 @@ let messages: StreamMessage[]
 let connections: Connection[]
 let stop: () => void
 const last = () => FakeSource.opened.at(-1)!
+const passed = (ms: number) => vi.advanceTimersByTimeAsync(ms)
 
-beforeEach(() => {
+beforeEach(async () => {
   vi.useFakeTimers()
   vi.stubGlobal("EventSource", FakeSource)
   FakeSource.opened = []
@@ -21,6 +22,7 @@ beforeEach(() => {
     onMessage: (message) => messages.push(message),
     onConnection: (connection) => connections.push(connection),
   })
+  await passed(0)
 })
 
 afterEach(() => {
@@ -38,24 +40,24 @@ describe("followStream", () => {
     expect(connections).toEqual(["connecting", "live"])
   })
 
-  it("continues after the last id when the connection is lost", () => {
+  it("continues after the last id when the connection is lost", async () => {
     last().send("event", "9", 1)
     last().onerror?.()
     expect(connections.at(-1)).toBe("reconnecting")
-    vi.advanceTimersByTime(250)
+    await passed(250)
     expect(FakeSource.opened).toHaveLength(2)
     expect(FakeSource.opened[0]!.closed).toBe(true)
     expect(last().url).toBe("/stream?after=9")
   })
 
-  it("takes a connection that says nothing for dead, and one that says that it is alive for alive", () => {
+  it("takes a connection that says nothing for dead, and one that says that it is alive for alive", async () => {
     last().onopen?.()
-    vi.advanceTimersByTime(SILENCE_MS - 1)
+    await passed(SILENCE_MS - 1)
     last().send("alive", "", {})
-    vi.advanceTimersByTime(SILENCE_MS - 1)
+    await passed(SILENCE_MS - 1)
     expect(connections.at(-1)).toBe("live")
     expect(messages).toEqual([])
-    vi.advanceTimersByTime(1)
+    await passed(1)
     expect(connections.at(-1)).toBe("reconnecting")
     expect(last().closed).toBe(true)
   })
@@ -67,30 +69,128 @@ describe("followStream", () => {
     expect(messages).toHaveLength(1)
   })
 
-  it("reconnects when the server says that it closes", () => {
+  it("reconnects when the server says that it closes", async () => {
     last().send("closing", "", {})
-    vi.advanceTimersByTime(250)
+    await passed(250)
     expect(FakeSource.opened).toHaveLength(2)
   })
 
-  it("waits longer from failure to failure, and forgets them once open", () => {
+  it("waits longer from failure to failure, and forgets them once open", async () => {
     last().onerror?.()
-    vi.advanceTimersByTime(250)
+    await passed(250)
     last().onerror?.()
-    vi.advanceTimersByTime(250)
+    await passed(250)
     expect(FakeSource.opened).toHaveLength(2)
-    vi.advanceTimersByTime(250)
+    await passed(250)
     expect(FakeSource.opened).toHaveLength(3)
     last().onopen?.()
     last().onerror?.()
-    vi.advanceTimersByTime(250)
+    await passed(250)
     expect(FakeSource.opened).toHaveLength(4)
   })
 
-  it("opens nothing after it was stopped", () => {
+  it("opens nothing after it was stopped", async () => {
     last().onerror?.()
     stop()
-    vi.advanceTimersByTime(10_000)
+    await passed(10_000)
     expect(FakeSource.opened).toHaveLength(1)
   })
+
+  it("opens nothing if it was stopped while it asked whether it may stay open", async () => {
+    stop()
+    FakeSource.opened = []
+    const opened: string[] = []
+    followStream({ url: () => "/other", after: 0, events: [], onMessage: () => undefined, onConnection: (now) => opened.push(now) })()
+    await passed(10_000)
+    expect(FakeSource.opened).toHaveLength(0)
+    expect(opened).toEqual(["connecting"])
+  })
 })
+
+describe("of many streams", () => {
+  let stops: (() => void)[]
+  const open = async () => {
+    const mine = { got: [] as unknown[], connections: [] as Connection[], from: FakeSource.opened.length }
+    stops.push(
+      followStream({
+        url: (after) => `/many?after=${after}`,
+        after: 0,
+        events: ["event"],
+        onMessage: ({ data }) => mine.got.push(data),
+        onConnection: (connection) => mine.connections.push(connection),
+      }),
+    )
+    await passed(0)
+    last().onopen?.()
+    return mine
+  }
+  const standing = () => FakeSource.opened.filter(({ closed }) => !closed).length
+
+  beforeEach(() => {
+    stop()
+    stops = []
+    FakeSource.opened = []
+    vi.stubGlobal("navigator", { locks: new Places() })
+  })
+  afterEach(() => stops.forEach((each) => each()))
+
+  it("four stay open; each other comes back for a moment, is still live and misses nothing", async () => {
+    for (let tab = 0; tab < 4; tab++) await open()
+    const fifth = await open()
+    last().send("event", "7", "one")
+    await passed(499)
+    last().send("event", "8", "two")
+    await passed(499)
+    expect(standing()).toBe(5)
+    await passed(1)
+    expect(standing()).toBe(4)
+    await passed(2000)
+    expect(standing()).toBe(5)
+    expect(last().url).toBe("/many?after=8")
+    last().send("event", "9", "three")
+    expect(fifth.got).toEqual(["one", "two", "three"])
+    expect(fifth.connections).toEqual(["connecting", "live"])
+  })
+
+  it("one that ends gives its place to the next that asks", async () => {
+    for (let tab = 0; tab < 5; tab++) await open()
+    stops[0]!()
+    await passed(500 + 2000)
+    last().onopen?.()
+    await passed(20_000)
+    expect(standing()).toBe(4)
+    expect(last().closed).toBe(false)
+  })
+
+  it("one that nobody looks at makes room, and is there at once when somebody does", async () => {
+    const look = (state: DocumentVisibilityState) => {
+      vi.spyOn(document, "visibilityState", "get").mockReturnValue(state)
+      document.dispatchEvent(new Event("visibilitychange"))
+    }
+    await open()
+    look("hidden")
+    expect(standing()).toBe(0)
+    await passed(2000)
+    last().onopen?.()
+    expect(standing()).toBe(1)
+    await passed(500)
+    expect(standing()).toBe(0)
+    look("visible")
+    await passed(0)
+    last().onopen?.()
+    await passed(20_000)
+    expect(standing()).toBe(1)
+  })
+})
+
+/** Stands where the browser's own locks would. */
+class Places {
+  private readonly taken = new Set<string>()
+
+  async request(name: string, _: LockOptions, run: (lock: Lock | null) => Promise<void> | undefined) {
+    if (this.taken.has(name)) return run(null)
+    this.taken.add(name)
+    await run({ name, mode: "exclusive" })
+    this.taken.delete(name)
+  }
+}

@@ -1,3 +1,5 @@
+import { hold, type Release } from "./held"
+
 export type Connection = "connecting" | "live" | "reconnecting" | "ended"
 
 export interface StreamMessage {
@@ -18,10 +20,14 @@ interface StreamOptions {
 export const SILENCE_MS = 25_000
 
 const RETRY_MS = [250, 500, 1000, 2000, 4000]
+/** A stream that may not stay open is closed when it has had nothing to say for so long, and opened again after a while. */
+const QUIET_MS = 500
+const TURN_MS = 2000
 
 /**
  * Follows server-sent events until the returned function is called. A lost or silent connection, or a server that says `closing`,
- * is followed by a new one that continues after the last id seen; ids not above it are repeats and are skipped.
+ * is followed by a new one that continues after the last id seen; ids not above it are repeats and are skipped. Where more streams
+ * are open than a browser can keep, or nobody looks, it is taken up every other second for a moment.
  */
 export function followStream({ url, after, events, onMessage, onConnection }: StreamOptions): () => void {
   let cursor = after
@@ -29,10 +35,14 @@ export function followStream({ url, after, events, onMessage, onConnection }: St
   let timer: number | undefined
   let silence: number | undefined
   let source: EventSource | undefined
+  let opened = false
+  let release: Release | null = null
+  /** Of connections: what was asked for an earlier one comes to nothing. */
+  let turn = 0
 
   const heard = () => {
     window.clearTimeout(silence)
-    silence = window.setTimeout(reconnect, SILENCE_MS)
+    silence = opened && !release ? window.setTimeout(() => again(TURN_MS), QUIET_MS) : window.setTimeout(reconnect, SILENCE_MS)
   }
   const receive = (message: MessageEvent<string>) => {
     heard()
@@ -41,16 +51,35 @@ export function followStream({ url, after, events, onMessage, onConnection }: St
     cursor = id ?? cursor
     onMessage({ event: message.type, data: JSON.parse(message.data) })
   }
-  const reconnect = () => {
-    source?.close()
+  const close = () => {
+    turn++
+    window.clearTimeout(timer)
     window.clearTimeout(silence)
-    onConnection("reconnecting")
-    timer = window.setTimeout(connect, RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)])
+    source?.close()
+    release?.()
+    release = null
   }
-  const connect = () => {
+  const again = (pause: number) => {
+    close()
+    timer = window.setTimeout(() => void connect(), pause)
+  }
+  const reconnect = () => {
+    onConnection("reconnecting")
+    again(RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]!)
+  }
+  const connect = async () => {
+    const mine = turn
+    const right = await hold()
+    if (mine !== turn) {
+      right?.()
+      return
+    }
+    release = right
+    opened = false
     source = new EventSource(url(cursor))
     heard()
     source.onopen = () => {
+      opened = true
       heard()
       failures = 0
       onConnection("live")
@@ -60,12 +89,16 @@ export function followStream({ url, after, events, onMessage, onConnection }: St
     source.addEventListener("alive", heard)
     for (const event of events) source.addEventListener(event, receive)
   }
+  /** Who comes into sight is told at once what has happened; who leaves it makes room. */
+  const seen = () => {
+    if (source && failures === 0) again(document.visibilityState === "hidden" ? TURN_MS : 0)
+  }
 
   onConnection("connecting")
-  connect()
+  void connect()
+  document.addEventListener("visibilitychange", seen)
   return () => {
-    window.clearTimeout(timer)
-    window.clearTimeout(silence)
-    source?.close()
+    document.removeEventListener("visibilitychange", seen)
+    close()
   }
 }
