@@ -204,8 +204,16 @@ class Link:
             elif self._go and not self._cut and len(self._open) <= self._pipeline:
                 return self._w.has_work  # none: this rank's last life had pushed all, and only its leave was missing
             else:
+                self._prepare()
                 self._take()
         return False
+
+    def _prepare(self) -> None:
+        """Use the time until an answer comes."""
+        if self._open:
+            began = time.perf_counter()
+            self._w.prepare()
+            self.wait_seconds += time.perf_counter() - began
 
     def leave(self) -> None:
         self._port.send(Leave(self._rank, self._incarnation, "stopped" if self.stopped and not self._w.done else "done"))

@@ -134,7 +134,7 @@ def _dense(p: nn.Parameter) -> Tensor:
 
 
 class ModelProblem:
-    """A workload's model and its share of the training data: a `Problem` that `Gathers`, and is `InPieces` until then."""
+    """A workload's model and its share of the data: a `Problem` that `Gathers`, is `InPieces` until then, and `Prepares`."""
 
     def __init__(self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched, at_once: int | None = None) -> None:
         """`at_once`: examples that the model computes with at a time; None: whole mini-batches."""
@@ -168,6 +168,10 @@ class ModelProblem:
 
     def descend(self, alpha: float) -> None:
         self._flat.descend(alpha)
+
+    def prepare(self, position: int) -> None:
+        if isinstance(self._batches, Prefetched):
+            self._batches.prepare(position, self._flat.device)
 
     def _taken(self, position: int) -> tuple[list[parts.Part], int]:
         """The mini-batch as the model gets it, and how many examples it has; the model is ready for it."""

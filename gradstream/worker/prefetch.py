@@ -6,6 +6,7 @@ By a thread, where the data set draws from no generator of the process; else by 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import threading
@@ -55,21 +56,37 @@ class Prefetched:
         self._watch = _Watch()
         self._ahead: _Ahead | None = None
         self._next = -1
+        self._prepared: tuple[int, tuple[Any, int]] | None = None
+        """A position, and what is taken from there."""
+
+    def prepare(self, position: int, device: torch.device) -> None:
+        """For a worker that waits for something else: fetch this mini-batch now, if it would only be fetched when it is taken. That
+        it cannot be had is found out then."""
+        alone = self._batches.thread_safe and not self._batches.streams and self._data.prefetch is None and self._ahead is None
+        if alone and self._prepared is None and position < self.total and not self._wanted(device):
+            with contextlib.suppress(Exception, SystemExit):
+                self._prepared = position, self._taken(position, device)
 
     def take(self, position: int, device: torch.device) -> tuple[Any, int]:
         """Mini-batch number `position` (from 0) of this rank, on `device`, and how many examples it has.
 
         Raises: FetcherLost; whatever the data set raises."""
+        prepared, self._prepared = self._prepared, None
+        if prepared and prepared[0] == position:
+            return prepared[1]
         if self._ahead is None and not self._wanted(device):
-            began = time.perf_counter()
-            taken = self._batches.take(position, device)
-            self._watch.saw(began, time.perf_counter())
-            return taken
+            return self._taken(position, device)
         if self._ahead is None or position != self._next:  # the first time, or a worker that goes on somewhere else
             self.close()
             self._ahead = self._started(position, device)
         self._next = position + 1
         return self._ahead.get()
+
+    def _taken(self, position: int, device: torch.device) -> tuple[Any, int]:
+        began = time.perf_counter()
+        taken = self._batches.take(position, device)
+        self._watch.saw(began, time.perf_counter())
+        return taken
 
     def close(self) -> None:
         """End the thread and the processes. Raises: FetcherLost: the thread does not end."""

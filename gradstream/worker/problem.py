@@ -60,3 +60,11 @@ class InPieces(Protocol):
 
     def descend(self, alpha: float) -> None:
         """theta += alpha * the gradient that was left: the bits of the same with one vector."""
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """A problem that can use the time for which its worker waits."""
+
+    def prepare(self, position: int) -> None:
+        """Have the mini-batch number `position` ready, if that changes nothing but when it is fetched."""

@@ -14,7 +14,7 @@ from gradstream.center.entries import Buffers, Payload
 from gradstream.optim.flat import FlatOptimizer
 from gradstream.optim.spec import Sgd
 from gradstream.spec import JobSpec
-from gradstream.worker.problem import Gathers, InPieces, Problem
+from gradstream.worker.problem import Gathers, InPieces, Prepares, Problem
 
 
 class LossNotFinite(Exception):
@@ -37,6 +37,7 @@ class Replica:
         plain = self._optimizer.plain(1.0) is not None
         self._in_pieces = problem if plain and isinstance(problem, InPieces) else None
         """Steps are made without putting gradients together."""
+        self._prepares = problem if isinstance(problem, Prepares) else None
         self._lr, self._schedule = spec.strategy.lr, spec.schedule
         self._shares_optimizer = spec.strategy.averages_optimizers
         self._keeps_theta = not spec.strategy.pulls_every_round
@@ -112,6 +113,11 @@ class Replica:
         self.examples += examples
         self._newest = examples
         self.compute_seconds += time.perf_counter() - began
+
+    def prepare(self) -> None:
+        """This worker waits: meanwhile the next mini-batch may be fetched."""
+        if self._prepares and not self.done:
+            self._prepares.prepare(self.t)
 
     def descend(self, g: Tensor) -> None:
         self._optimizer.step(g, self._factor)

@@ -349,6 +349,64 @@ def test_what_a_worker_waits_for_a_slow_source_is_told_and_is_less_when_fetched_
     assert waited[2] < waited[0] / 2
 
 
+class Counted(data.Source):
+    """Each example is its number; fails as often as it is told to."""
+
+    def __init__(self, fails: int = 0) -> None:
+        self.fetched = 0
+        self.fails = fails
+
+    def __len__(self) -> int:
+        return 22
+
+    def batch(self, chosen: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
+        self.fetched += 1
+        if self.fails:
+            self.fails -= 1
+            raise OSError("the disk is away")
+        return chosen
+
+
+def test_what_was_prepared_is_taken_and_not_fetched_again() -> None:
+    source, spec = Counted(), job()
+    batches, expected = Prefetched(Batches(source, spec, 0), spec), Batches(Counted(), spec, 0)
+    for position in (0, 1):
+        for _ in range(3):
+            batches.prepare(position, CPU)
+        assert source.fetched == position + 1
+        assert not difference(batches.take(position, CPU), expected.take(position, CPU))
+    batches.prepare(2, CPU)
+    assert not difference(batches.take(0, CPU), expected.take(0, CPU)), "a worker that goes on somewhere else"
+    assert not difference(batches.take(2, CPU), expected.take(2, CPU))
+    fetched = source.fetched
+    batches.prepare(batches.total, CPU)
+    assert source.fetched == fetched, "there is none after the last"
+
+
+def test_a_batch_that_cannot_be_prepared_fails_when_it_is_taken() -> None:
+    source, spec = Counted(fails=3), job()
+    batches = Prefetched(Batches(source, spec, 0), spec)
+    batches.prepare(0, CPU)
+    with pytest.raises(OSError, match="the disk is away"):
+        batches.take(0, CPU)
+    batches.prepare(0, CPU)
+    assert len(batches.take(0, CPU)[0]), "it is back"
+
+
+@pytest.mark.parametrize("dataset", [Augmented(), Pieces(22)], ids=["draws", "stream"])
+def test_only_what_draws_no_numbers_and_has_no_order_is_prepared(dataset: Any) -> None:
+    spec = job()
+    batches = Prefetched(Batches(dataset, spec, 0), spec)
+    batches.prepare(0, CPU)
+    assert batches._prepared is None
+
+
+def test_nothing_is_prepared_if_the_job_wants_nothing_ahead() -> None:
+    source, spec = Counted(), job(data={"prefetch": 0})
+    Prefetched(Batches(source, spec, 0), spec).prepare(0, CPU)
+    assert not source.fetched
+
+
 @pytest.mark.usefixtures("workload")
 def test_a_mistake_in_the_data_set_blames_it(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = job(1, workload={"entrypoint": "w_of_prefetch:W", "args": {"kind": "own"}}, data={"prefetch": 2})
