@@ -132,11 +132,11 @@ def test_metrics_are_found_folded_and_pinned(loss: Locator) -> None:
     loss.wait_for()
     page.keyboard.press("/")
     page.keyboard.type("wait")
-    expect(page.get_by_role("heading", name="Time wait")).to_be_visible()
+    expect(page.get_by_role("heading", name="Time waiting")).to_be_visible()
     expect(loss).to_have_count(0)
-    _choose(page.get_by_role("button", name="More for Time wait"), "Pin to the top")
+    _choose(page.get_by_role("button", name="More for Time waiting"), "Pin to the top")
     page.get_by_role("searchbox", name="Search metrics").fill("")
-    expect(page.get_by_role("region", name="Pinned").get_by_role("heading", name="Time wait")).to_be_visible()
+    expect(page.get_by_role("region", name="Pinned").get_by_role("heading", name="Time waiting")).to_be_visible()
     page.get_by_role("button", name=re.compile("^Training")).press("Enter")
     expect(loss).to_have_count(0)
 
@@ -158,7 +158,7 @@ def test_a_time_that_is_drawn_on_the_heat_map_is_every_chart_s_and_the_other_way
         heat.press(key)
     page.wait_for_url(lambda address: _width(address) < drawn / 10)
     page.goto(f"/jobs/{job.id}/staleness?x=step")
-    waiting = page.get_by_role("img", name=re.compile("^Time wait: worker 0"))
+    waiting = page.get_by_role("img", name=re.compile("^Time waiting: worker 0"))
     waiting.press("+")
     page.wait_for_url(lambda address: 0 < _width(address) < 1000)
     expect(page.get_by_role("img", name=re.compile("^Mean staleness of 2 workers over steps"))).to_be_visible()
@@ -177,6 +177,7 @@ def test_a_cell_of_the_heat_map_leads_to_its_time_and_the_ledger_adds_up(open_pa
     ledger = page.get_by_role("region", name="Ledger of each worker").get_by_role("row")
     expect(ledger).to_have_count(3)
     expect(ledger.nth(1)).to_contain_text("1,400")
+    expect(page.get_by_text("Of the whole job, not of the visible range")).to_be_visible()
     expect(page.get_by_role("img", name="adds up")).to_have_count(2)
 
 
@@ -190,7 +191,7 @@ def test_the_distribution_counts_every_push(open_page: OpenPage, job: Job, clien
     expect(rows.nth(1)).to_have_text("\t".join(["all", *cells, f"{len(measured):,}"]), use_inner_text=True)
     expect(page.get_by_role("img", name=re.compile(f"^Distribution of staleness from {measured[0]:.0f} "))).to_be_visible()
     with page.expect_response(lambda answer: "/distribution?" in answer.url and "from=" in answer.url) as asked:
-        page.get_by_role("img", name=re.compile("^Time wait: worker 0")).press("+")
+        page.get_by_role("img", name=re.compile("^Time waiting: worker 0")).press("+")
     seen = asked.value.json()["count"]
     assert 0 < seen < len(measured)
     expect(rows.nth(1)).to_contain_text(f"{seen:,}")

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
-import { formatAgo, formatBytes, formatDuration, formatMoments, formatNumber, formatPercent } from "./format"
+import { counted, formatAgo, formatBytes, formatDuration, formatMoments, formatNumber, formatPercent } from "./format"
 
-it.each([[0, "0"], [0.01234, "0.0123"], [4.5678, "4.57"], [12, "12"], [1234.5, "1235"], [12_345, "12.3K"], [0.00001, "1.0e-5"], [NaN, "NaN"], [null, "–"]])(
+it.each([[0, "0"], [0.01234, "0.0123"], [4.5678, "4.57"], [12, "12"], [1234.5, "1235"], [999.6, "1000"], [12_345, "12.3k"], [2_000_000, "2M"], [0.00001, "1.0e-5"], [NaN, "NaN"], [null, "–"]])(
   "writes the number %s as %s",
   (value, text) => expect(formatNumber(value)).toBe(text),
 )
@@ -16,9 +16,11 @@ it.each([[0.00085, "850 µs"], [0.002149, "2.15 ms"], [0.25, "250 ms"], [0, "0 �
   (seconds, text) => expect(formatMoments(seconds)).toBe(text),
 )
 
-it.each([[512, "512 B"], [1500, "1.5 kB"], [64_000_000, "64 MB"]])("writes %s bytes as %s", (bytes, text) => {
+it.each([[512, "512 B"], [0.5, "0.5 B"], [999.9, "1000 B"], [1500, "1.5 kB"], [64_000_000, "64 MB"]])("writes %s bytes as %s", (bytes, text) => {
   expect(formatBytes(bytes)).toBe(text)
 })
+
+it.each([[0, "0 jobs"], [1, "1 job"], [1200, "1,200 jobs"]])("counts %s as %s", (count, text) => expect(counted(count, "job")).toBe(text))
 
 it("writes a share in per cent", () => {
   expect(formatPercent(0.9756)).toBe("97.6 %")

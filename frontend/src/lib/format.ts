@@ -1,4 +1,4 @@
-const NONE = "–"
+export const NONE = "–"
 
 /** A measured number in few characters: 0.0123, 4.57, 12.3k. */
 export function formatNumber(value: number | null | undefined, digits = 3): string {
@@ -6,8 +6,8 @@ export function formatNumber(value: number | null | undefined, digits = 3): stri
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "∞" : "−∞"
   const size = Math.abs(value)
   if (size !== 0 && size < 0.001) return value.toExponential(Math.max(0, digits - 2))
-  if (size < 10_000) return trimZeros(size >= 1000 ? value.toFixed(0) : value.toPrecision(digits))
-  return Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: digits }).format(value)
+  if (size < 10_000) return size >= 1000 ? value.toFixed(0) : String(Number(value.toPrecision(digits)))
+  return Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: digits }).format(value).replace("K", "k")
 }
 
 function trimZeros(text: string): string {
@@ -17,6 +17,11 @@ function trimZeros(text: string): string {
 /** A whole number in full, with separators. */
 export function formatCount(value: number | null | undefined): string {
   return value === null || value === undefined ? NONE : Intl.NumberFormat("en").format(Math.round(value))
+}
+
+/** "1 job", "8 jobs", "1,200 processes". */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${formatCount(count)} ${count === 1 ? one : many}`
 }
 
 export function formatPercent(share: number | null | undefined, digits = 1): string {
@@ -48,7 +53,7 @@ export function formatBytes(bytes: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"]
   let [value, unit] = [bytes, 0]
   while (value >= 1000 && unit < units.length - 1) [value, unit] = [value / 1000, unit + 1]
-  return `${unit === 0 ? value : trimZeros(value.toPrecision(3))} ${units[unit]}`
+  return `${formatNumber(value)} ${units[unit]}`
 }
 
 /** "just now", "5 min ago", or the date of what is older than a day. */

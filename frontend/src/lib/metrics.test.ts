@@ -1,9 +1,14 @@
 import { describe, expect, it } from "vitest"
-import { metricGroups, metricTitle } from "./metrics"
+import { formatOf, metricGroups, metricTitle } from "./metrics"
 
 it("makes a title of a name", () => {
-  expect(["train/loss", "eval/top5_accuracy", "push/sent_bytes"].map(metricTitle)).toEqual(["Training loss", "Eval top5 accuracy", "Push sent bytes"])
+  expect(["train/loss", "eval/top5_accuracy", "push/sent_bytes"].map(metricTitle)).toEqual(["Training loss", "Eval top5 accuracy", "Bytes sent"])
 })
+
+it.each([["s", 0.00023, "230 µs"], ["bytes", 64_000, "64 kB"], ["updates", 33.04, "33"], ["s", NaN, "NaN"], ["bytes", Infinity, "∞"]])(
+  "writes in %s the value %s as %s",
+  (unit, value, text) => expect(formatOf(unit)(value)).toBe(text),
+)
 
 describe("metricGroups", () => {
   const names = ["time/wait", "train/total_samples", "train/epoch_samples", "eval/top5", "train/staleness", "train/loss", "comet/tail", "eval/accuracy"]

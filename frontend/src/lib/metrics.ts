@@ -1,17 +1,47 @@
 import type { JobSpec } from "@/client"
-import { formatNumber } from "./format"
+import { formatBytes, formatMoments, formatNumber } from "./format"
 import type { Threshold } from "./lines"
 
 const TITLES: Record<string, string> = {
   "train/loss": "Training loss",
   "train/staleness": "Staleness",
   "train/samples_per_second": "Throughput",
+  "time/compute": "Time computing",
+  "time/wait": "Time waiting",
+  "time/send": "Time sending",
+  "time/data": "Time waiting for data",
+  "push/norm": "Norm of a push",
+  "push/error": "Codec error",
+  "push/sent_bytes": "Bytes sent",
+  "push/raw_bytes": "Bytes before the codec",
+  "push/received_bytes": "Bytes received",
+  "server/apply": "Time to apply an entry",
+  "server/queue": "Entries waiting",
+  "server/busy": "Share of time busy",
+  "server/slice_bytes": "Slice of a shard",
+  "worker/no_room": "Shared memory not got",
+  "system/cpu": "CPU",
+  "system/memory": "Memory",
+  "system/gpu": "GPU",
+  "system/gpu_memory": "GPU memory",
+  "ledger/pushed": "Pushes posted",
+  "ledger/applied": "Pushes applied",
+  "ledger/buffered": "Pushes buffered",
+  "ledger/dropped": "Pushes dropped",
+  "ledger/pending": "Pushes pending",
+  "ledger/undone": "Pushes undone",
 }
 
 /** "eval/top5_accuracy" -> "Eval top5 accuracy" */
 export function metricTitle(name: string): string {
   const words = name.replace("/", " ").replaceAll("_", " ")
   return TITLES[name] ?? words[0]!.toUpperCase() + words.slice(1)
+}
+
+/** Writes one value of a metric: a time as 2.3 ms, bytes as 64 kB; what is not finite by its name. */
+export function formatOf(unit: string): (value: number) => string {
+  const format = unit === "s" ? formatMoments : unit === "bytes" ? formatBytes : formatNumber
+  return (value) => (Number.isFinite(value) ? format(value) : formatNumber(value))
 }
 
 /** The line that ends the job when its metric reaches it. */

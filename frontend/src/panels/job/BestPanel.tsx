@@ -5,7 +5,7 @@ import { Panel } from "@/components/Panel"
 import { Stat } from "@/components/Stat"
 import { useOverview } from "@/hooks/queries/useOverview"
 import { useFeed } from "@/hooks/useFeed"
-import { formatCount, formatDuration, formatNumber, formatPercent } from "@/lib/format"
+import { counted, formatCount, formatDuration, formatNumber, formatPercent } from "@/lib/format"
 import { metricTitle } from "@/lib/metrics"
 import classes from "./ProgressPanel.module.css"
 
@@ -38,6 +38,6 @@ function Best({ mark: { metric, value, samples, version, attempt, after } }: { m
 }
 
 function Speed({ speed: { factor, one_alone, samples_per_second, workers } }: { speed: NonNullable<Overview["speed"]> }) {
-  const rates = `${formatNumber(samples_per_second)} samples/s by ${workers} ${workers === 1 ? "worker" : "workers"}, ${formatNumber(one_alone)} by one alone`
+  const rates = `${formatNumber(samples_per_second)} samples/s by ${counted(workers, "worker")}, ${formatNumber(one_alone)} by one alone`
   return <Stat label={<Explained what="Speed-up" how={HOW} />} value={`${formatNumber(factor)} ×`} detail={rates} />
 }

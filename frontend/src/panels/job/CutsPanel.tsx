@@ -6,7 +6,7 @@ import { Panel } from "@/components/Panel"
 import { useFiles } from "@/hooks/queries/useFiles"
 import { useFeed } from "@/hooks/useFeed"
 import { groupFiles, type FileGroup } from "@/lib/files"
-import { formatBytes, formatCount, formatMoment } from "@/lib/format"
+import { counted, formatBytes, formatCount, formatMoment } from "@/lib/format"
 import { canPreview } from "@/lib/preview"
 import { FileButtons } from "./FileButtons"
 import { FilePreview } from "./FilePreview"
@@ -45,7 +45,7 @@ export function CutsPanel() {
 }
 
 function about({ cut, files, size }: FileGroup): string {
-  const count = `${files.length} ${files.length === 1 ? "file" : "files"}, ${formatBytes(size)}`
+  const count = `${counted(files.length, "file")}, ${formatBytes(size)}`
   return cut ? `version ${formatCount(cut.version)}, ${formatCount(cut.samples)} samples · ${count} · ${formatMoment(cut.created_at)}` : count
 }
 

@@ -7,7 +7,7 @@ import { ConnectionBadge } from "@/components/ConnectionBadge"
 import { CopyIcon } from "@/components/CopyIcon"
 import { StatusBadge } from "@/components/StatusBadge"
 import { useConnection, useFeed } from "@/hooks/useFeed"
-import { formatMoment } from "@/lib/format"
+import { counted, formatMoment } from "@/lib/format"
 import { readable, toneOf } from "@/lib/status"
 import { JobActions } from "./JobActions"
 import { ProgressBar } from "./ProgressBar"
@@ -50,11 +50,7 @@ export function JobHeader() {
 }
 
 function describe({ strategy, gate, shards, spec, user, created_at }: Job): string {
-  return `${strategy} under ${gate} · ${count(spec.roles.worker.count, "worker")}, ${count(shards, "shard")} · submitted by ${user}, ${formatMoment(created_at)}`
-}
-
-function count(n: number, what: string): string {
-  return `${n} ${what}${n === 1 ? "" : "s"}`
+  return `${strategy} under ${gate} · ${counted(spec.roles.worker.count, "worker")}, ${counted(shards, "shard")} · submitted by ${user}, ${formatMoment(created_at)}`
 }
 
 /** Why it waits, or how it ended: never a bare status. */

@@ -12,9 +12,8 @@ import { useFeed } from "@/hooks/useFeed"
 import { useReading } from "@/hooks/useReading"
 import type { AxisView } from "@/lib/axes"
 import type { ChartData } from "@/lib/chartData"
-import { formatNumber } from "@/lib/format"
 import { toLines } from "@/lib/lines"
-import { metricTitle, targetOf } from "@/lib/metrics"
+import { formatOf, metricTitle, targetOf } from "@/lib/metrics"
 import { ChartActions } from "./ChartActions"
 import { LatePoint } from "./LatePoint"
 
@@ -39,6 +38,7 @@ export function MetricPanel({ name, width, height = 230, title = metricTitle(nam
   const hidden = settings.hidden.join("\n")
   const hiddenSet = useMemo(() => new Set(hidden.split("\n")), [hidden])
   const threshold = useMemo(() => targetOf(job.spec, name), [job.spec, name])
+  const formatY = useMemo(() => formatOf(metric.unit), [metric.unit])
   const unit = metric.unit === "1" || metric.unit === "loss" ? "" : metric.unit
   return (
     <Panel
@@ -52,7 +52,7 @@ export function MetricPanel({ name, width, height = 230, title = metricTitle(nam
     >
       <Loaded {...chart} empty="No value has been measured yet." height={height}>
         {table ? (
-          <Numbers data={chart.data} title={title} view={view} smoothing={settings.smoothing} height={height} />
+          <Numbers data={chart.data} title={title} view={view} smoothing={settings.smoothing} formatY={formatY} height={height} />
         ) : (
           <LineChart
             source={chart.data}
@@ -62,7 +62,7 @@ export function MetricPanel({ name, width, height = 230, title = metricTitle(nam
             scale={scaleOf(name, settings)}
             threshold={threshold}
             title={title}
-            formatY={formatNumber}
+            formatY={formatY}
             hidden={hiddenSet}
             onHide={(names) => change({ hidden: names })}
             syncKey={`${job.id} ${settings.axis}`}
@@ -80,9 +80,10 @@ interface NumbersProps {
   title: string
   view: AxisView
   smoothing: number
+  formatY: (y: number) => string
   height: number
 }
 
 function Numbers({ data, smoothing, ...table }: NumbersProps) {
-  return <ChartTable lines={toLines(useReading(data), smoothing)} formatY={formatNumber} {...table} />
+  return <ChartTable lines={toLines(useReading(data), smoothing)} {...table} />
 }

@@ -3,7 +3,7 @@ import type { ReactNode } from "react"
 import type { JobSummary } from "@/client"
 import { Sparkline } from "@/components/Sparkline"
 import { StatusBadge } from "@/components/StatusBadge"
-import { formatAgo, formatCount, formatDuration, formatNumber, formatPercent, secondsBetween } from "@/lib/format"
+import { NONE, formatAgo, formatCount, formatDuration, formatNumber, formatPercent, secondsBetween } from "@/lib/format"
 import type { ColumnId } from "@/lib/jobColumns"
 import { share } from "@/lib/progress"
 import { hasEnded, readable } from "@/lib/status"
@@ -46,7 +46,7 @@ function Status({ job: { status, reason, position } }: { job: JobSummary }) {
 
 function Done({ job }: { job: JobSummary }) {
   const done = share(job)
-  if (done === null) return null
+  if (done === null) return NONE
   return (
     <>
       <Progress value={done * 100} size="sm" flex={1} animated={!hasEnded(job.status)} aria-label={`Progress of ${job.name}`} />

@@ -6,7 +6,7 @@ import { Panel } from "@/components/Panel"
 import { useHealth } from "@/hooks/queries/useAbout"
 import { useJobCounts } from "@/hooks/queries/useJobs"
 import { useNodes } from "@/hooks/queries/useNodes"
-import { formatCount } from "@/lib/format"
+import { counted, formatCount } from "@/lib/format"
 
 /** Which version this is, and what it is doing. */
 export function AboutPanel() {
@@ -21,8 +21,8 @@ export function AboutPanel() {
     ["Gradstream", `version ${health.data?.version ?? ""}`],
     ["Nodes", <Anchor key="nodes" component={Link} to="/nodes" inherit>{`${ready.length} of ${nodes.length} ready`}</Anchor>],
     ["Agents", versions.length === 0 ? "none" : `version ${versions.join(", ")}`],
-    ["Running", <Anchor key="running" component={Link} to="/jobs?status=running" inherit>{`${formatCount(jobs.running ?? 0)} jobs, ${processes} processes`}</Anchor>],
-    ["Waiting", <Anchor key="waiting" component={Link} to="/queue" inherit>{`${formatCount(jobs.queued ?? 0)} jobs`}</Anchor>],
+    ["Running", <Anchor key="running" component={Link} to="/jobs?status=running" inherit>{`${counted(jobs.running ?? 0, "job")}, ${counted(processes, "process", "processes")}`}</Anchor>],
+    ["Waiting", <Anchor key="waiting" component={Link} to="/queue" inherit>{counted(jobs.queued ?? 0, "job")}</Anchor>],
     ["Jobs in all", formatCount(total)],
     ["API", <Anchor key="api" component={Link} to="/docs" inherit>documentation</Anchor>],
   ]
