@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { histogram } from "./histogram"
+import { binName, histogram } from "./histogram"
 
 const counted = (low: number | null, width: number, ...counts: number[][]) => ({ low, width, bins: counts[0]!.length, series: counts.map((row) => ({ counts: row })) })
 
@@ -19,4 +19,8 @@ describe("histogram", () => {
   it("has no bins without values", () => {
     expect(histogram(counted(null, 1, [])).bins).toEqual([])
   })
+})
+
+it("names a bin by the values that it counts", () => {
+  expect([binName(6, 1), binName(6, 2)]).toEqual(["6", "6 to 7"])
 })

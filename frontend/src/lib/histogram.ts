@@ -24,3 +24,8 @@ export function histogram({ low, width, bins, series }: Counted, most = 24): His
     }),
   }
 }
+
+/** Values that a bin counts, in words: "6", or "6 to 7". */
+export function binName(low: number, width: number): string {
+  return width === 1 ? String(low) : `${low} to ${low + width - 1}`
+}

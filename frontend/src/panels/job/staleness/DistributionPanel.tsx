@@ -1,46 +1,85 @@
-import { Table } from "@mantine/core"
-import { useMemo } from "react"
+import { SegmentedControl, Table } from "@mantine/core"
+import { useMemo, useState } from "react"
 import type { Distribution } from "@/client"
 import { Histogram } from "@/charts/Histogram"
 import { Loaded } from "@/components/Loaded"
 import { Panel } from "@/components/Panel"
 import { useRestingRange } from "@/hooks/useBoard"
 import { useLiveDistribution } from "@/hooks/useLiveDistribution"
-import { formatCount, formatNumber } from "@/lib/format"
-import { histogram } from "@/lib/histogram"
+import { formatCount, formatNumber, formatPercent } from "@/lib/format"
+import { binName, histogram, type Histogram as Counted } from "@/lib/histogram"
 import { lineLabels, paletteIndex } from "@/lib/lines"
+
+const HEIGHT = 170
+const SHOWN = [{ value: "bars", label: "Bars" }, { value: "table", label: "Numbers" }]
 
 /** How many pushes were how stale, in the visible range. */
 export function DistributionPanel() {
   const { data, ...asked } = useLiveDistribution("train/staleness")
   const range = useRestingRange()
+  const [shown, show] = useState("bars")
   return (
     <Panel
       title="Distribution of staleness"
-      subtitle={`How stale ${data ? formatCount(data.count) : "all"} pushes were when they were applied${range ? ", in the visible range" : ""}`}
+      subtitle={`How stale ${data?.count ? formatCount(data.count) : "all"} pushes were when they were applied${range ? ", in the visible range" : ""}`}
+      actions={<SegmentedControl size="xs" aria-label="How the distribution is shown" data={SHOWN} value={shown} onChange={show} />}
     >
       <Loaded {...asked} isEmpty={data?.count === 0} empty="No push has been applied here." height={230}>
-        {data && <Counts distribution={data} />}
+        {data && <Counts distribution={data} inNumbers={shown === "table"} />}
       </Loaded>
     </Panel>
   )
 }
 
-function Counts({ distribution }: { distribution: Distribution }) {
+function Counts({ distribution, inNumbers }: { distribution: Distribution; inNumbers: boolean }) {
   const series = useMemo(() => distribution.series.filter(({ count }) => count > 0), [distribution])
   const counts = useMemo(() => histogram({ ...distribution, series }), [distribution, series])
   const labels = lineLabels(series)
   return (
     <>
-      <Histogram
-        {...counts}
-        groups={labels.map((label, position) => ({ label, index: paletteIndex(series, position) }))}
-        unit="updates"
-        label={`Distribution of staleness from ${counts.bins[0]} to ${(counts.bins.at(-1) ?? 0) + counts.width - 1} updates`}
-        height={170}
-      />
+      {inNumbers ? (
+        <Bins {...counts} labels={labels} />
+      ) : (
+        <Histogram
+          {...counts}
+          groups={labels.map((label, position) => ({ label, index: paletteIndex(series, position) }))}
+          unit="updates"
+          label={`Distribution of staleness from ${counts.bins[0]} to ${(counts.bins.at(-1) ?? 0) + counts.width - 1} updates`}
+          height={HEIGHT}
+        />
+      )}
       <Quantiles rows={[{ label: "all", ...distribution }, ...series.map((one, position) => ({ label: labels[position]!, ...one }))]} />
     </>
+  )
+}
+
+/** What each bar says, a row for each. */
+function Bins({ bins, width, counts, labels }: Counted & { labels: readonly string[] }) {
+  const totals = bins.map((_, bin) => counts.reduce((sum, row) => sum + row[bin]!, 0))
+  const all = totals.reduce((sum, total) => sum + total, 0)
+  return (
+    <Table.ScrollContainer minWidth={160 + 84 * labels.length} mah={HEIGHT + 40} type="native" role="region" tabIndex={0} aria-label="Distribution of staleness in numbers">
+      <Table verticalSpacing={2} stickyHeader>
+        <Table.Thead>
+          <Table.Tr>
+            {["Updates", "Share", "All", ...labels].map((head) => (
+              <Table.Th key={head}>{head}</Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody className="numbers">
+          {bins.map((low, bin) => (
+            <Table.Tr key={low}>
+              <Table.Td style={{ whiteSpace: "nowrap" }}>{binName(low, width)}</Table.Td>
+              <Table.Td style={{ whiteSpace: "nowrap" }}>{formatPercent(totals[bin]! / all)}</Table.Td>
+              {[totals[bin]!, ...counts.map((row) => row[bin]!)].map((count, index) => (
+                <Table.Td key={index}>{formatCount(count)}</Table.Td>
+              ))}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
   )
 }
 
