@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from pydantic import BaseModel, Field
 
 _SILENCE = 15.0
@@ -9,7 +11,8 @@ _SILENCE = 15.0
 _PAUSES = 3
 
 
-class Pace(BaseModel):
+@dataclass(slots=True)
+class Pace:
     """Of one worker."""
 
     rate: float
@@ -48,8 +51,8 @@ class Throughput(BaseModel):
 
     @property
     def mean(self) -> float | None:
-        """From the first word to the last; of a job that spoke but once, what was said."""
+        """From the first word to the last; of a job that was as far at the first, what was said last."""
         if self.began is None or self.now is None:
             return None
         seconds, samples = self.now[0] - self.began[0], self.now[1] - self.began[1]
-        return samples / seconds if seconds > 0 else self.lately
+        return samples / seconds if seconds > 0 and samples > 0 else self.lately

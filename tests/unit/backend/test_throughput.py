@@ -40,6 +40,10 @@ def test_the_mean_is_from_the_first_word_to_the_last() -> None:
     assert found.mean == pytest.approx(100.0)
 
 
+def test_a_job_that_was_done_at_the_first_word_is_as_fast_as_its_workers_say() -> None:
+    assert told((0.0, 0, 70.0), (0.2, 1, 90.0), samples=320).mean == 160.0
+
+
 def test_one_word_is_all_there_is() -> None:
     assert told((0.0, 0, 70.0), samples=32).mean == 70.0
     assert Throughput().mean is None
