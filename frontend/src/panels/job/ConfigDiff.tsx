@@ -1,4 +1,4 @@
-import { Select, Table, Text, type ComboboxItem } from "@mantine/core"
+import { Box, Select, Table, Text, type ComboboxItem } from "@mantine/core"
 import { useDebouncedValue } from "@mantine/hooks"
 import { useState } from "react"
 import { Loaded } from "@/components/Loaded"
@@ -20,12 +20,11 @@ export function ConfigDiff() {
   const own = useConfig(job.id, job.shards)
   const theirs = useConfig(other)
   return (
-    <Panel title="Compared with another job" flush actions={<JobPicker own={job.id} value={other} onChange={(id) => edit((next) => put(next, "against", id ?? ""))} />}>
-      {other === null ? (
-        <Text size="sm" c="dimmed" px="md" pb="md">
-          Choose a job to see in which fields it differs.
-        </Text>
-      ) : (
+    <Panel title="Compared with another job" subtitle="The fields in which the two job files differ" flush>
+      <Box px={18} pb="sm">
+        <JobPicker own={job.id} value={other} onChange={(id) => edit((next) => put(next, "against", id ?? ""))} />
+      </Box>
+      {other !== null && (
         <Loaded {...theirs} isPending={own.isPending || theirs.isPending}>
           {own.data && theirs.data && <Differences own={own.data.full} theirs={theirs.data.full} names={[job.name, nameOf(theirs.data.full)]} />}
         </Loaded>
@@ -51,7 +50,7 @@ function JobPicker({ own, value, onChange }: { own: string; value: string | null
   }
   return (
     <Select
-      size="xs" w={260} aria-label="Job to compare with" placeholder="Choose a job" data={shown} searchable clearable nothingFoundMessage="No job of this name"
+      size="xs" maw={340} aria-label="Job to compare with" placeholder="Choose a job" data={shown} searchable clearable nothingFoundMessage="No job of this name"
       value={value} onChange={pick} filter={({ options }) => options}
       searchValue={typed} onSearchChange={setTyped}
     />
@@ -63,7 +62,7 @@ function Differences({ own, theirs, names }: { own: object; theirs: object; name
   const paths = differingPaths(sides)
   if (paths.length === 0) {
     return (
-      <Text size="sm" px="md" pb="md">
+      <Text size="sm" px={18} pb="md">
         Both job files say the same.
       </Text>
     )

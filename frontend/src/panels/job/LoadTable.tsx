@@ -1,4 +1,4 @@
-import { Table } from "@mantine/core"
+import { Table, VisuallyHidden } from "@mantine/core"
 import type { Process } from "@/client"
 import { StatusBadge } from "@/components/StatusBadge"
 import { ProcessActions } from "./ProcessActions"
@@ -30,7 +30,9 @@ export function LoadTable<T extends { label: string }>({ name, loads, columns, p
                 {head}
               </Table.Th>
             ))}
-            <Table.Th aria-label="Actions" />
+            <Table.Th>
+              <VisuallyHidden>Actions</VisuallyHidden>
+            </Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody className="numbers">

@@ -5,7 +5,7 @@ import { useFeed } from "@/hooks/useFeed"
 import { balance } from "@/lib/exchange"
 import { formatBytes, formatCount, formatMoments, formatPercent } from "@/lib/format"
 
-const HEADS = ["Shard", "Slice", "Busy", "Apply", "Queue"]
+const HEADS = ["Slice", "Busy", "Apply", "Queue"]
 
 /** How the center is cut, and how evenly its shards work. */
 export function ShardsPanel() {
@@ -24,8 +24,11 @@ export function ShardsPanel() {
         <Table>
           <Table.Thead>
             <Table.Tr>
+              <Table.Th>Shard</Table.Th>
               {HEADS.map((head) => (
-                <Table.Th key={head}>{head}</Table.Th>
+                <Table.Th key={head} ta="right">
+                  {head}
+                </Table.Th>
               ))}
             </Table.Tr>
           </Table.Thead>
@@ -44,10 +47,11 @@ function Row({ shard: { rank, slice_bytes, busy, apply, queue } }: { shard: Shar
   return (
     <Table.Tr>
       <Table.Td fw={550}>{rank}</Table.Td>
-      <Table.Td>{slice_bytes === null ? "–" : formatBytes(slice_bytes)}</Table.Td>
-      <Table.Td>{formatPercent(busy)}</Table.Td>
-      <Table.Td>{formatMoments(apply)}</Table.Td>
-      <Table.Td>{formatCount(queue)}</Table.Td>
+      {[slice_bytes === null ? "–" : formatBytes(slice_bytes), formatPercent(busy), formatMoments(apply), formatCount(queue)].map((said, index) => (
+        <Table.Td key={HEADS[index]} ta="right">
+          {said}
+        </Table.Td>
+      ))}
     </Table.Tr>
   )
 }

@@ -21,7 +21,7 @@ export function TimePanel() {
       <Loaded {...overview} isEmpty={bars.length === 0} empty="Nothing has been measured yet.">
         <StackedBars bars={bars} order={SLICES} quiet={QUIET} />
         <Text size="xs" c="dimmed" mt="xs">
-          Waiting is time at the gate and for answers; applying happens meanwhile, on the shards.
+          Beside each bar: the share of computing, or of a shard that of applying. Waiting is time at the gate and for answers; applying happens meanwhile, on the shards.
         </Text>
       </Loaded>
     </Panel>

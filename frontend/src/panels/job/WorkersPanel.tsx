@@ -16,8 +16,9 @@ export function WorkersPanel() {
   const processes = useLiveProcesses()
   const now = useNow(!hasEnded(job.status))
   const workers = overview.data?.workers ?? []
+  const vectors = job.progress.exchange?.raw_bytes === 0 ? "none, vectors are in shared memory" : "vectors only"
   return (
-    <Panel title="Workers" subtitle="Of this attempt. Clock: pushes made; lag: pushes behind the fastest; network: vectors only" flush>
+    <Panel title="Workers" subtitle={`Of this attempt. Clock: pushes made; lag: pushes behind the fastest; sent and received: ${vectors}`} flush>
       <Loaded {...overview} isEmpty={workers.length === 0} empty="No worker has pushed yet.">
         <LoadTable name="Workers" loads={workers} columns={columns(workers, now)} processes={processes} />
       </Loaded>

@@ -29,7 +29,7 @@ export function NodeCard({ node }: { node: Node }) {
           </Alert>
         )}
         <Share name={`Slots of ${name}`} used={node.slots_used} of={node.slots} said={`${node.slots_used} of ${node.slots} slots`} />
-        <Share name={`Memory of ${name}`} used={memory_used ?? 0} of={memory} said={memory_used === null ? `${formatBytes(memory)} memory` : `${formatBytes(memory_used)} of ${formatBytes(memory)}`} />
+        <Share name={`Memory of ${name}`} used={memory_used ?? 0} of={memory} said={memory_used === null ? `${formatBytes(memory)} memory` : `${formatBytes(memory_used)} of ${formatBytes(memory)} memory`} />
         <dl className={classes.stats}>
           <Stat label="CPUs" value={String(cpus)} />
           <Stat label="Load" value={formatNumber(load)} note={load === null ? undefined : "last minute"} />
@@ -78,7 +78,15 @@ function Processes({ node: { name, processes }, now }: { node: Node; now: number
     )
   }
   return (
-    <Table mt="sm" aria-label={`Processes on ${name}`} verticalSpacing={6}>
+    <Table mt="sm" aria-label={`Processes on ${name}`} verticalSpacing={6} className={classes.processes}>
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th>Job</Table.Th>
+          <Table.Th>Process</Table.Th>
+          <Table.Th>Status</Table.Th>
+          <Table.Th visibleFrom="sm">Started</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
       <Table.Tbody>
         {processes.map(({ id, job_id, job, label, status, started_at }) => (
           <Table.Tr key={id}>

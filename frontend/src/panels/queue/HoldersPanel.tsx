@@ -46,7 +46,7 @@ function Row({ holder: { id, name, user, status, slots, gpus, nodes, since }, no
   return (
     <Table.Tr>
       <Table.Td className={classes.name}>
-        <Anchor component={Link} to={`/jobs/${id}`} fw={600}>
+        <Anchor component={Link} to={`/jobs/${id}`} size="sm" fw={600}>
           {name}
         </Anchor>
         <Text size="xs" c="dimmed">

@@ -46,7 +46,7 @@ function Row({ job, now }: { job: Waiting; now: number }) {
     <Table.Tr>
       <Table.Td data-label="Place">{job.position}</Table.Td>
       <Table.Td className={classes.name}>
-        <Anchor component={Link} to={`/jobs/${job.id}`} fw={600}>
+        <Anchor component={Link} to={`/jobs/${job.id}`} size="sm" fw={600}>
           {job.name}
         </Anchor>
         <Text size="xs" c="dimmed">
