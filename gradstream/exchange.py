@@ -134,6 +134,8 @@ _SUMS = {
     metrics.SENT.name: "sent_bytes", metrics.RAW.name: "raw_bytes", metrics.RECEIVED.name: "received_bytes",
 }  # fmt: skip
 _OF_SHARDS = frozenset({metrics.SLICE.name, metrics.APPLY.name, metrics.QUEUE.name})
+FIGURES = frozenset({*_SUMS, *_OF_SHARDS, metrics.CODEC_ERROR.name})
+"""Metrics that `Figures` takes; it passes over others."""
 
 
 def _milliseconds(seconds: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
@@ -15,10 +14,19 @@ from backend.metrics.throughput import Throughput
 from backend.overview.standing import Standings
 from gradstream import metrics
 from gradstream.center.ledger import Silent
-from gradstream.exchange import Figures
+from gradstream.exchange import FIGURES, Figures
 from gradstream.gate import Gate
 from gradstream.metrics import Point
 from gradstream.process import room
+
+_LARGEST = 1e100
+"""Sums of values up to here stay finite, which Postgres wants. Others are stored and drawn, but are not part of the progress."""
+_FAULTS = 20
+_EVAL = "eval/"
+_TAKEN = frozenset(
+    metric.name for metric in (metrics.LOSS, metrics.THROUGHPUT, metrics.STALENESS, metrics.TOTAL, metrics.EPOCH, metrics.SILENT,
+                               metrics.NO_ROOM)
+)  # fmt: skip
 
 
 class Folded(BaseModel):
@@ -39,6 +47,8 @@ class Folded(BaseModel):
     """Workers that were found not to contribute, in any attempt, with how many of their pushes were dropped in a row."""
     no_room: dict[int, int] = Field(default_factory=dict)
     """Workers that did not get their shared memory, in any attempt, with the bytes that each needed."""
+    refused: dict[str, str] = Field(default_factory=dict)
+    """What is not stored of its metrics, in any attempt: a sentence for each process and field."""
     curve: Curve = Field(default_factory=Curve)
     """The loss over the whole life of the job, for lists."""
     figures: Figures = Field(default_factory=Figures)
@@ -57,22 +67,24 @@ def fold(state: dict[str, Any], attempt: int, batches: Iterable[tuple[str, Seque
     if new.attempt != attempt:
         over = {"samples": 0, "version": 0, "loss": {}, "throughput": Throughput(), "figures": Figures()}
         new = new.model_copy(update={"attempt": attempt, **over})
-    samples, version, seconds = new.samples, new.version, at.timestamp()  # a field of a model takes long to set: not for each point
+    seconds = at.timestamp()
     for source, points in batches:
-        for point in points:
-            samples, version = max(samples, point.samples), max(version, point.version)
-            if math.isfinite(point.value):
-                _take(new, source, point, seconds)
-                new.standings.take(source, attempt, point)
-    new.samples, new.version = samples, version
-    new.throughput.note(samples, seconds)
+        new.samples = max(new.samples, *(point.samples for point in points), 0)
+        new.version = max(new.version, *(point.version for point in points), 0)
+        finite = [point for point in points if abs(point.value) <= _LARGEST]
+        for point in finite:
+            if point.name in _TAKEN or point.name.startswith(_EVAL):
+                _take(new, point, seconds)
+            elif point.name in FIGURES:
+                new.figures.take(source, point)
+        new.standings.take(source, attempt, finite)
+    new.throughput.note(new.samples, seconds)
     if new.first_step_at is None and new.version > 0:
         new.first_step_at = at
     return new.model_dump(mode="json")
 
 
-def _take(new: Folded, source: str, point: Point, at: float) -> None:
-    new.figures.take(source, point)
+def _take(new: Folded, point: Point, at: float) -> None:
     match point.name:
         case metrics.LOSS.name:
             new.loss[point.rank] = point.value
@@ -89,8 +101,8 @@ def _take(new: Folded, source: str, point: Point, at: float) -> None:
             new.silent.setdefault(point.rank, int(point.value))
         case metrics.NO_ROOM.name:
             new.no_room.setdefault(point.rank, int(point.value))
-        case name if name.startswith("eval/"):
-            new.eval[name.removeprefix("eval/")] = point.value
+        case name:
+            new.eval[name.removeprefix(_EVAL)] = point.value
 
 
 def silent(state: dict[str, Any]) -> dict[int, Silent]:
@@ -101,6 +113,14 @@ def silent(state: dict[str, Any]) -> dict[int, Silent]:
 def without_room(state: dict[str, Any]) -> dict[int, int]:
     """The workers that did not get their shared memory, with the bytes that each needed."""
     return Folded.model_validate(state).no_room
+
+
+def refusing(state: dict[str, Any], which: str, sentence: str) -> dict[str, Any] | None:
+    """The state with one more thing that is not stored. None: it is known, or so many are that one more says nothing."""
+    known = state.get("refused", {})
+    if which in known or len(known) >= _FAULTS:
+        return None
+    return {**state, "refused": {**known, which: sentence}}
 
 
 def standings(state: dict[str, Any]) -> Standings:
@@ -140,6 +160,7 @@ def shown(state: dict[str, Any], gate: Gate) -> Progress:
     alerts = [found.sentence(gate) for found in silent(state).values()]
     if kept.no_room:
         alerts.append(room.sentence(kept.no_room))
+    alerts += kept.refused.values()
     return Progress(
         samples=kept.samples, total_samples=kept.total_samples, epoch_samples=kept.epoch_samples, version=kept.version,
         samples_per_second=kept.throughput.lately, mean_samples_per_second=kept.throughput.mean,

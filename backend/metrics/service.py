@@ -5,20 +5,22 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
+import structlog
 from sqlalchemy.orm import Session
 
 from backend.db import now
 from backend.jobs import feed
 from backend.jobs import service as jobs
 from backend.jobs.models import JobRow
-from backend.metrics import chart, folding, live, payloads, repository
+from backend.metrics import admission, chart, folding, live, payloads, repository
+from backend.metrics.admission import Came
 from backend.metrics.live import Arrived
 from backend.metrics.models import MetricBatchRow
-from backend.metrics.points import Decoded, decode, label
-from backend.metrics.progress import figures, fold, silent, without_room
+from backend.metrics.points import decode, label
+from backend.metrics.progress import figures, fold, refusing, silent, without_room
 from backend.metrics.repository import NewBatch, SeriesKey
 from backend.metrics.schemas import (
     CatalogueEntry,
@@ -35,26 +37,10 @@ from gradstream.process import room
 from gradstream.spec import JobSpec
 from gradstream.wire import records
 
+log = structlog.get_logger(__name__)
+
 Batch = tuple[str, int, Sequence[Point]]
 """Source, number and points. The source is a process's label and incarnation: `worker-0.1`."""
-_UNREADABLE = ("unreadable", 0, b"[]")
-
-
-class Came(NamedTuple):
-    """A batch as a process sent it."""
-
-    source: str
-    number: int
-    packed: bytes
-    decoded: Decoded
-
-    @classmethod
-    def read(cls, source: str, number: int, packed: bytes) -> Came:
-        """One that cannot be read, since user code shares its process's account and wrote it, has no points."""
-        try:
-            return cls(source, number, packed, decode(packed))
-        except (ValueError, TypeError, OverflowError, KeyError, IndexError, RecursionError):
-            return cls(*_UNREADABLE, decode(_UNREADABLE[2]))
 
 
 def catalogue() -> list[CatalogueEntry]:
@@ -70,44 +56,71 @@ def store(session: Session, job: JobRow, attempt: int, batches: Sequence[Batch])
 def store_packed(session: Session, job: JobRow, attempt: int, batches: Sequence[tuple[str, int, bytes]]) -> int:
     """Store every point of the batches that are new, and fold them into the job's progress. `job` must be locked.
 
-    Returns how many batches were new: one that comes again (a repeat, a second controller) is nothing.
+    Returns how many batches were new: one that comes again (a repeat, a second controller) is nothing. What cannot be stored is
+    left out and told of, once for each process and field.
     """
-    came = {(batch.source, batch.number): batch for batch in (Came.read(*batch) for batch in batches)}
+    return _store(session, job, attempt, [Came.read(*batch) for batch in batches])
+
+
+def refuse(session: Session, job: JobRow, attempt: int, source: str, number: int, why: str) -> int:
+    """Note that a batch which looked well could not be stored, as `store_packed` does."""
+    seen = Came.read(source, number, b"[]")
+    fault = admission.Fault("points", f"{why}; the controller's log says more")
+    return _store(session, job, attempt, [Came.refused(seen.source, seen.number, seen.fault or fault)])
+
+
+def _store(session: Session, job: JobRow, attempt: int, batches: Sequence[Came]) -> int:
+    came = {(batch.source, batch.number): batch for batch in batches}
     if not came:
         return 0
     known = repository.known_batches(session, job.id, attempt, list(came))
     new = [batch for key, batch in came.items() if key not in known]
     if not new:
         return 0
-    first = feed.take(session, job, len(new))
-    _keep(session, job, attempt, first, new)
+    stored = _keep(session, job, attempt, feed.take(session, job, len(new)), new)
     before = job.progress
-    job.progress = fold(before, attempt, [(batch.source, batch.decoded.plain()) for batch in new], now(session))
+    job.progress = fold(before, attempt, [(batch.source, batch.decoded.plain()) for batch in stored], now(session))
     jobs.note_figures(job, figures(job.progress))
     _tell_of_silence(session, job, before)
     _tell_of_room(session, job, before)
+    _tell_of_faults(session, job, stored)
     feed.changed(session, job)
     return len(new)
 
 
-def _keep(session: Session, job: JobRow, attempt: int, first: int, new: Sequence[Came]) -> None:
-    """The batches, numbered from `first` on, and what is counted of them."""
+def _keep(session: Session, job: JobRow, attempt: int, first: int, new: Sequence[Came]) -> list[Came]:
+    """The batches, numbered from `first` on, and what is counted of them. Returns them as they are stored."""
     counts = repository.counts(session, job.id, attempt)
     counted: dict[SeriesKey, int] = {}
     rows: list[NewBatch] = []
-    for seq, (source, number, packed, decoded) in enumerate(new, start=first):
+    stored: list[Came] = []
+    for seq, batch in enumerate(new, start=first):
+        kept = batch.within(counts)
         totals = []
-        for (name, rank), points in zip(decoded.keys, decoded.counts(), strict=True):
-            key = (label(source), name, rank)
+        for (name, rank), points in zip(kept.decoded.keys, kept.decoded.counts(), strict=True):
+            key = (label(kept.source), name, rank)
             counts[key] = counted[key] = counts.get(key, 0) + points
             totals.append(counts[key])
-        rows.append(NewBatch(seq, source, number, payloads.pack(packed), payloads.pack_totals(totals)))
+        rows.append(NewBatch(seq, kept.source, kept.number, payloads.pack(kept.packed), payloads.pack_totals(totals)))
+        stored.append(kept)
     repository.insert_batches(session, job.id, attempt, rows)
     if counted:
         repository.count(session, job.id, attempt, counted)
-        waiting = repository.wait(session, job.id, sum(len(batch.decoded.points) for batch in new))
+        waiting = repository.wait(session, job.id, sum(len(batch.decoded.points) for batch in stored))
         if folding.enough(waiting, len(counts)):
             folding.fold(session, job.id)
+    return stored
+
+
+def _tell_of_faults(session: Session, job: JobRow, stored: Sequence[Came]) -> None:
+    """What is not stored: of each process and field once in the life of the job, and of so many at most."""
+    for which, (who, fault) in admission.told(stored).items():
+        sentence = admission.sentence(who, fault)
+        progress = refusing(job.progress, which, sentence)
+        if progress is not None:
+            job.progress = progress
+            log.warning("metrics are not stored", source=who, field=fault.field, why=fault.sentence)
+            feed.record(session, job, "warning", sentence, actor=who, data={"source": who, "field": fault.field})
 
 
 def _tell_of_silence(session: Session, job: JobRow, before: dict[str, Any]) -> None:

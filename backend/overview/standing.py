@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from pydantic import BaseModel, Field
@@ -24,13 +26,15 @@ _LEDGER = {
     metric.name: metric.name.removeprefix("ledger/")
     for metric in (metrics.PUSHED, metrics.APPLIED, metrics.BUFFERED, metrics.DROPPED, metrics.PENDING, metrics.UNDONE)
 }
+_OF_PROCESSES = frozenset({*_SPENT, *_LAST, metrics.APPLY.name})
 _EVAL = "eval/"
 _PROCESS = re.compile(r"(?:(?:worker|server)-[0-9]{1,9}|evaluator)\.[0-9]{1,9}")
 """Label and incarnation of those that are told of. User code may send under any name; what is none of these is no process."""
 _END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 
-class Standing(BaseModel):
+@dataclass(slots=True)
+class Standing:
     """Of one process in the live attempt, over all its incarnations. Its first push is where counting begins: how long that one
     took, nobody knows."""
 
@@ -48,13 +52,15 @@ class Standing(BaseModel):
     """Mini-batches of those pushes."""
     seconds: float = 0.0
     """That those took, one after another."""
-    sums: dict[str, float] = Field(default_factory=dict)
-    last: dict[str, float] = Field(default_factory=dict)
+    sums: dict[str, float] = field(default_factory=dict)
+    last: dict[str, float] = field(default_factory=dict)
 
     def take(self, incarnation: int, point: Point) -> None:
         if incarnation != self.incarnation:
             self.incarnation, self.first, self.last = incarnation, None, {}
         self.at = max(self.at, point.time)
+        if point.name not in _OF_PROCESSES:
+            return
         if point.name in _LAST:
             self.last[_LAST[point.name]] = point.value
         elif point.name == metrics.COMPUTE.name and self.first is None:
@@ -70,8 +76,8 @@ class Standing(BaseModel):
             self.steps += max(0, point.step - self.step)
             self.seconds += max(0.0, point.time - self.since)
             self.since = point.time
-        field = _SPENT[point.name]
-        self.sums[field] = self.sums.get(field, 0.0) + point.value
+        what = _SPENT[point.name]
+        self.sums[what] = self.sums.get(what, 0.0) + point.value
 
 
 class Mark(BaseModel):
@@ -103,21 +109,26 @@ class Standings(BaseModel):
     """Samples that the center had seen at most, by attempt."""
     evaluations: dict[str, Extremes] = Field(default_factory=dict)
 
-    def take(self, source: str, attempt: int, point: Point) -> None:
-        """`source`: the label of who measured it, and its incarnation. Points of an attempt that is over are not for this."""
+    def take(self, source: str, attempt: int, points: Sequence[Point]) -> None:
+        """`source`: the label of who measured them, and its incarnation. Points of an attempt that is over are not for this."""
+        if not points:
+            return
         if attempt != self.attempt:
             self.attempt, self.processes = attempt, {}
             self.ledger = {rank: {"undone": account.get("undone", 0)} for rank, account in self.ledger.items()}
-        self.reached[attempt] = max(self.reached.get(attempt, 0), point.samples)
-        if point.name in _LEDGER:
-            self._enter(attempt, point)
-        if not 0 <= point.time < _END_OF_TIME:
-            return
-        if point.name.startswith(_EVAL):
-            self._judge(attempt, point)
-        if _PROCESS.fullmatch(source):
+        self.reached[attempt] = max(self.reached.get(attempt, 0), max(point.samples for point in points))
+        dated = [point for point in points if 0 <= point.time < _END_OF_TIME]
+        for point in points:
+            if point.name in _LEDGER:
+                self._enter(attempt, point)
+        for point in dated:
+            if point.name.startswith(_EVAL):
+                self._judge(attempt, point)
+        if dated and _PROCESS.fullmatch(source):
             label, _, incarnation = source.rpartition(".")
-            self.processes.setdefault(label, Standing()).take(int(incarnation), point)
+            process, number = self.processes.setdefault(label, Standing()), int(incarnation)
+            for point in dated:
+                process.take(number, point)
 
     def _enter(self, attempt: int, point: Point) -> None:
         account = self.ledger.setdefault(point.rank, {})

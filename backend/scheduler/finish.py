@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from backend.artifacts import service as artifacts
 from backend.artifacts.schemas import Kind
-from backend.away import REDIS
+from backend.away import AWAY, REDIS
 from backend.jobs import feed, lifecycle
 from backend.jobs import repository as job_rows
 from backend.jobs.models import JobRow
@@ -82,7 +82,13 @@ def sweep(platform: Platform) -> None:
     with platform.database.transaction() as session:
         left = [(row.job_id, row.number) for row in job_rows.attempts_with_plane(session)]
     for job_id, number in left:
-        ingest.ingest(platform.database, platform.plane, job_id, number)
+        try:
+            ingest.ingest(platform.database, platform.plane, job_id, number)
+        except AWAY:
+            raise
+        except Exception:
+            log.exception("the last metrics of an attempt cannot be stored and stay on the plane", job=str(job_id), attempt=number)
+            continue
         plane.destroy(platform.plane, plane_id(job_id, number))
         with platform.database.transaction() as session:
             attempt = job_rows.attempt(session, job_id, number)

@@ -92,16 +92,32 @@ def read_metrics(redis: Redis, j: str, after: str = "0", count: int = 500) -> li
 
 
 def read_packed_metrics(redis: Redis, j: str, after: str = "0", count: int = 500) -> list[tuple[str, str, int, bytes]]:
-    """The same with the points as `records.pack` has made them, if they are such: that is for the reader to find out."""
-    found: list[tuple[bytes, dict[bytes, bytes]]] = home(redis, j).xrange(keys.metrics(j), min=f"({after}", count=count)  # type: ignore[assignment]
-    return [(entry.decode(), *_packed_batch(fields)) for entry, fields in found]
+    """The same with the points as `records.pack` has made them, if they are such: that is for the reader to find out. Fewer where
+    batches are large, but at least one if there is one."""
+    found: Any = home(redis, j).eval(_SOME, 1, keys.metrics(j), after, count, _AT_ONCE)
+    return [(entry.decode(), *_packed_batch(dict(zip(fields[::2], fields[1::2], strict=True)))) for entry, fields in found]
+
+
+_AT_ONCE = 64 * 2**20
+"""Bytes that are read at once, or one batch more: user code may have written batches of any size."""
+_SOME = """
+local found, bytes, last = {}, 0, ARGV[1]
+while #found < tonumber(ARGV[2]) and bytes < tonumber(ARGV[3]) do
+    local entry = redis.call('XRANGE', KEYS[1], '(' .. last, '+', 'COUNT', 1)[1]
+    if not entry then break end
+    for _, field in ipairs(entry[2]) do bytes = bytes + #field end
+    found[#found + 1], last = entry, entry[1]
+end
+return found
+"""
 
 
 def _packed_batch(fields: dict[bytes, bytes]) -> tuple[str, int, bytes]:
+    """What is no batch has points that cannot be read."""
     try:
         return fields[b"source"].decode(), int(fields[b"batch"]), fields[b"points"]
     except (KeyError, ValueError):
-        return "unreadable", 0, b"[]"
+        return fields.get(b"source", b"unreadable")[:100].decode(errors="replace"), -1, b""
 
 
 def _batch(fields: dict[bytes, bytes]) -> tuple[str, int, list[Point]]:

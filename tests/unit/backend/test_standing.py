@@ -18,7 +18,7 @@ SPEC = JobSpec.model_validate(
 def tell(found: Standings, source: str, metric: Metric | str, value: float, *, rank: int = 0, step: int = 0, time: float = 100.0,
          attempt: int = 1, samples: int = 0) -> None:  # fmt: skip
     name = metric if isinstance(metric, str) else metric.name
-    found.take(source, attempt, Point(name, rank, step, samples, 0, time, value))
+    found.take(source, attempt, [Point(name, rank, step, samples, 0, time, value)])
 
 
 def push(found: Standings, source: str, step: int, time: float, compute: float = 0.25, wait: float = 0.5) -> None:
