@@ -36,7 +36,10 @@ class LogReader:
                 raise PlaneLost("the log of this attempt is gone")
             return []
         [[_, entries]] = reply
-        return [(entry.decode(), Header.unpack(fields[1])) for entry, fields in entries]
+        try:
+            return [(entry.decode(), Header.unpack(fields[1])) for entry, fields in entries]
+        except (ValueError, KeyError, TypeError) as error:  # to leave one out would part this shard from the others
+            raise PlaneLost("the log holds an entry that is none; something else has written into it, or changed it") from error
 
     def _read(self, *commands: Command) -> Any:
         self._redis.post(*commands)

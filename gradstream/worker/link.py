@@ -133,7 +133,7 @@ class Link:
         norm = _norm(x)
         finite = math.isfinite(norm)
         if not finite and self._fails_on_nan:
-            raise LossNotFinite(f"the update after mini-batch {self._w.t} holds a value that is not finite")
+            raise LossNotFinite(f"the update that ends with mini-batch {self._w.t - 1} holds a value that is not finite")
         self._settle()
         began = time.perf_counter()
         if x.data_ptr() != self._out.data_ptr():

@@ -37,7 +37,7 @@ class FlatModel:
         self.model = model.to(device)
         self.device = device
         self.trained = [p for p in model.parameters() if p.requires_grad]
-        size, dtype = sum(p.numel() for p in self.trained), _widest(model)
+        dtype, size = _widest(model), sum(p.numel() for p in self.trained)
         self.theta = torch.empty(size, dtype=dtype, device=device)
         self.gradient = torch.empty_like(self.theta)
         self._inside = [p for p in self.trained if p.dtype == dtype]
@@ -110,8 +110,11 @@ class FlatModel:
 def _widest(model: nn.Module) -> torch.dtype:
     """To which all trainable parameters can be converted without loss. Raises: InvalidWorkload."""
     named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
-    if not named:
-        raise InvalidWorkload("the model has no trainable parameter; let at least one have requires_grad")
+    for name, p in named:
+        if nn.parameter.is_lazy(p):
+            raise InvalidWorkload(f"the parameter {plain_name(name)} has no shape yet; call the model once with a batch in model()")
+    if not any(p.numel() for _, p in named):
+        raise InvalidWorkload("the model has no trainable parameter; let at least one, with elements, have requires_grad")
     for name, p in named:
         if p.dtype not in DTYPES:
             raise InvalidWorkload(
@@ -123,6 +126,10 @@ def _widest(model: nn.Module) -> torch.dtype:
 
 def _backward(loss: Tensor) -> None:
     with blaming("backward of loss()", but=PlaneLost):  # gradients may leave meanwhile
+        if not loss.requires_grad:
+            raise InvalidWorkload(
+                "the loss depends on no trained parameter; compute it outside of torch.no_grad(), and detach nothing on its way"
+            )
         loss.backward()  # type: ignore[no-untyped-call]
 
 

@@ -223,6 +223,18 @@ def test_a_redis_that_came_back_empty_ends_the_attempt(cluster: Make, redis_serv
     assert {type(error) for error in attempt.errors} == {PlaneLost}
 
 
+@pytest.mark.parametrize("junk", [b"junk", b"{}", b'{"kind":"push","entry":1,"read":0}', b"\xff"])
+def test_what_is_no_entry_ends_the_attempt_on_every_shard(cluster: Make, junk: bytes) -> None:
+    attempt = cluster(sync(), bowl)
+    servers = [attempt.thread(attempt.serve, shard) for shard in range(2)]
+    attempt.admin.xadd(keys.log(attempt.j), {FIELD: junk})
+    for server in servers:
+        server.join(15)
+        assert not server.is_alive(), "it still reads"
+    assert [type(error) for error in attempt.errors] == [PlaneLost, PlaneLost]
+    assert "the log holds an entry that is none" in str(attempt.errors[0])
+
+
 def test_a_stop_ends_every_worker_at_its_next_boundary(cluster: Make) -> None:
     attempt = cluster(job({"name": "sync", "lr": 1e-6}, workers=3, shards=2, steps=10**6), Toy)
     attempt.start()

@@ -15,6 +15,7 @@ from torch.utils.data import TensorDataset
 
 from gradstream import sim
 from gradstream.errors import InvalidWorkload
+from gradstream.process.exits import UserError
 from gradstream.sim.workload import Workloads
 from gradstream.wire.layout import DTYPES as TRAVELLING
 from gradstream.worker.data import Batches
@@ -122,9 +123,23 @@ def test_dtypes_that_cannot_be_a_center_are_refused() -> None:
         FlatModel(waves, CPU)
     with pytest.raises(InvalidWorkload, match="no trainable parameter"):
         FlatModel(nn.ReLU(), CPU)
+    with pytest.raises(InvalidWorkload, match="no trainable parameter"):
+        FlatModel(nn.ParameterDict({"none": torch.zeros(0, 3)}), CPU)
+    with pytest.raises(InvalidWorkload, match=r"parameter 1.weight has no shape yet; call the model once with a batch"):
+        FlatModel(nn.Sequential(nn.Linear(2, 2), nn.LazyLinear(3)), CPU)
     waves["w"].requires_grad = False
     waves["v"] = nn.Parameter(torch.ones(2))
     assert FlatModel(waves, CPU).theta.numel() == 2
+
+
+def test_a_loss_without_a_gradient_is_refused_with_what_may_be_the_reason() -> None:
+    spec = job("plain")
+    trained = problem(spec, 0)
+    for p in trained._flat.model.parameters():
+        p.requires_grad = False
+    with pytest.raises(UserError, match=r"backward of loss\(\)") as raised:
+        trained.gradient(0)
+    assert "depends on no trained parameter" in str(raised.value.__cause__)
 
 
 # ---- torch.compile ----------------------------------------------------------------------------------------------------------
