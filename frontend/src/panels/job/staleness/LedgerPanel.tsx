@@ -2,6 +2,7 @@ import { Table, Text } from "@mantine/core"
 import { IconAlertTriangle, IconCheck } from "@tabler/icons-react"
 import { Loaded } from "@/components/Loaded"
 import { Panel } from "@/components/Panel"
+import { useRestingRange } from "@/hooks/useBoard"
 import { useColumns } from "@/hooks/useChart"
 import { useReading } from "@/hooks/useReading"
 import { formatCount, formatPercent } from "@/lib/format"
@@ -10,6 +11,10 @@ import { accounts, FATES, type Fate, type WorkerAccount } from "@/lib/ledger"
 /** Only the latest values are wanted. */
 const COLUMNS = 200
 const HEADS = ["Worker", "Pushed", "= Applied", "+ Buffered", "+ Dropped", "+ Pending", "+ Undone", "Applied", "Adds up"]
+
+const WHOLE = "What became of every push, over all attempts"
+/** A push is counted when it comes, its fate when it is decided, what was undone when the job returns to a cut: in a range these would not add up. */
+const NO_RANGE = "Of the whole job, not of the visible range: a push and its fate may lie on two sides of its ends"
 
 /** What became of every push of each worker. */
 export function LedgerPanel() {
@@ -20,8 +25,9 @@ export function LedgerPanel() {
     pending: useLedger("pending").latest, undone: useLedger("undone").latest,
   }
   const rows = accounts(latest)
+  const range = useRestingRange()
   return (
-    <Panel wide flush title="Ledger" subtitle="What became of every push, over all attempts: nothing is lost without being counted">
+    <Panel wide flush title="Ledger" subtitle={range ? `${WHOLE}. ${NO_RANGE}` : `${WHOLE}: nothing is lost without being counted`}>
       <Loaded {...pushed.chart} isEmpty={rows.length === 0} empty="No push has been made yet.">
         <Table.ScrollContainer minWidth={640} type="native" role="region" tabIndex={0} aria-label="Ledger of each worker">
           <Table verticalSpacing={6}>
