@@ -74,7 +74,7 @@ def train_step(
         for part, share in batch:
             value = loss(member, part)
             backward(value if len(batch) == 1 else share * value)
-            total += share * float(value.detach())
+            total += share * value.item()
         losses.append(total)
     return sum(losses) / len(losses)
 

@@ -32,6 +32,8 @@ _LOOK_EVERY = 16
 _SLOW = 1e-3
 _SLOW_SHARE = 0.1
 """Fetching is slow if it takes this long (seconds), and this share of a worker's time: below, a thread costs more than it gives."""
+_NOT_FAST = 1e-2
+"""Seconds after which fetching while a worker waits is given up, and looked at again."""
 _STEP = 1.0
 """Seconds after which a wait between the two threads looks whether the other one is still there."""
 _PATIENCE = 60.0
@@ -60,12 +62,16 @@ class Prefetched:
         """A position, and what is taken from there."""
 
     def prepare(self, position: int, device: torch.device) -> None:
-        """For a worker that waits for something else: fetch this mini-batch now, if it would only be fetched when it is taken. That
-        it cannot be had is found out then."""
+        """For a worker that waits for something else: fetch this mini-batch now, if that is fast and would else be done
+        when it is taken. That it cannot be had is found out then."""
         alone = self._batches.thread_safe and not self._batches.streams and self._data.prefetch is None and self._ahead is None
-        if alone and self._prepared is None and position < self.total and not self._wanted(device):
-            with contextlib.suppress(Exception, SystemExit):
-                self._prepared = position, self._taken(position, device)
+        if not alone or not self._watch.fast or self._prepared or position >= self.total or self._wanted(device):
+            return
+        began = time.perf_counter()
+        with contextlib.suppress(Exception, SystemExit):
+            self._prepared = position, self._batches.take(position, device)
+        if time.perf_counter() - began >= _NOT_FAST:  # what it waits for may have needed this core for some of that
+            self._watch.fast = False
 
     def take(self, position: int, device: torch.device) -> tuple[Any, int]:
         """Mini-batch number `position` (from 0) of this rank, on `device`, and how many examples it has.
@@ -75,18 +81,15 @@ class Prefetched:
         if prepared and prepared[0] == position:
             return prepared[1]
         if self._ahead is None and not self._wanted(device):
-            return self._taken(position, device)
+            began = time.perf_counter()
+            taken = self._batches.take(position, device)
+            self._watch.saw(began, time.perf_counter())
+            return taken
         if self._ahead is None or position != self._next:  # the first time, or a worker that goes on somewhere else
             self.close()
             self._ahead = self._started(position, device)
         self._next = position + 1
         return self._ahead.get()
-
-    def _taken(self, position: int, device: torch.device) -> tuple[Any, int]:
-        began = time.perf_counter()
-        taken = self._batches.take(position, device)
-        self._watch.saw(began, time.perf_counter())
-        return taken
 
     def close(self) -> None:
         """End the thread and the processes. Raises: FetcherLost: the thread does not end."""
@@ -126,6 +129,8 @@ class _Watch:
         self._slow_before = False
         self.slow = False
         """Twice in a row: not just while files were read for the first time."""
+        self.fast = False
+        """Not slow when it was looked at last."""
         self.told = False
 
     def saw(self, began: float, ended: float) -> None:
@@ -136,7 +141,7 @@ class _Watch:
             return
         usual = median(self._took)
         slow = usual >= _SLOW and usual * _LOOK_EVERY >= _SLOW_SHARE * (ended - self._began)
-        self.slow = slow and self._slow_before
+        self.slow, self.fast = slow and self._slow_before, not slow
         self._slow_before = slow
         self._took.clear()
 

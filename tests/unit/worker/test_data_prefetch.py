@@ -27,7 +27,8 @@ from gradstream.worker import randomness
 from gradstream.worker.data import Batches
 from gradstream.worker.fetchers import FetcherLost
 from gradstream.worker.model import FlatModel, ModelProblem
-from gradstream.worker.prefetch import Prefetched, _Watch
+from gradstream.worker.prefetch import _LOOK_EVERY as LOOKED
+from gradstream.worker.prefetch import _NOT_FAST, Prefetched, _Watch
 from gradstream.worker.replica import Replica
 from gradstream.worker.usercode import UserCode
 from tests.support import eventually
@@ -350,61 +351,91 @@ def test_what_a_worker_waits_for_a_slow_source_is_told_and_is_less_when_fetched_
 
 
 class Counted(data.Source):
-    """Each example is its number; fails as often as it is told to."""
+    """Each example is its number. Fails, and takes long, as often as it is told to."""
 
-    def __init__(self, fails: int = 0) -> None:
-        self.fetched = 0
-        self.fails = fails
+    def __init__(self) -> None:
+        self.fetched = self.fails = self.slow = 0
 
     def __len__(self) -> int:
         return 22
 
     def batch(self, chosen: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
         self.fetched += 1
+        if self.slow:
+            self.slow -= 1
+            time.sleep(_NOT_FAST)
         if self.fails:
             self.fails -= 1
             raise OSError("the disk is away")
         return chosen
 
 
+LONG = {"stop": {"epochs": 20}}
+
+
+def looked_at(dataset: Any, spec: JobSpec) -> Prefetched:
+    """Mini-batches have been taken until it is known whether that is fast."""
+    batches = Prefetched(Batches(dataset, spec, 0), spec)
+    for position in range(LOOKED):
+        batches.prepare(position, CPU)
+        assert batches._prepared is None, "nobody knows yet"
+        batches.take(position, CPU)
+    return batches
+
+
 def test_what_was_prepared_is_taken_and_not_fetched_again() -> None:
-    source, spec = Counted(), job()
-    batches, expected = Prefetched(Batches(source, spec, 0), spec), Batches(Counted(), spec, 0)
-    for position in (0, 1):
+    source, spec = Counted(), job(**LONG)
+    batches, expected = looked_at(source, spec), Batches(Counted(), spec, 0)
+    for position in range(LOOKED, LOOKED + 3):
         for _ in range(3):
             batches.prepare(position, CPU)
         assert source.fetched == position + 1
         assert not difference(batches.take(position, CPU), expected.take(position, CPU))
-    batches.prepare(2, CPU)
-    assert not difference(batches.take(0, CPU), expected.take(0, CPU)), "a worker that goes on somewhere else"
-    assert not difference(batches.take(2, CPU), expected.take(2, CPU))
+    batches.prepare(5, CPU)
+    assert not difference(batches.take(7, CPU), expected.take(7, CPU)), "a worker that goes on somewhere else"
+    assert not difference(batches.take(5, CPU), expected.take(5, CPU))
     fetched = source.fetched
     batches.prepare(batches.total, CPU)
     assert source.fetched == fetched, "there is none after the last"
 
 
 def test_a_batch_that_cannot_be_prepared_fails_when_it_is_taken() -> None:
-    source, spec = Counted(fails=3), job()
-    batches = Prefetched(Batches(source, spec, 0), spec)
-    batches.prepare(0, CPU)
+    source = Counted()
+    batches = looked_at(source, job(**LONG))
+    source.fails = 2
+    batches.prepare(20, CPU)
+    assert source.fails == 1
     with pytest.raises(OSError, match="the disk is away"):
-        batches.take(0, CPU)
-    batches.prepare(0, CPU)
-    assert len(batches.take(0, CPU)[0]), "it is back"
+        batches.take(20, CPU)
+    batches.prepare(20, CPU)
+    assert len(batches.take(20, CPU)[0]), "it is back"
+
+
+def test_what_became_slow_is_not_prepared_until_it_is_fast_again() -> None:
+    source = Counted()
+    batches = looked_at(source, job(**LONG))
+    source.slow = 1
+    batches.prepare(20, CPU)
+    batches.take(20, CPU)
+    batches.prepare(21, CPU)
+    assert batches._prepared is None
+    for position in range(21, 21 + LOOKED):
+        batches.take(position, CPU)
+    batches.prepare(40, CPU)
+    assert batches._prepared
 
 
 @pytest.mark.parametrize("dataset", [Augmented(), Pieces(22)], ids=["draws", "stream"])
 def test_only_what_draws_no_numbers_and_has_no_order_is_prepared(dataset: Any) -> None:
-    spec = job()
-    batches = Prefetched(Batches(dataset, spec, 0), spec)
-    batches.prepare(0, CPU)
+    batches = looked_at(dataset, job(**LONG))
+    batches.prepare(20, CPU)
     assert batches._prepared is None
 
 
 def test_nothing_is_prepared_if_the_job_wants_nothing_ahead() -> None:
-    source, spec = Counted(), job(data={"prefetch": 0})
-    Prefetched(Batches(source, spec, 0), spec).prepare(0, CPU)
-    assert not source.fetched
+    batches = looked_at(Counted(), job(**LONG, data={"prefetch": 0}))
+    batches.prepare(20, CPU)
+    assert batches._prepared is None
 
 
 @pytest.mark.usefixtures("workload")
