@@ -41,8 +41,8 @@ class Mailbox:
         self._near: dict[Life, Near] = {}
         self._far = Far(routes, self._j, self._shard, settings.payload_patience, self._decoding)
         self.take_in = self._far.take_in
-        self._filled: dict[Life, Tensor] = {}
-        """Centers that lie where they go, until they are answered."""
+        self._filled: set[Life] = set()
+        """Whose centers lie where they go, until they are answered."""
         self._rooms: dict[int, bytearray] = {}
         """Memory for the coded vectors of the answers to one entry."""
         self._numbers: dict[Life, int] = defaultdict(int)
@@ -78,8 +78,8 @@ class Mailbox:
         near = self._near.get(life)
         if near is None or self._pull_codec.lossy or self.layout is None:
             return None
-        self._filled[life] = near.vectors(self.layout).room(near.into, self._shard)
-        return self._filled[life]
+        self._filled.add(life)
+        return near.vectors(self.layout).room(near.into, self._shard)
 
     def answer(self, answers: list[Answer], position: str) -> None:
         """Write the vectors that the answers bring, then the letters: those through Redis are repeatable. Raises: PlaneLost."""
@@ -139,9 +139,9 @@ class Mailbox:
         life = (answer.rank, answer.incarnation)
         codec = RAW if answer.rank == EVALUATOR else self._pull_codec
         if near := self._near.get(life):
-            filled = self._filled.get(life) if answer.brings == "center" else None
-            arrives = answer.payload._replace(x=codec.arrives(answer.payload.x) if filled is None else filled)
-            near.vectors(self.layout).put_center(near.into, self._shard, arrives)
+            there = answer.brings == "center" and life in self._filled
+            x = None if there else codec.arrives(answer.payload.x)
+            near.vectors(self.layout).put_center(near.into, self._shard, x, answer.payload.buffers)
             return SHARED, Part(0, 0)
         mine = answer.brings != "center" or codec is not self._pull_codec
         where = f"{position}:{answer.rank}.{answer.incarnation}" if mine else position

@@ -103,12 +103,11 @@ class Shared:
         """A shard's part of a center."""
         return self.centers[into][self._slices[shard]]
 
-    def put_center(self, into: int, shard: int, part: Payload) -> None:
-        """The vector may lie there already."""
-        room = self.room(into, shard)
-        if part.x.data_ptr() != room.data_ptr():
-            room.copy_(part.x)
-        self._centers[into].put(part.buffers)
+    def put_center(self, into: int, shard: int, x: Tensor | None, buffers: Buffers | None) -> None:
+        """A shard's part of a center; `x` is None if it lies there already."""
+        if x is not None:
+            self.room(into, shard).copy_(x)
+        self._centers[into].put(buffers)
 
     def center_buffers(self, into: int) -> Buffers | None:
         return self._centers[into].buffers()
