@@ -1,32 +1,60 @@
-"""Searches in pyramids of series that open only the blocks which may hold the answer. No database here."""
+"""Searches in pyramids of series that open only the blocks which may hold the answer. No database here: a search says which blocks
+it wants next and goes on when it gets them, so that those of many jobs are read together."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from backend.metrics.blocks import CHILDREN, of_points
 from backend.metrics.points import Array
-from backend.metrics.pyramid import top
-
-Read = Callable[[int, int], Array]
-"""The rows of the block with this level and number: points at level 0, summaries above."""
+from backend.metrics.pyramid import Place, top
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tree:
     """One series, of at least one point."""
 
     count: int
     summary: Array
     """One, of all points."""
-    read: Read
+    blocks: int | Mapping[Place, Array]
+    """The series (its id) whose blocks are in the database, or the blocks."""
     undone_from: float = np.inf
     """Points with as many samples or more were undone by a later attempt."""
+
+
+class Wanted(NamedTuple):
+    """A block: points at level 0, summaries above."""
+
+    tree: Tree
+    level: int
+    number: int
+
+
+T = TypeVar("T")
+Search = Generator[Sequence[Wanted], Sequence[Array], T]
+"""Gives what it wants next, is sent the rows of each, and returns what it has found."""
+
+
+def together(searches: Sequence[Search[T]], read: Callable[[Sequence[Wanted]], Sequence[Array]]) -> list[T]:
+    """What the searches find. They go on side by side: what all of them want next is read at once."""
+    found: dict[int, T] = {}
+    sent: dict[int, Sequence[Array] | None] = dict.fromkeys(range(len(searches)))
+    while sent:
+        wanted: dict[int, Sequence[Wanted]] = {}
+        for place, rows in sent.items():
+            try:
+                wanted[place] = next(searches[place]) if rows is None else searches[place].send(rows)
+            except StopIteration as done:
+                found[place] = done.value
+        every = iter(read([each for several in wanted.values() for each in several]) if wanted else ())
+        sent = {place: [next(every) for _ in several] for place, several in wanted.items()}
+    return [found[place] for place in range(len(searches))]
 
 
 @dataclass(frozen=True)
@@ -47,52 +75,59 @@ class Goal:
         return float((np.fmax if self.rising else np.fmin).reduce(values, initial=np.nan))
 
 
-def first(trees: Sequence[Tree], goal: Goal) -> tuple[int, Any] | None:
+def first(trees: Sequence[Tree], goal: Goal) -> Search[tuple[int, Any] | None]:
     """The earliest point that reached the goal and was not undone, behind the place of its series."""
-    waiting: list[tuple[float, int, int, int]] = []
+    waiting: list[list[tuple[float, int, int]]] = [[] for _ in trees]
     found: tuple[int, Any] | None = None
-
-    def consider(place: int, level: int, number: int, summaries: Array) -> None:
-        hopeful = goal.reached(summaries) & (summaries["samples_min"] < trees[place].undone_from)
-        for row in np.flatnonzero(hopeful):
-            begins = float(summaries["time_min"][row])
-            heapq.heappush(waiting, (begins, place, level - 1, number * CHILDREN + int(row)))
-
     for place, tree in enumerate(trees):
-        consider(place, top(tree.count) + 1, 0, tree.summary)
-    while waiting and (found is None or waiting[0][0] < found[1]["time"]):
-        _, place, level, number = heapq.heappop(waiting)
-        rows = trees[place].read(level, number)
-        if level:
-            consider(place, level, number, rows)
-            continue
-        hits = rows[goal.reached(of_points(rows)) & (rows["samples"] < trees[place].undone_from)]
-        for hit in hits[np.argsort(hits["time"], kind="stable")][:1]:
-            if found is None or hit["time"] < found[1]["time"]:
-                found = place, hit
-    return found
+        _consider(waiting[place], tree, goal, top(tree.count) + 1, 0, tree.summary)
+    while True:
+        hopeful = [place for place, heap in enumerate(waiting) if heap and (found is None or heap[0][0] < found[1]["time"])]
+        if not hopeful:
+            return found
+        wanted = [Wanted(trees[place], *heapq.heappop(waiting[place])[1:]) for place in hopeful]
+        for place, (tree, level, number), rows in zip(hopeful, wanted, (yield wanted), strict=True):
+            if level:
+                _consider(waiting[place], tree, goal, level, number, rows)
+                continue
+            hits = rows[goal.reached(of_points(rows)) & (rows["samples"] < tree.undone_from)]
+            for hit in hits[np.argsort(hits["time"], kind="stable")][:1]:
+                if found is None or hit["time"] < found[1]["time"]:
+                    found = place, hit
 
 
-def best(trees: Sequence[Tree], goal: Goal) -> float | None:
+def _consider(waiting: list[tuple[float, int, int]], tree: Tree, goal: Goal, level: int, number: int, summaries: Array) -> None:
+    hopeful = goal.reached(summaries) & (summaries["samples_min"] < tree.undone_from)
+    for row in np.flatnonzero(hopeful):
+        heapq.heappush(waiting, (float(summaries["time_min"][row]), level - 1, number * CHILDREN + int(row)))
+
+
+def best(trees: Sequence[Tree], goal: Goal) -> Search[float | None]:
     """The value nearest to the goal, or furthest beyond it, of all points that were not undone; None where none is finite."""
-    values = [goal.best(part) for tree in trees for part in _upto(tree, "samples", tree.undone_from - 1)]
-    nearest = (np.fmax if goal.rising else np.fmin).reduce(values, initial=np.nan)
+    parts = yield from _upto(trees, "samples", [tree.undone_from - 1 for tree in trees])
+    nearest = (np.fmax if goal.rising else np.fmin).reduce([goal.best(part) for part in parts], initial=np.nan)
     return None if np.isnan(nearest) else float(nearest)
 
 
-def total(trees: Sequence[Tree], until: float) -> float:
+def total(trees: Sequence[Tree], until: float) -> Search[float]:
     """The sum of the finite values measured until then (seconds since the epoch), those among them that were undone later."""
-    return sum(float(part["sum"].sum()) for tree in trees for part in _upto(tree, "time", until))
+    parts = yield from _upto(trees, "time", [until] * len(trees))
+    return sum(float(part["sum"].sum()) for part in parts)
 
 
-def _upto(tree: Tree, axis: str, limit: float) -> Iterator[Array]:
-    """Summaries that hold, all together, just the points of the series that lie at `limit` or before it."""
-    opened = [(top(tree.count) + 1, 0, tree.summary)]
+def _upto(trees: Sequence[Tree], axis: str, limits: Sequence[float]) -> Search[list[Array]]:
+    """Summaries that hold, all together, just the points of the series that lie at its limit or before it."""
+    parts: list[Array] = []
+    opened = [(place, top(tree.count) + 1, 0, tree.summary) for place, tree in enumerate(trees)]
     while opened:
-        level, number, rows = opened.pop()
-        whole = rows[f"{axis}_max"] <= limit
-        yield rows[whole]
-        for row in np.flatnonzero(~whole & (rows[f"{axis}_min"] <= limit)):
-            place = (level - 1, number * CHILDREN + int(row))
-            below = tree.read(*place)
-            opened.append((*place, below if place[0] else of_points(below)))
+        cut: list[tuple[int, int, int]] = []
+        for place, level, number, rows in opened:
+            whole = rows[f"{axis}_max"] <= limits[place]
+            parts.append(rows[whole])
+            below = np.flatnonzero(~whole & (rows[f"{axis}_min"] <= limits[place])) if level else ()
+            cut += [(place, level - 1, number * CHILDREN + int(row)) for row in below]
+        if not cut:
+            break
+        read = yield [Wanted(trees[place], level, number) for place, level, number in cut]
+        opened = [(*at, rows if at[1] else of_points(rows)) for at, rows in zip(cut, read, strict=True)]
+    return parts

@@ -12,28 +12,27 @@ from sqlalchemy.orm import Session
 
 from backend.compare import search
 from backend.compare.schemas import JobTarget, Reached, Targets
-from backend.compare.search import Goal, Tree
+from backend.compare.search import Goal, Search, Tree, Wanted
 from backend.jobs import service as jobs
 from backend.jobs.models import JobRow
 from backend.jobs.statuses import JobStatus
 from backend.metrics import chart, pyramid, walk
 from backend.metrics.models import MetricSeriesRow
+from backend.metrics.points import Array
 from backend.metrics.walk import Line
-from gradstream.errors import Invalid, NotFound
+from gradstream.errors import Invalid
 from gradstream.metrics import SENT
 
 
 def targets(session: Session, asked: Sequence[UUID], metric: str, *, at_least: float | None, at_most: float | None) -> Targets:
-    """Reads one state of the database if the transaction does. Raises: Invalid."""
-    goal = _goal(at_least, at_most)
-    found: list[JobTarget] = []
-    missing: list[UUID] = []
-    for job_id in dict.fromkeys(asked):
-        try:
-            found.append(_target(session, jobs.find(session, job_id), metric, goal))
-        except NotFound:
-            missing.append(job_id)
+    """Reads one state of the database if the transaction does; as often for many jobs as for one. Raises: Invalid."""
+    goal, wanted = _goal(at_least, at_most), list(dict.fromkeys(asked))
+    rows = {row.id: row for row in jobs.several(session, wanted)}
+    lines = chart.lines_of(session, list(rows), [metric, SENT.name])
+    searches = [_target(row, lines[row.id], metric, goal) for row in rows.values()]
+    found = search.together(searches, partial(_read, session))
     found.sort(key=lambda item: item.reached.seconds if item.reached else math.inf)
+    missing = [job_id for job_id in wanted if job_id not in rows]
     return Targets(metric=metric, at_least=at_least, at_most=at_most, items=found, missing=missing)
 
 
@@ -45,38 +44,45 @@ def _goal(at_least: float | None, at_most: float | None) -> Goal:
     raise Invalid("A target is reached from below or from above: give one of 'at_least' and 'at_most'.")
 
 
-def _target(session: Session, job: JobRow, metric: str, goal: Goal) -> JobTarget:
-    lines = chart.lines(session, job.id, [metric])
-    undone = walk.undone_from(lines, "samples")
-    pairs = [(line, tree) for line, cut in zip(lines, undone, strict=True) for tree in _trees(session, line, cut)]
+def _target(job: JobRow, lines: Sequence[Line], metric: str, goal: Goal) -> Search[JobTarget]:
+    measured = [line for line in lines if line.row.name == metric]
+    undone = walk.undone_from(measured, "samples")
+    pairs = [(line, tree) for line, cut in zip(measured, undone, strict=True) for tree in _trees(line, cut)]
     trees = [tree for _, tree in pairs]
-    hit = search.first(trees, goal)
+    hit = yield from search.first(trees, goal)
+    best = yield from search.best(trees, goal)
+    sent = [tree for line in lines if line.row.name == SENT.name for tree in _trees(line)]
+    sent_bytes = (yield from search.total(sent, float(hit[1]["time"]))) if hit else 0.0
     return JobTarget(
-        job=job.id, name=job.name, strategy=job.strategy, status=JobStatus(job.status), best=search.best(trees, goal),
-        reached=hit and _reached(session, job, pairs[hit[0]][0].row, hit[1]),
+        job=job.id, name=job.name, strategy=job.strategy, status=JobStatus(job.status), best=best,
+        reached=hit and _reached(job, pairs[hit[0]][0].row, hit[1], sent_bytes),
     )  # fmt: skip
 
 
-def _reached(session: Session, job: JobRow, series: MetricSeriesRow, point: Any) -> Reached:
+def _reached(job: JobRow, series: MetricSeriesRow, point: Any, sent_bytes: float) -> Reached:
     time, began = float(point["time"]), (job.started_at or job.created_at).timestamp()
     return Reached(
-        value=float(point["value"]), time=time, seconds=time - began, sent_bytes=_sent(session, job.id, time),
+        value=float(point["value"]), time=time, seconds=time - began, sent_bytes=sent_bytes,
         samples=int(point["samples"]), step=int(point["step"]), version=int(point["version"]),
         attempt=series.attempt, source=series.source, rank=series.rank,
     )  # fmt: skip
 
 
-def _sent(session: Session, job_id: UUID, until: float) -> float:
-    lines = chart.lines(session, job_id, [SENT.name])
-    return search.total([tree for line in lines for tree in _trees(session, line)], until)
-
-
-def _trees(session: Session, line: Line, undone_from: float = math.inf) -> list[Tree]:
+def _trees(line: Line, undone_from: float = math.inf) -> list[Tree]:
     """What is in blocks, and what is not yet, as if it were."""
     trees = []
     if line.folded is not None:
-        trees.append(Tree(line.row.folded, line.folded, partial(chart.block, session, line), undone_from))
+        trees.append(Tree(line.row.folded, line.folded, line.row.id, undone_from))
     if len(line.waiting):
         grown = pyramid.grow(0, None, {}, line.waiting)
-        trees.append(Tree(len(line.waiting), grown.summary, lambda level, number: grown.blocks[level, number], undone_from))
+        trees.append(Tree(len(line.waiting), grown.summary, grown.blocks, undone_from))
     return trees
+
+
+def _read(session: Session, wanted: Sequence[Wanted]) -> list[Array]:
+    """In one statement."""
+    keys = [(each.tree.blocks, each.level, each.number) for each in wanted if isinstance(each.tree.blocks, int)]
+    stored = iter(chart.read(session, keys))
+    return [
+        next(stored) if isinstance(tree.blocks, int) else tree.blocks[level, number] for tree, level, number in wanted
+    ]  # fmt: skip

@@ -20,6 +20,12 @@ def get(session: Session, job_id: UUID) -> JobRow | None:
     return session.get(JobRow, job_id)
 
 
+def several(session: Session, ids: Sequence[UUID]) -> list[JobRow]:
+    """Those of them that are there, in this order."""
+    found = {row.id: row for row in session.scalars(select(JobRow).where(JobRow.id.in_(list(ids))))}
+    return [found[job_id] for job_id in dict.fromkeys(ids) if job_id in found]
+
+
 def lock(session: Session, job_id: UUID, *, skip_locked: bool = False) -> JobRow | None:
     """The job, locked against every other writer until this transaction ends; as it is now, not as it was read before."""
     statement = select(JobRow).where(JobRow.id == job_id).execution_options(populate_existing=True)

@@ -63,6 +63,11 @@ def find(session: Session, job_id: UUID) -> JobRow:
     return row
 
 
+def several(session: Session, ids: Sequence[UUID]) -> list[JobRow]:
+    """Those of them that are there, in this order, each once."""
+    return repository.several(session, ids)
+
+
 def lock(session: Session, job_id: UUID) -> JobRow:
     """The job, for changing it: every other writer waits until this transaction ends. Raises: NotFound."""
     row = repository.lock(session, job_id)

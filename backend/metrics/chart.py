@@ -1,4 +1,4 @@
-"""The series of a job, as charts walk them."""
+"""The series of jobs, as charts walk them."""
 
 from __future__ import annotations
 
@@ -15,22 +15,30 @@ from backend.metrics.walk import Line
 
 def lines(session: Session, job_id: UUID, names: Sequence[str] | None = None) -> list[Line]:
     """The series of a job, complete. Reads one state of the database if the transaction does."""
-    rows = [row for row in repository.series(session, job_id, names) if row.count]
-    waiting: dict[tuple[int, str, str, int], list[Array]] = defaultdict(list)
-    store = repository.store(session, job_id)
-    if store is not None and any(row.count > row.folded for row in rows):
+    return lines_of(session, [job_id], names)[job_id]
+
+
+def lines_of(session: Session, job_ids: Sequence[UUID], names: Sequence[str] | None = None) -> dict[UUID, list[Line]]:
+    """`lines` of each of several jobs, in as many statements as those of one."""
+    rows = [row for row in repository.series_of(session, job_ids, names) if row.count]
+    waiting: dict[tuple[UUID, int, str, str, int], list[Array]] = defaultdict(list)
+    behind = {row.job_id for row in rows if row.count > row.folded}
+    if behind:
         wanted = {row.name for row in rows}
-        for portion in repository.portions(session, job_id, store.folded, folding.PORTION):
-            for batch in portion:
-                for group in decode(payloads.unpack(batch.payload)).groups():
-                    if group.name in wanted:
-                        waiting[batch.attempt, label(batch.source), group.name, group.rank].append(group.points)
+        for batch in repository.waiting_batches(session, list(behind)):
+            for group in decode(payloads.unpack(batch.payload)).groups():
+                if group.name in wanted:
+                    waiting[batch.job_id, batch.attempt, label(batch.source), group.name, group.rank].append(group.points)
+    found: dict[UUID, list[Line]] = {job_id: [] for job_id in job_ids}
+    for row in rows:
+        key = row.job_id, row.attempt, row.source, row.name, row.rank
+        found[row.job_id].append(Line(row, folding.summary(row), joined(waiting.get(key, []))))
+    return found
+
+
+def read(session: Session, wanted: Sequence[tuple[int, int, int]]) -> list[Array]:
+    """The points (level 0) or summaries of each of these blocks of (series id, level, number). Raises: BlockMissing."""
+    data = repository.blocks(session, wanted) if wanted else []
     return [
-        Line(row, folding.summary(row), joined(waiting.get((row.attempt, row.source, row.name, row.rank), []))) for row in rows
-    ]
-
-
-def block(session: Session, line: Line, level: int, number: int) -> Array:
-    """The points (level 0) or summaries of one block of a series, which must exist."""
-    data = repository.blocks(session, [(line.row.id, level, number)])
-    return blocks.unpack(data, blocks.SUMMARY if level else POINT)[0]
+        blocks.unpack([each], blocks.SUMMARY if level else POINT)[0] for each, (_, level, _) in zip(data, wanted, strict=True)
+    ]  # fmt: skip

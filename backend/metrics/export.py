@@ -20,6 +20,7 @@ from backend.metrics import payloads, repository
 from backend.metrics.models import MetricBatchRow
 from backend.metrics.points import Decoded, decode, joined, label
 from backend.metrics.schemas import ExportFormat
+from gradstream.errors import NotFound
 
 PORTION = 500
 """Batches in memory at a time."""
@@ -43,6 +44,7 @@ class Export:
     job_id: UUID
     job_name: str
     upto: int
+    batches: int
     names: frozenset[str] | None
 
     def csv(self) -> Iterator[bytes]:
@@ -71,21 +73,25 @@ class Export:
             yield pa.concat_tables(gathered).combine_chunks()
 
     def _portions(self) -> Iterator[pa.Table]:
-        after = 0
+        """Raises: NotFound, when batches are removed meanwhile: what was read so far must not pass for all."""
+        after, read = 0, 0
         while True:
             with self.database.transaction() as session:
                 rows = repository.batches(session, self.job_id, after=after, upto=self.upto, limit=PORTION)
             if not rows:
-                return
-            after = rows[-1].seq
+                break
+            after, read = rows[-1].seq, read + len(rows)
             yield _table(rows, self.names)
+        if read < self.batches:
+            raise NotFound(f"The metrics of job {self.job_id} were removed while they were read.", job=str(self.job_id))
 
 
 def begin(database: Database, job_id: UUID, *, names: Sequence[str] | None = None) -> Export:
     """Raises: NotFound."""
     with database.transaction() as session:
         job = jobs.find(session, job_id)
-        return Export(database, job_id, job.name, job.feed, frozenset(names) if names else None)
+        batches = repository.batches_upto(session, job_id, job.feed)
+        return Export(database, job_id, job.name, job.feed, batches, frozenset(names) if names else None)
 
 
 def write_parquet(database: Database, job_id: UUID, path: Path) -> None:

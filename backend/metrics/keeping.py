@@ -3,10 +3,12 @@ is removed. In small transactions, each harmless to repeat."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from uuid import UUID
 
 import structlog
 
+from backend.away import AWAY
 from backend.db import Database, now
 from backend.jobs import feed
 from backend.jobs import repository as job_rows
@@ -26,10 +28,19 @@ def tidy(database: Database) -> None:
     with database.transaction() as session:
         waiting, overdue = repository.waiting(session, JOBS), repository.overdue(session, JOBS)
     for job_id in waiting:
-        fold(database, job_id)
+        _try(fold, database, job_id)
     for job_id in overdue:
-        forget(database, job_id)
-        log.info("metrics were removed, as the job's retention says", job=str(job_id))
+        _try(forget, database, job_id)
+
+
+def _try(work: Callable[[Database, UUID], None], database: Database, job_id: UUID) -> None:
+    """A job of which this fails keeps no other from it."""
+    try:
+        work(database, job_id)
+    except AWAY:
+        raise
+    except Exception:
+        log.exception("the metrics of an ended job cannot be tidied; it is tried again", job=str(job_id))
 
 
 def fold(database: Database, job_id: UUID) -> None:
@@ -49,12 +60,13 @@ def forget(database: Database, job_id: UUID) -> None:
         store = repository.store(session, job_id)
         if job is None or store is None or store.forgotten_at is not None:
             return
-        store.folded, store.waiting = job.feed, 0
+        upto = store.folded = job.feed
+        store.waiting = 0
         repository.forget_series(session, job_id)
     removed = PORTION
     while removed == PORTION:
         with database.transaction() as session:
-            removed = repository.forget_batches(session, job_id, PORTION)
+            removed = repository.forget_batches(session, job_id, upto, PORTION)
     with database.transaction() as session:
         job = job_rows.lock(session, job_id)
         store = repository.store(session, job_id)
@@ -65,3 +77,4 @@ def forget(database: Database, job_id: UUID) -> None:
         message = f"The stored metrics were removed {days:.3g} days after the end, as 'retention' says; metrics.parquet stays."
         feed.record(session, job, "retention", message, actor="controller")
         feed.changed(session, job)
+    log.info("metrics were removed, as the job's retention says", job=str(job_id))

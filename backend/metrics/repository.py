@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import delete, func, select, text, tuple_
+from sqlalchemy import Row, TextClause, delete, func, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from backend.jobs.models import JobRow
@@ -51,7 +51,7 @@ _BLOCKS = text("""
     JOIN metric_blocks AS block USING (series_id, level, number) ORDER BY wanted.place
 """)
 _TALLIES = text("""
-    SELECT block.tally
+    SELECT block.series_id, block.level, block.number, block.tally
     FROM unnest(CAST(:ids AS bigint[]), CAST(:levels AS int[]), CAST(:numbers AS bigint[])) WITH ORDINALITY
         AS wanted (series_id, level, number, place)
     JOIN metric_blocks AS block USING (series_id, level, number) ORDER BY wanted.place
@@ -68,6 +68,14 @@ _OVERDUE = text("""
       AND ended_at + make_interval(secs => CAST(spec #>> '{retention,metrics}' AS float8)) < clock_timestamp()
     ORDER BY ended_at LIMIT :most
 """)
+
+
+_AT_ONCE = 500
+"""Batches in memory."""
+
+
+class BlockMissing(RuntimeError):
+    """The others would take its place, and a chart would show them where they are not."""
 
 
 class NewBatch(NamedTuple):
@@ -134,19 +142,34 @@ def batches(
     return list(session.scalars(statement.limit(limit)))
 
 
-def portions(session: Session, job_id: UUID, after: int, size: int, upto: int | None = None) -> Iterator[list[MetricBatchRow]]:
-    """All batches with a number above `after`, so many at a time; the session forgets each portion with the next."""
-    while found := batches(session, job_id, after=after, upto=upto, limit=size):
-        yield found
-        after = found[-1].seq
-        for row in found:
-            session.expunge(row)
+class WaitingBatch(NamedTuple):
+    job_id: UUID
+    attempt: int
+    source: str
+    payload: bytes
+
+
+def waiting_batches(session: Session, job_ids: Sequence[UUID]) -> Iterator[WaitingBatch]:
+    """What is not in blocks yet, of each job in the order of arrival; some at a time."""
+    B = MetricBatchRow
+    statement = (
+        select(B.job_id, B.attempt, B.source, B.payload)
+        .join(MetricStoreRow, (MetricStoreRow.job_id == B.job_id) & (B.seq > MetricStoreRow.folded))
+        .where(B.job_id.in_(list(job_ids))).order_by(B.job_id, B.seq)
+    )  # fmt: skip
+    for row in session.execute(statement.execution_options(yield_per=_AT_ONCE)):
+        yield WaitingBatch(*row)
 
 
 def series(session: Session, job_id: UUID, names: Sequence[str] | None = None) -> list[MetricSeriesRow]:
     """By attempt, source, name and rank."""
+    return series_of(session, [job_id], names)
+
+
+def series_of(session: Session, job_ids: Sequence[UUID], names: Sequence[str] | None = None) -> list[MetricSeriesRow]:
+    """Those of several jobs; of each in the same order."""
     S = MetricSeriesRow
-    statement = select(S).where(S.job_id == job_id).order_by(S.attempt, S.source, S.name, S.rank)
+    statement = select(S).where(S.job_id.in_(list(job_ids))).order_by(S.attempt, S.source, S.name, S.rank)
     if names is not None:
         statement = statement.where(S.name.in_(list(names)))
     return list(session.scalars(statement.execution_options(populate_existing=True)))
@@ -160,15 +183,22 @@ def names(session: Session, job_id: UUID) -> list[tuple[str, int, int]]:
 
 
 def blocks(session: Session, wanted: Sequence[tuple[int, int, int]]) -> list[bytes]:
-    """Of (series id, level, number), which must exist, in this order."""
-    ids, levels, numbers = (list(column) for column in zip(*wanted, strict=True))
-    return [row.data for row in session.execute(_BLOCKS, {"ids": ids, "levels": levels, "numbers": numbers})]
+    """Of (series id, level, number), in this order. Raises: BlockMissing."""
+    return [row.data for row in _found(session, _BLOCKS, wanted)]
 
 
 def tallies(session: Session, wanted: Sequence[tuple[int, int, int]]) -> list[bytes | None]:
-    """Of the blocks of (series id, level, number), which must exist, in this order."""
+    """Of the blocks of (series id, level, number), in this order. Raises: BlockMissing."""
+    return [row.tally for row in _found(session, _TALLIES, wanted)]
+
+
+def _found(session: Session, statement: TextClause, wanted: Sequence[tuple[int, int, int]]) -> Sequence[Row[Any]]:
     ids, levels, numbers = (list(column) for column in zip(*wanted, strict=True))
-    return [row.tally for row in session.execute(_TALLIES, {"ids": ids, "levels": levels, "numbers": numbers})]
+    rows = session.execute(statement, {"ids": ids, "levels": levels, "numbers": numbers}).all()
+    if len(rows) != len(wanted):
+        series, level, number = min(set(wanted) - {(row.series_id, row.level, row.number) for row in rows}, default=wanted[0])
+        raise BlockMissing(f"block {number} of level {level} of the metric series {series} is not in the database")
+    return rows
 
 
 def put_blocks(session: Session, new: Iterable[tuple[int, Place, bytes, bytes | None]]) -> None:
@@ -209,9 +239,15 @@ def forget_series(session: Session, job_id: UUID) -> None:
     session.execute(delete(MetricSeriesRow).where(MetricSeriesRow.job_id == job_id))
 
 
-def forget_batches(session: Session, job_id: UUID, most: int) -> int:
-    """Remove so many, oldest first; how many were there."""
+def forget_batches(session: Session, job_id: UUID, upto: int, most: int) -> int:
+    """Remove so many with numbers up to `upto`, oldest first; how many were there."""
     B = MetricBatchRow
-    oldest = select(B.seq).where(B.job_id == job_id).order_by(B.seq).limit(most)
+    oldest = select(B.seq).where(B.job_id == job_id, B.seq <= upto).order_by(B.seq).limit(most)
     gone = session.execute(delete(B).where(B.job_id == job_id, B.seq.in_(oldest.scalar_subquery())).returning(B.seq))
     return len(gone.all())
+
+
+def batches_upto(session: Session, job_id: UUID, upto: int) -> int:
+    """How many there are."""
+    B = MetricBatchRow
+    return session.scalar(select(func.count()).where(B.job_id == job_id, B.seq <= upto)) or 0

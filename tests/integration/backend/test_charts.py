@@ -194,8 +194,8 @@ def _store_and_die(platform: Platform, job_id: UUID, points: list[Point]) -> Non
 
 
 @contextmanager
-def statements(platform: Platform, of: str) -> Iterator[list[str]]:
-    """What is asked of the database meanwhile, of the table `of`."""
+def statements(platform: Platform, of: str = "") -> Iterator[list[str]]:
+    """What is asked of the database meanwhile, of the table `of` or of any."""
     seen: list[str] = []
 
     def note(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:

@@ -12,11 +12,12 @@ import httpx
 import pytest
 
 from backend.jobs import service as jobs
-from backend.metrics import chart
+from backend.metrics import chart, keeping
 from backend.metrics import service as metrics
 from backend.platform import Platform
 from gradstream.metrics import EVAL_ACCURACY, LOSS, SENT, Point
-from tests.integration.backend.jobs import submit
+from tests.integration.backend.jobs import spec, submit, upload
+from tests.integration.backend.test_charts import statements
 
 START = 1_763_683_200.0
 
@@ -120,3 +121,26 @@ def test_a_deleted_job_is_named_and_keeps_nobody_from_an_answer(api: httpx.Clien
 def test_a_target_has_one_direction(api: httpx.Client, goal: dict[str, Any]) -> None:
     answer = api.get("/compare/target", params={"job": str(uuid4()), "metric": LOSS.name, **goal})
     assert answer.status_code == 422
+
+
+def test_fifty_jobs_are_read_at_once(api: httpx.Client, platform: Platform, tmp_path: Path) -> None:
+    """As few statements as two jobs need, though each has blocks to be opened; and each says what it says by itself."""
+    bundle = upload(api, tmp_path)
+    ids = [str(api.post("/jobs", json={"spec": spec(name=f"job-{n}"), "bundle": bundle}).json()["id"]) for n in range(50)]
+    for seed, id in enumerate(ids):
+        learn(platform, id, rate=0.002 + 0.0001 * seed, steps=600, seed=seed)
+        if seed % 3:  # of the others some points wait
+            keeping.fold(platform.database, UUID(id))
+    asked: list[int] = []
+    for several in (ids[:2], ids):
+        with statements(platform) as seen:
+            answer = ask(api, several, at_most=0.6)
+        asked.append(len(seen))
+    assert 0 < asked[0] <= asked[1] <= asked[0] + 3, "deeper series may take some more steps, but not each job its own"
+    assert len(answer["items"]) == 50
+    assert all(item["reached"] for item in answer["items"])
+    seconds = [item["reached"]["seconds"] for item in answer["items"]]
+    assert seconds == sorted(seconds)
+    for item in answer["items"][::10]:
+        assert ask(api, [item["job"]], at_most=0.6)["items"] == [item]
+    assert len(api.get("/compare/target", params={"job": ids, "metric": LOSS.name, "at_most": 0.6}).content) < 50_000

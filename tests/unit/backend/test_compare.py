@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.compare.search import Goal, Tree, best, first, total
+from backend.compare.search import Goal, Search, Tree, Wanted, best, first, together, total
 from backend.metrics.points import POINT, Array
 from backend.metrics.pyramid import Place, grow
 
@@ -30,16 +31,23 @@ def series(draw: st.DrawFn) -> Array:
     return points
 
 
-def tree(points: Array, undone: float = np.inf, opened: list[Place] | None = None) -> Tree:
+def tree(points: Array, undone: float = np.inf) -> Tree:
     grown = grow(0, None, {}, points)
+    return Tree(len(points), grown.summary, grown.blocks, undone)
 
-    def read(level: int, number: int) -> Array:
+
+T = TypeVar("T")
+
+
+def result(search: Search[T], opened: list[Place] | None = None) -> T:
+    """Of one search by itself; `opened` takes the places of the blocks that it reads."""
+
+    def read(wanted: Sequence[Wanted]) -> list[Array]:
         if opened is not None:
-            opened.append((level, number))
-        return blocks[level, number]
+            opened.extend((level, number) for _, level, number in wanted)
+        return [tree.blocks[level, number] for tree, level, number in wanted if not isinstance(tree.blocks, int)]
 
-    blocks: Mapping[Place, Array] = grown.blocks
-    return Tree(len(points), grown.summary, read, undone)
+    return together([search], read)[0]
 
 
 UNDONE = st.sampled_from([np.inf, 100.0, -1.0])
@@ -51,7 +59,7 @@ def test_it_is_what_a_walk_over_all_points_finds(several: list[tuple[Array, floa
     goal, trees = Goal(value, rising), [tree(points, undone) for points, undone in several]
     counted = [points[np.isfinite(points["value"]) & (points["samples"] < undone)] for points, undone in several]
     hits = [points[points["value"] >= value if rising else points["value"] <= value] for points in counted]
-    found = first(trees, goal)
+    found = result(first(trees, goal))
     if not sum(map(len, hits)):
         assert found is None
     else:
@@ -59,14 +67,14 @@ def test_it_is_what_a_walk_over_all_points_finds(several: list[tuple[Array, floa
         assert found[1]["time"] == min(points["time"].min() for points in hits if len(points))
         assert found[1] in hits[found[0]]
     values = np.concatenate([points["value"] for points in counted]) if counted else np.empty(0)
-    assert best(trees, goal) == ((values.max() if rising else values.min()) if len(values) else None)
+    assert result(best(trees, goal)) == ((values.max() if rising else values.min()) if len(values) else None)
 
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(series(), max_size=3), st.floats(-10, 6000))
 def test_sums_end_where_they_should(several: list[Array], until: float) -> None:
     every = [points["value"][(points["time"] <= until) & np.isfinite(points["value"])] for points in several]
-    found = total([tree(points) for points in several], until)
+    found = result(total([tree(points) for points in several], until))
     assert np.isclose(found, sum(values.sum() for values in every), rtol=1e-9, atol=1e-9)
 
 
@@ -75,7 +83,7 @@ def test_few_blocks_are_opened() -> None:
     points["time"] = points["samples"] = np.arange(len(points))
     points["value"][200_123:] = 1.0
     opened: list[Place] = []
-    found = first([tree(points, opened=opened)], Goal(1.0, rising=True))
+    found = result(first([tree(points)], Goal(1.0, rising=True)), opened)
     assert found
     assert found[1]["time"] == 200_123
     assert opened == [(2, 0), (1, 12), (0, 781)]
