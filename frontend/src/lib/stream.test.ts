@@ -155,7 +155,9 @@ describe("of many streams", () => {
   it("one that ends gives its place to the next that asks", async () => {
     for (let tab = 0; tab < 5; tab++) await open()
     stops[0]!()
-    await passed(500 + 2000)
+    await passed(4999)
+    expect(standing()).toBe(4)
+    await passed(1 + 2000)
     last().onopen?.()
     await passed(20_000)
     expect(standing()).toBe(4)
@@ -173,6 +175,7 @@ describe("of many streams", () => {
     await passed(2000)
     last().onopen?.()
     expect(standing()).toBe(1)
+    last().send("event", "1", "one")
     await passed(500)
     expect(standing()).toBe(0)
     look("visible")

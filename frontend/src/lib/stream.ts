@@ -20,7 +20,8 @@ interface StreamOptions {
 export const SILENCE_MS = 25_000
 
 const RETRY_MS = [250, 500, 1000, 2000, 4000]
-/** A stream that may not stay open is closed when it has had nothing to say for so long, and opened again after a while. */
+/** A stream that may not stay open is closed when it says nothing for so long, at first or after something, and opened again after a while. */
+const SILENT_MS = 5000
 const QUIET_MS = 500
 const TURN_MS = 2000
 
@@ -36,15 +37,17 @@ export function followStream({ url, after, events, onMessage, onConnection }: St
   let silence: number | undefined
   let source: EventSource | undefined
   let opened = false
+  let told = false
   let release: Release | null = null
   /** Of connections: what was asked for an earlier one comes to nothing. */
   let turn = 0
 
   const heard = () => {
     window.clearTimeout(silence)
-    silence = opened && !release ? window.setTimeout(() => again(TURN_MS), QUIET_MS) : window.setTimeout(reconnect, SILENCE_MS)
+    silence = opened && !release ? window.setTimeout(() => again(TURN_MS), told ? QUIET_MS : SILENT_MS) : window.setTimeout(reconnect, SILENCE_MS)
   }
   const receive = (message: MessageEvent<string>) => {
+    told = true
     heard()
     const id = message.lastEventId === "" ? null : Number(message.lastEventId)
     if (id !== null && id <= cursor) return
@@ -76,6 +79,7 @@ export function followStream({ url, after, events, onMessage, onConnection }: St
     }
     release = right
     opened = false
+    told = false
     source = new EventSource(url(cursor))
     heard()
     source.onopen = () => {
