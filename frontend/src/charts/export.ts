@@ -1,4 +1,5 @@
 import type uPlot from "uplot"
+import { gapOf } from "@/lib/lines"
 import { seriesColor, seriesDash } from "./palette"
 import { FONT, placeOf, type Picture } from "./picture"
 import { traceBand, traceColumns, traceMeans, type Pen } from "./trace"
@@ -44,7 +45,7 @@ export function svgOf(plot: uPlot, title: string, picture: Picture): Blob {
   const [card, text] = colors()
   const { left, top, width: across, height: down } = plot.bbox
   const lines = picture.lines.map((line) => {
-    const place = placeOf(plot, picture, line)
+    const place = placeOf(plot, picture, line, gapOf(picture.view, line.columns))
     const color = seriesColor(line.index, picture.scheme)
     const path = (trace: (pen: Pen) => void, style: string) => `<path d="${pathOf(trace)}" ${style}/>`
     const dash = seriesDash(line.index).map((length) => length * ratio).join(" ")

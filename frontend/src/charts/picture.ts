@@ -1,10 +1,11 @@
 import type uPlot from "uplot"
 import { shown, type AxisView, type Range } from "@/lib/axes"
 import { after } from "@/lib/columns"
-import { gapOf, reach, span, type ChartLine, type Scale, type Threshold } from "@/lib/lines"
+import { gapOf, type ChartLine, type Scale, type Threshold } from "@/lib/lines"
 import { drawCross, drawThreshold } from "./marks"
 import { seriesColor, seriesDash, type Scheme } from "./palette"
-import { lonely, traceBand, traceColumns, traceMeans, type Place } from "./trace"
+import { fill, stroke } from "./strokes"
+import { joined, lonely, traceBand, traceColumns, traceMeans, type Place } from "./trace"
 
 /** All that a picture shows. */
 export interface Picture {
@@ -22,25 +23,10 @@ export interface Picture {
 export const FONT = "11px 'Inter Variable', system-ui, sans-serif"
 const FAINT = 0.45
 const BAND = 0.14
-/** Device pixels: lines up to this are two thin ones. */
-const DOUBLE = 2
+/** Lines with fewer columns in sight have a dot at each. */
+const FEW = 40
 
-/** The ends of both axes, as they are shown. */
-export interface Window {
-  x: [number, number]
-  y: [number, number]
-}
-
-export function windowOf({ lines, view, range, scale, threshold }: Picture): Window {
-  const [from, to] = range ? [range.from, range.to] : (reach(lines) ?? [view.offset, view.offset + view.unit])
-  const wide = from === to ? [from - view.unit / 2, to + view.unit / 2] : [from, to]
-  const y = span(lines, from, to, scale, threshold)
-  return { x: [shown(wide[0]!, view), shown(wide[1]!, view)], y: y ?? (scale === "log" ? [0.1, 1] : [0, 1]) }
-}
-
-export function placeOf(plot: uPlot, picture: Picture, line: ChartLine): Place {
-  const { view, scale } = picture
-  const { x } = line.columns
+export function placeOf(plot: uPlot, { view, scale }: Picture, { columns: { x } }: ChartLine, gap: number): Place {
   const { min, max } = plot.scales.x as { min: number; max: number }
   const bottom = plot.bbox.top + plot.bbox.height + 1
   const [left, right] = [min, max].map((value) => plot.valToPos(value, "x", true)) as [number, number]
@@ -50,7 +36,7 @@ export function placeOf(plot: uPlot, picture: Picture, line: ChartLine): Place {
     y: scale === "linear" ? straight(plot) : (value) => (scale === "log" && value <= 0 ? bottom : plot.valToPos(value, "y", true)),
     from: Math.max(0, after(x, min * view.unit + view.offset) - 1),
     to: Math.min(x.length - 1, after(x, max * view.unit + view.offset)),
-    gap: gapOf(view, line.columns),
+    gap,
   }
 }
 
@@ -62,63 +48,84 @@ function straight(plot: uPlot): (value: number) => number {
   return (value) => low + (value - min) * perUnit
 }
 
+/** What of a line stands on the canvas. */
+export interface Drawn {
+  line: ChartLine
+  /** Columns, in sight or not. */
+  count: number
+  gap: number
+  /** Each column has a dot. */
+  dotted: boolean
+  /** Device pixels since its dashes began. */
+  inked: number
+}
+
 /** Draws the lines into the plot whose axes uPlot has drawn. */
-export function drawPicture(plot: uPlot, picture: Picture): void {
-  const { ctx, bbox } = plot
+export function drawPicture(plot: uPlot, picture: Picture): Drawn[] {
+  const drawn = clipped(plot, () => picture.lines.map((line) => drawWhole(plot, picture, line)))
+  if (picture.threshold) drawThreshold(plot, picture.threshold, FONT)
+  return drawn
+}
+
+/** Draws what has come to the lines since, into axes that have stayed as they were; null: only drawing all anew gives the picture. */
+export function drawAdded(plot: uPlot, picture: Picture, before: readonly Drawn[]): Drawn[] | null {
+  const { lines, scattered } = picture
+  if (scattered || lines.length !== before.length || !lines.every((line, index) => goesOn(line, before[index]!))) return null
+  return clipped(plot, () => lines.map((line, index) => drawRest(plot, picture, line, before[index]!)))
+}
+
+/** Few columns have dots, which more would not have; so has a last one that nothing joins, until a line leads on from it. */
+function goesOn({ columns, averaged, label, index }: ChartLine, { line, count, gap, dotted }: Drawn): boolean {
+  if (columns !== line.columns || averaged !== line.averaged || label !== line.label || index !== line.index) return false
+  return columns.x.length === count || (!dotted && (Number.isNaN(columns.mean[count - 1]) || joined(columns, count - 2, gap)))
+}
+
+function clipped<Result>({ ctx, bbox }: uPlot, draw: () => Result): Result {
   ctx.save()
   ctx.beginPath()
   ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height)
   ctx.clip()
   ctx.lineJoin = "round"
-  for (const line of picture.lines) drawOne(plot, picture, line)
+  const result = draw()
   ctx.restore()
-  if (picture.threshold) drawThreshold(plot, picture.threshold, FONT)
+  return result
 }
 
-function drawOne(plot: uPlot, picture: Picture, line: ChartLine): void {
-  const { ctx } = plot
-  const place = placeOf(plot, picture, line)
-  ctx.strokeStyle = ctx.fillStyle = seriesColor(line.index, picture.scheme)
+function drawWhole(plot: uPlot, picture: Picture, line: ChartLine): Drawn {
+  const { columns, index } = line
+  const gap = gapOf(picture.view, columns)
+  const place = placeOf(plot, picture, line, gap)
+  const few = place.to - place.from < FEW
+  let inked = 0
+  plot.ctx.strokeStyle = plot.ctx.fillStyle = seriesColor(index, picture.scheme)
   if (picture.scattered) dots(plot, line, place, range(place))
   else {
-    drawLine(plot, line, place)
-    dots(plot, line, place, place.to - place.from < 40 ? range(place) : lonely(line.columns, place))
+    inked = drawLine(plot, line, place)
+    dots(plot, line, place, few ? range(place) : lonely(columns, place))
     crosses(plot, picture, line, place)
   }
+  return { line, count: line.means.length, gap, dotted: few, inked }
 }
 
-function drawLine({ ctx }: uPlot, line: ChartLine, place: Place): void {
-  if (line.averaged) {
-    fill(ctx, BAND, (pen) => traceBand(pen, line.columns, place))
-    if (!line.spread) stroke(ctx, 1, FAINT, [], (pen) => traceColumns(pen, line.columns, place))
-    stroke(ctx, 2, 1, seriesDash(line.index), (pen) => traceMeans(pen, line.columns, line.means, place))
-  } else stroke(ctx, 1.6, 1, seriesDash(line.index), (pen) => traceColumns(pen, line.columns, place))
+function drawRest(plot: uPlot, picture: Picture, line: ChartLine, before: Drawn): Drawn {
+  const { count, gap } = before
+  if (line.columns.x.length === count) return before
+  const place = placeOf(plot, picture, line, gap)
+  const fresh = { ...place, from: Math.max(count, place.from) }
+  plot.ctx.strokeStyle = plot.ctx.fillStyle = seriesColor(line.index, picture.scheme)
+  const inked = drawLine(plot, line, { ...place, from: count - 1, goesOn: true }, before.inked)
+  dots(plot, line, place, lonely(line.columns, fresh))
+  crosses(plot, picture, line, fresh)
+  return { ...before, line, count: line.means.length, inked }
 }
 
-/** Without a GPU a line wider than a pixel takes many times as long as one of a pixel: so it is made of two of these, side by side. */
-function stroke(ctx: CanvasRenderingContext2D, width: number, alpha: number, dash: number[], trace: (pen: Path2D) => void): void {
-  const path = new Path2D()
-  trace(path)
-  const wide = width * devicePixelRatio
-  const apart = alpha === 1 && wide > 1 && wide <= DOUBLE ? (wide - 1) * 0.4 : 0
-  ctx.lineWidth = apart > 0 ? 1 : wide
-  ctx.globalAlpha = alpha
-  ctx.setLineDash(dash.map((length) => length * devicePixelRatio))
-  for (const aside of apart > 0 ? [-apart, apart] : [0]) {
-    ctx.translate(aside, aside)
-    ctx.stroke(path)
-    ctx.translate(-aside, -aside)
-  }
-  ctx.setLineDash([])
-  ctx.globalAlpha = 1
-}
-
-function fill(ctx: CanvasRenderingContext2D, alpha: number, trace: (pen: Path2D) => void): void {
-  const path = new Path2D()
-  trace(path)
-  ctx.globalAlpha = alpha
-  ctx.fill(path)
-  ctx.globalAlpha = 1
+/** Returns device pixels since its dashes began; `inked` of them have been drawn before. */
+function drawLine({ ctx }: uPlot, line: ChartLine, place: Place, inked = 0): number {
+  const dash = seriesDash(line.index)
+  if (!line.averaged) return stroke(ctx, { width: 1.6, dash, inked }, (pen) => traceColumns(pen, line.columns, place))
+  fill(ctx, BAND, (pen) => traceBand(pen, line.columns, place))
+  if (!line.spread) stroke(ctx, { width: 1, alpha: FAINT }, (pen) => traceColumns(pen, line.columns, place))
+  return stroke(ctx, { width: 2, dash, inked }, (pen) => traceMeans(pen, line.columns, line.means, place))
 }
 
 function range({ from, to }: Place): number[] {

@@ -2,7 +2,8 @@ import uPlot from "uplot"
 import { formatStepped, type AxisView } from "@/lib/axes"
 import { formatNumber } from "@/lib/format"
 import type { Scale } from "@/lib/lines"
-import { FONT, type Window } from "./picture"
+import { FONT } from "./picture"
+import { airy, type Window } from "./window"
 
 export interface PlotOptions {
   view: AxisView
@@ -72,15 +73,6 @@ function selected(plot: uPlot, onSelect: PlotOptions["onSelect"]): void {
   const { left, width } = plot.select
   if (width >= NARROWEST_PX) onSelect(plot.posToVal(left, "x"), plot.posToVal(left + width, "x"))
   if (width > 0) plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
-}
-
-/** Some air above and below; a constant gets a range of its own size. */
-function airy([low, high]: [number, number], scale: Scale): uPlot.Range.MinMax {
-  if (scale === "log") return uPlot.rangeLog(low, high, 10, false)
-  if (low === high) return low === 0 ? [0, 1] : [low - Math.abs(low) / 2, high + Math.abs(high) / 2]
-  if (scale === "symlog") return uPlot.rangeAsinh(low, high, 10, false)
-  const air = (high - low) * 0.06
-  return [low >= 0 ? Math.max(0, low - air) : low - air, high + air]
 }
 
 /** Below a thousandth of what is largest, a symmetric logarithm is linear. */

@@ -34,3 +34,12 @@ it("finds the points that no line joins", () => {
   expect(lonely(make(1, NaN, 3, 4), whole(4))).toEqual([0])
   expect(lonely(make(7), whole(1))).toEqual([0])
 })
+
+it("goes on where a line ended, and gives the same as the line drawn at once", () => {
+  const columns = make(1, 2, 3, 4)
+  columns.high[1] = 9
+  const added: Place = { ...whole(4), from: 1, goesOn: true }
+  expect(drawn((pen) => traceColumns(pen, columns, added))).toBe("M10,98L20,97L30,96")
+  expect(drawn((pen) => traceMeans(pen, columns, columns.mean, added))).toBe("M10,98L20,97L30,96")
+  expect(drawn((pen) => traceBand(pen, columns, added))).toBe("M10,91L20,97L30,96L30,96L20,97L10,98")
+})

@@ -15,11 +15,14 @@ export interface Place {
   to: number
   /** Columns further apart than this are not joined. */
   gap: number
+  /** `from` has been drawn: what follows goes on where it ended. */
+  goesOn?: boolean
 }
 
 /** Each column in its exact vertical extent: first, lowest, highest, last. */
 export function traceColumns(pen: Pen, { x, first, low, high, last }: Columns, place: Place): void {
   run(x, last, place, (at, index, begins) => {
+    if (place.goesOn && index === place.from) return pen.moveTo(at, place.y(last[index]!))
     const enter = place.y(first[index]!)
     if (begins) pen.moveTo(at, enter)
     else pen.lineTo(at, enter)
@@ -65,11 +68,15 @@ function run(x: readonly number[], values: readonly number[], { x: px, from, to,
 }
 
 /** Columns that stand alone between gaps, which no line would show. */
-export function lonely({ x, mean }: Columns, { from, to, gap }: Place): number[] {
-  const joined = (a: number, b: number) => Number.isFinite(mean[a] ?? NaN) && Number.isFinite(mean[b] ?? NaN) && Math.abs(x[a]! - x[b]!) <= gap
+export function lonely(columns: Columns, { from, to, gap }: Place): number[] {
   const found = []
   for (let index = from; index <= to; index++) {
-    if (Number.isFinite(mean[index]) && !joined(index - 1, index) && !joined(index, index + 1)) found.push(index)
+    if (Number.isFinite(columns.mean[index]) && !joined(columns, index - 1, gap) && !joined(columns, index, gap)) found.push(index)
   }
   return found
+}
+
+/** Whether a line leads from this column to the next. */
+export function joined({ x, mean }: Columns, index: number, gap: number): boolean {
+  return Number.isFinite(mean[index] ?? NaN) && Number.isFinite(mean[index + 1] ?? NaN) && x[index + 1]! - x[index]! <= gap
 }

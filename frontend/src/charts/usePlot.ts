@@ -1,8 +1,12 @@
 import { useEffect, useRef, type RefObject } from "react"
-import uPlot from "uplot"
+import type uPlot from "uplot"
 import { drawNever, drawSoon } from "@/lib/frames"
-import { drawPicture, windowOf, type Picture } from "./picture"
+import { LivePlot } from "./livePlot"
+import type { Picture } from "./picture"
 import { plotOptions, type PlotOptions } from "./plot"
+
+/** After so long without a change it is drawn all at once. */
+const REST_MS = 1500
 
 interface UsePlot extends Pick<PlotOptions, "syncKey" | "onCursor" | "onSelect" | "onReset"> {
   /** What is to be seen now. Read when something is drawn, so that live points need no render. */
@@ -26,40 +30,34 @@ export function usePlot({ picture, subscribe, height, syncKey, ...on }: UsePlot)
 
   useEffect(() => {
     const container = element.current!
-    let seen = latest.current.picture()
-    let window = windowOf(seen)
-    const made = new uPlot(
-      {
-        ...plotOptions({
-          view, scale, syncKey,
-          window: () => window,
-          draw: (drawn) => drawPicture(drawn, seen),
-          onCursor: (x) => latest.current.onCursor(x),
-          onSelect: (from, to) => latest.current.onSelect(from, to),
-          onReset: () => latest.current.onReset(),
-        }),
-        width: container.clientWidth, height,
-      },
-      framed(window),
-      container,
-    )
-    plot.current = made
-    redraw.current = () => {
-      seen = latest.current.picture()
-      window = windowOf(seen)
-      made.setData(framed(window))
+    const options = (canvas: Pick<PlotOptions, "window" | "draw">) =>
+      plotOptions({
+        view, scale, syncKey, ...canvas,
+        onCursor: (x) => latest.current.onCursor(x),
+        onSelect: (from, to) => latest.current.onSelect(from, to),
+        onReset: () => latest.current.onReset(),
+      })
+    const live = new LivePlot(container, height, () => latest.current.picture(), options)
+    plot.current = live.plot
+    redraw.current = live.draw
+    let resting: number | undefined
+    const rest = () => {
+      if (!live.rests) drawSoon(live.draw)
     }
-    const draw = redraw.current
-    const unsubscribe = subscribe(() => drawSoon(draw))
-    const observer = new ResizeObserver(() => {
-      if (container.clientWidth > 0 && container.clientWidth !== made.width) made.setSize({ width: container.clientWidth, height })
+    const unsubscribe = subscribe(() => {
+      drawSoon(live.drawOn)
+      window.clearTimeout(resting)
+      resting = window.setTimeout(rest, REST_MS)
     })
+    const observer = new ResizeObserver(live.fit)
     observer.observe(container)
     return () => {
       unsubscribe()
-      drawNever(draw)
+      window.clearTimeout(resting)
       observer.disconnect()
-      made.destroy()
+      drawNever(live.drawOn)
+      drawNever(live.draw)
+      live.plot.destroy()
       plot.current = null
       redraw.current = () => undefined
     }
@@ -68,9 +66,4 @@ export function usePlot({ picture, subscribe, height, syncKey, ...on }: UsePlot)
   useEffect(() => redraw.current(), [picture])
 
   return [element, plot]
-}
-
-/** uPlot wants data to have axes: the corners of what is to be seen. */
-function framed({ x, y }: { x: [number, number]; y: [number, number] }): uPlot.AlignedData {
-  return [x, y]
 }

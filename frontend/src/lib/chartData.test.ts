@@ -82,6 +82,17 @@ it("draws only what lies in the range, and knows of the rest", () => {
   expect(line().total).toBe(4)
 })
 
+it("lets columns grow in place at their end, and makes new ones of those that a worker goes back in", () => {
+  const { live, data, line } = open()
+  data.answer(answer([1, 2, 5]), ALL)
+  const { columns } = line()
+  live.add(event(4, [point(6)]))
+  expect(line().columns).toBe(columns)
+  live.add(event(6, [point(3), point(7)]))
+  expect(line().columns).not.toBe(columns)
+  expect(line().columns.x).toEqual([1, 2, 3, 5, 6, 7])
+})
+
 it("joins the attempts of a worker, and asks again when one begins that may undo points", () => {
   const { live, data, behind } = open()
   data.answer({ series: [...answer([1, 2], 2, 1).series, ...answer([3, 4], 2, 2).series] }, ALL)

@@ -18,6 +18,7 @@ export interface ChartQuestion {
 export interface DataLine {
   source: string
   rank: number
+  /** Grow in place at their end. Whatever else happens to them makes new ones, so that those who have drawn these need draw what came alone. */
   columns: Columns
   /** Points stored or told of, drawn or not. */
   total: number
@@ -104,7 +105,7 @@ export class ChartData {
     for (const tick of series.ticks.slice(first)) {
       const fresh = Math.min(tick.count, tick.total - Math.max(known, tick.total - tick.count))
       line.total += fresh
-      addTick(line.columns, tick, fresh, axis, range)
+      if (!addTick(line.columns, tick, fresh, axis, range)) line.columns = { ...line.columns }
       line.latest = tick.points.findLast(([, , , , value]) => value !== null)?.[4] ?? line.latest
     }
     if (line.columns.x.length > 2 * width) line.columns = compact(line.columns, width)
@@ -124,13 +125,12 @@ export class ChartData {
   }
 }
 
-/** A tick that brings all its points is a column for each; another is one, at its first point, which holds them all. */
-function addTick(columns: Columns, tick: Tick, fresh: number, axis: WireAxis, range: Range | null): void {
+/** A tick that brings all its points is a column for each; another is one, at its first point, which holds them all. Says whether they came to the end. */
+function addTick(columns: Columns, tick: Tick, fresh: number, axis: WireAxis, range: Range | null): boolean {
   const whole = tick.points.length === tick.count && fresh === tick.count
   const added = whole ? tick.points.map((point) => columnOf([point], axis)) : [{ ...columnOf(tick.points, axis), ...weights(tick, fresh) }]
-  for (const column of added) {
-    if (!range || (column.x >= range.from && column.x <= range.to)) insert(columns, column)
-  }
+  const wanted = added.filter(({ x }) => !range || (x >= range.from && x <= range.to))
+  return wanted.map((column) => insert(columns, column)).every(Boolean)
 }
 
 function columnOf(points: readonly WirePoint[], axis: WireAxis): Column {

@@ -16,6 +16,12 @@ describe("insert", () => {
     expect(make([1, 10], [5, 50], [3, 30]).last).toEqual([10, 30, 50])
   })
 
+  it("says whether a column came to the end", () => {
+    const columns = make([1, 10], [5, 50])
+    expect(insert(columns, one(5, 60))).toBe(true)
+    expect(insert(columns, one(3, 30))).toBe(false)
+  })
+
   it("keeps the order of arrival where x is the same", () => {
     expect(make([1, 10], [1, 20]).first).toEqual([10, 20])
   })

@@ -37,12 +37,14 @@ export function columnAt(columns: Columns, index: number): Column {
   return column
 }
 
-/** Adds a column where its x belongs: at the end, but for a source that goes back (a worker that was replaced). */
-export function insert(columns: Columns, column: Column): void {
+/** Adds a column where its x belongs. Says whether that was the end, as it is but for a source that goes back (a worker that was replaced). */
+export function insert(columns: Columns, column: Column): boolean {
   let place = columns.x.length
   while (place > 0 && columns.x[place - 1]! > column.x) place--
-  if (place === columns.x.length) for (const field of FIELDS) columns[field].push(column[field])
+  const atEnd = place === columns.x.length
+  if (atEnd) for (const field of FIELDS) columns[field].push(column[field])
   else for (const field of FIELDS) columns[field].splice(place, 0, column[field])
+  return atEnd
 }
 
 /** One column that holds the points of both; `a` came before `b`. Exact but for rounding of the mean. */
