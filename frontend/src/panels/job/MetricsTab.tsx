@@ -1,7 +1,7 @@
 import { Modal, SimpleGrid, Stack, Text, TextInput, UnstyledButton } from "@mantine/core"
 import { useViewportSize } from "@mantine/hooks"
 import { IconChevronDown, IconChevronRight, IconSearch } from "@tabler/icons-react"
-import { lazy, Suspense, useRef } from "react"
+import { lazy, Suspense, useEffect, useRef } from "react"
 import { Loaded } from "@/components/Loaded"
 import { useChartSettings } from "@/hooks/useChartSettings"
 import { useChartKeys, useKeys } from "@/hooks/useKeys"
@@ -23,6 +23,7 @@ export function MetricsTab() {
   const [{ pinned, search, full }, change] = useChartSettings()
   const groups = metricGroups(names.data, pinned, search)
   useChartKeys()
+  useEffect(prepare, [])
   return (
     <>
       <ChartToolbar />
@@ -43,6 +44,11 @@ export function MetricsTab() {
       <FullScreen name={full} onClose={() => change({ full: null })} />
     </>
   )
+}
+
+/** Charts will be wanted when the names are known. Should their part not come now, it is asked for again then. */
+function prepare(): void {
+  import("./MetricPanel").catch(() => undefined)
 }
 
 function Search() {
