@@ -36,18 +36,17 @@ export function followStream({ url, after, events, onMessage, onConnection }: St
   let timer: number | undefined
   let silence: number | undefined
   let source: EventSource | undefined
-  let opened = false
-  let told = false
+  let state: "asked" | "open" | "told" = "asked"
   let release: Release | null = null
-  /** Of connections: what was asked for an earlier one comes to nothing. */
   let turn = 0
 
   const heard = () => {
     window.clearTimeout(silence)
-    silence = opened && !release ? window.setTimeout(() => again(TURN_MS), told ? QUIET_MS : SILENT_MS) : window.setTimeout(reconnect, SILENCE_MS)
+    if (release || state === "asked") silence = window.setTimeout(reconnect, SILENCE_MS)
+    else silence = window.setTimeout(() => again(TURN_MS), state === "told" ? QUIET_MS : SILENT_MS)
   }
   const receive = (message: MessageEvent<string>) => {
-    told = true
+    state = "told"
     heard()
     const id = message.lastEventId === "" ? null : Number(message.lastEventId)
     if (id !== null && id <= cursor) return
@@ -73,17 +72,13 @@ export function followStream({ url, after, events, onMessage, onConnection }: St
   const connect = async () => {
     const mine = turn
     const right = await hold()
-    if (mine !== turn) {
-      right?.()
-      return
-    }
+    if (mine !== turn) return right?.() // another one was begun, or it was stopped, meanwhile
     release = right
-    opened = false
-    told = false
+    state = "asked"
     source = new EventSource(url(cursor))
     heard()
     source.onopen = () => {
-      opened = true
+      state = "open"
       heard()
       failures = 0
       onConnection("live")
@@ -93,16 +88,18 @@ export function followStream({ url, after, events, onMessage, onConnection }: St
     source.addEventListener("alive", heard)
     for (const event of events) source.addEventListener(event, receive)
   }
-  /** Who comes into sight is told at once what has happened; who leaves it makes room. */
-  const seen = () => {
-    if (source && failures === 0) again(document.visibilityState === "hidden" ? TURN_MS : 0)
-  }
-
   onConnection("connecting")
   void connect()
-  document.addEventListener("visibilitychange", seen)
+  const stop = followSight((inSight) => source && failures === 0 && again(inSight ? 0 : TURN_MS))
   return () => {
-    document.removeEventListener("visibilitychange", seen)
+    stop()
     close()
   }
+}
+
+/** Who comes into sight is told at once what has happened; who leaves it makes room. */
+function followSight(tell: (inSight: boolean) => void): () => void {
+  const look = () => tell(document.visibilityState !== "hidden")
+  document.addEventListener("visibilitychange", look)
+  return () => document.removeEventListener("visibilitychange", look)
 }
