@@ -1,7 +1,7 @@
-import { ActionIcon, AppShell, Burger, Button, Container, Drawer, Group, Stack, Tooltip } from "@mantine/core"
+import { ActionIcon, AppShell, Burger, Button, Container, Drawer, Group, Stack, Tooltip, VisuallyHidden } from "@mantine/core"
 import { useDisclosure } from "@mantine/hooks"
 import { IconBook2, IconKeyboard, IconPlus } from "@tabler/icons-react"
-import { Link, Navigate, NavLink, Outlet, useLocation, useNavigate } from "react-router"
+import { Link, Navigate, NavLink, Outlet, useLocation, useNavigate, useNavigation } from "react-router"
 import { isSignedOut } from "@/client"
 import { useSession } from "@/hooks/queries/useSession"
 import { useKeyboard, useKeys } from "@/hooks/useKeys"
@@ -33,6 +33,7 @@ export function Layout() {
       </a>
       <AppShell.Header>
         <Header user={session.data?.user.name ?? ""} />
+        <Underway />
       </AppShell.Header>
       <AppShell.Main id="main" tabIndex={-1}>
         <Container size={1360} px={{ base: "sm", sm: "lg" }} py="lg">
@@ -42,6 +43,17 @@ export function Layout() {
         </Container>
       </AppShell.Main>
     </AppShell>
+  )
+}
+
+/** The next page is on its way, and takes its time. */
+function Underway() {
+  const { state } = useNavigation()
+  if (state !== "loading") return null
+  return (
+    <div className={classes.underway} role="status">
+      <VisuallyHidden>The page is on its way</VisuallyHidden>
+    </div>
   )
 }
 
