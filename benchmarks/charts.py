@@ -1,21 +1,23 @@
 """A chart of ten million points: `python -m benchmarks.charts`.
 
-One series is stored, with one point that stands out. Then charts of several ranges are made as the API makes them, and as one would
-without summaries: by reading every point. Both must say the same, and the point that stands out must be in its column."""
+One series is stored, with one point that stands out. Then charts of several ranges are made as the API makes them, asked for over
+HTTP, and made as one would without summaries: by reading every point. All must say the same, and the point that stands out must
+be in its column. Likewise how values that are whole numbers, as staleness is, are distributed over each range."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 from uuid import UUID
 
+import httpx
 import numpy as np
 
-from backend.metrics import blocks, drawing, pyramid, repository, walk
+from backend.metrics import blocks, drawing, pyramid, repository, tally, walk
 from backend.metrics.columns import Grid, drawn, merge, of_points, pieces
 from backend.metrics.drawing import Asked
 from backend.metrics.points import POINT, Array
@@ -25,6 +27,7 @@ from benchmarks.common import said, spread, table
 from benchmarks.storing import Place
 
 NAME, COLUMNS, SPIKE = "train/loss", 800, 1e6
+WHOLE, MEAN = "train/staleness", 7.0
 _AT_ONCE = 1_000_000
 ORDERS = ("in order", "one worker came back")
 
@@ -36,32 +39,93 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     with storing.place() as at, storing.api(at) as (client, _):
+        *ids, whole = (UUID(job_id) for job_id in storing.submit(client, len(ORDERS) + 1))
         rows = [
-            row for order, job_id in zip(ORDERS, storing.submit(client, len(ORDERS)), strict=True)
-            for row in _measure(at, UUID(job_id), order, args.points, args.rounds)
+            row for order, job_id in zip(ORDERS, ids, strict=True)
+            for row in _measure(at, client, job_id, order, args.points, args.rounds)
         ]  # fmt: skip
-    result = {**common.about(points=args.points, rounds=args.rounds, columns=COLUMNS), "rows": rows}
+        distributions = _distributions(at, client, whole, args.points, args.rounds)
+    about = common.about(points=args.points, rounds=args.rounds, columns=COLUMNS)
+    result = {**about, "rows": rows, "distributions": distributions}
     print(json.dumps(result) if args.json else "\n".join(markdown(result)))
 
 
 def markdown(result: dict[str, Any]) -> list[str]:
-    header = ("Order", "Range", "Points in it", "Server, ms", "Reply, kB", "Blocks read", "Every point read, ms", "Times faster")
+    header = ("Order", "Range", "Points in it", "Server, ms", "Over HTTP, ms", "Reply, kB", "Blocks read", "Every point read, ms",
+              "Times faster")  # fmt: skip
     rows = [
-        (row["order"], row["range"], f"{row['points']:,}", said(row["ms"], 1), f"{row['kb']:.1f}", f"{row['blocks']:,}",
-         f"{row['naive_ms']:,.0f}", f"{row['naive_ms'] / row['ms']['median']:,.0f}")
+        (row["order"], row["range"], f"{row['points']:,}", said(row["ms"], 1), said(row["http_ms"], 1), f"{row['kb']:.1f}",
+         f"{row['blocks']:,}", f"{row['naive_ms']:,.0f}", f"{row['naive_ms'] / row['ms']['median']:,.0f}")
         for row in result["rows"]
     ]  # fmt: skip
-    return [*common.head(result), *table(header, rows)]
+    counted = ("Distribution of", "Points in it", "Over HTTP, ms", "Reply, kB", "Every point read, ms", "Times faster")
+    distributions = [
+        (row["range"], f"{row['points']:,}", said(row["http_ms"], 1), f"{row['kb']:.1f}", f"{row['naive_ms']:,.0f}",
+         f"{row['naive_ms'] / row['http_ms']['median']:,.0f}")
+        for row in result["distributions"]
+    ]  # fmt: skip
+    return [*common.head(result), *table(header, rows), "", *table(counted, distributions)]
 
 
-def _measure(at: Place, job_id: UUID, order: str, points: int, rounds: int) -> list[dict[str, Any]]:
-    _store(at, job_id, points, order)
+def _ranges(points: int) -> dict[str, tuple[float | None, float | None]]:
     spike = points * 2 // 3
-    ranges = {
+    return {
         "all": (None, None), "a tenth": (points * 0.6, points * 0.7), "a hundredth": (points * 0.663, points * 0.673),
         "2,000 steps": (spike - 1000.0, spike + 1000.0),
     }  # fmt: skip
-    return [_chart(at, job_id, order, name, start, end, rounds) for name, (start, end) in ranges.items()]
+
+
+def _measure(at: Place, client: httpx.Client, job_id: UUID, order: str, points: int, rounds: int) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(1)
+    _store(at, job_id, NAME, points, lambda first, size: _points(rng, first, size, points, order))
+    rows = [_chart(at, job_id, order, name, start, end, rounds) for name, (start, end) in _ranges(points).items()]
+    for row, (start, end) in zip(rows, _ranges(points).values(), strict=True):
+        row["http_ms"], _ = _asked(client, f"/jobs/{job_id}/chart", {"name": NAME, "columns": COLUMNS}, start, end, rounds)
+    return rows
+
+
+def _asked(
+    client: httpx.Client, path: str, params: dict[str, Any], start: float | None, end: float | None, rounds: int
+) -> tuple[dict[str, float], httpx.Response]:  # fmt: skip
+    """How long the API takes, from asking to the last byte, and its last answer."""
+    ends = {key: value for key, value in (("from", start), ("to", end)) if value is not None}
+    times, answer = [], client.get(path, params={**params, **ends}).raise_for_status()
+    for _ in range(rounds):
+        began = time.perf_counter()
+        answer = client.get(path, params={**params, **ends}).raise_for_status()
+        times.append(time.perf_counter() - began)
+    return spread(times, 1e3), answer
+
+
+def _distributions(at: Place, client: httpx.Client, job_id: UUID, points: int, rounds: int) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(2)
+    _store(at, job_id, WHOLE, points, lambda first, size: _whole(rng, first, size))
+    found = []
+    for name, (start, end) in _ranges(points).items():
+        ms, answer = _asked(client, f"/jobs/{job_id}/distribution", {"name": WHOLE}, start, end, rounds)
+        answered = answer.json()
+        began = time.perf_counter()
+        values = _values(at, job_id, answered["from"], answered["to"])
+        naive_seconds = time.perf_counter() - began
+        low, counts = int(answered["low"]), answered["series"][0]["counts"]
+        assert counts == np.bincount(values.astype(np.int64) - low, minlength=len(counts)).tolist(), "a distribution differs"
+        found.append({"range": name, "points": answered["count"], "http_ms": ms, "naive_ms": naive_seconds * 1e3,
+                      "kb": int(answer.headers["content-length"]) / 1e3})  # fmt: skip
+    return found
+
+
+def _whole(rng: np.random.Generator, first: int, size: int) -> Array:
+    """As staleness is: small whole numbers."""
+    points = np.zeros(size, POINT)
+    points["step"] = points["samples"] = points["version"] = np.arange(first, first + size)
+    points["time"], points["value"] = 1.7e9 + 0.01 * points["step"], rng.poisson(MEAN, size)
+    return points
+
+
+def _values(at: Place, job_id: UUID, start: float, end: float) -> Array:
+    """From every block of points, those whose step is in the range."""
+    found = [points["value"][(points["step"] >= start) & (points["step"] <= end)] for points in _all_points(at, job_id)]
+    return np.concatenate(found)
 
 
 def _chart(
@@ -90,21 +154,24 @@ def _chart(
     }  # fmt: skip
 
 
-def _store(at: Place, job_id: UUID, count: int, order: str) -> None:
-    """A series of so many points in blocks, as `folding` writes them."""
-    rng = np.random.default_rng(1)
+def _store(at: Place, job_id: UUID, name: str, count: int, made: Callable[[int, int], Array]) -> None:
+    """A series of so many points in blocks, as `folding` writes them. `made`: points from a place on, so many."""
     with at.platform.database.transaction() as session:
-        repository.count(session, job_id, 1, {("worker-0", NAME, 0): count})
+        repository.count(session, job_id, 1, {("worker-0", name, 0): count})
         [row] = repository.series(session, job_id)
     folded, summary, written = 0, None, dict[pyramid.Place, Array]()
+    whole, tallies = tally.EMPTY, dict[pyramid.Place, Array | None]()
     while folded < count:
-        points = _points(rng, folded, min(_AT_ONCE, count - folded), count, order)
+        points = made(folded, min(_AT_ONCE, count - folded))
         grown = pyramid.grow(folded, summary, {place: written[place] for place in pyramid.tails(folded)}, points)
+        counted = tally.grow(folded, whole, tallies, points["value"])
+        folded, summary, whole = folded + len(points), grown.summary, counted.whole
+        tallies = {place: (counted.blocks if place in counted.blocks else tallies)[place] for place in tally.tails(folded)}
         written |= grown.blocks
-        folded, summary = folded + len(points), grown.summary
         with at.platform.database.transaction() as session:
-            repository.put_blocks(session, ((row.id, place, blocks.pack(block), None) for place, block in grown.blocks.items()))
-            repository.set_folded(session, [(row.id, folded, blocks.pack(summary), None)])
+            new = ((place, blocks.pack(block), tally.pack(counted.blocks.get(place))) for place, block in grown.blocks.items())
+            repository.put_blocks(session, ((row.id, *block) for block in new))
+            repository.set_folded(session, [(row.id, folded, blocks.pack(summary), tally.pack(whole))])
         written = {place: written[place] for place in pyramid.tails(folded)}
 
 
@@ -122,16 +189,22 @@ def _points(rng: np.random.Generator, first: int, size: int, count: int, order: 
 
 def _every_point(at: Place, job_id: UUID, grid: Grid) -> dict[str, Any]:
     """The same columns from all blocks of points, one after another."""
+    found, before, never = [], 0, np.array([np.inf])
+    for points in _all_points(at, job_id):
+        places, series = before + np.arange(len(points)), np.zeros(len(points), np.int64)
+        found.append(pieces(grid, series, places, of_points(grid.axis, points), never)[0])
+        before += len(points)
+    return drawn(merge(np.concatenate(found)))
+
+
+def _all_points(at: Place, job_id: UUID) -> Iterator[Array]:
+    """Those of the only series, some blocks at a time."""
     with at.platform.database.transaction() as session:
         [row] = repository.series(session, job_id)
-        found, count = [], -(-row.folded // blocks.POINTS)
+        count = -(-row.folded // blocks.POINTS)
         for first in range(0, count, walk.OPENED):
             wanted = [(row.id, 0, number) for number in range(first, min(first + walk.OPENED, count))]
-            points, _ = blocks.unpack(repository.blocks(session, wanted), POINT)
-            at_ = first * blocks.POINTS + np.arange(len(points))
-            never = np.array([np.inf])
-            found.append(pieces(grid, np.zeros(len(points), np.int64), at_, of_points("step", points), never)[0])
-    return drawn(merge(np.concatenate(found)))
+            yield blocks.unpack(repository.blocks(session, wanted), POINT)[0]
 
 
 def _opened(at: Place, job_id: UUID, chart: dict[str, Any]) -> int:
