@@ -38,8 +38,11 @@ class LogReader:
         [[_, entries]] = reply
         try:
             return [(entry.decode(), Header.unpack(fields[1])) for entry, fields in entries]
-        except (ValueError, KeyError, TypeError) as error:  # to leave one out would part this shard from the others
-            raise PlaneLost("the log holds an entry that is none; something else has written into it, or changed it") from error
+        except ValueError as error:  # to leave one out would part this shard from the others
+            raise PlaneLost(
+                f"the log holds an entry that cannot be read ({error}): something else has written into it, or programs of this "
+                "platform are of different versions; then start all of them again"
+            ) from error
 
     def _read(self, *commands: Command) -> Any:
         self._redis.post(*commands)

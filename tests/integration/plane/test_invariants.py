@@ -232,7 +232,7 @@ def test_what_is_no_entry_ends_the_attempt_on_every_shard(cluster: Make, junk: b
         server.join(15)
         assert not server.is_alive(), "it still reads"
     assert [type(error) for error in attempt.errors] == [PlaneLost, PlaneLost]
-    assert "the log holds an entry that is none" in str(attempt.errors[0])
+    assert "the log holds an entry that cannot be read" in str(attempt.errors[0])
 
 
 def test_a_stop_ends_every_worker_at_its_next_boundary(cluster: Make) -> None:
