@@ -83,7 +83,11 @@ def api(at: Place) -> Iterator[tuple[httpx.Client, int]]:
             yield client, server.pid
     finally:
         server.terminate()
-        server.wait(15)
+        try:
+            server.wait(15)
+        except subprocess.TimeoutExpired:  # streams are still open
+            server.kill()
+            server.wait()
 
 
 def _wait(client: httpx.Client) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+import greenlet
+from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
 
 from benchmarks import common
 from benchmarks.page.stage import Stage
@@ -49,7 +53,8 @@ class Chromium:
             context.close()
 
     def pids(self, kind: str) -> list[int]:
-        """Of `renderer`s (one with pages, perhaps one that waits for the next) or the `GPU` process, which puts frames together."""
+        """Of the `browser`, its `renderer`s (one with pages, perhaps one that waits for the next) or the `GPU` process, which puts
+        frames together."""
         session = self.browser.new_browser_cdp_session()
         found: list[dict[str, Any]] = session.send("SystemInfo.getProcessInfo")["processInfo"]
         session.detach()
@@ -60,11 +65,40 @@ class Chromium:
 def chromium(stage: Stage) -> Iterator[Chromium]:
     path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=list(_ARGUMENTS))
+        browser = playwright.chromium.launch(executable_path=path, args=list(_ARGUMENTS), handle_sigint=False, handle_sigterm=False)
+        made = Chromium(browser, stage)
         try:
-            yield Chromium(browser, stage)
+            with _interrupted_between_calls(made):
+                yield made
         finally:
             browser.close()
+
+
+@contextmanager
+def _interrupted_between_calls(chromium: Chromium) -> Iterator[None]:
+    """SIGTERM and Ctrl-C raise KeyboardInterrupt. Raised within a call of Playwright it would stop what all later calls wait for,
+    closing among them, for ever. There the browser is killed instead: the call fails, and that becomes the KeyboardInterrupt."""
+    caller, (browser,) = greenlet.getcurrent(), chromium.pids("browser")
+    interrupted = False
+
+    def interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        nonlocal interrupted
+        interrupted = True
+        if greenlet.getcurrent() is caller:
+            raise KeyboardInterrupt
+        with suppress(ProcessLookupError):
+            os.kill(browser, signal.SIGKILL)
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    except Error as error:
+        if interrupted:
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @dataclass(frozen=True)

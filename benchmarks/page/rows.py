@@ -1,5 +1,5 @@
-"""The list of ten thousand jobs on the page: until its rows are painted, and frames while it is scrolled. What the server takes
-for it is measured by `benchmarks.listing`."""
+"""The list of ten thousand jobs on the page: until its rows are painted, with nothing cached and from another page, and frames
+while it is scrolled. What the server takes for it is measured by `benchmarks.listing`."""
 
 from __future__ import annotations
 
@@ -12,24 +12,36 @@ from benchmarks.page.browser import SIZE, Chromium, spent
 from benchmarks.page.stage import Stage
 from benchmarks.rows import insert_jobs
 
-WANTED_FRAMES = 30.0
+WANTED_MS, WANTED_FRAMES = 200.0, 30.0
+"""From a click on another page, and while it is scrolled."""
 _ROWS = "document.querySelectorAll('[role=row][data-status]').length > 5"
+_CLICK = f"""async () => {{
+  const began = performance.now()
+  document.querySelector("nav a[href='/jobs']").click()
+  return await watch.until(() => {_ROWS}) - began
+}}"""
 _NOTCH_PX, _NOTCHES_PER_S = 300, 20
 
 
 def measure(stage: Stage, chromium: Chromium, jobs: int, rounds: int, seconds: float) -> dict[str, Any]:
     with stage.at.platform.database.transaction() as session:
         insert_jobs(session, jobs)
-    painted = []
+    cold, clicked = [], []
     for _ in range(rounds):
         with chromium.context() as context:
             page = context.new_page()
             page.goto("/jobs", wait_until="commit")
-            painted.append(page.evaluate(f"watch.until(() => {_ROWS})"))
+            cold.append(page.evaluate(f"watch.until(() => {_ROWS})"))
+        with chromium.context() as context:
+            page = context.new_page()
+            page.goto("/nodes")
+            page.wait_for_selector("nav a[href='/jobs']")
+            page.wait_for_timeout(1000)
+            clicked.append(page.evaluate(_CLICK))
     scrolled = _scroll(chromium, seconds)
-    spread = {"median": statistics.median(painted), "low": min(painted), "high": max(painted)}
-    good = scrolled["frames"] >= WANTED_FRAMES
-    return {"jobs": jobs, "rounds": rounds, "painted_ms": spread, **scrolled, "good": good}
+    good = statistics.median(clicked) < WANTED_MS and scrolled["frames"] >= WANTED_FRAMES
+    painted = {"cold_ms": common.spread(cold), "clicked_ms": common.spread(clicked)}
+    return {"jobs": jobs, "rounds": rounds, **painted, **scrolled, "good": good}
 
 
 def _scroll(chromium: Chromium, seconds: float) -> dict[str, float]:
@@ -51,9 +63,13 @@ def _scroll(chromium: Chromium, seconds: float) -> dict[str, float]:
 
 def markdown(found: dict[str, Any]) -> list[str]:
     said = (
-        f"{found['jobs']:,} jobs, opened {found['rounds']} times with nothing cached, then scrolled by "
-        f"{_NOTCH_PX * _NOTCHES_PER_S:,} px/s; wanted: {WANTED_FRAMES:.0f} frames/s."
+        f"{found['jobs']:,} jobs, opened {found['rounds']} times with nothing cached, and as often by a click on another page; "
+        f"then scrolled by {_NOTCH_PX * _NOTCHES_PER_S:,} px/s. Wanted: rows in less than {WANTED_MS:.0f} ms after the click, "
+        f"and {WANTED_FRAMES:.0f} frames/s."
     )
-    header = ("rows painted, ms (least-most)", "frames/s while scrolled", "longest between two, ms", "renderer")
-    row = (common.said(found["painted_ms"], 0), f"{found['frames']:.0f}", f"{found['longest_ms']:.0f}", f"{found['renderer']:.0%}")
+    header = ("rows, nothing cached, ms", "after a click, ms", "frames/s while scrolled", "longest between two, ms", "renderer", "")
+    row = (
+        common.said(found["cold_ms"], 0), common.said(found["clicked_ms"], 0), f"{found['frames']:.0f}",
+        f"{found['longest_ms']:.0f}", f"{found['renderer']:.0%}", "" if found["good"] else "SLOW",
+    )  # fmt: skip
     return ["## The list of jobs", "", said, "", *common.table(header, [row])]
