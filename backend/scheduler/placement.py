@@ -3,13 +3,14 @@ shortages out.
 
 A worker takes one slot, and one GPU if it computes on one. Servers and the evaluator ride beside the workers: they take no
 slot, and lie on the machines that have workers, so that a small job stays on one machine. A server whose device is `cuda` takes a
-GPU, too; with `auto` it gets one that the workers leave over beside it.
+GPU, too; with `auto` it gets one that the workers leave over beside it. Where it is known how much a shard takes on a GPU, one
+that has less is none for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from gradstream.process.order import Role
@@ -29,6 +30,15 @@ class Machine:
     free_gpus: tuple[int, ...] = ()
     draining: bool = False
     """Nothing new is placed on it, whatever is free."""
+    gpu_memory: Mapping[int, int] = field(default_factory=dict)
+    """Bytes of each GPU; of those that are not in it, nobody knows."""
+
+    @property
+    def every_gpu(self) -> list[int]:
+        return list(self.gpu_memory) or list(range(self.gpus))
+
+    def large_enough(self, gpus: Sequence[int], needed: int) -> list[int]:
+        return [gpu for gpu in gpus if self.gpu_memory.get(gpu, needed) >= needed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +64,23 @@ class Shortage:
         return self.reason in ("no_capacity", "no_gpu")
 
 
-def place(spec: JobSpec, machines: Sequence[Machine]) -> tuple[Place, ...] | Shortage:
-    """The fullest use of the fewest machines; GPUs first where the job may use them."""
-    if short := _shortage(spec, machines):
+def place(spec: JobSpec, machines: Sequence[Machine], shard_takes: int = 0) -> tuple[Place, ...] | Shortage:
+    """The fullest use of the fewest machines; GPUs first where the job may use them.
+
+    `shard_takes`: bytes that each shard needs if it is on a GPU, as far as that is known."""
+    if short := _shortage(spec, machines, shard_takes):
         return short
     ordered = sorted(_open(machines), key=lambda m: _preference(m, spec))
     if spec.roles.server.device != "cuda":
         workers = _workers(spec, ordered)
-        servers = _servers(spec, ordered, workers)
+        servers = _servers(spec, ordered, workers, shard_takes)
         return (*servers, *workers, _evaluator(workers))
     for count in range(1, len(ordered) + 1):
-        servers = _servers_on_gpus(spec, ordered[:count])
+        servers = _servers_on_gpus(spec, ordered[:count], shard_takes)
         workers = _workers(spec, _without(ordered[:count], servers))
         if len(servers) == spec.roles.server.shards and len(workers) == spec.roles.worker.count:
             return (*servers, *workers, _evaluator(workers))
-    return _no_room_for_both(spec, ordered)
+    return _no_room_for_both(spec, ordered, shard_takes)
 
 
 def _workers(spec: JobSpec, machines: Sequence[Machine]) -> list[Place]:
@@ -84,10 +96,10 @@ def _workers(spec: JobSpec, machines: Sequence[Machine]) -> list[Place]:
     return places
 
 
-def _servers(spec: JobSpec, machines: Sequence[Machine], workers: Sequence[Place]) -> list[Place]:
+def _servers(spec: JobSpec, machines: Sequence[Machine], workers: Sequence[Place], takes: int) -> list[Place]:
     """Spread over the workers' machines."""
     hosts = list(dict.fromkeys((worker.node_id, worker.node) for worker in workers))
-    left = {machine.id: list(machine.free_gpus) for machine in _without(machines, workers)}
+    left = {machine.id: machine.large_enough(machine.free_gpus, takes) for machine in _without(machines, workers)}
     places = []
     for k in range(spec.roles.server.shards):
         id, name = hosts[k % len(hosts)]
@@ -96,10 +108,10 @@ def _servers(spec: JobSpec, machines: Sequence[Machine], workers: Sequence[Place
     return places
 
 
-def _servers_on_gpus(spec: JobSpec, machines: Sequence[Machine]) -> list[Place]:
+def _servers_on_gpus(spec: JobSpec, machines: Sequence[Machine], takes: int) -> list[Place]:
     """As many as there are GPUs for: where a GPU has no slot for a worker beside it first, then spread evenly. The last GPUs of a
     machine, since workers take the first."""
-    left = {machine.id: list(machine.free_gpus) for machine in machines}
+    left = {machine.id: machine.large_enough(machine.free_gpus, takes) for machine in machines}
     counts = dict.fromkeys(left, 0)
     places: list[Place] = []
     for k in range(spec.roles.server.shards):
@@ -138,9 +150,9 @@ class Line:
         self._waiting = 0
         self._blocked = False
 
-    def next(self, spec: JobSpec) -> tuple[Place, ...] | Waits:
-        """What comes of the job that is next in the order. Its places are taken then."""
-        plan = place(spec, self._machines)
+    def next(self, spec: JobSpec, shard_takes: int = 0) -> tuple[Place, ...] | Waits:
+        """What comes of the job that is next in the order. Its places are taken then. `shard_takes`: see `place`."""
+        plan = place(spec, self._machines, shard_takes)
         if isinstance(plan, tuple) and not self._blocked:
             self._machines = _without(self._machines, plan)
             return plan
@@ -191,7 +203,7 @@ def _one_worker(spec: JobSpec) -> object:
     return spec.roles.model_copy(update={"worker": spec.roles.worker.model_copy(update={"count": 1}), "server": server})
 
 
-def _shortage(spec: JobSpec, connected: Sequence[Machine]) -> Shortage | None:
+def _shortage(spec: JobSpec, connected: Sequence[Machine], shard_takes: int) -> Shortage | None:
     if not connected:
         return Shortage("waiting_for_nodes", "No machine is connected; the job starts when one is.")
     machines = _open(connected)
@@ -208,8 +220,19 @@ def _shortage(spec: JobSpec, connected: Sequence[Machine]) -> Shortage | None:
         total, free = sum(m.slots for m in machines), sum(len(m.free_slots) for m in machines)
         short = _compared(workers, total, free, "slot", "no_capacity", beside)
     if short is None and spec.roles.server.device == "cuda":
-        short = _gpus_of_servers(spec, machines, beside)
+        short = _large_gpus(spec, machines, shard_takes, beside) or _gpus_of_servers(spec, machines, beside)
     return short
+
+
+def _large_gpus(spec: JobSpec, machines: Sequence[Machine], takes: int, beside: str) -> Shortage | None:
+    large = sum(len(m.large_enough(m.every_gpu, takes)) for m in machines)
+    if not takes or spec.roles.server.shards <= large:
+        return None
+    message = (
+        f"Needs {_count(spec.roles.server.shards, 'GPU')} with {takes / 1e9:.1f} GB for its shards, and all connected machines "
+        f"together have {large}{beside}. Raise roles.server.count, or take roles.server.device: cpu, or auto for what fits."
+    )
+    return Shortage("too_large", message)
 
 
 def _gpus_of_servers(spec: JobSpec, machines: Sequence[Machine], beside: str) -> Shortage | None:
@@ -221,11 +244,12 @@ def _gpus_of_servers(spec: JobSpec, machines: Sequence[Machine], beside: str) ->
     return _compared(needed, gpus, free, "GPU", "no_gpu", beside, for_whom)
 
 
-def _no_room_for_both(spec: JobSpec, machines: Sequence[Machine]) -> Shortage:
+def _no_room_for_both(spec: JobSpec, machines: Sequence[Machine], takes: int) -> Shortage:
     """GPUs and slots are there, but not beside each other."""
-    empty = [replace(m, free_slots=tuple(range(m.slots)), free_gpus=tuple(range(m.gpus))) for m in machines]
-    servers = _servers_on_gpus(spec, empty)
-    fits = len(_workers(spec, _without(empty, servers))) == spec.roles.worker.count
+    empty = [replace(m, free_slots=tuple(range(m.slots)), free_gpus=tuple(m.every_gpu)) for m in machines]
+    servers = _servers_on_gpus(spec, empty, takes)
+    all_there = len(servers) == spec.roles.server.shards
+    fits = all_there and len(_workers(spec, _without(empty, servers))) == spec.roles.worker.count
     what = "GPUs with free slots beside them for its workers, and GPUs for its shards (roles.server.device: cuda)"
     return Shortage("no_gpu", f"Waits for {what}.") if fits else Shortage("too_large", f"Needs {what}; there are not enough.")
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from uuid import UUID
 
 from sqlalchemy.orm import Session
 
 from backend.jobs import earlier
 from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
+from backend.jobs.models import JobRow
 from backend.jobs.schemas import JobWarning
 from backend.jobs.statuses import JobStatus
 from backend.nodes import service as nodes
@@ -21,7 +23,7 @@ from backend.scheduler import queue, situation
 from backend.scheduler.placement import Line, Machine, Place, Waits, place
 from backend.scheduler.schemas import NodeMemory, Plan, PlanJob, PlannedProcess, PlannedShards, PlannedStart, SizeFrom
 from gradstream.advise import forecast
-from gradstream.advise.forecast import ITEM, Memory
+from gradstream.advise.forecast import ITEM, Size
 from gradstream.center import auto
 from gradstream.process.order import label
 from gradstream.spec import JobSpec
@@ -30,18 +32,29 @@ from gradstream.spec import JobSpec
 def plan(session: Session, body: PlanJob) -> Plan:
     size = _size(session, body)
     machines = queue.free_machines(session)
-    first = [jobs.spec_of(job) for job in job_rows.live(session) if _is_ahead(job.status, job.priority, body.spec)]
-    shards = _shards(session, body.spec, size, _places(Line(machines), first, body.spec, machines))
+    first = [_needs(session, job) for job in job_rows.live(session) if _is_ahead(job.status, job.priority, body.spec)]
+    known = size.size if size else None
+    whole = (body.spec, queue.shard_takes(session, body.spec, body.bundle, known))
+    shards = _shards(session, body.spec, size, _places(Line(machines), first, whole, machines))
     spec = body.spec.with_shards(shards.count)
-    turn = _turn(Line(machines), first, spec)
-    places = turn if not isinstance(turn, Waits) else _if_alone(spec, machines, turn)
-    memory = size and forecast.memory(spec, size.size)
-    needs = _nodes(session, memory, places) if memory else []
+    needs = (spec, queue.shard_takes(session, spec, body.bundle, known))
+    turn = _turn(Line(machines), first, needs)
+    places = turn if not isinstance(turn, Waits) else _if_alone(needs, machines, turn)
+    nodes = _nodes(session, spec, known, places) if known else []
     return Plan(
         start=_start(turn, places, len(first)), shards=shards, staleness=forecast.staleness(spec), size=size,
-        traffic=size and forecast.traffic(spec, size.size), near=_near(places), memory=memory, nodes=needs,
-        warnings=[*JobWarning.of(body.spec), *_too_little(needs)], notes=JobWarning.notes_on(body.spec),
+        traffic=known and forecast.traffic(spec, known), near=_near(places), memory=known and forecast.memory(spec, known),
+        nodes=nodes, warnings=[*JobWarning.of(body.spec), *_too_little(nodes)], notes=JobWarning.notes_on(body.spec),
     )  # fmt: skip
+
+
+Needs = tuple[JobSpec, int]
+"""A job, and the bytes that each of its shards takes on a GPU: see `place`."""
+
+
+def _needs(session: Session, job: JobRow) -> Needs:
+    spec = jobs.spec_of(job)
+    return spec, queue.shard_takes(session, spec, job.bundle)
 
 
 def _is_ahead(status: str, priority: int, spec: JobSpec) -> bool:
@@ -56,24 +69,24 @@ def _size(session: Session, body: PlanJob) -> SizeFrom | None:
     return SizeFrom(source="job", job=found.job, message=found.message, size=found.size) if found else None
 
 
-def _turn(line: Line, first: Sequence[JobSpec], spec: JobSpec) -> tuple[Place, ...] | Waits:
+def _turn(line: Line, first: Sequence[Needs], needs: Needs) -> tuple[Place, ...] | Waits:
     for other in first:
-        line.next(other)
-    return line.next(spec)
+        line.next(*other)
+    return line.next(*needs)
 
 
-def _places(line: Line, first: Sequence[JobSpec], spec: JobSpec, machines: Sequence[Machine]) -> tuple[Place, ...]:
-    turn = _turn(line, first, spec)
-    return _if_alone(spec, machines, turn) if isinstance(turn, Waits) else turn
+def _places(line: Line, first: Sequence[Needs], needs: Needs, machines: Sequence[Machine]) -> tuple[Place, ...]:
+    turn = _turn(line, first, needs)
+    return _if_alone(needs, machines, turn) if isinstance(turn, Waits) else turn
 
 
-def _if_alone(spec: JobSpec, machines: Sequence[Machine], turn: Waits) -> tuple[Place, ...]:
+def _if_alone(needs: Needs, machines: Sequence[Machine], turn: Waits) -> tuple[Place, ...]:
     """Where a job that waits would go if nothing else ran; nowhere, if it does not fit."""
     if turn.shortage.reason != "behind" and not turn.shortage.passes_by_itself:
         return ()
-    gpus = {machine.id: tuple(range(machine.gpus)) for machine in machines}
-    empty = [replace(m, free_slots=tuple(range(m.slots)), free_gpus=gpus[m.id]) for m in machines]
-    found = place(spec, empty)
+    empty = [replace(m, free_slots=tuple(range(m.slots)), free_gpus=tuple(m.every_gpu)) for m in machines]
+    spec, takes = needs
+    found = place(spec, empty, takes)
     return found if isinstance(found, tuple) else ()
 
 
@@ -108,23 +121,38 @@ def _near(places: Sequence[Place]) -> float | None:
     return sum(server == worker for server in servers for worker in workers) / pairs if pairs else None
 
 
-def _nodes(session: Session, memory: Memory, places: Sequence[Place]) -> list[NodeMemory]:
-    shards = max(1, sum(each.role == "server" for each in places))
-    of = {"worker": memory.worker, "server": memory.server // shards, "evaluator": memory.evaluator}
-    total = {node.id: node.memory for node in nodes.all_nodes(session)}
-    needed: Counter[tuple[str, int]] = Counter()
+def _nodes(session: Session, spec: JobSpec, size: Size, places: Sequence[Place]) -> list[NodeMemory]:
+    """Each machine that would be used, and each GPU, which one process has for itself."""
+    memory = forecast.memory(spec, size)
+    of = {"worker": memory.worker, "server": memory.server // spec.roles.server.shards, "evaluator": memory.evaluator}
+    split = {"worker": forecast.worker_on_gpu, "server": forecast.shard_on_gpu}
+    rows = {node.id: node for node in nodes.all_nodes(session)}
+    needed: Counter[UUID] = Counter()
+    on_gpus = []
     for each in places:
-        needed[each.node, total[each.node_id]] += of[each.role]
-    return [NodeMemory(node=node, needed=count, total=all_) for (node, all_), count in sorted(needed.items())]
+        if each.gpu is None:
+            needed[each.node_id] += of[each.role]
+            continue
+        takes = split[each.role](spec, size)
+        needed[each.node_id] += takes.host
+        [total] = [gpu["memory"] for gpu in rows[each.node_id].gpus if gpu["index"] == each.gpu]
+        on_gpus.append(NodeMemory(node=each.node, gpu=each.gpu, role=each.role, needed=takes.gpu, total=total))
+    hosts = [
+        NodeMemory(node=rows[id].name, gpu=None, role=None, needed=count, total=rows[id].memory) for id, count in needed.items()
+    ]
+    return sorted([*hosts, *on_gpus], key=lambda each: (each.node, -1 if each.gpu is None else each.gpu))
 
 
 def _too_little(nodes: Sequence[NodeMemory]) -> list[JobWarning]:
-    remedy = "Take fewer workers for each machine, or a smaller model."
-    return [
-        JobWarning(
-            pointer="/roles/worker/count",
-            message=f"Vectors alone take {each.needed / 1e9:.1f} GB of {each.node}, which has {each.total / 1e9:.1f} GB. {remedy}",
-        )
-        for each in nodes
-        if each.needed > each.total
-    ]
+    return [_warning(each) for each in nodes if each.needed > each.total]
+
+
+def _warning(each: NodeMemory) -> JobWarning:
+    if each.gpu is None:
+        where, pointer, remedy = each.node, "/roles/worker/count", "Take fewer workers for each machine, or a smaller model."
+    else:
+        where, pointer = f"GPU {each.gpu} of {each.node}", f"/roles/{each.role}/device"
+        more = "more shards" if each.role == "server" else "a smaller model"
+        remedy = f"Take {more}, or roles.{each.role}.device: cpu."
+    amounts = f"{each.needed / 1e9:.1f} GB of {where}, which has {each.total / 1e9:.1f} GB"
+    return JobWarning(pointer=pointer, message=f"Vectors alone take {amounts}. {remedy}")

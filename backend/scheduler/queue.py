@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from backend.artifacts import service as artifacts
 from backend.db import PLACES, after_commit, try_lock
 from backend.hints import Hints
-from backend.jobs import feed
+from backend.jobs import earlier, feed
 from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
 from backend.jobs.models import AttemptRow, JobRow, ProcessRow
@@ -21,6 +21,9 @@ from backend.nodes import service as nodes
 from backend.nodes.models import NodeRow
 from backend.nodes.schemas import NodeStatus
 from backend.scheduler.placement import Line, Machine, Place, Waits
+from gradstream.advise import forecast
+from gradstream.advise.forecast import Size
+from gradstream.spec import JobSpec
 
 
 def place_queued(session: Session) -> None:
@@ -31,7 +34,8 @@ def place_queued(session: Session) -> None:
         return
     line = Line(free_machines(session))
     for seen in queued:
-        turn = line.next(jobs.spec_of(seen))
+        spec = jobs.spec_of(seen)
+        turn = line.next(spec, shard_takes(session, spec, seen.bundle))
         if isinstance(turn, Waits) and _told(seen) == _explanation(turn):
             continue
         job = job_rows.lock(session, seen.id, skip_locked=True)
@@ -42,6 +46,17 @@ def place_queued(session: Session) -> None:
             feed.changed(session, job)
         else:
             _start(session, job, turn)
+
+
+def shard_takes(session: Session, spec: JobSpec, bundle: str | None, size: Size | None = None) -> int:
+    """Bytes that each shard of the job needs on a GPU: by this size of the model, or that of an earlier job. 0: it needs none, or
+    nobody knows."""
+    if spec.roles.server.device == "cpu":
+        return 0
+    if size is None:
+        found = earlier.measured(session, spec, bundle)
+        size = found.size if found else None
+    return forecast.shard_on_gpu(spec, size).gpu if size else 0
 
 
 def _told(job: JobRow) -> tuple[str | None, str | None, int | None]:
@@ -96,6 +111,7 @@ def _machine(node: NodeRow, running: Sequence[ProcessRow]) -> Machine:
     return Machine(
         node.id, node.name, node.slots, tuple(slot for slot in range(node.slots) if slot not in slots),
         len(indices), tuple(gpu for gpu in indices if gpu not in gpus), draining=node.draining_since is not None,
+        gpu_memory={gpu["index"]: gpu["memory"] for gpu in node.gpus},
     )  # fmt: skip
 
 

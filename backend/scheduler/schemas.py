@@ -57,6 +57,8 @@ class SizeFrom(Schema):
 
 class NodeMemory(Schema):
     node: str
+    gpu: int | None = Field(description="The GPU of this number, which one process would have; null: the machine's own memory")
+    role: Role | None = Field(description="Of the process that would have the GPU")
     needed: int = Field(description="Bytes of all processes that would be placed there")
     total: int
 

@@ -7,6 +7,7 @@ tests/unit/advise/test_forecast.py holds them against what `gradstream.advise.ou
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -54,6 +55,15 @@ class Memory(BaseModel, frozen=True):
     worker: int = Field(description="Bytes of a worker")
     server: int = Field(description="Bytes of all shards together")
     evaluator: int
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Bytes of one process that computes on a GPU."""
+
+    gpu: int
+    host: int
+    """Pinned: what travels, on its way."""
 
 
 def staleness(spec: JobSpec) -> Staleness:
@@ -120,8 +130,25 @@ def memory(spec: JobSpec, size: Size) -> Memory:
     residual = spec.codec.lossy and spec.strategy.pushes == "direction"
     worker = 4 + residual + spec.pipeline + (0 if by_server else _kept(spec.optimizer))
     server = 2 + _kept(bends) + (n if spec.strategy.keeps_base else 0) + (spec.strategy.name == "delayed_diloco")
+    server += spec.evaluate.average is not None
     vector = ITEM * size.parameters
     return Memory(worker=worker * vector, server=server * vector, evaluator=2 * vector)
+
+
+def worker_on_gpu(spec: JobSpec, size: Size) -> Split:
+    """Theta, gradients, what was pulled and the optimizer's state are on the GPU; what travels is coded on the host."""
+    kept = 0 if spec.strategy.descends == "server" else _kept(spec.optimizer)
+    residual = spec.codec.lossy and spec.strategy.pushes == "direction"
+    vector = ITEM * size.parameters
+    return Split((3 + kept) * vector, (2 + residual + spec.pipeline) * vector)
+
+
+def shard_on_gpu(spec: JobSpec, size: Size) -> Split:
+    """One of the job's shards. Beside what every shard keeps, the newest push of each worker is on the GPU."""
+    n, shards = spec.roles.worker.count, spec.roles.server.shards
+    answers = n if spec.strategy.answers and spec.effective_gate.mode == "bsp" else 1
+    vector = ITEM * size.parameters
+    return Split(math.ceil((memory(spec, size).server + n * vector) / shards), math.ceil(answers * vector / shards))
 
 
 def _coded(spec: JobSpec, codec: Codec, parameters: int) -> int:

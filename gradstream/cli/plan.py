@@ -77,3 +77,7 @@ def _of_size(plan: Plan, spec: JobSpec) -> Iterator[tuple[str, str]]:
         yield "each worker", f"sends {size(sent)}/s and receives {size(received)}/s if it never waits{near}"
     vectors = f"{size(memory['worker'])} of a worker, {size(memory['server'])} of all shards"
     yield "memory", f"{vectors}, for vectors alone: activations, data and PyTorch come on top"
+    for each in plan.nodes:
+        if each["gpu"] is not None:
+            taken = f"{size(each['needed'])} of {size(each['total'])}"
+            yield f"GPU {each['gpu']} of {each['node']}", f"{taken}, for vectors of a {each['role']} alone"

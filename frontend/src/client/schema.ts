@@ -3304,6 +3304,16 @@ export interface components {
             /** Node */
             node: string;
             /**
+             * Gpu
+             * @description The GPU of this number, which one process would have; null: the machine's own memory
+             */
+            gpu: number | null;
+            /**
+             * Role
+             * @description Of the process that would have the GPU
+             */
+            role: ("server" | "worker" | "evaluator") | null;
+            /**
              * Needed
              * @description Bytes of all processes that would be placed there
              */

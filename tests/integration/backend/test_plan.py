@@ -98,6 +98,28 @@ def test_a_size_that_is_given_counts(api: httpx.Client, two: tuple[Agent, Agent]
     assert "node-1, which has 1.1 GB" in large["warnings"][0]["message"]
 
 
+def test_what_a_shard_takes_of_its_gpu_is_counted(api: httpx.Client, anonymous: httpx.Client, password_file: Path) -> None:
+    Agent(anonymous, password_file.read_text(), "gpus", slots=2, gpus=1)
+    roles = {"server": {"count": 1, "device": "cuda"}, "worker": {"count": 2, "device": "cpu"}}
+    found = plan(api, size=SIZE, roles=roles)
+    [host, gpu] = found["nodes"]
+    assert (gpu["node"], gpu["gpu"], gpu["role"], gpu["total"]) == ("gpus", 0, "server", 1 << 30)
+    assert gpu["needed"] == found["memory"]["server"] + 2 * 4_000_000
+    assert host["needed"] == 2 * found["memory"]["worker"] + found["memory"]["evaluator"] + 4_000_000
+    assert found["warnings"] == []
+    large = plan(api, size={"parameters": 10**8}, roles=roles)["start"]
+    assert (large["now"], large["reason"]) == (False, "too_large")
+    assert "Needs 1 GPU with 1.6 GB for its shards" in large["message"]
+    auto = plan(api, size={"parameters": 10**8}, roles={**roles, "server": {"count": 1, "device": "auto"}})["start"]
+    assert auto["now"]
+    assert [each["gpu"] for each in auto["processes"] if each["role"] == "server"] == [None], "it would not fit"
+    trained = {"server": {"count": 1}, "worker": {"count": 1, "device": "cuda"}}
+    warnings = plan(api, size={"parameters": 10**8}, roles=trained)["warnings"]
+    [warning] = [each for each in warnings if "GPU" in each["message"]]
+    assert warning["pointer"] == "/roles/worker/device"
+    assert "1.2 GB of GPU 0 of gpus, which has 1.1 GB" in warning["message"]
+
+
 def test_an_earlier_job_of_the_same_workload_tells_the_size(
     api: httpx.Client, agent: Agent, controller: Controller, platform: Platform, tmp_path: Path
 ) -> None:

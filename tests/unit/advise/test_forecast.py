@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from gradstream.advise.forecast import Size, memory, rhythm, staleness, traffic
+from gradstream.advise.forecast import Size, memory, rhythm, shard_on_gpu, staleness, traffic, worker_on_gpu
 from gradstream.advise.outlook import Machines, outlook
 from gradstream.codecs import CODECS
 from gradstream.sim.speeds import parse
@@ -85,3 +85,28 @@ def test_needs_no_torch() -> None:
         f"traffic(jobfile.load({job_file!r}), Size(parameters=9)); sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", told], check=False, timeout=60).returncode == 0
+
+
+def test_a_polyak_average_is_one_vector_more_of_the_shards() -> None:
+    size, average = Size(parameters=1000), {"average": 0.01}
+    assert memory(job(WINDOW, evaluate=average), size).server == memory(job(WINDOW), size).server + 4000
+
+
+def test_a_shard_on_a_gpu_has_the_newest_push_of_each_worker_there() -> None:
+    def vectors(strategy: str, shards: int = 1, **more: Any) -> tuple[float, float]:
+        found = shard_on_gpu(job({"name": strategy}, workers=4, shards=shards, **more), Size(parameters=1024))
+        return found.gpu / 4096, found.host / 4096
+
+    assert vectors("async") == (2 + 4, 1)
+    assert vectors("async", optimizer={"name": "adam"}) == (2 + 2 + 4, 1)
+    assert vectors("async", shards=4) == ((2 + 4) / 4, 1 / 4)
+    assert vectors("easgd", gate="bsp") == (2 + 4, 4), "each is answered with a vector of its own"
+
+
+def test_a_worker_on_a_gpu_keeps_on_the_host_what_travels() -> None:
+    size = Size(parameters=1024)
+    plain, heavy = (worker_on_gpu(spec, size) for spec in (
+        job({"name": "adag"}), job({"name": "adag"}, optimizer={"name": "adam"}, codec={"name": "int8"}),
+    ))  # fmt: skip
+    assert (plain.gpu, plain.host) == (3 * 4096, 2 * 4096)
+    assert (heavy.gpu, heavy.host) == (5 * 4096, 3 * 4096)

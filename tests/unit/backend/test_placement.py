@@ -20,11 +20,14 @@ def job(workers: int, device: str = "cpu", servers: int = 1, on: str = "cpu") ->
     )  # fmt: skip
 
 
-def machine(name: str, free: int, *, slots: int | None = None, gpus: int = 0, free_gpus: int | None = None) -> Machine:
+def machine(
+    name: str, free: int, *, slots: int | None = None, gpus: int = 0, free_gpus: int | None = None, gb: tuple[int, ...] = ()
+) -> Machine:
+    """`gb`: the memory of its GPUs."""
     total = free if slots is None else slots
     return Machine(
         UUID(int=ord(name)), name, total, tuple(range(total - free, total)),
-        gpus, tuple(range(gpus if free_gpus is None else free_gpus)),
+        gpus, tuple(range(gpus if free_gpus is None else free_gpus)), gpu_memory={i: n * 10**9 for i, n in enumerate(gb)},
     )  # fmt: skip
 
 
@@ -104,6 +107,30 @@ def test_auto_gives_shards_the_gpus_that_are_left_over() -> None:
     plan = place(job(1, "auto", 2, "auto"), [machine("a", 2, gpus=2)])
     assert (servers(plan), workers(plan)) == ([("a", 1), ("a", None)], [("a", 0, 0)])
     assert servers(place(job(1, "cpu", 1, "auto"), [machine("a", 1)])) == [("a", None)]
+
+
+def test_a_shard_takes_no_gpu_that_it_would_not_fit_on() -> None:
+    mixed = [machine("a", 4, gpus=3, gb=(24, 8, 8))]
+    assert servers(place(job(1, "cpu", 1, "cuda"), mixed, 10 * 10**9)) == [("a", 0)], "else the last one"
+    assert servers(place(job(1, "cpu", 2, "auto"), mixed, 10 * 10**9)) == [("a", 0), ("a", None)], "auto goes on without"
+    assert servers(place(job(1, "cpu", 2, "cuda"), mixed)) == [("a", 2), ("a", 1)], "of what nobody knows"
+
+
+def test_shards_that_fit_on_no_gpu_are_told_what_helps() -> None:
+    mixed = [machine("a", 4, gpus=3, free_gpus=0, gb=(24, 8, 8))]
+    waits = place(job(1, "cpu", 1, "cuda"), mixed, 10 * 10**9)
+    assert isinstance(waits, Shortage)
+    assert waits.reason == "no_gpu", "the large one becomes free"
+    short = place(job(1, "cpu", 2, "cuda"), mixed, 10 * 10**9)
+    assert short == Shortage(
+        "too_large",
+        "Needs 2 GPUs with 10.0 GB for its shards, and all connected machines together have 1. Raise roles.server.count, or take "
+        "roles.server.device: cpu, or auto for what fits.",
+    )
+    taken = [machine("a", 4, gpus=2, gb=(24, 8))]
+    both = place(job(2, "cuda", 1, "cuda"), [*taken, machine("b", 0, gpus=1, gb=(8,))], 10 * 10**9)
+    assert isinstance(both, Shortage)
+    assert both.reason == "too_large", "a worker would have no slot beside its GPU"
 
 
 def test_gpus_and_slots_that_are_apart_are_no_room() -> None:

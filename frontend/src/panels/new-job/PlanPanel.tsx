@@ -57,7 +57,7 @@ function OfSize({ plan: { size, traffic, near, memory, nodes, shards } }: { plan
       <Fact
         term="Memory"
         value={`${formatBytes(memory.worker)} of a worker, ${formatBytes(memory.server / shards.count)} of a shard`}
-        note={`Vectors alone; activations, data and PyTorch come on top.${nodes.map(({ node, needed, total }) => ` ${node}: ${formatBytes(needed)} of ${formatBytes(total)}.`).join("")}`}
+        note={`Vectors alone; activations, data and PyTorch come on top.${nodes.map(({ node, gpu, needed, total }) => ` ${node}${gpu === null ? "" : `, GPU ${gpu}`}: ${formatBytes(needed)} of ${formatBytes(total)}.`).join("")}`}
       />
     </>
   )
