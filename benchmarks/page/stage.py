@@ -43,8 +43,8 @@ HISTORY = 500
 _AT_ONCE = 250
 _LIFE = 400
 """Steps that no life of a worker exceeds."""
-_PATIENCE = 120.0
-_SPAWN = multiprocessing.get_context("spawn")
+PATIENCE = 120.0
+SPAWN = multiprocessing.get_context("spawn")
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ class Stage:
     @contextmanager
     def reporting(self) -> Iterator[None]:
         """The workers report while this lasts. Each time they begin another life."""
-        begun = _SPAWN.Event()
+        begun = SPAWN.Event()
         with process(_report, self.access, self.j, next(self.lives), begun):
-            assert begun.wait(_PATIENCE), "the workers did not begin to report in time"
+            assert begun.wait(PATIENCE), "the workers did not begin to report in time"
             yield
 
 
@@ -124,7 +124,7 @@ def _past(at: Place, j: str) -> None:
             steps = range(first, first + _AT_ONCE)
             packed = records.pack([_record(began + EVERY * step, rank, step) for step in steps])
             at.platform.plane.xadd(keys.metrics(j), {"source": f"worker-{rank}.0", "batch": first, "points": packed})
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + PATIENCE
     while at.platform.plane.xlen(keys.metrics(j)):
         assert time.monotonic() < until, "what the workers measured was not stored in time"
         time.sleep(0.1)
@@ -144,8 +144,8 @@ def value(place: int, rank: int, step: int) -> float:
 @contextmanager
 def process(work: Any, *given: Any) -> Iterator[None]:
     """`work(*given, stop)` in a process of its own, until `stop` is set."""
-    stop = _SPAWN.Event()
-    process = _SPAWN.Process(target=work, args=(*given, stop), daemon=True)
+    stop = SPAWN.Event()
+    process = SPAWN.Process(target=work, args=(*given, stop), daemon=True)
     process.start()
     try:
         yield

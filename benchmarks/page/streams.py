@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from sqlalchemy import text
 
 from benchmarks import common
-from benchmarks.page.stage import Stage, process
+from benchmarks.page.stage import PATIENCE, SPAWN, Stage, process
 from gradstream.wire.reporter import EVERY
 
 PAGES = 20
@@ -41,7 +41,9 @@ def _with(stage: Stage, log: Path, pages: int, seconds: float) -> dict[str, Any]
     address = urlsplit(stage.url)
     head = stage.client.get(f"/jobs/{stage.job_id}").json()["seq"]
     path = f"/api/v1/jobs/{stage.job_id}/stream?after={head}"
-    with process(_follow, (address.hostname, address.port), path, stage.token, pages):
+    begun = SPAWN.Event()
+    with process(_follow, (address.hostname, address.port), path, stage.token, pages, begun):
+        assert begun.wait(PATIENCE), "the streams were not answered in time"
         time.sleep(_SETTLE)
         began, logged, cpu = time.monotonic(), log.stat().st_size, common.cpu([stage.api_pid])
         time.sleep(seconds)
@@ -69,12 +71,15 @@ def _set(stage: Stage, statement: str) -> None:
         connection.execute(text("SELECT pg_reload_conf()"))
 
 
-def _follow(address: tuple[str, int], path: str, token: str, pages: int, stop: Any) -> None:
-    """So many streams that are read as fast as they come."""
+def _follow(address: tuple[str, int], path: str, token: str, pages: int, begun: Any, stop: Any) -> None:
+    """So many streams that are read as fast as they come. `begun` is set when all have been answered."""
     asked = f"GET {path} HTTP/1.1\r\nHost: {address[0]}\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
     streams = [socket.create_connection(address, timeout=10) for _ in range(pages)]
     for stream in streams:
         stream.sendall(asked)
+    for stream in streams:
+        stream.recv(1 << 20)
+    begun.set()
     while not stop.is_set():
         ready, _, _ = select.select(streams, [], [], EVERY)
         for stream in ready:
