@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 import pytest
 from playwright.sync_api import expect
+from sqlalchemy import text
+from sqlalchemy.orm import Session
 
+from backend.jobs import service as jobs_service
+from backend.metrics import service
+from benchmarks.rows import engine_of, insert_jobs
+from gradstream import metrics
 from gradstream.client import Client, Job
+from gradstream.local.platform import Platform
+from gradstream.metrics import Point
 from gradstream.spec import JobSpec
 from tests.browser.support import ROOT, SCREENSHOTS, WORKLOAD, OpenPage, slow_spec, submit_slow
 from tests.support import eventually
@@ -146,3 +155,36 @@ def _points(label: str) -> int:
     found = re.search(r"c-running, (\d+) points", label)
     assert found, label
     return int(found[1])
+
+
+@pytest.fixture(scope="module")
+def fifty(platform: Platform) -> Iterator[list[str]]:
+    """Jobs with a curve each, as rows and stored metrics."""
+    engine = engine_of(platform.folder)
+    with Session(engine) as session, session.begin():
+        ids = insert_jobs(session, 50, owners=("mallory",))
+        for number, id in enumerate(ids):
+            points = [
+                Point(metrics.EVAL_LOSS.name, -1, step, 64 * step, step, 1_763_683_200.0 + step, 2.0 / (1 + step) + number / 100)
+                for step in range(40)
+            ]
+            service.store(session, jobs_service.lock(session, id), 1, [("evaluator.0", 0, points)])
+    yield [str(id) for id in ids]
+    with Session(engine) as session, session.begin():
+        session.execute(text("DELETE FROM jobs WHERE user_id IN (SELECT id FROM users WHERE name = 'mallory')"))
+    engine.dispose()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+def test_fifty_jobs_are_drawn_told_apart_and_grouped(width: int, scheme: str, open_page: OpenPage, fifty: list[str]) -> None:
+    page = open_page(f"/compare?metric=eval/loss&jobs={','.join(fifty)}", width=width, scheme=scheme)
+    curves = page.get_by_role("region", name="Eval loss", exact=True)
+    expect(curves.get_by_role("img", name=EVAL)).to_be_visible(timeout=2 * PATIENCE_MS)
+    names = curves.get_by_role("button", pressed=True)
+    expect(names).to_have_count(50, timeout=PATIENCE_MS)
+    if SCREENSHOTS:
+        page.screenshot(path=Path(SCREENSHOTS) / f"compare-fifty-{width}-{scheme}.png", full_page=True)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
+    page.get_by_role("combobox", name="Group by").click()
+    page.get_by_role("option", name="strategy.name").click()
+    expect(names).to_have_count(4, timeout=PATIENCE_MS)
