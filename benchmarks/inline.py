@@ -94,12 +94,16 @@ class Receiver:
 
     def by_transport(self, seq: int, header: Callable[[], int]) -> memoryview:
         """As a shard does it: takes what comes, until the header is there."""
-        while not self._inbox._streams[b"transport"].has(seq):
+        while not self._has(seq):
             self._inbox.arm()
             self._inbox.take()
         found = self._inbox.vector("transport", seq, self._size, header())
         assert found is not None, "nothing was lost or damaged"
         return found
+
+    def _has(self, seq: int) -> bool:
+        vector = self._inbox._streams[b"transport"].arriving.get(seq)
+        return vector is not None and vector.whole
 
     def raw(self, chunk: int) -> memoryview:
         last, left, counted = b"0", self._size, list[int]()
@@ -184,6 +188,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
+    if min(args.sizes) < 4096:
+        parser.error("--sizes: bytes, at least 4096")
     ways = [Way("transport"), *(Way("raw", chunk * KiB) for chunk in args.chunks), Way("redis-py", 256 * KiB)]
     rows = []
     with tempfile.TemporaryDirectory() as name:

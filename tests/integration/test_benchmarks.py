@@ -6,22 +6,22 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 
 
-def run(module: str, *arguments: str) -> dict[str, object]:
-    command = [sys.executable, "-m", f"benchmarks.{module}", "--json", "--rounds", "1", "--seconds", "0.05", *arguments]
+def run(module: str, *arguments: str) -> Any:
+    command = [sys.executable, "-m", f"benchmarks.{module}", "--json", "--rounds", "1", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=90)
     assert done.returncode == 0, done.stderr[-2000:]
-    found: dict[str, object] = json.loads(done.stdout)
-    return found
+    return json.loads(done.stdout)
 
 
 def test_workers_exchange_over_each_transport_and_each_push_is_applied() -> None:
-    found = run("exchange", "--sizes", "100k", "--codecs", "raw", "int8/bf16", "--shards", "2", "--workers", "2")
+    found = run("exchange", "--sizes", "100k", "--codecs", "raw", "int8/bf16", "--shards", "2", "--workers", "2", "--seconds", "0.05")
     rows: list[dict[str, object]] = found["rows"]  # type: ignore[assignment]
     assert [row["transport"] for row in rows] == ["shm", "shm", "unix", "unix", "tcp", "tcp"]
     for row in rows:
@@ -31,10 +31,17 @@ def test_workers_exchange_over_each_transport_and_each_push_is_applied() -> None
 
 
 def test_two_hosts_are_joined_by_a_line_that_counts_bytes() -> None:
-    found = run("hosts", "--rates", "1", "--delays", "2", "--sizes", "100k", "--codecs", "raw")
+    found = run("hosts", "--rates", "1", "--delays", "2", "--sizes", "100k", "--codecs", "raw", "--seconds", "0.05")
     if "absent" in found:
         pytest.skip(str(found["absent"]))
     [row] = found["rows"]  # type: ignore[misc]
     assert row["posted"] == row["applied"]
     assert row["line_bytes"] > row["vector_bytes"] == 2 * 100_000
     assert row["ms"]["low"] > 2, "each exchange crosses the line both ways"
+
+
+def test_one_way_the_transport_runs_beside_raw_redis_and_another_client() -> None:
+    rows = run("inline", "--sizes", "1000000", "--chunks", "512")
+    ways = ["transport", "raw 512 KiB", "redis-py 256 KiB"]
+    assert [(row["socket"], row["way"]) for row in rows] == [(socket, way) for socket in ("unix", "tcp") for way in ways]
+    assert all(row["mb_per_s"] > 0 for row in rows)
