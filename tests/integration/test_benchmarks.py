@@ -21,12 +21,13 @@ def run(module: str, *arguments: str) -> Any:
 
 
 def test_workers_exchange_over_each_transport_and_each_push_is_applied() -> None:
-    found = run("exchange", "--sizes", "100k", "--codecs", "raw", "int8/bf16", "--shards", "2", "--workers", "2", "--seconds", "0.05")
-    rows: list[dict[str, object]] = found["rows"]  # type: ignore[assignment]
+    sizes = ("--sizes", "100k", "--shards", "2", "--workers", "2")
+    found = run("exchange", *sizes, "--codecs", "raw", "int8/bf16", "--seconds", "0.05")
+    rows = found["rows"]
     assert [row["transport"] for row in rows] == ["shm", "shm", "unix", "unix", "tcp", "tcp"]
     for row in rows:
         assert row["posted"] == row["applied"]
-        assert row["posted"] == row["exchanges"] + 2 * 2, "each of the two workers warms up by two"  # type: ignore[operator]
+        assert row["posted"] == row["exchanges"] + 2 * 2, "each of the two workers warms up by two"
         assert bool(row["bytes"]) == (row["transport"] != "shm"), "nothing of shared memory goes through Redis"
 
 
@@ -34,7 +35,7 @@ def test_two_hosts_are_joined_by_a_line_that_counts_bytes() -> None:
     found = run("hosts", "--rates", "1", "--delays", "2", "--sizes", "100k", "--codecs", "raw", "--seconds", "0.05")
     if "absent" in found:
         pytest.skip(str(found["absent"]))
-    [row] = found["rows"]  # type: ignore[misc]
+    [row] = found["rows"]
     assert row["posted"] == row["applied"]
     assert row["line_bytes"] > row["vector_bytes"] == 2 * 100_000
     assert row["ms"]["low"] > 2, "each exchange crosses the line both ways"
