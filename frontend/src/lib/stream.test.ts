@@ -89,6 +89,24 @@ describe("followStream", () => {
     expect(FakeSource.opened).toHaveLength(4)
   })
 
+  it("looks again when the browser loses its network, and at once when it has one", async () => {
+    last().onopen?.()
+    window.dispatchEvent(new Event("offline"))
+    expect(connections.at(-1)).toBe("reconnecting")
+    await passed(250)
+    for (const pause of [500, 1000, 2000, 4000]) {
+      last().onerror?.()
+      await passed(pause)
+    }
+    last().onerror?.()
+    const before = FakeSource.opened.length
+    window.dispatchEvent(new Event("online"))
+    await passed(0)
+    expect(FakeSource.opened).toHaveLength(before + 1)
+    last().onopen?.()
+    expect(connections.at(-1)).toBe("live")
+  })
+
   it("opens nothing after it was stopped", async () => {
     last().onerror?.()
     stop()

@@ -28,7 +28,7 @@ const TURN_MS = 2000
 /**
  * Follows server-sent events until the returned function is called. A lost or silent connection, or a server that says `closing`,
  * is followed by a new one that continues after the last id seen; ids not above it are repeats and are skipped. Where more streams
- * are open than a browser can keep, or nobody looks, it is taken up every other second for a moment.
+ * are open than a browser can keep, or nobody looks, it is taken up every other second for a moment; at once when somebody does.
  */
 export function followStream({ url, after, events, onMessage, onConnection }: StreamOptions): () => void {
   let cursor = after
@@ -90,16 +90,18 @@ export function followStream({ url, after, events, onMessage, onConnection }: St
   }
   onConnection("connecting")
   void connect()
-  const stop = followSight((inSight) => source && failures === 0 && again(inSight ? 0 : TURN_MS))
+  const stops = [
+    listen(document, "visibilitychange", () => source && failures === 0 && again(document.visibilityState === "hidden" ? TURN_MS : 0)),
+    listen(window, "offline", reconnect), // what is cut may look open for long; a server on this machine is there all the same
+    listen(window, "online", () => failures > 0 && again(0)),
+  ]
   return () => {
-    stop()
+    for (const stop of stops) stop()
     close()
   }
 }
 
-/** Who comes into sight is told at once what has happened; who leaves it makes room. */
-function followSight(tell: (inSight: boolean) => void): () => void {
-  const look = () => tell(document.visibilityState !== "hidden")
-  document.addEventListener("visibilitychange", look)
-  return () => document.removeEventListener("visibilitychange", look)
+function listen(target: EventTarget, event: string, act: () => void): () => void {
+  target.addEventListener(event, act)
+  return () => target.removeEventListener(event, act)
 }
