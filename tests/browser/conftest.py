@@ -72,7 +72,7 @@ def open_page(browser: Browser, platform: Platform, signed_in: str) -> Iterator[
     errors: list[str] = []
 
     def open_(path: str = "/jobs", *, width: int = 1440, scheme: str = "light", guest: bool = False, watched: bool = True,
-              touch: bool = False) -> Page:
+              touch: bool = False, patience_ms: int = PATIENCE_MS) -> Page:
         context = browser.new_context(
             base_url=platform.url, viewport={"width": width, "height": 900 if width > 600 else 844}, color_scheme=scheme,  # type: ignore[arg-type]
             reduced_motion="reduce", has_touch=touch,
@@ -81,7 +81,7 @@ def open_page(browser: Browser, platform: Platform, signed_in: str) -> Iterator[
         if not guest:
             context.add_cookies([{"name": "gradstream_session", "value": signed_in, "url": platform.url}])
         page = context.new_page()
-        page.set_default_timeout(PATIENCE_MS)
+        page.set_default_timeout(patience_ms)
         if watched:
             page.on("pageerror", lambda error: errors.append(f"{page.url}: {error}"))
             page.on("console", lambda message: _note(message, page, errors))
