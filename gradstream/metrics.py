@@ -21,6 +21,12 @@ class Metric:
 
 LOSS = Metric("train/loss", "loss", "Mini-batch loss before the step, by worker", "lower")
 STALENESS = Metric("train/staleness", "updates", "Changes of the center between a push's pull and its application", "lower")
+STALENESS_SECONDS = Metric(
+    "train/staleness_seconds", "s", "Time for which a push's base had not been the newest center when it was applied", "lower"
+)
+BASE_DISTANCE = Metric(
+    "train/base_distance", "1", "L2 norm of the center just before a push is applied minus its base, of a sample of pushes", "lower"
+)
 THROUGHPUT = Metric("train/samples_per_second", "samples/s", "Samples trained per second, by worker", "higher")
 COMPUTE = Metric("time/compute", "s", "Time per push spent on gradients and local steps, by worker", "lower")
 WAIT = Metric("time/wait", "s", "Time per push spent waiting for answers and at the gate, by worker", "lower")
@@ -54,9 +60,9 @@ EVAL_ACCURACY = Metric("eval/accuracy", "1", "Share of the evaluation split that
 
 CATALOGUE: dict[str, Metric] = {
     m.name: m
-    for m in (LOSS, STALENESS, THROUGHPUT, COMPUTE, WAIT, SEND, DATA, NORM, CODEC_ERROR, SENT, RAW, RECEIVED, APPLY, QUEUE,
-              BUSY, SLICE, NO_ROOM, CPU, MEMORY, GPU, GPU_MEMORY, TOTAL, EPOCH, PUSHED, APPLIED, BUFFERED, DROPPED, PENDING,
-              UNDONE, SILENT, EVAL_LOSS, EVAL_ACCURACY)
+    for m in (LOSS, STALENESS, STALENESS_SECONDS, BASE_DISTANCE, THROUGHPUT, COMPUTE, WAIT, SEND, DATA, NORM, CODEC_ERROR, SENT,
+              RAW, RECEIVED, APPLY, QUEUE, BUSY, SLICE, NO_ROOM, CPU, MEMORY, GPU, GPU_MEMORY, TOTAL, EPOCH, PUSHED, APPLIED,
+              BUFFERED, DROPPED, PENDING, UNDONE, SILENT, EVAL_LOSS, EVAL_ACCURACY)
 }  # fmt: skip
 
 

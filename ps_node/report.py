@@ -10,6 +10,7 @@ from gradstream.center.ledger import Decision, Silence
 from gradstream.center.shard import Shard
 from gradstream.process.order import ProcessOrder
 from gradstream.wire.reporter import Reporter
+from ps_node.moments import Moments
 from ps_node.settings import Settings
 
 _LEDGER = (metrics.PUSHED, metrics.APPLIED, metrics.BUFFERED, metrics.DROPPED, metrics.PENDING)
@@ -24,18 +25,25 @@ class Report:
         self._busy = 0.0
         self._told_size = False
         self._entries = self._queued = self._steps = 0
+        self._moments = Moments()
         self._silence = Silence(order.spec.roles.worker.count)
 
     def decided(self, decisions: Iterable[Decision]) -> None:
-        """Each push as it is decided; its staleness, if it counted; and who turns out to contribute nothing."""
+        """After each entry: each push that is decided; how stale it was, if it counted; and who turns out to contribute nothing."""
         center = self._shard.center
         if not self._first or center is None:
             return
+        now = time.monotonic()
+        self._moments.see(center.version, now)
         for d in decisions:
             account = self._shard.ledger.accounts[d.rank]
             values = {metrics.NORM: d.norm}
             if d.fate != "dropped":  # what was dropped is in the ledger; here it would make what counted look stale
                 values[metrics.STALENESS] = d.staleness
+                before = center.version - (d.fate == "applied")
+                seconds = self._moments.since(before - d.staleness + 1, now) if d.staleness else 0.0
+                if seconds is not None:
+                    values[metrics.STALENESS_SECONDS] = seconds
             if found := self._silence.note(d):
                 values[metrics.SILENT] = found.dropped
             place = {"rank": d.rank, "step": account.pushed, "samples": center.samples, "version": center.version}
