@@ -131,6 +131,7 @@ def memory(spec: JobSpec, size: Size) -> Memory:
     worker = 4 + residual + spec.pipeline + (0 if by_server else _kept(spec.optimizer))
     server = 2 + _kept(bends) + (n if spec.strategy.keeps_base else 0) + (spec.strategy.name == "delayed_diloco")
     server += spec.evaluate.average is not None
+    server += spec.effective_gate.mode != "bsp" and not (spec.strategy.answers or spec.strategy.keeps_base)  # what a sample is of
     vector = ITEM * size.parameters
     return Memory(worker=worker * vector, server=server * vector, evaluator=2 * vector)
 

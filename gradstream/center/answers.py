@@ -14,11 +14,12 @@ from gradstream.center.members import Members
 
 
 class Held(NamedTuple):
-    """What a worker gets when the gate lets it go: its push with what became of it, or nothing but `go`."""
+    """What a worker gets when the gate lets it go: its push with what became of it, or nothing but `go`. See `Answer.moved`."""
 
     verdict: Verdict = "ok"
     push: Push | None = None
     answer: Tensor | None = None
+    moved: float | None = None
 
 
 class Answers:
@@ -28,9 +29,12 @@ class Answers:
         """Of the entry that is being handled."""
         self._members = members
 
-    def word(self, rank: int, incarnation: int, seq: int, verdict: Verdict, *, go: bool = False, cut: int = 0) -> None:
+    def word(
+        self, rank: int, incarnation: int, seq: int, verdict: Verdict, *,
+        go: bool = False, cut: int = 0, moved: float | None = None,
+    ) -> None:  # fmt: skip
         """An answer without a vector."""
-        self.written.append(self._answer(rank, incarnation, seq, verdict, go, cut))
+        self.written.append(self._answer(rank, incarnation, seq, verdict, go, cut, moved=moved))
 
     def tell(self, rank: int, verdict: Verdict, *, go: bool = False, cut: int = 0) -> None:
         """To a live worker, about none of its entries."""
@@ -40,11 +44,11 @@ class Answers:
         for rank in sorted(self._members):
             self.tell(rank, verdict, cut=cut)
 
-    def center_to(self, rank: int, seq: int, verdict: Verdict = "ok", *, go: bool = False) -> None:
+    def center_to(self, rank: int, seq: int, verdict: Verdict = "ok", *, go: bool = False, moved: float | None = None) -> None:
         center = self.there()
         center.given_to(rank)
         life, position = self._members[rank].incarnation, self._members.positions.get(rank, 0)
-        self.written.append(self._answer(rank, life, seq, verdict, go, center=center.read(), position=position))
+        self.written.append(self._answer(rank, life, seq, verdict, go, center=center.read(), position=position, moved=moved))
 
     def center_to_evaluator(self, incarnation: int, seq: int, verdict: Verdict) -> None:
         self.written.append(self._answer(EVALUATOR, incarnation, seq, verdict, center=self.there().read_for_evaluation()))
@@ -55,13 +59,13 @@ class Answers:
         if push is None and held.verdict == "go":
             self.tell(rank, "go", go=go)
         elif push is None or push.want == "center":
-            self.center_to(rank, push.seq if push else 0, held.verdict, go=go)
+            self.center_to(rank, push.seq if push else 0, held.verdict, go=go, moved=held.moved)
         elif push.want == "answer":
             given = torch.zeros_like(self.there().theta) if held.answer is None else held.answer
             answer = self._answer(rank, self._members[rank].incarnation, push.seq, held.verdict, go)
             self.written.append(replace(answer, brings="answer", payload=Payload(given)))
         else:
-            self.word(rank, self._members[rank].incarnation, push.seq, held.verdict, go=go)
+            self.word(rank, self._members[rank].incarnation, push.seq, held.verdict, go=go, moved=held.moved)
 
     def there(self) -> Center:
         if self.center is None:
@@ -70,8 +74,9 @@ class Answers:
 
     def _answer(
         self, rank: int, incarnation: int, seq: int, verdict: Verdict, go: bool = False, cut: int = 0,
-        center: Payload | None = None, position: int = 0,
+        center: Payload | None = None, position: int = 0, moved: float | None = None,
     ) -> Answer:  # fmt: skip
         version, samples = (self.center.version, self.center.samples) if self.center else (0, 0)
         brings: Literal["nothing", "center"] = "center" if center else "nothing"
-        return Answer(rank, incarnation, seq, verdict, version, samples, len(self._members), go, brings, cut, position, center)
+        members = len(self._members)
+        return Answer(rank, incarnation, seq, verdict, version, samples, members, go, brings, cut, position, center, moved)

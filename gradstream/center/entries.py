@@ -8,10 +8,13 @@ Entries and answers travel as they are (`gradstream.wire.messages`), as lists of
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,6 +26,9 @@ else:
 EVALUATOR = -1
 FINAL_CUT = 0
 """The cut that is taken when all workers have left; those taken on the way count from 1."""
+
+NOT_FINITE = -1.0
+"""Instead of a sum of squares, since JSON has no word for it."""
 
 Want = Literal["ack", "center", "answer"]
 
@@ -149,6 +155,18 @@ class Answer(Struct, frozen=True, array_like=True):
     """With a center: mini-batches of this rank that are pushed."""
     payload: Payload | None = None
     """This shard's part of what it brings. A center is theta itself, not a copy: read it before the next entry."""
+    moved: float | None = None
+    """About a push of the sample: this shard's part of the squared distance between the center and its base, or NOT_FINITE."""
+
+    def shared(self) -> Answer:
+        """What all shards say alike."""
+        return self if self.payload is None and self.moved is None else replace(self, payload=None, moved=None)
+
+
+def moved_in_all(parts: Iterable[Answer]) -> float | None:
+    """The squared distance, of the answers of all shards; infinite, if it is not finite in one."""
+    found = [part.moved for part in parts if part.moved is not None]
+    return None if not found else math.inf if NOT_FINITE in found else sum(found)
 
 
 @dataclass(slots=True)

@@ -19,6 +19,7 @@ from gradstream.center.answers import Answers, Held
 from gradstream.center.buffers import CenterBuffers
 from gradstream.center.center import Center
 from gradstream.center.cuts import Cuts
+from gradstream.center.drift import Drift
 from gradstream.center.entries import (
     EVALUATOR,
     FINAL_CUT,
@@ -72,6 +73,7 @@ class Shard:
         self._gate = keeper(spec.effective_gate)
         self._waiting = Waiting(self._gate, self.members)
         self._cuts = Cuts()
+        self._drift = Drift(spec) if Drift.is_worth_it(spec) else None
         self._stopping = False
         self._answers = Answers(self.members)
         self._watchers = Watchers(self._answers)
@@ -125,6 +127,7 @@ class Shard:
         if join.rank == EVALUATOR:
             self._watchers.join(join.incarnation)
         elif self.members.join(join):
+            self._forget(join.rank)
             self._waiting.add(join.rank, Held())
             self._settle()  # so that who may begin has its center before it is asked to save its state
             if self._cuts.making:
@@ -140,9 +143,14 @@ class Shard:
             return
         if self.members.leave(leave):
             self._waiting.drop(leave.rank)
+            self._forget(leave.rank)
         if self.members.left[leave.rank].why == "lost" and self.spec.effective_on_worker_loss == "restart":
             self._cuts.give_up()
             self._cuts.barred = True
+
+    def _forget(self, rank: int) -> None:
+        if self._drift:
+            self._drift.forget(rank)
 
     def _from_worker(self, entry: Push | Pull | Saved, payload: Payload | None) -> None:
         rank, seq = entry.rank, entry.seq
@@ -180,6 +188,8 @@ class Shard:
             raise ProtocolError(f"worker {push.rank} pushed twice in one round: under bsp, a strategy's round makes one push")
         self.ledger.pushed(push.rank)
         if not push.finite or self._gate.late(push, center.version):
+            if self._drift:
+                self._drift.give_up(push.rank)
             self._decide(push, "dropped")
             self._hold(Held("dropped", push), push)
             return
@@ -192,8 +202,9 @@ class Shard:
 
     def _count_alone(self, push: Push, x: Tensor) -> None:
         update = self._update(push, x)
+        moved = self._drift.measure(push, self._center()) if self._drift else None
         fate = self._fold(Updates([update]))
-        self._hold(Held(fate, push, update.answer), push)
+        self._hold(Held(fate, push, update.answer, moved), push)
 
     def _hold(self, held: Held, push: Push) -> None:
         """Answer a push when the gate lets its worker go, with the center of that moment. A worker that waits for the answer
@@ -225,9 +236,14 @@ class Shard:
 
     def _finish(self, room: Room) -> None:
         """Make the step that this entry led to, and lay theta where those want it who get it."""
-        if self.center is not None:
-            given = (room(answer) for answer in self._out.answers if answer.brings == "center" and answer.rank != EVALUATOR)
-            self.center.finish([x for x in given if x is not None])
+        if self.center is None:
+            return
+        given = [answer for answer in self._out.answers if answer.brings == "center" and answer.rank != EVALUATOR]
+        rooms = (room(answer) for answer in given)
+        self.center.finish([x for x in rooms if x is not None])
+        if self._drift:
+            for answer in given:
+                self._drift.given(answer.rank, self.center)
 
     @property
     def _waits_inside(self) -> bool:

@@ -9,7 +9,7 @@ import torch
 from msgspec.structs import replace
 from torch import Tensor
 
-from gradstream.center.entries import Answer, Entry, Payload
+from gradstream.center.entries import Answer, Entry, Payload, moved_in_all
 from gradstream.center.ledger import Decision
 from gradstream.center.shard import Shard
 from gradstream.center.slices import slices
@@ -41,7 +41,7 @@ class ShardedCenter:
         """Raises: ShardsDisagree."""
         first, *others = (shard.handle(entry, self._part(k, payload)) for k, shard in enumerate(self.shards))
         for outcome in others:
-            same_answers = list(map(_without_payload, outcome.answers)) == list(map(_without_payload, first.answers))
+            same_answers = list(map(Answer.shared, outcome.answers)) == list(map(Answer.shared, first.answers))
             if not same_answers or outcome.decisions != first.decisions or _cut(outcome.cut) != _cut(first.cut):
                 raise ShardsDisagree(f"after {entry}: {first} and {outcome}")
         outcomes = [first, *others]
@@ -79,17 +79,14 @@ class ShardedCenter:
     def _joined(self, parts: tuple[Answer, ...], made: dict[tuple[int, ...], Payload]) -> Answer:
         """`made`: payloads of other answers to the same entry. A center that all are given is copied once; workers only read it."""
         payloads = [part.payload for part in parts if part.payload]
+        answer = replace(parts[0], moved=moved_in_all(parts)) if parts[0].moved is not None else parts[0]
         if not payloads:
-            return parts[0]
+            return answer
         key = tuple(id(payload.x) for payload in payloads)
         if key not in made:
             x = self._pull_codec.arrives(torch.cat([payload.x for payload in payloads]))
             made[key] = Payload(x, payloads[0].buffers)
-        return replace(parts[0], payload=made[key])
-
-
-def _without_payload(answer: Answer) -> Answer:
-    return replace(answer, payload=None)
+        return replace(answer, payload=made[key])
 
 
 def _cut(cut: tuple[int, list[int], Any] | None) -> tuple[int, list[int]] | None:

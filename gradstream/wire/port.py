@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from redis.exceptions import RedisError
 from torch import Tensor
 
-from gradstream.center.entries import EVALUATOR, Answer, Buffers, Entry, Init, Join, Payload, Push, seq_of
+from gradstream.center.entries import EVALUATOR, Answer, Buffers, Entry, Init, Join, Payload, Push, moved_in_all, seq_of
 from gradstream.codecs.base import Codec
 from gradstream.codecs.coding import Residual, carry
 from gradstream.codecs.raw import RAW
@@ -147,7 +147,7 @@ class RedisPort:
             if waited > BLOCK:
                 self._on_wait(waited)
         letters = [queue.popleft() for queue in self._letters]
-        if any(letter.answer != letters[0].answer for letter in letters):
+        if any(letter.answer.shared() != letters[0].answer.shared() for letter in letters):
             raise PlaneLost(f"shards disagree: {letters}")
         answer = self._joined(letters)
         self._opened = letters[0].number
@@ -198,6 +198,8 @@ class RedisPort:
 
     def _joined(self, letters: list[Letter]) -> Answer:
         answer = letters[0].answer
+        if answer.moved is not None:
+            answer = replace(answer, moved=moved_in_all(letter.answer for letter in letters))
         if answer.brings == "nothing":
             return answer
         buffers, into = None, self._coming.pop(answer.seq, self._into)

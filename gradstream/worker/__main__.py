@@ -61,6 +61,9 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
         save=lambda cut, state: uploads.add(f"cuts/{cut}/worker-{rank}.pt", state, needed=False),
     )  # fmt: skip
     link.on_push = _PushReport(reporter, w, link, port, problem)
+    link.on_distance = lambda distance: reporter.point(
+        metrics.BASE_DISTANCE, distance, rank=rank, step=w.t, samples=link.samples, version=link.version
+    )
     resumed = store.resumed(f"worker-{rank}.pt", folder) if order.incarnation == 0 else None
     proposes = rank == 0 and order.resume is None
     if proposes:

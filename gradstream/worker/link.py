@@ -102,6 +102,8 @@ class Link:
         self.codec_error = 0.0
         """Norm of what a lossy codec has not sent yet, over the norm of the last push."""
         self.on_push: Callable[[Push], None] = lambda push: None
+        self.on_distance: Callable[[float], None] = lambda distance: None
+        """Told how far the center was from a push's base when the push was applied (L2 norm), of a sample of pushes."""
         if spec.strategy.leaves_theta or (spec.strategy.pulls_every_round and not spec.pipeline):
             w.live_in(port.centers)
         if spec.strategy.leaves_theta and (port.out is None or not spec.codec.lossy):
@@ -255,6 +257,8 @@ class Link:
             self.stopped = True
         elif answer.brings == "center":
             self._take_center(answer)
+        if answer.moved is not None:
+            self.on_distance(math.sqrt(answer.moved))
         ticket = self._open.pop(answer.seq, None)
         if ticket:
             ticket.answered = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,11 +17,12 @@ from torch import Tensor
 
 from gradstream.center.entries import EVALUATOR, FINAL_CUT, Answer, Join, Leave, Payload
 from gradstream.local.redis import Redis
+from gradstream.metrics import Metric, Point
 from gradstream.process.order import PlaneAccess, ProcessOrder, Resume, Role, SharedMemory, StoreAccess, plane_id
 from gradstream.process.shared import SharedFolders
 from gradstream.process.store import Uploads, open_store
 from gradstream.spec import JobSpec
-from gradstream.wire import keys, plane
+from gradstream.wire import keys, plane, records
 from gradstream.wire.far import Far
 from gradstream.wire.layout import Layout
 from gradstream.wire.port import RedisPort
@@ -56,6 +58,8 @@ class Cluster:
     errors: list[BaseException] = field(default_factory=list)
     threads: list[threading.Thread] = field(default_factory=list)
     servers: list[Server] = field(default_factory=list)
+    distances: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    """What each worker was told of how far the center had moved away from its bases."""
 
     def __post_init__(self) -> None:
         self.shared = SharedFolders() if self.near else None
@@ -116,6 +120,7 @@ class Cluster:
             self.spec, port, w, rank, incarnation,
             save=lambda cut, state: uploads.add(f"cuts/{cut}/worker-{rank}.pt", state),
         )  # fmt: skip
+        link.on_distance = self.distances[rank].append
         proposes = rank == 0 and self.resume is None
         found = open_store(order.store, order).resumed(f"worker-{rank}.pt", self.folder) if incarnation == 0 else None
         link.join(
@@ -180,6 +185,11 @@ class Cluster:
         patterns, clients = keys.patterns(self.j), everywhere(self.admin)
         found = [key.decode() for client in clients for pattern in patterns for key in client.scan_iter(match=pattern)]
         return sorted(key for key in found if f":{kind}:" in key)
+
+    def points(self, metric: Metric) -> list[Point]:
+        """What servers have reported of it, in order."""
+        batches: Any = self.admin.xrange(keys.metrics(self.j))
+        return [point for _, fields in batches for point in records.unpack(fields[b"points"]) if point.name == metric.name]
 
     def close(self) -> None:
         plane.destroy(self.admin, self.j)
