@@ -181,6 +181,21 @@ def test_a_cell_of_the_heat_map_leads_to_its_time_and_the_ledger_adds_up(open_pa
     expect(page.get_by_role("img", name="adds up")).to_have_count(2)
 
 
+def test_staleness_is_told_in_seconds_and_as_a_distance_too(open_page: OpenPage, job: Job) -> None:
+    page = open_page(f"/jobs/{job.id}/staleness")
+    for choice, name, value in (
+        ("Seconds", "staleness in seconds", r"[\d.]+ (µs|ms|s)"), ("Distance", "distance to the center", r"[\d.e-]+"),
+    ):  # fmt: skip
+        page.get_by_role("radiogroup", name="In what staleness is told").get_by_text(choice).click()
+        heat = page.get_by_role("img", name=re.compile(f"^Mean {name} of 2 workers over time, up to {value}$"))
+        expect(heat).to_be_visible()
+        assert parse_qs(urlsplit(page.url).query)["stale"] == [choice.lower()]
+        expect(page.get_by_role("img", name=re.compile(f"^Distribution of {name} from {value} to {value}$"))).to_be_visible()
+        expect(page.get_by_role("heading", name=f"Loss against {name}")).to_be_visible()
+    page.reload()
+    expect(heat).to_be_visible()
+
+
 def test_the_distribution_counts_every_push(open_page: OpenPage, job: Job, client: Client) -> None:
     batches = client.metrics(job.id, names=["train/staleness"])
     measured = sorted(value for batch in batches for *_, value in batch.points if value is not None)

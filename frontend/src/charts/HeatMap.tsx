@@ -7,9 +7,11 @@ import classes from "./HeatMap.module.css"
 interface HeatMapProps {
   heat: Heat
   label: string
-  unit: string
   formatX: (x: number, step?: number) => string
-  formatValue: (value: number | null) => string
+  /** With its unit. */
+  formatValue: (value: number) => string
+  /** Said of a cell without a value. */
+  none: string
   /** A cell was chosen, or several beside each other. */
   onPick: (range: Range) => void
 }
@@ -25,7 +27,7 @@ const ROW_PX = 26
 const MOVES: Record<string, [rows: number, slices: number]> = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }
 
 /** Worker by time. A click or Enter on a cell leads to its times, a drag or shift with arrows over several to theirs; arrows go from cell to cell. */
-export function HeatMap({ heat, label, unit, formatX, formatValue, onPick }: HeatMapProps) {
+export function HeatMap({ heat, label, formatX, formatValue, none, onPick }: HeatMapProps) {
   const { ranks, from, to, slices, highest } = heat
   const [cell, setCell] = useState<Cell | null>(null)
   const canvas = useCells(heat, cell)
@@ -87,9 +89,9 @@ export function HeatMap({ heat, label, unit, formatX, formatValue, onPick }: Hea
       </div>
       <div className={classes.foot}>
         <span className={classes.scale}>
-          0 <i style={{ background: heatGradient() }} aria-hidden /> {formatValue(highest)} {unit}
+          0 <i style={{ background: heatGradient() }} aria-hidden /> {formatValue(highest)}
         </span>
-        <span aria-live="polite">{cell ? told(heat, cell, formatX, formatValue, unit) : "Choose a cell, or drag over several, to see their time on all charts"}</span>
+        <span aria-live="polite">{cell ? told(heat, cell, { formatX, formatValue, none }) : "Choose a cell, or drag over several, to see their time on all charts"}</span>
       </div>
     </div>
   )
@@ -106,13 +108,13 @@ function moved(before: Cell | null, [rows, slices]: [rows: number, slices: numbe
   return { row: limited(before.row + rows, heat.ranks.length), slice: limited(before.slice + slices, heat.slices), since }
 }
 
-function told(heat: Heat, cell: Cell, formatX: HeatMapProps["formatX"], formatValue: HeatMapProps["formatValue"], unit: string): string {
+function told(heat: Heat, cell: Cell, { formatX, formatValue, none }: Pick<HeatMapProps, "formatX" | "formatValue" | "none">): string {
   const [first, last] = spanOf(cell)
   const { from, to } = slicesRange(heat, first, last)
   const when = `${formatX(from, to - from)} to ${formatX(to, to - from)}`
   if (first < last) return `${when}, of all workers`
   const value = heat.values[cell.row]?.[cell.slice] ?? null
-  return `worker ${heat.ranks[cell.row]}, ${when}: ${value === null ? "no push" : `${formatValue(value)} ${unit}`}`
+  return `worker ${heat.ranks[cell.row]}, ${when}: ${value === null ? none : formatValue(value)}`
 }
 
 /** Draws the cells, and a frame around the one that is looked at, or around all of the times that are chosen. */

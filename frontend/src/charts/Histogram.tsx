@@ -1,17 +1,19 @@
 import { Tooltip, useComputedColorScheme } from "@mantine/core"
-import type { Histogram as Counts } from "@/lib/histogram"
+import { binName, type Histogram as Counts } from "@/lib/histogram"
 import { seriesColor } from "./palette"
 import classes from "./Histogram.module.css"
 
 interface HistogramProps extends Counts {
   groups: readonly { label: string; index: number }[]
   unit: string
+  /** Writes values that are measured; whole numbers, which are counted, need none. */
+  format?: ((value: number) => string) | undefined
   label: string
   height?: number
 }
 
 /** Counts per bin, one colour per group, stacked. */
-export function Histogram({ bins, width, counts, groups, unit, label, height = 200 }: HistogramProps) {
+export function Histogram({ bins, width, counts, groups, unit, format, label, height = 200 }: HistogramProps) {
   const scheme = useComputedColorScheme("light")
   const totals = bins.map((_, bin) => counts.reduce((sum, row) => sum + row[bin]!, 0))
   const highest = Math.max(1, ...totals)
@@ -21,7 +23,7 @@ export function Histogram({ bins, width, counts, groups, unit, label, height = 2
     <div>
       <div className={classes.bars} role="img" aria-label={label} style={{ height }}>
         {bins.map((low, bin) => (
-          <Tooltip key={low} label={`${name(low, width)} ${unit}: ${totals[bin]} (${((100 * totals[bin]!) / all).toFixed(1)} %)`}>
+          <Tooltip key={low} label={`${[binName(low, width, format), unit].join(" ").trim()}: ${totals[bin]} (${((100 * totals[bin]!) / all).toFixed(1)} %)`}>
             <div className={classes.bin}>
               {groups.map((group, row) => (
                 <div
@@ -36,7 +38,7 @@ export function Histogram({ bins, width, counts, groups, unit, label, height = 2
       </div>
       <div className={classes.axis} aria-hidden>
         {bins.map((low, bin) => (
-          <span key={low}>{bin % every === 0 ? low : ""}</span>
+          <span key={low}>{bin % every === 0 ? (format?.(low) ?? low) : ""}</span>
         ))}
       </div>
       <div className={classes.legend}>
@@ -49,8 +51,4 @@ export function Histogram({ bins, width, counts, groups, unit, label, height = 2
       </div>
     </div>
   )
-}
-
-function name(low: number, width: number): string {
-  return width === 1 ? String(low) : `${low} to ${low + width - 1}`
 }

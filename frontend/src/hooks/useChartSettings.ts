@@ -1,5 +1,6 @@
 import { AXES, parseRange, wireAxis, writeRange, type Axis, type Range } from "@/lib/axes"
 import type { Scale } from "@/lib/lines"
+import { measureOf, type MeasureName } from "@/lib/stale"
 import { put, useAddress } from "./useAddress"
 
 export interface ChartSettings {
@@ -21,6 +22,8 @@ export interface ChartSettings {
   search: string
   /** What a cell of the heat map shows. */
   cell: "mean" | "high"
+  /** In what staleness is told. */
+  measure: MeasureName
 }
 
 const LISTS = { log: "log", symlog: "symlog", hidden: "hide", pinned: "pin", folded: "fold" } as const
@@ -41,10 +44,11 @@ export function useChartSettings(): [ChartSettings, (change: Partial<ChartSettin
     folded: list("folded"),
     search: params.get("q") ?? "",
     cell: params.get("cell") === "high" ? "high" : "mean",
+    measure: measureOf(params.get("stale")),
   }
   const change = (change: Partial<ChartSettings>) =>
     edit((after) => {
-      const { axis, smoothing, range, full, search, cell } = change
+      const { axis, smoothing, range, full, search, cell, measure } = change
       // A range of samples says nothing about steps: another axis shows all, unless a range comes with it.
       if (axis !== undefined && wireAxis(axis) !== wireAxis(settings.axis)) put(after, "range", "")
       if (axis !== undefined) put(after, "x", axis === "samples" ? "" : axis)
@@ -53,6 +57,7 @@ export function useChartSettings(): [ChartSettings, (change: Partial<ChartSettin
       if (full !== undefined) put(after, "full", full ?? "")
       if (search !== undefined) put(after, "q", search)
       if (cell !== undefined) put(after, "cell", cell === "mean" ? "" : cell)
+      if (measure !== undefined) put(after, "stale", measure === "versions" ? "" : measure)
       for (const [key, name] of Object.entries(LISTS) as [keyof typeof LISTS, string][]) {
         if (change[key] !== undefined) put(after, name, change[key].map((item) => item.replaceAll(",", "%2C")).join(","))
       }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest"
+import { formatMoments } from "./format"
 import { binName, histogram } from "./histogram"
 
 const counted = (low: number | null, width: number, ...counts: number[][]) => ({ low, width, bins: counts[0]!.length, series: counts.map((row) => ({ counts: row })) })
@@ -23,4 +24,5 @@ describe("histogram", () => {
 
 it("names a bin by the values that it counts", () => {
   expect([binName(6, 1), binName(6, 2)]).toEqual(["6", "6 to 7"])
+  expect(binName(0.006, 0.002, formatMoments)).toBe("6 ms to 8 ms")
 })

@@ -25,7 +25,8 @@ export function histogram({ low, width, bins, series }: Counted, most = 24): His
   }
 }
 
-/** Values that a bin counts, in words: "6", or "6 to 7". */
-export function binName(low: number, width: number): string {
+/** Values that a bin counts, in words: "6", or "6 to 7"; of what is measured and not counted, "6 ms to 8 ms". */
+export function binName(low: number, width: number, format?: (value: number) => string): string {
+  if (format) return `${format(low)} to ${format(low + width)}`
   return width === 1 ? String(low) : `${low} to ${low + width - 1}`
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import { formatOf, metricGroups, metricTitle } from "./metrics"
 
 it("makes a title of a name", () => {
-  expect(["train/loss", "eval/top5_accuracy", "push/sent_bytes"].map(metricTitle)).toEqual(["Training loss", "Eval top5 accuracy", "Bytes sent"])
+  expect(["train/loss", "eval/top5_accuracy", "push/sent_bytes", "train/base_distance"].map(metricTitle)).toEqual(["Training loss", "Eval top5 accuracy", "Bytes sent", "Distance to the center"])
 })
 
 it.each([["s", 0.00023, "230 µs"], ["bytes", 64_000, "64 kB"], ["updates", 33.04, "33"], ["s", NaN, "NaN"], ["bytes", Infinity, "∞"]])(

@@ -5,6 +5,8 @@ import type { Threshold } from "./lines"
 const TITLES: Record<string, string> = {
   "train/loss": "Training loss",
   "train/staleness": "Staleness",
+  "train/staleness_seconds": "Staleness in seconds",
+  "train/base_distance": "Distance to the center",
   "train/samples_per_second": "Throughput",
   "time/compute": "Time computing",
   "time/wait": "Time waiting",
@@ -62,7 +64,7 @@ const GROUPS: Record<string, string> = {
   train: "Training", eval: "Evaluation", time: "Time of a push", push: "Pushes", server: "Servers", ledger: "Ledger", worker: "Workers", system: "Machines",
 }
 /** What matters most stands first; the others by name. */
-const FIRST = ["train/loss", "train/staleness", "train/samples_per_second", "eval/accuracy", "eval/loss"]
+const FIRST = ["train/loss", "train/staleness", "train/samples_per_second", "train/staleness_seconds", "train/base_distance", "eval/accuracy", "eval/loss"]
 /** One number each, said in the progress of the job. */
 export const NO_CHART: readonly string[] = ["train/total_samples", "train/epoch_samples"]
 

@@ -13,15 +13,20 @@ import { Board } from "@/lib/board"
 import { formatNumber } from "@/lib/format"
 import { toLines } from "@/lib/lines"
 import { LineSource } from "@/lib/lineSource"
+import { MEASURES, type Measure } from "@/lib/stale"
 
 const STALENESS = axisView("version", 0, null)
 const COLUMNS = 400
-const TITLE = "Loss against staleness"
 const HEIGHT = 230
 
 /** Whether stale workers see another loss than fresh ones. */
 export function AgainstPanel() {
-  const staleness = useChart("train/staleness", COLUMNS)
+  const [{ measure }] = useChartSettings()
+  return <Against key={measure} measure={MEASURES[measure]} />
+}
+
+function Against({ measure }: { measure: Measure }) {
+  const staleness = useChart(measure.metric, COLUMNS)
   const loss = useChart("train/loss", COLUMNS)
   const [xs, ys] = [useReading(staleness.data), useReading(loss.data)]
   const [{ hidden }, change] = useChartSettings()
@@ -31,18 +36,19 @@ export function AgainstPanel() {
   useEffect(() => source.set(lines), [source, lines])
   const handle = useRef<ChartHandle>(null)
   const [table, setTable] = useState(false)
+  const title = `Loss against ${measure.name}`
   return (
     <Panel
-      title={TITLE}
-      subtitle="A point for each worker and slice of the visible range: mean staleness to the right, mean loss upwards"
-      actions={<ChartMenu title={TITLE} file="loss-against-staleness" chart={handle} table={table} onTable={setTable} />}
+      title={title}
+      subtitle={`A point for each worker and slice of the visible range: mean ${measure.name} to the right, mean loss upwards`}
+      actions={<ChartMenu title={title} file="loss-against-staleness" chart={handle} table={table} onTable={setTable} />}
     >
-      <Loaded {...staleness} isEmpty={staleness.isEmpty || loss.isEmpty} empty="No push has been applied yet." height={HEIGHT}>
+      <Loaded {...staleness} isEmpty={staleness.isEmpty || loss.isEmpty} empty={measure.empty} height={HEIGHT}>
         {table ? (
-          <ChartTable title={TITLE} lines={toLines(lines, 0)} view={STALENESS} formatY={formatNumber} height={HEIGHT} />
+          <ChartTable title={title} lines={toLines(lines, 0)} view={STALENESS} formatY={formatNumber} height={HEIGHT} />
         ) : (
           <LineChart
-            source={source} view={STALENESS} board={board} title={TITLE} formatY={formatNumber} height={HEIGHT}
+            source={source} view={STALENESS} board={board} title={title} formatY={formatNumber} height={HEIGHT}
             hidden={new Set(hidden)} onHide={(names) => change({ hidden: names })} syncKey="staleness" scattered handle={handle}
           />
         )}

@@ -5,64 +5,79 @@ import { Histogram } from "@/charts/Histogram"
 import { Loaded } from "@/components/Loaded"
 import { Panel } from "@/components/Panel"
 import { useRestingRange } from "@/hooks/useBoard"
+import { useChartSettings } from "@/hooks/useChartSettings"
 import { useLiveDistribution } from "@/hooks/useLiveDistribution"
-import { formatCount, formatNumber, formatPercent } from "@/lib/format"
+import { formatCount, formatPercent } from "@/lib/format"
 import { binName, histogram, type Histogram as Counted } from "@/lib/histogram"
 import { lineLabels, paletteIndex } from "@/lib/lines"
+import { MEASURES, type Measure } from "@/lib/stale"
 
 const HEIGHT = 170
 const SHOWN = [{ value: "bars", label: "Bars" }, { value: "table", label: "Numbers" }]
 
 /** How many pushes were how stale, in the visible range. */
 export function DistributionPanel() {
-  const { data, ...asked } = useLiveDistribution("train/staleness")
+  const [settings] = useChartSettings()
+  const measure: Measure = MEASURES[settings.measure]
+  const { data, ...asked } = useLiveDistribution(measure.metric)
   const range = useRestingRange()
   const [shown, show] = useState("bars")
   return (
     <Panel
-      title="Distribution of staleness"
-      subtitle={`How stale ${data?.count ? formatCount(data.count) : "all"} pushes were when they were applied${range ? ", in the visible range" : ""}`}
+      title={`Distribution of ${measure.name}`}
+      subtitle={`How stale ${data?.count ? formatCount(data.count) : "all"} pushes were when they were applied${settings.measure === "distance" ? `: ${measure.about}` : ""}${range ? ", in the visible range" : ""}`}
       actions={<SegmentedControl size="xs" aria-label="How the distribution is shown" data={SHOWN} value={shown} onChange={show} />}
     >
-      <Loaded {...asked} isEmpty={data?.count === 0} empty="No push has been applied here." height={230}>
-        {data && <Counts distribution={data} inNumbers={shown === "table"} />}
+      <Loaded {...asked} isEmpty={data?.count === 0} empty={settings.measure === "versions" ? "No push has been applied here." : measure.empty} height={230}>
+        {data && <Counts distribution={data} measure={measure} inNumbers={shown === "table"} />}
       </Loaded>
     </Panel>
   )
 }
 
-function Counts({ distribution, inNumbers }: { distribution: Distribution; inNumbers: boolean }) {
+function Counts({ distribution, measure, inNumbers }: { distribution: Distribution; measure: Measure; inNumbers: boolean }) {
   const series = useMemo(() => distribution.series.filter(({ count }) => count > 0), [distribution])
   const counts = useMemo(() => histogram({ ...distribution, series }), [distribution, series])
   const labels = lineLabels(series)
+  const { name, unit } = measure
+  const format = unit ? undefined : measure.format
+  const reaches = unit ? `${(counts.bins.at(-1) ?? 0) + counts.width - 1} ${unit}` : measure.format((counts.bins.at(-1) ?? 0) + counts.width)
   return (
     <>
       {inNumbers ? (
-        <Bins {...counts} labels={labels} />
+        <Bins {...counts} labels={labels} name={name} head={unit ? "Updates" : "Values"} format={format} />
       ) : (
         <Histogram
           {...counts}
           groups={labels.map((label, position) => ({ label, index: paletteIndex(series, position) }))}
-          unit="updates"
-          label={`Distribution of staleness from ${counts.bins[0]} to ${(counts.bins.at(-1) ?? 0) + counts.width - 1} updates`}
+          unit={unit}
+          format={format}
+          label={`Distribution of ${name} from ${format?.(counts.bins[0]!) ?? counts.bins[0]} to ${reaches}`}
           height={HEIGHT}
         />
       )}
-      <Quantiles rows={[{ label: "all", ...distribution }, ...series.map((one, position) => ({ label: labels[position]!, ...one }))]} />
+      <Quantiles measure={measure} rows={[{ label: "all", ...distribution }, ...series.map((one, position) => ({ label: labels[position]!, ...one }))]} />
     </>
   )
 }
 
+interface BinsProps extends Counted {
+  labels: readonly string[]
+  name: string
+  head: string
+  format: ((value: number) => string) | undefined
+}
+
 /** What each bar says, a row for each. */
-function Bins({ bins, width, counts, labels }: Counted & { labels: readonly string[] }) {
+function Bins({ bins, width, counts, labels, name, head, format }: BinsProps) {
   const totals = bins.map((_, bin) => counts.reduce((sum, row) => sum + row[bin]!, 0))
   const all = totals.reduce((sum, total) => sum + total, 0)
   return (
-    <Table.ScrollContainer minWidth={160 + 84 * labels.length} mah={HEIGHT + 40} type="native" role="region" tabIndex={0} aria-label="Distribution of staleness in numbers">
+    <Table.ScrollContainer minWidth={160 + 84 * labels.length} mah={HEIGHT + 40} type="native" role="region" tabIndex={0} aria-label={`Distribution of ${name} in numbers`}>
       <Table verticalSpacing={2} stickyHeader>
         <Table.Thead>
           <Table.Tr>
-            {["Updates", "Share", "All", ...labels].map((head) => (
+            {[head, "Share", "All", ...labels].map((head) => (
               <Table.Th key={head}>{head}</Table.Th>
             ))}
           </Table.Tr>
@@ -70,7 +85,7 @@ function Bins({ bins, width, counts, labels }: Counted & { labels: readonly stri
         <Table.Tbody className="numbers">
           {bins.map((low, bin) => (
             <Table.Tr key={low}>
-              <Table.Td style={{ whiteSpace: "nowrap" }}>{binName(low, width)}</Table.Td>
+              <Table.Td style={{ whiteSpace: "nowrap" }}>{binName(low, width, format)}</Table.Td>
               <Table.Td style={{ whiteSpace: "nowrap" }}>{formatPercent(totals[bin]! / all)}</Table.Td>
               {[totals[bin]!, ...counts.map((row) => row[bin]!)].map((count, index) => (
                 <Table.Td key={index}>{formatCount(count)}</Table.Td>
@@ -83,9 +98,9 @@ function Bins({ bins, width, counts, labels }: Counted & { labels: readonly stri
   )
 }
 
-function Quantiles({ rows }: { rows: readonly (Pick<Distribution, "p50" | "p90" | "p99" | "count"> & { label: string })[] }) {
+function Quantiles({ measure, rows }: { measure: Measure; rows: readonly (Pick<Distribution, "p50" | "p90" | "p99" | "count"> & { label: string })[] }) {
   return (
-    <Table.ScrollContainer minWidth={300} mah={210} mt="sm" type="native" role="region" tabIndex={0} aria-label="Quantiles of staleness">
+    <Table.ScrollContainer minWidth={300} mah={210} mt="sm" type="native" role="region" tabIndex={0} aria-label={`Quantiles of ${measure.name}`}>
       <Table verticalSpacing={2}>
         <Table.Thead>
           <Table.Tr>
@@ -99,7 +114,7 @@ function Quantiles({ rows }: { rows: readonly (Pick<Distribution, "p50" | "p90" 
             <Table.Tr key={position}>
               <Table.Td>{label}</Table.Td>
               {[p50, p90, p99].map((value, index) => (
-                <Table.Td key={index}>{formatNumber(value)}</Table.Td>
+                <Table.Td key={index}>{measure.format(value)}</Table.Td>
               ))}
               <Table.Td>{formatCount(count)}</Table.Td>
             </Table.Tr>

@@ -10,26 +10,28 @@ import { useColumns } from "@/hooks/useChart"
 import { useKeys } from "@/hooks/useKeys"
 import { useReading } from "@/hooks/useReading"
 import { AXES, shown, wireAxis, type Range } from "@/lib/axes"
-import { formatNumber } from "@/lib/format"
 import { heatOf, slicesRange, type Heat } from "@/lib/heat"
 import { reach } from "@/lib/lines"
+import { metricTitle } from "@/lib/metrics"
+import { MEASURES, said, type Measure, type MeasureName } from "@/lib/stale"
 
-const NAME = "train/staleness"
 const PX_PER_CELL = 10
 const KEYS = [
   { keys: ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], label: "Go from cell to cell" },
   { keys: ["Shift ArrowLeft", "Shift ArrowRight"], label: "Choose several" },
   { keys: ["Enter", " "], label: "Show their time on all charts" },
 ]
+const CHOICES = (Object.keys(MEASURES) as MeasureName[]).map((value) => ({ value, label: MEASURES[value].label }))
 const WORDS = { mean: "Mean", high: "Highest" } as const
 
 /** Which worker was how stale when: over time, or over what a range is chosen of, so that it shows the same part as all charts. */
 export function HeatMapPanel({ width }: { width: number }) {
-  const [{ axis: chosen, cell }, change] = useChartSettings()
+  const [{ axis: chosen, cell, measure: inWhat }, change] = useChartSettings()
+  const measure: Measure = MEASURES[inWhat]
   const range = useRestingRange()
   const axis = range || wireAxis(chosen) === "time" ? chosen : "time"
   const slices = Math.floor(width / PX_PER_CELL)
-  const chart = useColumns(NAME, wireAxis(axis), range, 4 * slices)
+  const chart = useColumns(measure.metric, wireAxis(axis), range, 4 * slices)
   const lines = useReading(chart.data)
   const view = useAxisView(axis)
   const board = useBoard()
@@ -45,26 +47,27 @@ export function HeatMapPanel({ width }: { width: number }) {
     else change({ axis, range: picked })
   }
   const over = wireAxis(axis) === "time" ? "over time" : `over ${AXES.find(({ value }) => value === axis)!.label.toLowerCase()}`
-  const title = `Staleness of each worker ${over}`
+  const title = `${metricTitle(measure.metric)} of each worker ${over}`
   const format = (x: number, step?: number) => view.format(shown(x, view), step)
   return (
     <Panel
       wide
       title={title}
-      subtitle={`${WORDS[cell]} of each cell, in updates`}
+      subtitle={`${WORDS[cell]} of each cell, ${measure.about}`}
       actions={
         <>
+          <SegmentedControl size="xs" aria-label="In what staleness is told" data={CHOICES} value={inWhat} onChange={(value) => change({ measure: value })} />
           <SegmentedControl size="xs" aria-label="What a cell shows" data={[{ value: "mean", label: "Mean" }, { value: "high", label: "Highest" }]} value={cell} onChange={(value) => change({ cell: value })} />
           <SegmentedControl size="xs" aria-label="How it is shown" data={[{ value: "map", label: "Map" }, { value: "table", label: "Numbers" }]} value={table} onChange={setTable} />
         </>
       }
     >
-      <Loaded {...chart} isPending={chart.isPending || (!chart.isEmpty && lines.length === 0)} isEmpty={chart.isEmpty || !heat?.ranks.length} empty="No push has been applied yet.">
+      <Loaded {...chart} isPending={chart.isPending || (!chart.isEmpty && lines.length === 0)} isEmpty={chart.isEmpty || !heat?.ranks.length} empty={measure.empty}>
         {heat &&
           (table === "table" ? (
-            <Numbers title={title} heat={heat} format={format} />
+            <Numbers title={title} heat={heat} format={format} formatValue={measure.format} />
           ) : (
-            <HeatMap heat={heat} label={`${WORDS[cell]} staleness of ${heat.ranks.length} workers ${over}, up to ${formatNumber(heat.highest)} updates`} unit="updates" formatX={format} formatValue={formatNumber} onPick={pick} />
+            <HeatMap heat={heat} label={`${WORDS[cell]} ${measure.name} of ${heat.ranks.length} workers ${over}, up to ${said(measure, heat.highest)}`} formatX={format} formatValue={(value) => said(measure, value)} none={measure.none} onPick={pick} />
           ))}
       </Loaded>
     </Panel>
@@ -72,7 +75,7 @@ export function HeatMapPanel({ width }: { width: number }) {
 }
 
 /** Every cell, a row for each slice of time. */
-function Numbers({ title, heat, format }: { title: string; heat: Heat; format: (x: number, step?: number) => string }) {
+function Numbers({ title, heat, format, formatValue }: { title: string; heat: Heat; format: (x: number, step?: number) => string; formatValue: Measure["format"] }) {
   return (
     <Table.ScrollContainer minWidth={480} mah={320} type="native" role="region" tabIndex={0} aria-label={`${title} in numbers`}>
       <Table verticalSpacing={3} stickyHeader>
@@ -89,7 +92,7 @@ function Numbers({ title, heat, format }: { title: string; heat: Heat; format: (
             <Table.Tr key={slice}>
               <Table.Td>{format(slicesRange(heat, slice).from)}</Table.Td>
               {heat.values.map((cells, row) => (
-                <Table.Td key={heat.ranks[row]}>{formatNumber(cells[slice])}</Table.Td>
+                <Table.Td key={heat.ranks[row]}>{formatValue(cells[slice] ?? null)}</Table.Td>
               ))}
             </Table.Tr>
           ))}

@@ -1,0 +1,46 @@
+import { formatMoments, formatNumber } from "./format"
+
+/** How stale a push was can be told in three ways. */
+export interface Measure {
+  metric: string
+  /** Of the choice between them. */
+  label: string
+  /** As it stands in a sentence. */
+  name: string
+  /** What is counted, if it is counted: "updates". */
+  unit: string
+  about: string
+  /** Without the unit, unless it depends on the value. */
+  format: (value: number | null) => string
+  /** In words, where nothing was measured: in a cell, and in the whole job. */
+  none: string
+  empty: string
+}
+
+export const MEASURES = {
+  versions: {
+    metric: "train/staleness", label: "Versions", name: "staleness", unit: "updates", about: "in updates",
+    format: formatNumber, none: "no push", empty: "No push has been applied yet.",
+  },
+  seconds: {
+    metric: "train/staleness_seconds", label: "Seconds", name: "staleness in seconds", unit: "",
+    about: "for how long a push's base had not been the newest center when it was applied",
+    format: formatMoments, none: "no push", empty: "Nothing measured: no push has been applied yet, or the job is older than this measure.",
+  },
+  distance: {
+    metric: "train/base_distance", label: "Distance", name: "distance to the center", unit: "", about: "‖center − base‖, of a sample of pushes",
+    format: formatNumber, none: "nothing measured",
+    empty: "Nothing measured: it is told of one push in 32 mini-batches of a worker; under bsp and by strategies that average it never is, nor by jobs older than this measure.",
+  },
+} as const satisfies Record<string, Measure>
+
+export type MeasureName = keyof typeof MEASURES
+
+export function measureOf(text: string | null): MeasureName {
+  return text === "seconds" || text === "distance" ? text : "versions"
+}
+
+/** With its unit. */
+export function said({ format, unit }: Measure, value: number | null): string {
+  return unit ? `${format(value)} ${unit}` : format(value)
+}
