@@ -37,7 +37,7 @@ export class LivePlot {
     const window = windowOf(seen, this.window)
     const added = window === this.window ? drawAdded(this.plot, seen, this.drawn) : null
     if (!added) this.show(seen, window)
-    this.rests &&= added !== null && added.every((line, index) => line === this.drawn[index])
+    this.rests &&= added?.every((line, index) => line === this.drawn[index]) ?? false
     this.seen = seen
     this.drawn = added ?? this.drawn
   }

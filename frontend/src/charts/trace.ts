@@ -22,7 +22,10 @@ export interface Place {
 /** Each column in its exact vertical extent: first, lowest, highest, last. */
 export function traceColumns(pen: Pen, { x, first, low, high, last }: Columns, place: Place): void {
   run(x, last, place, (at, index, begins) => {
-    if (place.goesOn && index === place.from) return pen.moveTo(at, place.y(last[index]!))
+    if (place.goesOn && index === place.from) {
+      pen.moveTo(at, place.y(last[index]!))
+      return
+    }
     const enter = place.y(first[index]!)
     if (begins) pen.moveTo(at, enter)
     else pen.lineTo(at, enter)

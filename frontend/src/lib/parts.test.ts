@@ -17,7 +17,9 @@ async function open() {
 }
 const page = (version: string) => `<script type="module" src="/assets/${version}.js"></script>`
 const missing = () => Promise.reject(new TypeError("Failed to fetch dynamically imported module"))
-const reload = () => void reloads++
+const reload = () => {
+  reloads++
+}
 
 beforeEach(async () => {
   vi.useFakeTimers()
