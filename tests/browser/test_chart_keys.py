@@ -147,7 +147,7 @@ def test_the_search_goes_back_and_forward_with_the_address(open_page: OpenPage, 
 def test_a_picture_that_cannot_be_had_says_why(open_page: OpenPage, jobs: list[Job]) -> None:
     page = open_page(f"/compare?jobs={jobs[0].id}&metric=system/gpu")
     expect(page.get_by_text("None of these jobs has measured system/gpu")).to_be_visible()
-    _open_menu(page.get_by_role("button", name="More for System gpu"))
+    _open_menu(page.get_by_role("button", name="More for GPU"))
     page.get_by_role("menuitem", name="Save as PNG").press("Enter")
     notice = page.get_by_role("alert")
     expect(notice).to_contain_text("once it has a value")

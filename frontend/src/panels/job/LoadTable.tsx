@@ -30,7 +30,7 @@ export function LoadTable<T extends { label: string }>({ name, loads, columns, p
                 {head}
               </Table.Th>
             ))}
-            <Table.Th>
+            <Table.Th pos="relative">
               <VisuallyHidden>Actions</VisuallyHidden>
             </Table.Th>
           </Table.Tr>
