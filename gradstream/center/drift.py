@@ -4,8 +4,8 @@
     its push with that base, before it counts:    this slice's part is sum (copy - theta)^2        the worker adds up all parts
 
 A worker's turn comes after EVERY mini-batches without a sample. At most one copy is kept: where several have their turn, the one
-with most mini-batches comes first, and while that takes, the others wait. Who has its turn when is a function of the log alone, so
-all shards measure the same pushes. None of it is part of a cut: what is lost is a sample.
+with most mini-batches comes first, and while that takes, the others wait, but not for ever. Who has its turn when is a function
+of the log alone, so all shards measure the same pushes. None of it is part of a cut: what is lost is a sample.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from gradstream.spec import JobSpec
 
 EVERY = 32
 """Mini-batches of a worker between two of its samples, at least."""
+PATIENCE = 64 * EVERY
+"""Mini-batches after which a worker takes the copy from one that does not come back with its push."""
 
 
 class Drift:
@@ -43,7 +45,7 @@ class Drift:
     def given(self, rank: int, center: Center) -> None:
         """This rank is given the center as it is now."""
         behind = self._behind.get(rank, 0)
-        if self._bases_are_kept or self._of or behind < EVERY or behind < max(self._behind.values()):
+        if self._bases_are_kept or behind < (PATIENCE if self._of else EVERY) or behind < max(self._behind.values()):
             return
         theta = center.send(center.theta)
         self._copy = torch.empty_like(theta) if self._copy is None else self._copy

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from gradstream.center.drift import EVERY
+from gradstream.center.drift import EVERY, PATIENCE
 from gradstream.center.entries import NOT_FINITE, Answer, Init, Join, Leave, Payload, Push, moved_in_all
 from gradstream.center.shard import Shard
 from gradstream.sim.toys import job
@@ -80,6 +80,17 @@ def test_windows_count_their_mini_batches_and_take_turns() -> None:
     counts = [told.count(rank) for rank in range(4)]
     assert min(counts) >= 6
     assert max(counts) - min(counts) <= 2, "there is one copy, and all have it as often"
+
+
+def test_a_worker_that_hangs_with_its_turn_does_not_end_the_others() -> None:
+    walk = Walk(2)
+    for _ in range(EVERY):
+        walk.push(1, torch.ones(SIZE))  # now it has the copy
+    told = [walk.push(0, torch.ones(SIZE)) for _ in range(PATIENCE + EVERY)]
+    measured = [turn for turn, (distance, _) in enumerate(told) if distance is not None]
+    assert measured[0] == PATIENCE, "it takes the copy with the center that it gets after so many; its next push is measured"
+    assert all(told[turn][0] == pytest.approx(told[turn][1]) for turn in measured)
+    assert walk.push(1, torch.ones(SIZE))[0] is None, "what it had is gone"
 
 
 @pytest.mark.parametrize("gate", ["bsp", "asp"])
