@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import UUID
 
 import httpx
 import pytest
@@ -14,12 +15,15 @@ from sqlalchemy import text
 
 from backend import models
 from backend.app import create_app
+from backend.metrics import folding
 from backend.platform import Platform
 from backend.scheduler.controller import Controller
 from backend.settings import Settings
 from backend.users import service as users
 from gradstream.local.redis import Redis
 from tests.integration.backend.agent import Agent
+from tests.integration.backend.jobs import submit
+from tests.integration.backend.metrics import STEPS, WORKERS, Stream, store
 from tests.integration.backend.running import Running
 from tests.support import Database
 
@@ -98,3 +102,24 @@ def controller(platform: Platform) -> Iterator[Controller]:
 @pytest.fixture
 def running(api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path) -> Running:
     return Running(api, agent, controller, tmp_path)
+
+
+@pytest.fixture
+def stream(api: httpx.Client, platform: Platform, tmp_path: Path) -> Stream:
+    return Stream(platform, UUID(submit(api, tmp_path)["id"]))
+
+
+@pytest.fixture
+def job_id(api: httpx.Client, tmp_path: Path) -> UUID:
+    return UUID(submit(api, tmp_path)["id"])
+
+
+@pytest.fixture
+def trained(platform: Platform, job_id: UUID, monkeypatch: pytest.MonkeyPatch) -> UUID:
+    """A job with some thousand points, folded now and then, the last of which are not folded yet."""
+    monkeypatch.setattr(folding, "ENOUGH", 700)
+    monkeypatch.setattr(folding, "ENOUGH_OF_EACH", 1)
+    for first in range(0, STEPS, 50):
+        for rank in range(WORKERS):
+            store(platform, job_id, rank, range(first, first + 50))
+    return job_id

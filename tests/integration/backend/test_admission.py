@@ -22,7 +22,7 @@ from backend.scheduler import finish
 from gradstream.metrics import APPLY, LOSS, STALENESS, THROUGHPUT
 from gradstream.wire import keys
 from tests.integration.backend.jobs import submit
-from tests.integration.backend.test_metrics import Stream, point, stored, stream  # noqa: F401 - a fixture
+from tests.integration.backend.metrics import Stream, point, stored
 
 RECORD = [1000.0, 0, 1, 0, 0, LOSS.name, 1.0]
 BIG = 2**63
@@ -34,12 +34,12 @@ def record(place: int, value: Any) -> bytes:
     return json.dumps([RECORD, changed]).encode()
 
 
-def raw(stream: Stream, **fields: Any) -> None:  # noqa: F811
+def raw(stream: Stream, **fields: Any) -> None:
     whole = {"source": "worker-0.0", "batch": 0, "points": json.dumps([RECORD]), **fields}
     stream.platform.plane.xadd(keys.metrics(stream.j), {name: value for name, value in whole.items() if value is not None})
 
 
-def warnings(api: httpx.Client, stream: Stream) -> list[dict[str, Any]]:  # noqa: F811
+def warnings(api: httpx.Client, stream: Stream) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = api.get(f"/jobs/{stream.job_id}/events").json()["items"]
     return [event for event in items if event["kind"] == "warning"]
 
@@ -66,7 +66,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("kind", REFUSED)
 def test_a_batch_that_cannot_be_stored_is_told_of_and_holds_up_nothing(
-    api: httpx.Client, stream: Stream, kind: str  # noqa: F811
+    api: httpx.Client, stream: Stream, kind: str
 ) -> None:  # fmt: skip
     fields, field, remedy = REFUSED[kind]
     stream.send("worker-1.0", 0, point(LOSS.name, 2.0))
@@ -99,7 +99,7 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("kind", HARMLESS)
-def test_what_is_strange_is_stored_and_drawn(api: httpx.Client, stream: Stream, kind: str) -> None:  # noqa: F811
+def test_what_is_strange_is_stored_and_drawn(api: httpx.Client, stream: Stream, kind: str) -> None:
     raw(stream, **HARMLESS[kind])
     stream.send("worker-1.0", 0, point(LOSS.name, 2.0))
     stream.ingest()
@@ -115,7 +115,7 @@ def test_what_is_strange_is_stored_and_drawn(api: httpx.Client, stream: Stream, 
                 assert answer.status_code == 200, (what, axis, answer.text)
 
 
-def test_of_a_batch_with_a_long_name_the_rest_is_stored(api: httpx.Client, stream: Stream) -> None:  # noqa: F811
+def test_of_a_batch_with_a_long_name_the_rest_is_stored(api: httpx.Client, stream: Stream) -> None:
     stream.send("evaluator.0", 0, point("eval/" + "".join(chr(0x4E00 + place) for place in range(9000)), 1.0), point("eval/a", 2.0))
     stream.ingest()
     assert stored(api, stream.job_id) == [("evaluator", 1, 2.0)]
@@ -125,7 +125,7 @@ def test_of_a_batch_with_a_long_name_the_rest_is_stored(api: httpx.Client, strea
 
 
 def test_a_metric_for_each_sample_ends_at_a_limit(
-    api: httpx.Client, stream: Stream, monkeypatch: pytest.MonkeyPatch  # noqa: F811
+    api: httpx.Client, stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     monkeypatch.setattr(admission, "MOST_SERIES", 10)
     for batch in range(4):
@@ -141,7 +141,7 @@ def test_a_metric_for_each_sample_ends_at_a_limit(
 
 
 def test_many_large_batches_are_stored_in_parts(
-    api: httpx.Client, stream: Stream, monkeypatch: pytest.MonkeyPatch  # noqa: F811
+    api: httpx.Client, stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     monkeypatch.setattr(ingest, "LARGE", 3000)
     monkeypatch.setattr("gradstream.wire.plane._AT_ONCE", 10_000)
@@ -164,7 +164,7 @@ def rule(platform: Platform, table: str, check: str) -> Iterator[None]:
 
 
 def test_what_postgres_refuses_is_found_among_others(
-    api: httpx.Client, stream: Stream, platform: Platform  # noqa: F811
+    api: httpx.Client, stream: Stream, platform: Platform
 ) -> None:  # fmt: skip
     for batch, name in enumerate((LOSS.name, "eval/13", LOSS.name)):
         stream.send("worker-0.0", batch, point(name, 1.0, step=batch))
@@ -176,7 +176,7 @@ def test_what_postgres_refuses_is_found_among_others(
 
 
 def test_a_job_whose_metrics_cannot_be_stored_keeps_no_other_waiting(
-    api: httpx.Client, platform: Platform, stream: Stream, tmp_path: Path  # noqa: F811
+    api: httpx.Client, platform: Platform, stream: Stream, tmp_path: Path
 ) -> None:  # fmt: skip
     other = Stream(platform, UUID(submit(api, tmp_path)["id"]))
     for each in (stream, other):

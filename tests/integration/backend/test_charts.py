@@ -20,52 +20,14 @@ from sqlalchemy import event, text
 from sqlalchemy.exc import DBAPIError
 
 from backend.jobs import service as jobs
-from backend.metrics import folding, keeping, service
-from backend.metrics.schemas import Charts, Distribution
+from backend.metrics import keeping, service
+from backend.metrics.schemas import Distribution
 from backend.platform import Platform
 from gradstream.metrics import LOSS, STALENESS, Point
 from tests.integration.backend.jobs import submit
+from tests.integration.backend.metrics import STEPS, WORKERS, chart, measured, store
 from tests.integration.backend.test_stream import stream
 from tests.support import eventually
-
-STEPS = 1000
-WORKERS = 3
-
-
-def measured(step: int, rank: int, *, name: str = LOSS.name) -> Point:
-    value = math.nan if step == 7 else float((step * 37 + rank) % 101)
-    return Point(name, rank, step, 32 * step, step // 2, 1e9 + step, value)
-
-
-def store(platform: Platform, job_id: UUID, rank: int, steps: range, *, attempt: int = 1, number: int | None = None) -> None:
-    points = [measured(step, rank, name=name) for step in steps for name in (LOSS.name, STALENESS.name)]
-    with platform.database.transaction() as session:
-        batch = (f"worker-{rank}.0", steps.start if number is None else number, points)
-        service.store(session, jobs.lock(session, job_id), attempt, [batch])
-
-
-@pytest.fixture
-def job_id(api: httpx.Client, tmp_path: Path) -> UUID:
-    return UUID(submit(api, tmp_path)["id"])
-
-
-@pytest.fixture
-def trained(platform: Platform, job_id: UUID, monkeypatch: pytest.MonkeyPatch) -> UUID:
-    """A job with some thousand points, folded now and then, the last of which are not folded yet."""
-    monkeypatch.setattr(folding, "ENOUGH", 700)
-    monkeypatch.setattr(folding, "ENOUGH_OF_EACH", 1)
-    for first in range(0, STEPS, 50):
-        for rank in range(WORKERS):
-            store(platform, job_id, rank, range(first, first + 50))
-    return job_id
-
-
-def chart(api: httpx.Client, job_id: UUID, **asked: Any) -> dict[str, Any]:
-    answer = api.get(f"/jobs/{job_id}/chart", params={"name": LOSS.name, **asked})
-    assert answer.status_code == 200, answer.text
-    Charts.model_validate_json(answer.content)
-    [found] = answer.json()["charts"]
-    return dict(found)
 
 
 def test_a_chart_holds_every_point(api: httpx.Client, trained: UUID, platform: Platform) -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from uuid import UUID
 
 import httpx
 import pyarrow.parquet as pq
-import pytest
 
 from backend.metrics import export, ingest
 from backend.metrics.points import label
@@ -34,45 +32,9 @@ from gradstream.metrics import (
     THROUGHPUT,
     TOTAL,
     WAIT,
-    Point,
 )
-from gradstream.process.order import plane_id
-from gradstream.wire import keys, plane, records
-from tests.integration.backend.jobs import submit
-
-
-def point(name: str, value: float, *, rank: int = 0, step: int = 1, samples: int = 0, version: int = 0) -> Point:
-    return Point(name, rank, step, samples, version, 1000.0, value)
-
-
-class Stream:
-    """The metrics of a job's first attempt, as its processes would send them."""
-
-    def __init__(self, platform: Platform, job_id: UUID) -> None:
-        self.platform, self.job_id, self.j = platform, job_id, plane_id(job_id, 1)
-        plane.create(platform.plane, self.j, password="a password")
-
-    def send(self, source: str, batch: int, *points: Point) -> None:
-        fields = {"source": source, "batch": batch, "points": records.pack_points(list(points))}
-        self.platform.plane.xadd(keys.metrics(self.j), fields)  # type: ignore[arg-type]
-
-    @property
-    def waiting(self) -> int:
-        return int(self.platform.plane.xlen(keys.metrics(self.j)))
-
-    def ingest(self) -> int:
-        return ingest.ingest(self.platform.database, self.platform.plane, self.job_id, 1)
-
-
-@pytest.fixture
-def stream(api: httpx.Client, platform: Platform, tmp_path: Path) -> Stream:
-    return Stream(platform, UUID(submit(api, tmp_path)["id"]))
-
-
-def stored(api: httpx.Client, job_id: UUID, **wanted: object) -> list[tuple[str, int, float | None]]:
-    """(source, step, value) of every stored point."""
-    items = api.get(f"/jobs/{job_id}/metrics", params=wanted).json()["items"]  # type: ignore[arg-type]
-    return [(batch["source"], p[2], p[6]) for batch in items for p in batch["points"]]
+from gradstream.wire import plane
+from tests.integration.backend.metrics import Stream, point, stored
 
 
 def test_every_point_is_stored_once(api: httpx.Client, stream: Stream) -> None:

@@ -14,11 +14,11 @@ from sqlalchemy import text
 from backend.metrics import export, folding, keeping, repository
 from backend.platform import Platform
 from gradstream.errors import NotFound
-from tests.integration.backend.test_charts import STEPS, chart, job_id, measured, store, trained  # noqa: F401 - two are fixtures
+from tests.integration.backend.metrics import STEPS, chart, measured, store
 
 
 def test_a_missing_block_is_an_error_and_moves_no_other_into_its_place(
-    platform: Platform, trained: UUID  # noqa: F811
+    platform: Platform, trained: UUID
 ) -> None:  # fmt: skip
     keeping.fold(platform.database, trained)
     with platform.database.transaction() as session:
@@ -32,7 +32,7 @@ def test_a_missing_block_is_an_error_and_moves_no_other_into_its_place(
 
 
 def test_an_export_during_which_metrics_are_removed_does_not_pass_for_complete(
-    platform: Platform, trained: UUID, monkeypatch: pytest.MonkeyPatch  # noqa: F811
+    platform: Platform, trained: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     monkeypatch.setattr(export, "PORTION", 10)
     monkeypatch.setattr(export, "ROW_GROUP", 1)
@@ -44,7 +44,7 @@ def test_an_export_during_which_metrics_are_removed_does_not_pass_for_complete(
 
 
 def test_points_that_come_while_a_job_s_metrics_are_removed_can_be_drawn(
-    api: httpx.Client, platform: Platform, trained: UUID, monkeypatch: pytest.MonkeyPatch  # noqa: F811
+    api: httpx.Client, platform: Platform, trained: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     removed = repository.forget_batches
 
@@ -59,7 +59,7 @@ def test_points_that_come_while_a_job_s_metrics_are_removed_can_be_drawn(
 
 
 def test_batches_that_come_late_and_twice_are_drawn_as_the_raw_points_say(
-    api: httpx.Client, platform: Platform, job_id: UUID, monkeypatch: pytest.MonkeyPatch  # noqa: F811
+    api: httpx.Client, platform: Platform, job_id: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     """Of many orders: each column's extremes are those of all its points, whatever came when and how often."""
     monkeypatch.setattr(folding, "ENOUGH", 700)
