@@ -46,12 +46,12 @@ class Bench:
         return (self.place(order.id) / "log").read_text()
 
     def pid(self, order: ProcessOrder) -> int:
-        return self._hear(lambda e: isinstance(e, Started) and e.id == order.id, "the start").pid  # type: ignore[union-attr]
+        return self.hear(lambda e: isinstance(e, Started) and e.id == order.id, "the start").pid  # type: ignore[union-attr]
 
     def exit(self, order: ProcessOrder) -> int:
-        return self._hear(lambda e: isinstance(e, Exited) and e.id == order.id, "the exit").code  # type: ignore[union-attr]
+        return self.hear(lambda e: isinstance(e, Exited) and e.id == order.id, "the exit").code  # type: ignore[union-attr]
 
-    def _hear(self, wanted: Callable[[Event], bool], what: str) -> Event:
+    def hear(self, wanted: Callable[[Event], bool], what: str) -> Event:
         def look() -> Event | None:
             self.heard += self.zygote.events(0.05)
             return next((event for event in self.heard if wanted(event)), None)
@@ -155,7 +155,7 @@ def test_an_import_that_starts_threads_is_named_as_what_forbids_a_fork(tmp_path:
     try:
         bench = Bench(zygote, tmp_path)
         order = bench.fork("def main(order, folder): return 0", make_order())
-        refused = bench._hear(lambda event: isinstance(event, Refused) and event.id == order.id, "the refusal")
+        refused = bench.hear(lambda event: isinstance(event, Refused) and event.id == order.id, "the refusal")
         assert isinstance(refused, Refused)
         assert "GRADSTREAM_PRELOAD" in refused.message
     finally:
