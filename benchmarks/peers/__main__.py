@@ -1,4 +1,4 @@
-"""Gradstream and its peers side by side in one run: `python -m benchmarks.peers --mnist PATH`.
+"""Gradstream and its peers side by side in one run: `python -m benchmarks.peers`.
 
 Each round launches every system on every item once, in turn, so that a drift of the machine hits all alike."""
 
@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.peers import accuracy, environments, launch, meter, table, work
 from benchmarks.peers.systems import DEFAULT, SYSTEMS
 from benchmarks.peers.table import Cell
-from benchmarks.report.mnist import DataMissing
+from benchmarks.report import mnist
 
 EPOCHS = {"mlp": 1.0, "cnn": 0.5, "wide": 0.1}
 """Of a comparison of accuracies."""
@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
             work.prepare(args.mnist, folder)
             cells = measure(args, folder) if args.rounds else {}
             learned = _accuracies(args, folder) if args.accuracy else {}
-    except DataMissing as error:
+    except mnist.DataMissing as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
-    made.add_argument("--mnist", metavar="PATH", default="", help="the folder of the four MNIST IDX files, gzip-compressed or not")
+    made.add_argument("--mnist", metavar="PATH", default="", help=mnist.HELP)
     made.add_argument("--items", type=_among(list(work.ITEMS)), default=list(work.ITEMS), help="comma-separated: mlp,cnn,wide")
     made.add_argument("--systems", type=_among(list(SYSTEMS)), default=DEFAULT, help=f"comma-separated: {','.join(SYSTEMS)}")
     made.add_argument("--rounds", type=int, default=3, help="0: only --accuracy")

@@ -77,12 +77,12 @@ def batches(data: str, name: str, rank: int, workers: int, seed: int) -> Iterato
 
 
 def prepare(mnist_folder: str, folder: Path) -> None:
-    """Unpack MNIST once for all runs. Raises: DataMissing."""
+    """Unpack MNIST once for all runs; "": from a usual place. Raises: DataMissing."""
     from benchmarks.report import mnist
 
-    mnist.check(mnist_folder)
+    source = Path(mnist.find(mnist_folder))
     folder.mkdir(parents=True, exist_ok=True)
     for split, names in mnist.FILES.items():
-        images, labels = (mnist.read_idx(Path(mnist_folder) / name) for name in names)
+        images, labels = (mnist.read_idx(source / name) for name in names)
         images.float().div_(255).numpy().tofile(place(folder, split, IMAGES))
         labels.long().numpy().tofile(place(folder, split, LABELS))

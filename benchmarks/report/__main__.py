@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m benchmarks.report", description=__doc__)
-    made.add_argument("--mnist", metavar="PATH", default="", help="the folder of the four MNIST IDX files, gzip-compressed or not")
+    made.add_argument("--mnist", metavar="PATH", default="", help=mnist.HELP)
     made.add_argument("--only", nargs="+", choices=[e.name for e in EXPERIMENTS], metavar="NAME", help="these experiments alone")
     made.add_argument("--processes", type=int, default=2, help="runs at a time, one thread each")
     made.add_argument("--quick", action="store_true", help=f"tiny runs that show nothing, into {QUICK_FOLDER}: does it work?")
@@ -81,7 +81,7 @@ def assigned(chosen: Iterable[Experiment], scale: Scale, lab: Lab) -> dict[Run, 
 
 def work(runs: dict[Run, str], lab: Lab, data: str, processes: int, folder: Path) -> None:
     if any(run.kind == "train" for run in runs):
-        mnist.check(data)
+        data = mnist.find(data)
     with closing(compute(list(runs), data, processes)) as results:
         for count, (run, result, seconds) in enumerate(results, 1):
             if count == 1:
@@ -97,7 +97,7 @@ def check(chosen: list[Experiment], scale: Scale, lab: Lab, data: str, processes
         stored = sorted((run for run in experiment.runs(scale, lab) if run in lab), key=lab.cost)
         sample |= set(stored[:SAMPLED])
     if any(run.kind == "train" for run in sample):
-        mnist.check(data)
+        data = mnist.find(data)
     different = 0
     with closing(compute(sorted(sample, key=lab.cost), data, processes)) as results:
         for run, result, _ in results:

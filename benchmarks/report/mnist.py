@@ -18,10 +18,14 @@ FILES = {
     "eval": ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
 }
 MEAN, DEVIATION = 0.1307, 0.3081  # of the training images' pixels
+PLACES = ("data/mnist", "data/MNIST/raw", "../data/mnist", "../shared/data/mnist")
+"""Where it is looked for if no folder is named; the second is where torchvision puts it."""
+
+HELP = f"the folder of the four MNIST IDX files, gzip-compressed or not; default: the first that has them of {', '.join(PLACES)}"
 
 
 class DataMissing(Exception):
-    """The folder that was named does not hold MNIST."""
+    """MNIST is not where it was looked for."""
 
 
 class Mlp(Workload):
@@ -56,11 +60,21 @@ def read_idx(path: Path) -> torch.Tensor:
     return torch.frombuffer(values, dtype=torch.uint8).view(shape)
 
 
-def check(path: str) -> None:
-    """Raises: DataMissing, which says how to name the folder."""
-    for name in (name for names in FILES.values() for name in names):
-        if not any((Path(path) / found).is_file() for found in (name, f"{name}.gz")):
-            raise DataMissing(
-                f"there is no {name} (or {name}.gz) in '{path}': name the folder of the four MNIST IDX files with "
-                "`--mnist PATH`, or `make report MNIST=PATH`"
-            )
+def find(named: str) -> str:
+    """The folder of the four files: the one that was named, or, for "", one of `PLACES`.
+
+    Raises: DataMissing, which says how to name the folder."""
+    places = [named] if named else PLACES
+    for place in places:
+        if not (missing := _missing(Path(place))):
+            return place
+    where = f"in '{named}'" if named else f"in any of {', '.join(PLACES)}"
+    raise DataMissing(
+        f"there is no {missing} (or {missing}.gz) {where}: name the folder of the four MNIST IDX files with "
+        "`--mnist PATH`, or `make report MNIST=PATH`"
+    )
+
+
+def _missing(folder: Path) -> str | None:
+    names = (name for pair in FILES.values() for name in pair)
+    return next((name for name in names if not any((folder / found).is_file() for found in (name, f"{name}.gz"))), None)

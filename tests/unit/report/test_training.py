@@ -47,11 +47,23 @@ def test_every_transfer_is_counted(images: str) -> None:
 
 
 @pytest.mark.parametrize("given", [[], ["--mnist", "nowhere"]])
-def test_missing_data_is_answered_with_the_argument(given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_data_is_answered_with_the_argument(
+    given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     assert main(["--only", "rates", "--out", str(tmp_path), *given]) == 2
     said = capsys.readouterr().err
     assert "--mnist PATH" in said
     assert "make report MNIST=PATH" in said
+
+
+def test_data_is_found_where_it_usually_is(images: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/mnist").symlink_to(images)
+    monkeypatch.chdir(tmp_path)
+    assert mnist.find("") == "data/mnist"
+    with pytest.raises(mnist.DataMissing, match="in 'elsewhere'"):
+        mnist.find("elsewhere")
 
 
 def test_half_a_file_is_refused(images: str, tmp_path: Path) -> None:
