@@ -4,7 +4,7 @@ What a life on this host sends and gets lies in shared memory, and its letters g
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from pathlib import Path
 
 import torch
@@ -27,6 +27,8 @@ from ps_node.settings import Settings
 
 Life = tuple[int, int]
 """(rank, incarnation): who writes payloads and reads answers."""
+_KEPT = 32
+"""Letters of a life that can be sent again; it never has more than a few that it has not read."""
 
 
 class Mailbox:
@@ -46,6 +48,8 @@ class Mailbox:
         self._rooms: dict[int, bytearray] = {}
         """Memory for the coded vectors of the answers to one entry."""
         self._numbers: dict[Life, int] = defaultdict(int)
+        self._sent: dict[Life, deque[tuple[int, bytes]]] = defaultdict(lambda: deque(maxlen=_KEPT))
+        """The newest letters, with their numbers."""
         self._readers: dict[str, dict[Life, int]] = {}
         """Vectors that lie in Redis, and who has not read them yet: the numbers of the letters that brought them."""
 
@@ -90,6 +94,7 @@ class Mailbox:
             self._numbers[life] += 1
             where, part = self._lay_down(answer, position, centers)
             letter = Letter(self._numbers[life], answer, where, part).pack()
+            self._sent[life].append((self._numbers[life], letter))
             if near := self._near.get(life):
                 near.letters.put(letter)
             else:
@@ -98,6 +103,16 @@ class Mailbox:
         if stamped:
             patiently(lambda: self._write(stamped), what="answering")
         self._far.write(centers)  # after the letters: their readers read while we write
+
+    def repeat(self, life: Life, opened: int) -> None:
+        """Send the letters behind this number once more; what they bring still lies there. Raises: PlaneLost."""
+        letters = [letter for number, letter in self._sent[life] if number > opened]
+        if near := self._near.get(life):
+            for letter in letters:
+                near.letters.put(letter)
+        elif letters:
+            key = keys.answers(self._j, self._shard, *life)
+            patiently(lambda: self._write([(key, letter) for letter in letters]), what="answering again")
 
     def _write(self, stamped: list[tuple[str, bytes]]) -> None:
         pipe = self._redis.pipeline(transaction=False)
@@ -128,6 +143,7 @@ class Mailbox:
             near.leave()
         self.went_on(life, self._numbers[life])
         self._far.gone(life)
+        self._sent.pop(life, None)
 
     def _lay_down(self, answer: Answer, position: str, centers: list[tuple[str, Coded]]) -> tuple[str, Part | None]:
         """The vector of an answer; in Redis a center once for all who get it at this position, another one for its reader.

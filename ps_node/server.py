@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from gradstream.center.entries import Entry, Init, Join, Leave, Outcome, Payload, Pull, Push, Saved, seq_of
+from gradstream.center.entries import Entry, Init, Join, Leave, Outcome, Payload, Pull, Push, Repeat, Saved, seq_of
 from gradstream.center.shard import Shard, nowhere
 from gradstream.process.order import ProcessOrder
 from gradstream.wire import ids, keys
@@ -74,6 +74,8 @@ class Server:
             self._free(entry, header.read)
         if isinstance(entry, Join):
             self._mailbox.joined((entry.rank, entry.incarnation), near=self._order.rank in header.shared)
+        if isinstance(entry, Repeat):
+            self._mailbox.repeat((entry.rank, entry.incarnation), entry.opened[self._order.rank])
         outcome = self.shard.handle(entry, payload, self._room)
         if isinstance(entry, Push) and self._order.rank == 0:
             self._reader.pushed[entry.rank] = self.shard.ledger.accounts[entry.rank].pushed

@@ -122,7 +122,15 @@ class Stop(Struct, frozen=True, array_like=True, tag="stop"):
     rank: int | None = None
 
 
-Entry = Init | Join | Push | Pull | Saved | Leave | Snapshot | Stop
+class Repeat(Struct, frozen=True, array_like=True, tag="repeat"):
+    """This life has opened so many letters of each shard, and may have lost those behind: send them again. It changes nothing."""
+
+    rank: int
+    incarnation: int
+    opened: tuple[int, ...]
+
+
+Entry = Init | Join | Push | Pull | Saved | Leave | Snapshot | Stop | Repeat
 
 
 def seq_of(entry: Entry) -> int:

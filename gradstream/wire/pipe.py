@@ -36,12 +36,15 @@ class LetterPipe:
         self._poll = select.poll()
         self._poll.register(self._handle, select.POLLIN)
         self._rest = b""
+        self.torn = False
+        """Something lay there that no shard has written, and was thrown away; what was behind it may be missing."""
 
     def read(self, within: float) -> list[tuple[int, bytes]]:
         """(shard, letter) of all that lie there, waiting up to `within` seconds for the first."""
         if not self._poll.poll(within * 1000):
             return []
         data, found, start = self._rest + os.read(self._handle, _READ), [], 0
+        may_go_on = len(data) - len(self._rest) == _READ
         while start + _FRAME.size <= len(data):
             length, shard = _FRAME.unpack_from(data, start)
             end = start + _FRAME.size + length
@@ -49,7 +52,8 @@ class LetterPipe:
                 break
             found.append((shard, data[start + _FRAME.size : end]))
             start = end
-        self._rest = data[start:]
+        self._rest = data[start:] if may_go_on else b""
+        self.torn = self.torn or (not may_go_on and start < len(data))
         return found
 
     def __del__(self) -> None:

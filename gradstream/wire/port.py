@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from gradstream.wire import keys
 from gradstream.wire.client import BLOCK, connect, patiently
 from gradstream.wire.far import Far
 from gradstream.wire.layout import Coded, Layout, reused
+from gradstream.wire.letterbox import Letterbox
 from gradstream.wire.messages import FIELD, SHARED, Header, Letter, Part
 from gradstream.wire.pipe import LetterPipe
 from gradstream.wire.resp import Command, Resp
@@ -35,9 +35,6 @@ from gradstream.wire.routes import Routes
 from gradstream.wire.shm import NoRoom, Shared
 
 log = logging.getLogger(__name__)
-
-_LOOK = 0.02
-"""Seconds that a port with shards here and elsewhere waits for one kind of letter before it looks for the other."""
 
 
 class RedisPort:
@@ -59,8 +56,6 @@ class RedisPort:
         self._j, self._rank, self._incarnation = j, rank, incarnation
         self._layout, self._on_wait = layout, on_wait
         self._codec, self._pull_codec = codec, RAW if rank == EVALUATOR else pull_codec
-        self._letters: list[deque[Letter]] = [deque() for _ in range(layout.servers)]
-        self._numbers = [0] * layout.servers
         self._opened = 0
         """Letters of each shard that are opened; what they brought is copied."""
         self._shared: Shared | None = None
@@ -74,13 +69,13 @@ class RedisPort:
         """The center that the answer to the newest push comes into."""
         self._coming: dict[int, int] = {}
         """Centers that the answers to pushes will come into, by seq. Other answers come when no push is under way."""
-        self._answers = {keys.answers(j, k, rank, incarnation): k for k in range(layout.servers) if k not in self._near}
-        self._read = dict.fromkeys(self._answers, "0")
         self.bytes_sent = self.bytes_received = 0
         """Vectors only, as they travelled."""
         self.bytes_raw = 0
         """Of the sent ones, without a codec."""
         self._far = Far(routes, j, rank, incarnation)
+        self._letters = Letterbox(self._redis, j, (rank, incarnation), layout.servers, near=self._near, pipe=self._pipe)
+        self._letters.on_payload_wanted = self._far.send_again
         self._coming_in, self._going_out = dict[int, bytearray](), dict[int, bytearray]()
         """Coded slices of shards."""
 
@@ -139,14 +134,14 @@ class RedisPort:
         """The next answer; None if none came in so many seconds. See `gradstream.worker.link.Port`."""
         self._confirm()
         began = time.monotonic()
-        while not all(self._letters):
+        while not self._letters.complete:
             waited = time.monotonic() - began
             if waited >= seconds:
                 return None
-            self._collect(min(BLOCK, seconds - waited))
+            self._letters.collect(min(BLOCK, seconds - waited))
             if waited > BLOCK:
                 self._on_wait(waited)
-        letters = [queue.popleft() for queue in self._letters]
+        letters = self._letters.take()
         if any(letter.answer.shared() != letters[0].answer.shared() for letter in letters):
             raise PlaneLost(f"shards disagree: {letters}")
         answer = self._joined(letters)
@@ -159,42 +154,6 @@ class RedisPort:
             self._into = (self._into + 1) % len(self.centers)
             self._coming[entry.seq] = self._into
         return self._into
-
-    def _collect(self, block: float) -> None:
-        """Read what letters there are, waiting for the first one up to `block` seconds."""
-        if self._answers and self._near:
-            block = _LOOK
-        found = self._from_pipe(block) if any(not self._letters[k] for k in self._near) else False
-        if self._answers:
-            found = self._from_redis(_LOOK if self._near else block) or found
-        if not found and not patiently(lambda: self._redis.exists(keys.log(self._j)), what="looking for the log"):
-            raise PlaneLost("the log of this attempt is gone")
-
-    def _from_pipe(self, block: float) -> bool:
-        assert self._pipe is not None, "a port with shards on its host has a pipe"
-        found = self._pipe.read(block)
-        for shard, packed in found:
-            self._take(shard, Letter.unpack(packed))
-        return bool(found)
-
-    def _from_redis(self, block: float) -> bool:
-        found: Any = patiently(
-            lambda: self._redis.xread(self._read, block=max(1, int(block * 1000))),  # type: ignore[arg-type]
-            what="waiting for an answer",
-        )
-        for key, entries in found:
-            name = key.decode()
-            for entry, fields in entries:
-                self._read[name] = entry.decode()
-                self._take(self._answers[name], Letter.unpack(fields[FIELD]))
-        return bool(found)
-
-    def _take(self, shard: int, letter: Letter) -> None:
-        if letter.again:
-            self._far.send_again(shard, letter.again)
-        elif letter.number == self._numbers[shard] + 1:
-            self._numbers[shard] += 1
-            self._letters[shard].append(letter)
 
     def _joined(self, letters: list[Letter]) -> Answer:
         answer = letters[0].answer
