@@ -1,10 +1,13 @@
-"""When a server that the control plane needs does not answer: which exceptions say so. Waiting and trying again is the remedy."""
+"""When a server that the control plane needs does not answer: which exceptions say so. Waiting and trying again is the remedy.
+
+A database that answers, but cannot do what was asked (its time is over, its disk is full), is another case and told as it is."""
 
 from __future__ import annotations
 
+import psycopg
 import psycopg.errors
 from sqlalchemy import ExceptionContext
-from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from gradstream.errors import Unavailable
@@ -15,14 +18,47 @@ class NotMigrated(Unavailable):
     """The database answers, but has no tables yet: `python -m backend migrate` has not run, or runs right now."""
 
 
+class DatabaseAway(Unavailable):
+    """The database takes no connection, has closed one, shuts down or recovers."""
+
+
 REDIS = client.AWAY
-AWAY = (OperationalError, InterfaceError, PoolTimeout, NotMigrated, *REDIS)
+AWAY = (DatabaseAway, PoolTimeout, NotMigrated, *REDIS)
+MAY_PASS = (*AWAY, OperationalError)
+"""Also a database that cannot do what was asked, for a lock or for want of time, memory or room: for what is repeated anyway."""
+
+_ENDED = ("08", "57P01", "57P02", "57P03", "57P05", "25P03", "25P04")
+"""How the SQLSTATEs begin with which Postgres ends or refuses a connection, whatever was asked."""
+_CANNOT = {
+    "57014": "was stopped by the database, as it took too long; ask for less at a time, or try again when it has less to do",
+    "55P03": "waited too long for another one that changes the same; try again in a moment",
+    "40": "and another one changed the same at the same time; try again",
+    "53100": "finds no room on the database's disk; whoever runs the platform has to make some, then try again",
+    "53": "is more than the database has memory or connections for now; try again in a moment",
+    "54": "is larger than a limit of the database; ask for less at a time",
+}
+"""What is to be said of a request, by the beginning of the SQLSTATE; the first that fits."""
 
 
-def tell_missing_tables(context: ExceptionContext) -> None:
-    """For SQLAlchemy's `handle_error`: programs may be started before the tables are there."""
-    if isinstance(context.original_exception, psycopg.errors.UndefinedTable):
-        raise NotMigrated("The database has no tables yet; run: python -m backend migrate") from context.original_exception
+def tell_kinds(context: ExceptionContext) -> None:
+    """For SQLAlchemy's `handle_error`: raises what an error of the driver means to the platform, if it has a name here."""
+    error = context.original_exception
+    if isinstance(error, psycopg.errors.UndefinedTable):  # programs may be started before the tables are there
+        raise NotMigrated("The database has no tables yet; run: python -m backend migrate") from error
+    if isinstance(error, psycopg.Error) and not context.is_pre_ping and _ended(error, context):
+        raise DatabaseAway(str(error)) from error
+
+
+def _ended(error: psycopg.Error, context: ExceptionContext) -> bool:
+    """An error of the driver itself has no SQLSTATE: there was no connection, or there is none any more, or it is a mistake."""
+    return error.sqlstate.startswith(_ENDED) if error.sqlstate else context.connection is None or context.is_disconnect
+
+
+def cannot(error: OperationalError) -> str:
+    """What a user reads when the database answers, but cannot do what was asked."""
+    code, said = str(getattr(error.orig, "sqlstate", None)), first_line(error)
+    known = next((sentence for begin, sentence in _CANNOT.items() if code.startswith(begin)), None)
+    return f"The request {known}." if known else f"The database cannot do this now: {said}"
 
 
 def first_line(error: Exception) -> str:

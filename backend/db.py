@@ -15,7 +15,7 @@ from sqlalchemy import DateTime, Engine, MetaData, create_engine, event, func, m
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Session, sessionmaker
 
-from backend.away import tell_missing_tables
+from backend.away import tell_kinds
 from backend.settings import Settings, secret
 from backend.wakeup import Wakeup
 
@@ -49,7 +49,7 @@ class Database:
                 "options": "-c statement_timeout=30s -c lock_timeout=10s -c idle_in_transaction_session_timeout=60s",
             },
         )  # fmt: skip
-        event.listen(self.engine, "handle_error", tell_missing_tables)
+        event.listen(self.engine, "handle_error", tell_kinds)
         self._maker = sessionmaker(self.engine, expire_on_commit=False, info={"wakeup": wakeup})
 
     @contextmanager

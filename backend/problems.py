@@ -10,11 +10,11 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from sqlalchemy.exc import DataError, IntegrityError
+from sqlalchemy.exc import DataError, IntegrityError, OperationalError
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.away import AWAY, REDIS, NotMigrated, first_line
+from backend.away import AWAY, REDIS, NotMigrated, cannot, first_line
 from backend.schemas import Fault, ProblemDetails
 from gradstream.errors import (
     Conflict,
@@ -115,6 +115,11 @@ def install(app: FastAPI) -> None:
     def _not_storable(request: Request, error: Exception) -> JSONResponse:
         log.warning("a value cannot be stored", path=request.url.path, error=first_line(error))
         return response(request.url.path, Invalid("A value is no valid text (a NUL, half a character) or too large a number."))
+
+    @app.exception_handler(OperationalError)
+    def _cannot(request: Request, error: OperationalError) -> JSONResponse:
+        log.error("the database cannot do what was asked", path=request.url.path, error=first_line(error))
+        return response(request.url.path, Unavailable(cannot(error)))
 
     for kind in AWAY:
         app.add_exception_handler(kind, _away)

@@ -11,7 +11,7 @@ import structlog
 from redis import Redis
 from sqlalchemy.exc import DBAPIError
 
-from backend.away import AWAY, first_line
+from backend.away import MAY_PASS, first_line
 from backend.db import Database
 from backend.jobs import repository as job_rows
 from backend.metrics import service
@@ -92,4 +92,4 @@ def _one_by_one(database: Database, job_id: UUID, attempt: int, portion: Sequenc
 def _about_what_came(error: Exception) -> bool:
     """Whether to try again would be of no use."""
     code = str(getattr(getattr(error, "orig", None), "sqlstate", None))
-    return not isinstance(error, AWAY) or code.startswith(_ABOUT_WHAT_CAME)
+    return not isinstance(error, MAY_PASS) or code.startswith(_ABOUT_WHAT_CAME)

@@ -7,7 +7,7 @@ import threading
 
 import structlog
 
-from backend.away import AWAY, first_line
+from backend.away import MAY_PASS, first_line
 from backend.db import Database
 from backend.nodes import repository
 
@@ -37,6 +37,6 @@ class Presence:
             try:
                 with self._database.transaction() as session:
                     repository.stamp(session)
-            except AWAY as error:
-                log.warning("the database does not answer", error=first_line(error))
+            except MAY_PASS as error:
+                log.warning("the database cannot note that the API is there", error=first_line(error))
             self._stopped.wait(EVERY)

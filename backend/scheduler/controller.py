@@ -12,8 +12,9 @@ from uuid import UUID
 
 import redis
 import structlog
+from sqlalchemy.exc import OperationalError
 
-from backend.away import AWAY, REDIS, first_line
+from backend.away import AWAY, MAY_PASS, REDIS, first_line
 from backend.db import try_lock
 from backend.hints import Hints
 from backend.jobs import repository as job_rows
@@ -70,9 +71,9 @@ class Controller:
             try:
                 tick = BUSY_TICK if self.run_once() else IDLE_TICK
                 backoff = 0.0
-            except AWAY as error:
+            except MAY_PASS as error:
                 backoff = tick = min(max(2 * backoff, BUSY_TICK), LONGEST_BACKOFF)
-                log.warning("a server does not answer; trying again", seconds=tick, error=first_line(error))
+                log.warning("a server does not answer, or cannot; trying again", seconds=tick, error=first_line(error))
             self._woken.wait(max(0.0, tick - (time.monotonic() - began)))
             self._stopped.wait(SHORTEST_TICK)
             self._woken.clear()
@@ -90,31 +91,43 @@ class Controller:
         with self._platform.database.transaction() as session:
             live = [(job.id, job.attempt, JobStatus(job.status)) for job in job_rows.live(session)]
         plane_away: Exception | None = None
+        cannot: Exception | None = None
         for job_id, attempt, status in live:
             if not attempt:
                 continue  # it has only ever waited
             if plane_away and status is not JobStatus.STOPPING:
                 continue  # it needs the plane; only ends can be reached without
-            plane_away = self._serve(job_id, attempt, status) or plane_away
+            error = self._serve(job_id, attempt, status)
+            if isinstance(error, OperationalError):
+                cannot = error
+            else:
+                plane_away = error or plane_away
         if plane_away:
             raise plane_away
         finish.sweep(self._platform)
         if time.monotonic() >= self._tidy_at:
             keeping.tidy(self._platform.database)
             self._tidy_at = time.monotonic() + TIDY_EVERY
+        if cannot:
+            raise cannot
         return bool(live)
 
     def _serve(self, job_id: UUID, attempt: int, status: JobStatus) -> Exception | None:
-        """One job's passes. Returns the error if the gradient plane's Redis is away; Postgres away ends all passes."""
-        plane_away, failed = None, False
+        """One job's passes. Returns the error if the gradient plane's Redis is away, or if Postgres cannot do it for this job now,
+        which is nobody's fault; Postgres away ends all passes."""
+        later: Exception | None = None
+        failed = False
         with structlog.contextvars.bound_contextvars(job=str(job_id)):
             for work in (partial(self._ingest, job_id, attempt, status), partial(self._advance, job_id)):
                 try:
                     work()
                 except REDIS as error:
-                    plane_away = error
+                    later = error
                 except AWAY:
                     raise
+                except OperationalError as error:
+                    later = later or error
+                    log.warning("the database cannot do this for the job; it is tried again", error=first_line(error))
                 except Exception:
                     failed = True
                     log.exception("a pass failed for this job; it is tried again")
@@ -122,7 +135,7 @@ class Controller:
                 self._giving_up.failed(job_id)
             else:
                 self._giving_up.went_well(job_id)
-        return plane_away
+        return later
 
     def _advance(self, job_id: UUID) -> None:
         for _ in range(STEPS_PER_TICK):

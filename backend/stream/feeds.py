@@ -18,7 +18,7 @@ from fastapi import Depends, Request
 from fastapi.sse import ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
-from backend.away import AWAY, first_line
+from backend.away import MAY_PASS, first_line
 from backend.platform import Platform
 from backend.stream import service
 from backend.stream.hub import Hub
@@ -114,7 +114,7 @@ class Feeds:
             except NotFound:
                 feed.gone = True
                 return Frame(after, after, (), more=False)
-            except AWAY as error:
+            except MAY_PASS as error:
                 log.warning("a stream waits for the database", error=first_line(error))
                 await _bounded(moved, LOOK_EVERY)
                 if self._hub.closing:
@@ -135,7 +135,7 @@ class Feeds:
                         feed.add(frame)
                 except NotFound:
                     feed.gone = True
-                except AWAY as error:
+                except MAY_PASS as error:
                     log.warning("streams wait for the database", error=first_line(error))
                     await waiter.wait(LOOK_EVERY)
                     continue

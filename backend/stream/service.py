@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
-from backend.away import AWAY, first_line
+from backend.away import MAY_PASS, first_line
 from backend.jobs import listing
 from backend.jobs import repository as job_rows
 from backend.jobs import service as job_service
@@ -95,7 +95,7 @@ async def jobs(platform: Platform, hub: Hub, since: int | None) -> AsyncGenerato
         while not hub.closing:
             try:
                 look = await run_in_threadpool(_look, platform, dict(known), since)
-            except AWAY as error:
+            except MAY_PASS as error:
                 await _wait_for_database(waiter, error)
                 continue
             for content in look.changed:
