@@ -6,9 +6,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import shutil
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote, urlparse
@@ -21,6 +23,10 @@ from gradstream.process.order import ProcessOrder, StoreAccess
 
 log = logging.getLogger(__name__)
 
+SLOWEST = 1 << 20
+"""Bytes per second that a store takes and gives at least. Whoever waits for a file waits that much longer for a large one."""
+
+_CHUNK = 1 << 20
 Content = str | dict[str, Any]
 """Text; or named tensors for a `.safetensors` file, a state (tensors and plain values) for any other."""
 
@@ -50,8 +56,8 @@ class FolderStore:
         target = self._root / str(self._order.attempt) / name
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.with_name(target.name + ".tmp")
-        with open(temporary, "wb") as out:
-            out.write(file.read_bytes())
+        with open(temporary, "wb") as out, open(file, "rb") as content:
+            shutil.copyfileobj(content, out, _CHUNK)
             out.flush()
             os.fsync(out.fileno())
         os.replace(temporary, target)
@@ -68,49 +74,67 @@ class FolderStore:
 
 
 class ApiStore:
-    """`PUT {url}/api/v1/process/files/{name}`. Repeats while the API is away, up to `PATIENCE` seconds."""
+    """`PUT {url}/api/v1/process/files/{name}`. Repeats while the API is away, up to `PATIENCE` seconds, longer for a large file."""
 
     PATIENCE = 120.0
+    ANSWER = 30.0
+    """Seconds for an answer, once all is sent."""
 
     def __init__(self, access: StoreAccess, order: ProcessOrder) -> None:
         headers = {"Authorization": f"Bearer {access.token}"}
         base = access.url.rstrip("/") + "/api/v1/process"
-        self._http = httpx.Client(base_url=base, headers=headers, timeout=30.0, trust_env=False)
+        self._http = httpx.Client(base_url=base, headers=headers, timeout=self.ANSWER, trust_env=False)
         self._resuming = order.resume is not None
 
     def put(self, name: str, file: Path) -> None:
-        data = file.read_bytes()
-        digest = hashlib.sha256(data).hexdigest()
-        self._ask("PUT", f"/files/{name}", data, {"X-Sha256": digest, "Content-Type": "application/octet-stream"})
+        with file.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+        nbytes = file.stat().st_size
+        headers = {"X-Sha256": digest, "Content-Type": "application/octet-stream"}
+        timeout = httpx.Timeout(self.ANSWER, read=self.ANSWER + nbytes / SLOWEST)  # it has to reach the disk there
+
+        def send() -> httpx.Response:
+            with file.open("rb") as content:
+                return self._http.put(f"/files/{name}", content=content, headers=headers, timeout=timeout)
+
+        self._ask(f"PUT /files/{name}", send, nbytes)
 
     def resumed(self, name: str, into: Path) -> Path | None:
         if not self._resuming:
             return None
-        answer = self._ask("GET", f"/resume/{name}")
-        if answer.status_code == 404:
-            return None
         into.mkdir(parents=True, exist_ok=True)
         target = into / name
-        target.write_bytes(answer.content)
-        return target
 
-    def _ask(self, method: str, path: str, data: bytes | None = None, headers: dict[str, str] | None = None) -> httpx.Response:
-        deadline, pause = time.monotonic() + self.PATIENCE, 0.1
+        def fetch() -> httpx.Response:
+            with self._http.stream("GET", f"/resume/{name}", headers={"Accept-Encoding": "identity"}) as answer:
+                if answer.status_code != 200:
+                    answer.read()
+                    return answer
+                with target.open("wb") as out:
+                    for chunk in answer.iter_bytes(_CHUNK):
+                        out.write(chunk)
+                return answer
+
+        return target if self._ask(f"GET /resume/{name}", fetch, may_lack=True).status_code == 200 else None
+
+    def _ask(self, what: str, request: Callable[[], httpx.Response], nbytes: int = 0, *, may_lack: bool = False) -> httpx.Response:
+        patience = self.PATIENCE + nbytes / SLOWEST
+        deadline, pause = time.monotonic() + patience, 0.1
         while True:
             try:
-                answer = self._http.request(method, path, content=data, headers=headers)
+                answer = request()
                 if answer.status_code < 500 and answer.status_code != 429:
                     break
                 problem = f"status {answer.status_code}"
             except httpx.TransportError as error:
                 problem = str(error) or type(error).__name__
             if time.monotonic() > deadline:
-                raise Unavailable(f"{method} {path}: the API was away for more than {self.PATIENCE:.0f} s ({problem})")
-            log.warning("%s %s: %s; trying again", method, path, problem)
+                raise Unavailable(f"{what}: the API was away for more than {patience:.0f} s ({problem})")
+            log.warning("%s: %s; trying again", what, problem)
             time.sleep(pause)
             pause = min(2 * pause, 2.0)
-        if answer.status_code >= 400 and not (method == "GET" and answer.status_code == 404):
-            raise Unavailable(f"{method} {path}: refused with {answer.status_code}: {answer.text[:300]}")
+        if answer.status_code >= 400 and not (may_lack and answer.status_code == 404):
+            raise Unavailable(f"{what}: refused with {answer.status_code}: {answer.text[:300]}")
         return answer
 
 
@@ -122,6 +146,8 @@ class Uploads:
         """`folder` holds each file until it is stored."""
         self._store, self._folder = store, folder
         self._queue: deque[tuple[str, Content, bool]] = deque()
+        self._waiting = 0
+        """Bytes that are not stored yet."""
         self._news = threading.Condition()
         self._closing = False
         self._failed: Unavailable | None = None
@@ -132,16 +158,19 @@ class Uploads:
         """The content must not change any more. What is not needed (a cut on the way) may fail to be stored: a warning."""
         with self._news:
             self._queue.append((name, content, needed))
+            self._waiting += _size(content)
             self._news.notify()
 
     def finish(self, within: float = 150.0) -> None:
-        """Wait until all is stored. Raises: Unavailable, if something that is needed could not be."""
+        """Wait until all is stored: so many seconds, and `SLOWEST` in proportion. Raises: Unavailable, if something that is needed
+        could not be."""
         with self._news:
             self._closing = True
+            bound = within + self._waiting / SLOWEST
             self._news.notify()
-        self._thread.join(within)
+        self._thread.join(bound)
         if self._thread.is_alive():
-            raise Unavailable(f"{len(self._queue) + 1} files could not be stored within {within:.0f} s")
+            raise Unavailable(f"{len(self._queue) + 1} files could not be stored within {bound:.0f} s")
         if self._failed:
             raise self._failed
 
@@ -158,6 +187,8 @@ class Uploads:
                 log.error("%s is not stored: %s", name, error)
                 if needed:
                     self._failed = Unavailable(f"{name} could not be stored: {error}")
+            with self._news:
+                self._waiting -= _size(content)
 
     def _keep(self, name: str, content: Content) -> None:
         file = self._folder / name.replace("/", "-")
@@ -166,6 +197,18 @@ class Uploads:
             self._store.put(name, file)
         finally:
             file.unlink(missing_ok=True)
+
+
+def _size(content: Any) -> int:
+    """Bytes of the tensors in it, and of text; the rest is little."""
+    match content:
+        case str():
+            return len(content)
+        case dict():
+            return sum(map(_size, content.values()))
+        case list() | tuple():
+            return sum(map(_size, content))
+    return int(getattr(content, "nbytes", 0))
 
 
 def _write(content: Content, file: Path) -> None:
