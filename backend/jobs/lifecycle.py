@@ -13,6 +13,7 @@ from backend.jobs import feed, repository
 from backend.jobs.models import AttemptRow, JobRow, ProcessRow
 from backend.jobs.states import switch
 from backend.jobs.statuses import AttemptStatus, JobStatus, ProcessStatus
+from backend.metrics.progress import seconds_to_store
 from gradstream.process.exits import Exit, ExitReason
 from gradstream.process.order import Role
 from gradstream.spec import JobSpec
@@ -28,13 +29,14 @@ class End:
     reason: str
     message: str
     grace: timedelta = NO_GRACE
-    """Time for its processes to finish by themselves; then they are killed."""
+    """Time for its processes to finish by themselves, but for what a large model takes to be stored; then they are killed."""
     data: dict[str, Any] | None = None
 
 
 def begin_end(session: Session, job: JobRow, end: End, *, actor: str) -> None:
     """Let a job's processes end; it takes its last state when all of them have."""
-    job.stop_to, job.stop_at = end.to, now(session) + end.grace
+    grace = end.grace and end.grace + timedelta(seconds=seconds_to_store(job.progress))
+    job.stop_to, job.stop_at = end.to, now(session) + grace
     if current_attempt(session, job).status == AttemptStatus.PREPARING or not end.grace:
         drop_untold(session, job)
     switch(

@@ -18,6 +18,7 @@ from gradstream.exchange import FIGURES, Figures
 from gradstream.gate import Gate
 from gradstream.metrics import Point
 from gradstream.process import room
+from gradstream.process.store import SLOWEST
 
 _LARGEST = 1e100
 """Sums of values up to here stay finite, which Postgres wants. Others are stored and drawn, but are not part of the progress."""
@@ -138,6 +139,11 @@ def place_of(state: dict[str, Any], label: str) -> tuple[int, int, int]:
 def center_bytes(state: dict[str, Any]) -> int | None:
     """Of the center of the live attempt; None until a shard has told."""
     return Folded.model_validate(state).figures.center_bytes
+
+
+def seconds_to_store(state: dict[str, Any]) -> float:
+    """What a vector of the center's size may take at most."""
+    return (center_bytes(state) or 0) / SLOWEST
 
 
 def figures(state: dict[str, Any]) -> dict[str, float | None]:

@@ -20,7 +20,7 @@ from gradstream.process.exits import FAILS_THE_JOB, UNCHARGED, ExitReason
 MOST_UNCHARGED = 20
 """Attempts that were not the job's fault; after so many something is wrong with the platform, and the job fails."""
 CUT_PATIENCE = 60.0
-"""Seconds after which a cut that did not come is given up, and the next may be asked for."""
+"""Seconds after which a cut that did not come is given up, and the next may be asked for; see `Situation.to_store`."""
 KILL_PATIENCE = 60.0
 """Seconds for which the end of a job waits for processes that should be dead."""
 
@@ -187,7 +187,7 @@ def _going_on(now: Situation, start_timeout: float) -> Step | None:
 def _snapshot(now: Situation) -> Step | None:
     """None while one is under way: it is committed, or given up, before the next is asked for; and none after the last."""
     under_way = now.cut_requested > (now.cut_committed or 0)
-    if now.final_cut or (under_way and now.since_cut_request < CUT_PATIENCE):
+    if now.final_cut or (under_way and now.since_cut_request < CUT_PATIENCE + now.to_store):
         return None
     training = any(process.role == "worker" and process.running for process in now.processes)
     due = training and now.since_cut_request >= now.spec.snapshot.every

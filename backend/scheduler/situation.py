@@ -16,7 +16,7 @@ from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
 from backend.jobs.models import AttemptRow, JobRow, ProcessRow
 from backend.jobs.statuses import AttemptStatus, JobStatus, ProcessStatus
-from backend.metrics.progress import center_bytes
+from backend.metrics.progress import center_bytes, seconds_to_store
 from backend.nodes import service as nodes
 from gradstream.center import auto
 from gradstream.center.entries import FINAL_CUT
@@ -67,6 +67,8 @@ class Situation:
     cut_committed: int | None
     final_cut: bool
     model: bool
+    to_store: float = 0.0
+    """Seconds that it may take to store a vector of the center's size."""
     intended: int = 0
     """Earlier attempts that ended because somebody wanted it so, and nothing was wrong."""
     shards: auto.Choice | None = None
@@ -100,7 +102,7 @@ def load(session: Session, job: JobRow) -> Situation:
         since_cut_request=since(attempt.cut_requested_at or attempt.running_at if attempt else None),
         cut_committed=attempt.cut if attempt else None,
         final_cut=artifacts.is_committed(session, job.id, job.attempt, FINAL_CUT),
-        model=artifacts.has_model(session, job.id, job.attempt),
+        model=artifacts.has_model(session, job.id, job.attempt), to_store=seconds_to_store(job.progress),
         shards=_choice(session, job, rows),
     )  # fmt: skip
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from uuid import UUID
 
 import httpx
 from sqlalchemy import event, text
 
+from backend.jobs import service as jobs
+from backend.metrics import service as metrics
 from backend.nodes import repository as node_rows
 from backend.platform import Platform
 from backend.scheduler import queue
 from backend.scheduler.controller import Controller
 from benchmarks import rows
+from gradstream.metrics import SLICE, Point
 from gradstream.process.exits import ExitReason
 from gradstream.wire import plane
 from tests.integration.backend.agent import Agent, put_file
@@ -148,6 +152,18 @@ def test_stop_lets_the_workers_finish_then_kills(running: Running, platform: Pla
     assert running.status == ("cancelled", "stopped_by_user")
 
 
+def test_a_large_model_has_longer_to_be_stored_when_its_job_is_stopped(running: Running, platform: Platform) -> None:
+    with platform.database.transaction() as session:
+        job = jobs.lock(session, UUID(running.id))
+        slices = [Point(SLICE.name, -1, 0, 0, 0, 1.0, 300 * 2**20)]
+        metrics.store(session, job, 1, [("server-0.0", 0, slices), ("server-1.0", 0, slices)])
+    running.api.post(f"/jobs/{running.id}/stop")
+    with platform.database.transaction() as session:
+        left = session.scalar(text("SELECT extract(epoch FROM stop_at - clock_timestamp()) FROM jobs"))
+        assert left is not None
+    assert left > 300, "600 s more than others have, less what this test has taken"
+
+
 def test_a_clean_stop_is_a_cancelled_job_with_its_last_cut(running: Running) -> None:
     running.api.post(f"/jobs/{running.id}/stop")
     running.controller.run_once()
@@ -201,12 +217,12 @@ def test_a_snapshot_is_asked_for_once_until_it_is_there(api: httpx.Client, agent
 
 def test_a_silent_node_is_lost_with_its_processes(running: Running, platform: Platform) -> None:
     with platform.database.transaction() as session:
-        session.execute(text("UPDATE nodes SET last_seen_at = last_seen_at - interval '11 s'"))
+        session.execute(text("UPDATE nodes SET last_seen_at = last_seen_at - interval '11 min'"))
         node_rows.stamp(session)
     running.controller.run_once()
     assert running.processes(1)["worker-0.0"] == "running", "nobody could have heard it: the API has just come"
     with platform.database.transaction() as session:
-        session.execute(text("UPDATE presence SET up_since = up_since - interval '20 s', last_seen_at = clock_timestamp()"))
+        session.execute(text("UPDATE presence SET up_since = up_since - interval '20 min', last_seen_at = clock_timestamp()"))
     running.controller.run_once()
     assert set(running.processes(1).values()) == {"lost"}
     [node] = running.api.get("/nodes").json()["items"]

@@ -177,6 +177,9 @@ def test_cuts_are_asked_for_one_at_a_time() -> None:
     assert next_step(replace(due, cut_requested=1)) is None
     assert next_step(replace(due, cut_requested=1, cut_committed=1)) == TakeSnapshot(2)
     assert next_step(replace(due, cut_requested=1, since_cut_request=CUT_PATIENCE + 1)) == TakeSnapshot(2), "given up"
+    large = replace(due, cut_requested=1, since_cut_request=CUT_PATIENCE + 1, to_store=400)
+    assert next_step(large) is None, "it is being stored"
+    assert next_step(replace(large, since_cut_request=CUT_PATIENCE + 401)) == TakeSnapshot(2)
     nobody_trains = ended(ended(due, WORKER, ExitReason.DONE), OTHER, ExitReason.DONE)
     assert next_step(nobody_trains) is None
     assert next_step(replace(due, final_cut=True)) is None, "workers that are about to end, or died with their machine"
