@@ -49,7 +49,7 @@ export type Waiting = Schemas["Waiting"]
 export type Token = Schemas["Token"]
 export type WorkerLoad = Schemas["WorkerLoad"]
 
-export { isSignedOut, Problem, type Fault } from "./problem"
+export { isMissing, isSignedOut, Problem, type Fault } from "./problem"
 
 export const api = createClient<paths>({ baseUrl: window.location.origin })
 api.use({

@@ -31,3 +31,8 @@ export class Problem extends Error {
 export function isSignedOut(error: unknown): boolean {
   return error instanceof Problem && error.status === 401
 }
+
+/** Nothing has this id, or nothing could have it. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof Problem && (error.status === 404 || error.status === 422)
+}

@@ -1,7 +1,10 @@
 import { QueryCache, QueryClient } from "@tanstack/react-query"
 import { isSignedOut, Problem } from "@/client"
 
-/** What the server refuses is not asked again; what did not reach it is. A session that has ended shows wherever it is noticed. */
+/**
+ * What the server refuses is not asked again; what did not reach it is. A session that has ended shows wherever it is noticed.
+ * Whether the browser takes itself to be online says nothing about a platform on the same machine or network: requests do not wait for it.
+ */
 export function makeQueryClient(): QueryClient {
   const client: QueryClient = new QueryClient({
     queryCache: new QueryCache({
@@ -10,7 +13,8 @@ export function makeQueryClient(): QueryClient {
       },
     }),
     defaultOptions: {
-      queries: { staleTime: 5_000, retry: (failures, error) => failures < 3 && !(error instanceof Problem && error.status < 500) },
+      mutations: { networkMode: "always" },
+      queries: { networkMode: "always", refetchOnReconnect: true, staleTime: 5_000, retry: (failures, error) => failures < 3 && !(error instanceof Problem && error.status < 500) },
     },
   })
   return client

@@ -1,7 +1,9 @@
-import { Stack } from "@mantine/core"
-import { useParams } from "react-router"
-import type { Job } from "@/client"
+import { Anchor, Stack } from "@mantine/core"
+import { IconMapOff } from "@tabler/icons-react"
+import { Link, useParams } from "react-router"
+import { isMissing, type Job } from "@/client"
 import { Loaded } from "@/components/Loaded"
+import { PageTitle } from "@/components/PageTitle"
 import { useJob } from "@/hooks/queries/useJob"
 import { BoardContext, useBoardStore } from "@/hooks/useBoard"
 import { FeedContext, useFeedStore } from "@/hooks/useFeed"
@@ -11,10 +13,14 @@ import { JobTabs } from "@/panels/job/JobTabs"
 export function JobPage() {
   const { id = "" } = useParams()
   const job = useJob(id)
+  if (!job.data && isMissing(job.error)) return <NoSuchJob id={id} />
   return (
-    <Loaded {...job} height={400}>
-      {job.data && <OpenedJob key={job.data.id} job={job.data} />}
-    </Loaded>
+    <>
+      {!job.data && job.error && <PageTitle title="Job" />}
+      <Loaded {...job} height={400}>
+        {job.data && <OpenedJob key={job.data.id} job={job.data} />}
+      </Loaded>
+    </>
   )
 }
 
@@ -24,9 +30,32 @@ function OpenedJob({ job }: { job: Job }) {
       <BoardContext value={useBoardStore()}>
         <Stack gap="md">
           <JobHeader />
-            <JobTabs />
+          <JobTabs />
         </Stack>
       </BoardContext>
     </FeedContext>
+  )
+}
+
+function NoSuchJob({ id }: { id: string }) {
+  return (
+    <>
+      <PageTitle title="No such job" />
+      <Loaded
+        isEmpty
+        emptyIcon={IconMapOff}
+        height={320}
+        empty={
+          <>
+            There is no job {id}: it has been deleted, or its address is not complete.{" "}
+            <Anchor component={Link} to="/jobs" underline="always">
+              To the list of jobs
+            </Anchor>
+          </>
+        }
+      >
+        {null}
+      </Loaded>
+    </>
   )
 }
