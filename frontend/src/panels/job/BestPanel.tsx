@@ -5,8 +5,10 @@ import { Panel } from "@/components/Panel"
 import { Stat } from "@/components/Stat"
 import { useOverview } from "@/hooks/queries/useOverview"
 import { useFeed } from "@/hooks/useFeed"
+import { useNothing } from "@/hooks/useNothing"
 import { counted, formatCount, formatDuration, formatNumber, formatPercent } from "@/lib/format"
 import { metricTitle } from "@/lib/metrics"
+import { hasEnded } from "@/lib/status"
 import classes from "./ProgressPanel.module.css"
 
 const HOW =
@@ -15,11 +17,13 @@ const HOW =
 
 /** The best evaluations, and how much faster than one worker the job is. */
 export function BestPanel() {
-  const overview = useOverview(useFeed((feed) => feed.job))
+  const job = useFeed((feed) => feed.job)
+  const overview = useOverview(job)
+  const nothing = useNothing()
   const { best = [], speed = null } = overview.data ?? {}
   return (
-    <Panel title="Best so far" subtitle="The best evaluations, and the speed against one worker alone">
-      <Loaded {...overview} isEmpty={best.length === 0 && !speed} empty="Nothing has been evaluated yet.">
+    <Panel title={hasEnded(job.status) ? "Best" : "Best so far"} subtitle="The best evaluations, and the speed against one worker alone">
+      <Loaded {...overview} isEmpty={best.length === 0 && !speed} empty={nothing("Nothing has been evaluated")}>
         <dl className={classes.stats} style={{ marginTop: 0 }}>
           {best.map((mark) => (
             <Best key={mark.metric} mark={mark} />

@@ -5,6 +5,7 @@ import { Loaded } from "@/components/Loaded"
 import { Panel } from "@/components/Panel"
 import { useFiles } from "@/hooks/queries/useFiles"
 import { useFeed } from "@/hooks/useFeed"
+import { useNothing } from "@/hooks/useNothing"
 import { groupFiles, type FileGroup } from "@/lib/files"
 import { counted, formatBytes, formatCount, formatMoment } from "@/lib/format"
 import { canPreview } from "@/lib/preview"
@@ -17,10 +18,11 @@ export function CutsPanel() {
   const latestEvent = useFeed((feed) => feed.events.at(-1)?.seq ?? 0)
   const stored = useFiles(job, latestEvent)
   const [shown, setShown] = useState<JobFile | null>(null)
+  const nothing = useNothing()
   const groups = stored.data ? groupFiles(stored.data.cuts, stored.data.files) : []
   return (
     <Panel title="Cuts" subtitle="States that a new attempt can begin from; the newest few are kept" flush>
-      <Loaded {...stored} isEmpty={groups.length === 0} empty="No cut has been made yet.">
+      <Loaded {...stored} isEmpty={groups.length === 0} empty={nothing("No cut has been made")}>
         <Accordion multiple chevronPosition="left">
           {groups.map((group) => (
             <Accordion.Item key={group.key} value={group.key}>

@@ -8,6 +8,7 @@ import { useArtifacts } from "@/hooks/queries/useArtifacts"
 import { useFeed } from "@/hooks/useFeed"
 import { formatBytes, formatMoment } from "@/lib/format"
 import { canPreview } from "@/lib/preview"
+import { hasEnded } from "@/lib/status"
 import { CutsPanel } from "./CutsPanel"
 import { FileButtons } from "./FileButtons"
 import { FilePreview } from "./FilePreview"
@@ -29,7 +30,7 @@ export function FilesPanel() {
   return (
     <Stack gap="md">
       <Panel title="Files" subtitle="What the job leaves" flush>
-        <Loaded {...artifacts} isEmpty={items.length === 0} empty="No file yet. The model and the metrics are stored when the job ends." emptyIcon={IconFileOff}>
+        <Loaded {...artifacts} isEmpty={items.length === 0} empty={hasEnded(job.status) ? "The job has left no file." : "No file yet. The model and the metrics are stored when the job ends."} emptyIcon={IconFileOff}>
           <Table>
             <Table.Tbody>
               {items.map((artifact) => (

@@ -4,6 +4,7 @@ import { Loaded } from "@/components/Loaded"
 import { Panel } from "@/components/Panel"
 import { useOverview } from "@/hooks/queries/useOverview"
 import { useFeed } from "@/hooks/useFeed"
+import { useNothing } from "@/hooks/useNothing"
 import { formatCount } from "@/lib/format"
 import { FATES } from "@/lib/ledger"
 import classes from "./LedgerPanel.module.css"
@@ -12,9 +13,10 @@ import classes from "./LedgerPanel.module.css"
 export function LedgerPanel() {
   const overview = useOverview(useFeed((feed) => feed.job))
   const ledger = overview.data?.ledger
+  const nothing = useNothing()
   return (
     <Panel title="Ledger" subtitle="What became of every push of all workers, in all attempts">
-      <Loaded {...overview} isEmpty={!ledger} empty="Nothing has been pushed yet.">
+      <Loaded {...overview} isEmpty={!ledger} empty={nothing("Nothing has been pushed")}>
         {ledger && <Line ledger={ledger} />}
       </Loaded>
     </Panel>

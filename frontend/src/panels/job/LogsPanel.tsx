@@ -8,6 +8,7 @@ import { Panel } from "@/components/Panel"
 import { useFeed } from "@/hooks/useFeed"
 import { useLogFilter, useLogPlace } from "@/hooks/useLogFilter"
 import { useLogs } from "@/hooks/useLogs"
+import { useNothing } from "@/hooks/useNothing"
 import { formatCount } from "@/lib/format"
 import { isFiltered, matcher } from "@/lib/logFilter"
 import { LogFilterBar } from "./LogFilterBar"
@@ -18,6 +19,7 @@ const ENOUGH = 200
 export function LogsPanel() {
   const { snapshot, readOlder, hasOlder, isReadingOlder, ...query } = useLogs()
   const id = useFeed((feed) => feed.job.id)
+  const nothing = useNothing()
   const [filter] = useLogFilter()
   const [place, setPlace] = useLogPlace()
   const [follow, setFollow] = useState(place === null)
@@ -51,7 +53,7 @@ export function LogsPanel() {
       }
     >
       <LogFilterBar error={error} />
-      <Loaded {...query} isEmpty={lines.length === 0} empty={empty(isFiltered(filter), hasOlder)}>
+      <Loaded {...query} isEmpty={lines.length === 0} empty={isFiltered(filter) ? noneFits(hasOlder) : nothing("No process has written anything")}>
         {isReadingOlder && (
           <Text size="xs" c="dimmed" px="md" pb={4} role="status">
             Reading older lines
@@ -63,7 +65,6 @@ export function LogsPanel() {
   )
 }
 
-function empty(filtered: boolean, hasOlder: boolean): string {
-  if (!filtered) return "No process has written anything yet."
+function noneFits(hasOlder: boolean): string {
   return hasOlder ? "Older lines are being searched." : "No line fits these filters."
 }

@@ -9,6 +9,7 @@ import { useBoard } from "@/hooks/useBoard"
 import { useChart } from "@/hooks/useChart"
 import { scaleOf, useChartSettings } from "@/hooks/useChartSettings"
 import { useFeed } from "@/hooks/useFeed"
+import { useNothing } from "@/hooks/useNothing"
 import { useReading } from "@/hooks/useReading"
 import type { AxisView } from "@/lib/axes"
 import type { ChartData } from "@/lib/chartData"
@@ -33,6 +34,7 @@ export function MetricPanel({ name, width, height = 230, title = metricTitle(nam
   const view = useAxisView(settings.axis)
   const board = useBoard()
   const job = useFeed((feed) => feed.job)
+  const nothing = useNothing()
   const handle = useRef<ChartHandle>(null)
   const [table, setTable] = useState(false)
   const hidden = settings.hidden.join("\n")
@@ -50,7 +52,7 @@ export function MetricPanel({ name, width, height = 230, title = metricTitle(nam
       }
       actions={<ChartActions name={name} title={title} chart={handle} table={table} onTable={setTable} />}
     >
-      <Loaded {...chart} empty="No value has been measured yet." height={height}>
+      <Loaded {...chart} empty={nothing("No value has been measured")} height={height}>
         {table ? (
           <Numbers data={chart.data} title={title} view={view} smoothing={settings.smoothing} formatY={formatY} height={height} />
         ) : (

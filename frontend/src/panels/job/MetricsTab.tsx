@@ -7,6 +7,7 @@ import { useChartSettings } from "@/hooks/useChartSettings"
 import { useChartKeys, useKeys } from "@/hooks/useKeys"
 import { useTyped } from "@/hooks/useTyped"
 import { useMetricNames } from "@/hooks/queries/useMetricNames"
+import { useNothing } from "@/hooks/useNothing"
 import { metricGroups, metricTitle, type MetricGroup } from "@/lib/metrics"
 import { loadPart } from "@/lib/parts"
 import { ChartToolbar } from "./ChartToolbar"
@@ -22,13 +23,14 @@ export function MetricsTab() {
   const names = useMetricNames()
   const [{ pinned, search, full }, change] = useChartSettings()
   const groups = metricGroups(names.data, pinned, search)
+  const nothing = useNothing()
   useChartKeys()
   useEffect(prepare, [])
   return (
     <>
       <ChartToolbar />
       <Search />
-      <Loaded {...names} isEmpty={groups.length === 0} empty={search ? "No metric has these words in its name." : "No value has been measured yet."}>
+      <Loaded {...names} isEmpty={groups.length === 0} empty={search ? "No metric has these words in its name." : nothing("No value has been measured")}>
         <Stack gap="lg">
           {groups.map((group) => (
             <Group key={group.key} group={group} />

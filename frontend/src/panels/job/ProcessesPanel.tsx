@@ -5,17 +5,19 @@ import { Panel } from "@/components/Panel"
 import { StatusBadge } from "@/components/StatusBadge"
 import { useFeed } from "@/hooks/useFeed"
 import { useProcesses } from "@/hooks/useJobHistory"
+import { useNothing } from "@/hooks/useNothing"
 import { useNow } from "@/hooks/useNow"
 import { formatDuration, secondsBetween } from "@/lib/format"
 import { hasEnded, readable } from "@/lib/status"
 
 export function ProcessesPanel() {
   const processes = useProcesses()
+  const nothing = useNothing()
   const ended = useFeed((feed) => hasEnded(feed.job.status))
   const now = useNow(!ended)
   return (
     <Panel title="Processes" subtitle="Of all attempts, the latest first" flush>
-      <Loaded {...processes} isEmpty={processes.data.length === 0} empty="No process has been placed on a node yet.">
+      <Loaded {...processes} isEmpty={processes.data.length === 0} empty={nothing("No process has been placed on a node")}>
         <Table.ScrollContainer minWidth={640} type="native" role="group" tabIndex={0} aria-label="Processes">
           <Table>
             <Table.Thead>

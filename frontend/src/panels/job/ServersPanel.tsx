@@ -4,6 +4,7 @@ import { Panel } from "@/components/Panel"
 import { useOverview } from "@/hooks/queries/useOverview"
 import { useFeed } from "@/hooks/useFeed"
 import { useLiveProcesses } from "@/hooks/useLiveProcesses"
+import { useNothing } from "@/hooks/useNothing"
 import { useNow } from "@/hooks/useNow"
 import { formatAgo, formatBytes, formatCount, formatMoments, formatPercent } from "@/lib/format"
 import { hasEnded } from "@/lib/status"
@@ -14,6 +15,7 @@ export function ServersPanel() {
   const job = useFeed((feed) => feed.job)
   const overview = useOverview(job)
   const processes = useLiveProcesses()
+  const nothing = useNothing()
   const now = useNow(!hasEnded(job.status))
   const servers = overview.data?.servers ?? []
   const columns: Column<ServerLoad>[] = [
@@ -27,7 +29,7 @@ export function ServersPanel() {
   ]
   return (
     <Panel title="Servers" subtitle="The shards and the evaluator of this attempt" flush>
-      <Loaded {...overview} isEmpty={servers.length === 0} empty="No shard has told anything yet.">
+      <Loaded {...overview} isEmpty={servers.length === 0} empty={nothing("No shard has told anything")}>
         <LoadTable name="Servers" loads={servers} columns={columns} processes={processes} />
       </Loaded>
     </Panel>

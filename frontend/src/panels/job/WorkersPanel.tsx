@@ -4,6 +4,7 @@ import { Panel } from "@/components/Panel"
 import { useOverview } from "@/hooks/queries/useOverview"
 import { useFeed } from "@/hooks/useFeed"
 import { useLiveProcesses } from "@/hooks/useLiveProcesses"
+import { useNothing } from "@/hooks/useNothing"
 import { useNow } from "@/hooks/useNow"
 import { formatAgo, formatBytes, formatCount, formatNumber, formatPercent } from "@/lib/format"
 import { hasEnded } from "@/lib/status"
@@ -14,12 +15,13 @@ export function WorkersPanel() {
   const job = useFeed((feed) => feed.job)
   const overview = useOverview(job)
   const processes = useLiveProcesses()
+  const nothing = useNothing()
   const now = useNow(!hasEnded(job.status))
   const workers = overview.data?.workers ?? []
   const vectors = job.progress.exchange?.raw_bytes === 0 ? "none, vectors are in shared memory" : "vectors only"
   return (
     <Panel title="Workers" subtitle={`Of this attempt. Clock: pushes made; lag: pushes behind the fastest; sent and received: ${vectors}`} flush>
-      <Loaded {...overview} isEmpty={workers.length === 0} empty="No worker has pushed yet.">
+      <Loaded {...overview} isEmpty={workers.length === 0} empty={nothing("No worker has pushed")}>
         <LoadTable name="Workers" loads={workers} columns={columns(workers, now)} processes={processes} />
       </Loaded>
     </Panel>
