@@ -12,25 +12,27 @@ export interface Measure {
   about: string
   /** Without the unit, unless it depends on the value. */
   format: (value: number | null) => string
-  /** In words, where nothing was measured: in a cell, and in the whole job. */
+  /** In words, where nothing was measured: in a cell, and in the whole job; and what else may be the reason. */
   none: string
   empty: string
+  unless?: string
 }
 
 export const MEASURES = {
   versions: {
     metric: "train/staleness", label: "Versions", name: "staleness", unit: "updates", about: "in updates",
-    format: formatNumber, none: "no push", empty: "No push has been applied yet.",
+    format: formatNumber, none: "no push", empty: "No push has been applied",
   },
   seconds: {
     metric: "train/staleness_seconds", label: "Seconds", name: "staleness in seconds", unit: "",
     about: "for how long a push's base had not been the newest center when it was applied",
-    format: formatMoments, none: "no push", empty: "Nothing measured: no push has been applied yet, or the job is older than this measure.",
+    format: formatMoments, none: "no push", empty: "No push has been applied", unless: "Jobs older than this measure have none either.",
   },
   distance: {
     metric: "train/base_distance", label: "Distance", name: "distance to the center", unit: "", about: "‖center − base‖, of a sample of pushes",
     format: formatNumber, none: "nothing measured",
-    empty: "Nothing measured: it is told of one push in 32 mini-batches of a worker; under bsp and by strategies that average it never is, nor by jobs older than this measure.",
+    empty: "No distance has been measured",
+    unless: "It is told of one push in 32 mini-batches of a worker; never under bsp, by strategies that average, or by jobs older than this measure.",
   },
 } as const satisfies Record<string, Measure>
 
@@ -38,6 +40,11 @@ export type MeasureName = keyof typeof MEASURES
 
 export function measureOf(text: string | null): MeasureName {
   return text === "seconds" || text === "distance" ? text : "versions"
+}
+
+/** What is said where a job has nothing of it: `nothing` knows whether it may still come. */
+export function emptyOf({ empty, unless }: Measure, nothing: (said: string) => string): string {
+  return [nothing(empty), unless].filter(Boolean).join(" ")
 }
 
 /** With its unit. */

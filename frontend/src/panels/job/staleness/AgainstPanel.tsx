@@ -6,6 +6,7 @@ import { Loaded } from "@/components/Loaded"
 import { Panel } from "@/components/Panel"
 import { useChart } from "@/hooks/useChart"
 import { useChartSettings } from "@/hooks/useChartSettings"
+import { useNothing } from "@/hooks/useNothing"
 import { useReading } from "@/hooks/useReading"
 import { against } from "@/lib/against"
 import { axisView } from "@/lib/axes"
@@ -13,7 +14,7 @@ import { Board } from "@/lib/board"
 import { formatNumber } from "@/lib/format"
 import { toLines } from "@/lib/lines"
 import { LineSource } from "@/lib/lineSource"
-import { MEASURES, type Measure } from "@/lib/stale"
+import { emptyOf, MEASURES, type Measure } from "@/lib/stale"
 
 const STALENESS = axisView("version", 0, null)
 const COLUMNS = 400
@@ -35,6 +36,7 @@ function Against({ measure }: { measure: Measure }) {
   const lines = useMemo(() => against(xs, ys), [xs, ys])
   useEffect(() => source.set(lines), [source, lines])
   const handle = useRef<ChartHandle>(null)
+  const nothing = useNothing()
   const [table, setTable] = useState(false)
   const title = `Loss against ${measure.name}`
   return (
@@ -43,7 +45,7 @@ function Against({ measure }: { measure: Measure }) {
       subtitle={`A point for each worker and slice of the visible range: mean ${measure.name} to the right, mean loss upwards`}
       actions={<ChartMenu title={title} file="loss-against-staleness" chart={handle} table={table} onTable={setTable} />}
     >
-      <Loaded {...staleness} isEmpty={staleness.isEmpty || loss.isEmpty} empty={measure.empty} height={HEIGHT}>
+      <Loaded {...staleness} isEmpty={staleness.isEmpty || loss.isEmpty} empty={emptyOf(measure, nothing)} height={HEIGHT}>
         {table ? (
           <ChartTable title={title} lines={toLines(lines, 0)} view={STALENESS} formatY={formatNumber} height={HEIGHT} />
         ) : (

@@ -7,12 +7,14 @@ import { Panel } from "@/components/Panel"
 import { useRestingRange } from "@/hooks/useBoard"
 import { useChartSettings } from "@/hooks/useChartSettings"
 import { useLiveDistribution } from "@/hooks/useLiveDistribution"
+import { useNothing } from "@/hooks/useNothing"
 import { formatCount, formatPercent } from "@/lib/format"
 import { binName, histogram, type Histogram as Counted } from "@/lib/histogram"
 import { lineLabels, paletteIndex } from "@/lib/lines"
-import { MEASURES, type Measure } from "@/lib/stale"
+import { emptyOf, MEASURES, type Measure } from "@/lib/stale"
+import classes from "./DistributionPanel.module.css"
 
-const HEIGHT = 170
+const HEIGHT = 200
 const SHOWN = [{ value: "bars", label: "Bars" }, { value: "table", label: "Numbers" }]
 
 /** How many pushes were how stale, in the visible range. */
@@ -21,14 +23,16 @@ export function DistributionPanel() {
   const measure: Measure = MEASURES[settings.measure]
   const { data, ...asked } = useLiveDistribution(measure.metric)
   const range = useRestingRange()
+  const nothing = useNothing()
   const [shown, show] = useState("bars")
   return (
     <Panel
+      wide
       title={`Distribution of ${measure.name}`}
       subtitle={`How stale ${data?.count ? formatCount(data.count) : "all"} pushes were when they were applied${settings.measure === "distance" ? `: ${measure.about}` : ""}${range ? ", in the visible range" : ""}`}
       actions={<SegmentedControl size="xs" aria-label="How the distribution is shown" data={SHOWN} value={shown} onChange={show} />}
     >
-      <Loaded {...asked} isEmpty={data?.count === 0} empty={settings.measure === "versions" ? "No push has been applied here." : measure.empty} height={230}>
+      <Loaded {...asked} isEmpty={data?.count === 0} empty={range ? "No push has been applied in the visible range." : emptyOf(measure, nothing)} height={230}>
         {data && <Counts distribution={data} measure={measure} inNumbers={shown === "table"} />}
       </Loaded>
     </Panel>
@@ -43,7 +47,7 @@ function Counts({ distribution, measure, inNumbers }: { distribution: Distributi
   const format = unit ? undefined : measure.format
   const reaches = unit ? `${(counts.bins.at(-1) ?? 0) + counts.width - 1} ${unit}` : measure.format((counts.bins.at(-1) ?? 0) + counts.width)
   return (
-    <>
+    <div className={classes.beside}>
       {inNumbers ? (
         <Bins {...counts} labels={labels} name={name} head={unit ? "Updates" : "Values"} format={format} />
       ) : (
@@ -57,7 +61,7 @@ function Counts({ distribution, measure, inNumbers }: { distribution: Distributi
         />
       )}
       <Quantiles measure={measure} rows={[{ label: "all", ...distribution }, ...series.map((one, position) => ({ label: labels[position]!, ...one }))]} />
-    </>
+    </div>
   )
 }
 
@@ -100,7 +104,7 @@ function Bins({ bins, width, counts, labels, name, head, format }: BinsProps) {
 
 function Quantiles({ measure, rows }: { measure: Measure; rows: readonly (Pick<Distribution, "p50" | "p90" | "p99" | "count"> & { label: string })[] }) {
   return (
-    <Table.ScrollContainer minWidth={300} mah={210} mt="sm" type="native" role="region" tabIndex={0} aria-label={`Quantiles of ${measure.name}`}>
+    <Table.ScrollContainer minWidth={300} mah={HEIGHT + 60} type="native" role="region" tabIndex={0} aria-label={`Quantiles of ${measure.name}`}>
       <Table verticalSpacing={2}>
         <Table.Thead>
           <Table.Tr>

@@ -8,12 +8,13 @@ import { useBoard, useRestingRange } from "@/hooks/useBoard"
 import { useChartSettings } from "@/hooks/useChartSettings"
 import { useColumns } from "@/hooks/useChart"
 import { useKeys } from "@/hooks/useKeys"
+import { useNothing } from "@/hooks/useNothing"
 import { useReading } from "@/hooks/useReading"
 import { AXES, shown, wireAxis, type Range } from "@/lib/axes"
 import { heatOf, slicesRange, type Heat } from "@/lib/heat"
 import { reach } from "@/lib/lines"
 import { metricTitle } from "@/lib/metrics"
-import { MEASURES, said, type Measure, type MeasureName } from "@/lib/stale"
+import { emptyOf, MEASURES, said, type Measure, type MeasureName } from "@/lib/stale"
 
 const PX_PER_CELL = 10
 const KEYS = [
@@ -28,6 +29,7 @@ const WORDS = { mean: "Mean", high: "Highest" } as const
 export function HeatMapPanel({ width }: { width: number }) {
   const [{ axis: chosen, cell, measure: inWhat }, change] = useChartSettings()
   const measure: Measure = MEASURES[inWhat]
+  const nothing = useNothing()
   const range = useRestingRange()
   const axis = range || wireAxis(chosen) === "time" ? chosen : "time"
   const slices = Math.floor(width / PX_PER_CELL)
@@ -62,7 +64,7 @@ export function HeatMapPanel({ width }: { width: number }) {
         </>
       }
     >
-      <Loaded {...chart} isPending={chart.isPending || (!chart.isEmpty && lines.length === 0)} isEmpty={chart.isEmpty || !heat?.ranks.length} empty={measure.empty}>
+      <Loaded {...chart} isPending={chart.isPending || (!chart.isEmpty && lines.length === 0)} isEmpty={chart.isEmpty || !heat?.ranks.length} empty={emptyOf(measure, nothing)}>
         {heat &&
           (table === "table" ? (
             <Numbers title={title} heat={heat} format={format} formatValue={measure.format} />

@@ -4,6 +4,7 @@ import { Loaded } from "@/components/Loaded"
 import { Panel } from "@/components/Panel"
 import { useRestingRange } from "@/hooks/useBoard"
 import { useColumns } from "@/hooks/useChart"
+import { useNothing } from "@/hooks/useNothing"
 import { useReading } from "@/hooks/useReading"
 import { formatCount, formatPercent } from "@/lib/format"
 import { accounts, FATES, type Fate, type WorkerAccount } from "@/lib/ledger"
@@ -26,9 +27,10 @@ export function LedgerPanel() {
   }
   const rows = accounts(latest)
   const range = useRestingRange()
+  const nothing = useNothing()
   return (
     <Panel wide flush title="Ledger" subtitle={range ? `${WHOLE}. ${NO_RANGE}` : `${WHOLE}: nothing is lost without being counted`}>
-      <Loaded {...pushed.chart} isEmpty={rows.length === 0} empty="No push has been made yet.">
+      <Loaded {...pushed.chart} isEmpty={rows.length === 0} empty={nothing("No push has been made")}>
         <Table.ScrollContainer minWidth={640} type="native" role="region" tabIndex={0} aria-label="Ledger of each worker">
           <Table verticalSpacing={6}>
             <Table.Thead>

@@ -17,8 +17,9 @@ export function StalenessTab() {
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
         <Wide />
         <MetricCard name="train/staleness" />
-        <DistributionPanel />
         <AgainstPanel />
+        <DistributionPanel />
+        <MetricCard name="time/compute" />
         <MetricCard name="time/wait" />
         <LedgerPanel />
       </SimpleGrid>
