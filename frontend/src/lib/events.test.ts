@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { choices, fits, processOf, type EventFilter } from "./events"
+import { actorName, choices, fits, gathered, lastWords, messageOf, processOf, toneOfEvent, type EventFilter } from "./events"
 import { makeEvent } from "./testing"
 
 const all: EventFilter = { kinds: [], process: null, text: "" }
@@ -31,4 +31,36 @@ it("counts what each choice would show beside the others, numbers in their order
 
 it("keeps a choice that is not there, so that it can be taken back", () => {
   expect([...choices([], { ...all, kinds: ["target"], process: "worker-9" }).kinds]).toEqual([["target", 0]])
+})
+
+it("stands cuts and exits that say the same as one, and leaves what lies between them in its place", () => {
+  const said = (seq: number, kind: string, message: string) => makeEvent(seq, { kind, message })
+  const listed = [
+    ...[12, 11, 10].map((seq) => said(seq, "cut", `cut ${seq} of attempt 2 is committed.`)),
+    said(9, "attempt", "attempt 2 begins from cut 8, on vm."),
+    ...[8, 7].map((seq) => said(seq, "cut", `cut ${seq} of attempt 1 is committed.`)),
+    ...[6, 5, 4, 3].map((seq) => said(seq, "process", `worker-${seq} exited, done`)),
+    said(2, "process", "worker-2 exited, killed"),
+  ]
+  expect(gathered(listed).map((alike) => alike.map(({ seq }) => seq))).toEqual([[12, 11, 10], [9], [8], [7], [6, 5, 4, 3], [2]])
+  expect(gathered([])).toEqual([])
+})
+
+it("uses the words of people for reasons and for those who did it", () => {
+  const event = makeEvent(1, { kind: "process", message: "worker-0 exited, user_error: my_name is not defined", data: { reason: "user_error" } })
+  expect(messageOf(event)).toBe("worker-0 exited, user error: my_name is not defined")
+  expect(["user:ada", "node:rack:7", "controller", "server-0"].map(actorName)).toEqual(["ada", "node rack:7", "controller", "server-0"])
+})
+
+it("marks warnings, and how a job ended", () => {
+  const status = (to: string) => toneOfEvent(makeEvent(1, { data: { to } }))
+  expect(toneOfEvent(makeEvent(1, { kind: "warning" }))).toBe("wait")
+  expect(["failed", "succeeded", "running", "queued"].map(status)).toEqual(["bad", "good", "calm", "calm"])
+})
+
+it("finds what the process wrote last that a job failed for", () => {
+  const failed = (seq: number, log_tail: string) => makeEvent(seq, { data: { process: `worker-${seq}`, log_tail } })
+  expect(lastWords([failed(1, "one"), makeEvent(2), failed(3, "two\nthree"), makeEvent(4)])).toEqual({ label: "worker-3", lines: "two\nthree" })
+  expect(lastWords([failed(1, "")])).toBeNull()
+  expect(lastWords(events)).toBeNull()
 })

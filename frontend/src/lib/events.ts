@@ -1,4 +1,5 @@
 import type { JobEvent } from "@/client"
+import { readable, toneOf, type Tone } from "./status"
 
 export interface EventFilter {
   /** Any of these; none: all. */
@@ -14,6 +15,53 @@ const LABEL = /^(worker-\d+|server-\d+|evaluator)$/
 export function processOf({ data, actor }: JobEvent): string | null {
   const { label } = data
   return typeof label === "string" ? label : LABEL.test(actor) ? actor : null
+}
+
+/** Without the names that only programs use. */
+export function messageOf({ message, data: { reason } }: JobEvent): string {
+  return typeof reason === "string" ? message.replace(reason, readable(reason)) : message
+}
+
+/** "user:ada" and "node:vm" as people say them. */
+export function actorName(actor: string): string {
+  const [kind, name] = actor.split(/:(.*)/s)
+  return name === undefined ? actor : kind === "user" ? name : `${kind} ${name}`
+}
+
+/** What catches the eye of those who look for trouble: warnings, and the end that a job comes to. */
+export function toneOfEvent({ kind, data: { to } }: JobEvent): Tone {
+  if (kind === "warning") return "wait"
+  const tone = kind === "status" && typeof to === "string" ? toneOf(to) : "calm"
+  return tone === "good" || tone === "bad" ? tone : "calm"
+}
+
+export interface LastWords {
+  label: string
+  lines: string
+}
+
+/** What the process wrote last that a job failed for, if it wrote anything. */
+export function lastWords(events: readonly JobEvent[]): LastWords | null {
+  const { process, log_tail } = events.findLast(({ data }) => "log_tail" in data)?.data ?? {}
+  return typeof process === "string" && typeof log_tail === "string" && log_tail ? { label: process, lines: log_tail } : null
+}
+
+/** So many events in a row that say the same but for their numbers stand as one: cuts would push what happened out of sight. */
+const ALIKE = 3
+
+/** Runs of events that say the same, in the order given; each event alone where a run is short. */
+export function gathered(events: readonly JobEvent[]): [JobEvent, ...JobEvent[]][] {
+  const runs: [JobEvent, ...JobEvent[]][] = []
+  for (const event of events) {
+    const run = runs.at(-1)
+    if (run && shapeOf(run[0]) === shapeOf(event)) run.push(event)
+    else runs.push([event])
+  }
+  return runs.flatMap((run) => (run.length < ALIKE ? run.map((event): [JobEvent] => [event]) : [run]))
+}
+
+function shapeOf({ kind, message }: JobEvent): string {
+  return `${kind} ${message.replace(/\d+/g, "#")}`
 }
 
 export function isFiltered({ kinds, process, text }: EventFilter): boolean {

@@ -1,11 +1,12 @@
-import { Button, Center } from "@mantine/core"
+import { Button, Center, UnstyledButton } from "@mantine/core"
 import { IconAlertTriangle, IconArrowRight, IconCpu, IconDeviceFloppy, IconFlag, IconPoint, IconRefresh, type Icon } from "@tabler/icons-react"
+import { useState, type ReactNode } from "react"
 import type { JobEvent } from "@/client"
 import { Loaded } from "@/components/Loaded"
 import { Panel } from "@/components/Panel"
 import { useEventFilter } from "@/hooks/useEventFilter"
 import { useEvents } from "@/hooks/useJobHistory"
-import { fits, isFiltered } from "@/lib/events"
+import { actorName, fits, gathered, isFiltered, messageOf, toneOfEvent } from "@/lib/events"
 import { formatCount, formatMoment } from "@/lib/format"
 import { EventFilterBar } from "./EventFilterBar"
 import classes from "./EventsPanel.module.css"
@@ -30,11 +31,11 @@ export function EventsPanel() {
       <Loaded
         {...events}
         isEmpty={shown.length === 0}
-        empty={isFiltered(filter) ? <NoneFits onAll={() => change({ kinds: [], process: null, text: "" })} /> : "Nothing has happened yet."}
+        empty={isFiltered(filter) ? <NoneFits onAll={() => change({ kinds: [], process: null, text: "" })} /> : "Nothing has happened."}
       >
         <ol className={classes.events}>
-          {shown.map((event) => (
-            <Row key={event.seq} event={event} />
+          {gathered(shown).map((alike) => (
+            <Alike key={alike.at(-1)!.seq} events={alike} />
           ))}
         </ol>
       </Loaded>
@@ -55,14 +56,34 @@ function NoneFits({ onAll }: { onAll: () => void }) {
   )
 }
 
-function Row({ event: { kind, message, actor, time } }: { event: JobEvent }) {
+/** The latest of events that say the same, with the others behind it. */
+function Alike({ events: [latest, ...others] }: { events: readonly [JobEvent, ...JobEvent[]] }) {
+  const [opened, open] = useState(false)
+  return (
+    <>
+      <Row event={latest}>
+        {others.length > 0 && (
+          <UnstyledButton className={classes.more} aria-expanded={opened} onClick={() => open(!opened)}>
+            {opened ? "Hide" : "Show"} {formatCount(others.length)} more like it, since {formatMoment(others.at(-1)!.time)}
+          </UnstyledButton>
+        )}
+      </Row>
+      {opened && others.map((event) => <Row key={event.seq} event={event} />)}
+    </>
+  )
+}
+
+function Row({ event, children }: { event: JobEvent; children?: ReactNode }) {
+  const { kind, actor, time } = event
   const Icon = ICONS[kind] ?? IconPoint
   return (
-    <li className={classes.event} data-kind={kind}>
+    <li className={classes.event} data-tone={toneOfEvent(event)}>
       <Icon size={16} aria-label={kind} role="img" />
-      <span className={classes.message}>{message}</span>
+      <span className={classes.message}>
+        {messageOf(event)} {children}
+      </span>
       <span className={classes.origin}>
-        {actor} · <time dateTime={time}>{formatMoment(time)}</time>
+        {actorName(actor)} · <time dateTime={time}>{formatMoment(time)}</time>
       </span>
     </li>
   )

@@ -10,6 +10,7 @@ import { useConnection, useFeed } from "@/hooks/useFeed"
 import { counted, formatMoment } from "@/lib/format"
 import { readable, toneOf } from "@/lib/status"
 import { JobActions } from "./JobActions"
+import { LastWords } from "./LastWords"
 import { ProgressBar } from "./ProgressBar"
 
 export function JobHeader() {
@@ -63,6 +64,7 @@ function Reason({ job: { status, reason, message, position } }: { job: Job }) {
       <Text size="sm" style={{ whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}>
         {message}
       </Text>
+      {failed && <LastWords />}
     </Alert>
   )
 }
