@@ -39,7 +39,7 @@ function Row({ death, lives }: { death: Death; lives: readonly Life[] }) {
   const { label, attempt, incarnation, at, reason, message } = death
   return (
     <Table.Tr>
-      <Table.Td fw={550}>
+      <Table.Td fw={550} style={{ whiteSpace: "nowrap" }}>
         {label}
         {incarnation > 0 && `.${incarnation}`}
       </Table.Td>

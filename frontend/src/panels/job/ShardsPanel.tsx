@@ -5,7 +5,7 @@ import { useFeed } from "@/hooks/useFeed"
 import { balance } from "@/lib/exchange"
 import { formatBytes, formatCount, formatMoments, formatPercent } from "@/lib/format"
 
-const HEADS = ["Slice", "Busy", "Apply", "Queue"]
+const HEADS = ["Slice", "Busy on average", "Apply", "Longest queue"]
 
 /** How the center is cut, and how evenly its shards work. */
 export function ShardsPanel() {

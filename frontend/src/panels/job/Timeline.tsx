@@ -1,4 +1,4 @@
-import { IconCheck, IconCircle, IconCircleDot, IconMinus, type Icon } from "@tabler/icons-react"
+import { IconCheck, IconCircle, IconCircleDot, IconMinus, IconX, type Icon } from "@tabler/icons-react"
 import type { Job } from "@/client"
 import { useNow } from "@/hooks/useNow"
 import { formatDuration } from "@/lib/format"
@@ -12,6 +12,7 @@ const ICONS: Record<Phase["state"], Icon> = { done: IconCheck, now: IconCircleDo
 export function Timeline({ job }: { job: Job }) {
   const ended = hasEnded(job.status)
   const now = useNow(!ended)
+  const End = !ended ? IconCircle : job.status === "succeeded" ? IconCheck : IconX
   return (
     <ol className={classes.timeline} aria-label="Timeline">
       {phases(job).map(({ name, from, to, state }) => {
@@ -25,7 +26,7 @@ export function Timeline({ job }: { job: Job }) {
         )
       })}
       <li className={classes.phase} data-state={ended ? "done" : "next"} data-tone={ended ? toneOf(job.status) : undefined}>
-        {ended ? <IconCheck size={16} aria-hidden /> : <IconCircle size={16} aria-hidden />}
+        <End size={16} aria-hidden />
         <span className={classes.name}>{ended ? readable(job.status) : "End"}</span>
         <span className={classes.time}>{job.attempt > 1 ? `attempt ${job.attempt}` : ""}</span>
       </li>
