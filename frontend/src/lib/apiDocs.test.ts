@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { expect, it } from "vitest"
-import { curl, sections, type ApiDocument } from "./apiDocs"
+import { curl, firstSentence, reflowed, sections, type ApiDocument } from "./apiDocs"
 
 const document = JSON.parse(readFileSync(new URL("../../openapi.json", import.meta.url), "utf8")) as ApiDocument
 const all = sections(document).flatMap(({ operations }) => operations)
@@ -21,4 +21,11 @@ it("says what goes in and what comes out", () => {
   expect(curl(bulk, "http://here")).toBe(
     'curl -X POST -H "Authorization: Bearer $GRADSTREAM_TOKEN" -H "Content-Type: application/json" --data @body http://here/api/v1/jobs/bulk',
   )
+})
+
+it("joins lines that were broken for programs, and leaves lists and paragraphs as they are", () => {
+  const description = "Everything about one job, as it\nhappens: `job`. Then it goes\non.\n\nSecond paragraph\n- one\n- two"
+  expect(reflowed(description)).toBe("Everything about one job, as it happens: `job`. Then it goes on.\n\nSecond paragraph\n- one\n- two")
+  expect(firstSentence(description)).toBe("Everything about one job, as it happens: `job`.")
+  expect(firstSentence("Who is asking")).toBe("Who is asking")
 })

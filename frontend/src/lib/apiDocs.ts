@@ -91,6 +91,16 @@ function typeName(schema: RawSchema | undefined): string {
   return [schema.type ?? "any", schema.format].filter(Boolean).join(", ")
 }
 
+/** A description as it was meant: its lines were broken for programs. What begins a list, or stands apart, keeps its line. */
+export function reflowed(description: string): string {
+  return description.replace(/(?<!\n)\n(?![\n\s*-])/g, " ").trim()
+}
+
+export function firstSentence(description: string): string {
+  const [paragraph = ""] = reflowed(description).split("\n")
+  return /^.*?[.:](?= [A-Z]|$)/.exec(paragraph)?.[0] ?? paragraph
+}
+
 /** The request as somebody would type it. */
 export function curl({ method, path, body }: Operation, origin: string): string {
   const words = ["curl", ...(method === "GET" ? [] : ["-X", method]), `-H "Authorization: Bearer $GRADSTREAM_TOKEN"`]

@@ -1,6 +1,6 @@
 import { Code, Group, Stack, Table, Text } from "@mantine/core"
 import { CopyIcon } from "@/components/CopyIcon"
-import { curl, type Operation } from "@/lib/apiDocs"
+import { curl, firstSentence, reflowed, type Operation } from "@/lib/apiDocs"
 import classes from "./api.module.css"
 
 /** A request: closed a line, opened all that goes in and comes out. */
@@ -12,11 +12,13 @@ export function OperationItem({ operation }: { operation: Operation }) {
       <summary>
         <b className={classes.method}>{method}</b>
         <code className={classes.path}>{path}</code>
-        <span className={classes.first}>{description.split("\n")[0]}</span>
+        <span className={classes.first}>
+          <Worded text={firstSentence(description)} />
+        </span>
       </summary>
       <Stack gap="sm" className={classes.inside}>
         <Text size="sm" className={classes.text}>
-          {description}
+          <Worded text={reflowed(description)} />
         </Text>
         {parameters.length > 0 && (
           <Table aria-label={`Parameters of ${id}`}>
@@ -31,7 +33,7 @@ export function OperationItem({ operation }: { operation: Operation }) {
                     </Text>
                   </Table.Td>
                   <Table.Td className={classes.text}>
-                    {each.description}
+                    <Worded text={reflowed(each.description)} />
                     <Text size="xs" c="dimmed">
                       {each.type}
                     </Text>
@@ -52,4 +54,9 @@ export function OperationItem({ operation }: { operation: Operation }) {
       </Stack>
     </details>
   )
+}
+
+/** What stands between back-ticks is a name. */
+function Worded({ text }: { text: string }) {
+  return text.split("`").map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))
 }
