@@ -19,9 +19,14 @@ from gradstream.client.models import Job, Process
 from gradstream.local.platform import Options, Platform
 from gradstream.metrics import Point
 from gradstream.spec import JobSpec
-from tests.support import eventually
+from tests.support import PATIENCE, eventually
 
 USERLAND = Path(__file__).parent / "userland"
+
+
+def slow_until(file: Path) -> dict[str, Any]:
+    """Arguments of a job that takes its time until this file is there."""
+    return {"pause": 0.05, "until": str(file)}
 
 
 def free_port() -> int:
@@ -43,7 +48,7 @@ class Lab:
         }  # fmt: skip
         return self.client.submit(JobSpec.model_validate(given), code=code)
 
-    def ended(self, job: Job, timeout: float = 60.0) -> Job:
+    def ended(self, job: Job, timeout: float = 2 * PATIENCE) -> Job:
         """Wait for the job's end; if it does not come, say what happened until then."""
         try:
             return self.client.wait(job.id, timeout=timeout)
@@ -51,7 +56,7 @@ class Lab:
             story = "\n".join(f"{e.time:%H:%M:%S} {e.message}" for e in self.client.events(job.id))
             raise AssertionError(f"{error} after {timeout:g} s:\n{story}") from error
 
-    def trains(self, job: Job, samples: int = 1, timeout: float = 30.0) -> Job:
+    def trains(self, job: Job, samples: int = 1, timeout: float = PATIENCE) -> Job:
         """Wait until so many samples are trained."""
         return eventually(
             lambda: j if (j := self.client.job(job.id)).progress.samples >= samples or j.ended else None,
@@ -147,5 +152,5 @@ def lab(folder: Path, **options: Any) -> Iterator[Lab]:
     with Platform(Options(data_dir=data_dir, port=free_port(), **options)) as platform:
         credentials = Credentials.load(platform.folder.client_file)
         assert credentials is not None, "a started platform leaves credentials"
-        with Client(credentials) as client:
+        with Client(credentials, patience=PATIENCE) as client:
             yield Lab(platform, client)

@@ -10,9 +10,14 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+PATIENCE = 60.0
+"""Seconds. What a test starts and expects to end otherwise than by itself must last longer."""
 
-def eventually(condition: Callable[[], T], what: str, timeout: float = 10.0) -> T:
-    """Ask until the answer is true, and return it; fail, saying what was waited for, after `timeout` seconds."""
+
+def eventually(condition: Callable[[], T], what: str, timeout: float = PATIENCE) -> T:
+    """Ask until the answer is true, and return it; fail, saying what was waited for, after `timeout` seconds.
+
+    The bound is for what never comes. How quickly something comes no test can say: others may have the machine."""
     deadline = time.monotonic() + timeout
     while not (answer := condition()):
         if time.monotonic() > deadline:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.platforms import Lab
+from tests.platforms import Lab, slow_until
 
 VICTIMS = ("worker-0", "worker-1", "server-0", "server-1", "evaluator")
 KILLS = int(os.environ.get("GRADSTREAM_CHAOS_KILLS", "5"))
@@ -22,7 +22,7 @@ def test_random_kills(lab: Lab, tmp_path: Path) -> None:
     chance, epochs = random.Random(seed), 60 + 25 * KILLS
     bsp = {"strategy": {"name": "sync", "lr": 0.05}, "optimizer": {"name": "adam", "lr": 0.01}, "stop": {"epochs": epochs}}
     calm = lab.submit("chaos-calm", **bsp)
-    stormy = {"args": {"pause": 0.01}, "snapshot": {"every": 0.5}, "retries": 100}
+    stormy = {"args": slow_until(tmp_path / "go"), "snapshot": {"every": 0.5}, "retries": 100}
     jobs = [
         lab.submit("chaos-bsp", **bsp, **stormy),
         lab.submit("chaos-asp", strategy={"name": "async", "lr": 0.01}, stop={"epochs": epochs}, **stormy),
@@ -36,8 +36,9 @@ def test_random_kills(lab: Lab, tmp_path: Path) -> None:
         if found := lab.pids(victim):
             os.kill(chance.choice(sorted(found)), signal.SIGKILL)
             killed.append(victim)
+    (tmp_path / "go").touch()
     assert len(killed) >= 3, f"the jobs were over after {killed}"
-    ended = [lab.ended(job, 120) for job in jobs]
+    ended = [lab.ended(job) for job in jobs]
     for job in ended:
         assert job.status == "succeeded", f"seed {seed}, killed {killed}: {job.message}"
         assert job.progress.samples == job.progress.total_samples, f"seed {seed}, killed {killed}"

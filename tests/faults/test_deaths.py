@@ -1,27 +1,27 @@
 """What a death costs: workers, shards, the agent."""
 
-import time
 from pathlib import Path
 
 import psutil
 import pytest
 import torch
 
-from tests.platforms import Lab
+from tests.platforms import Lab, slow_until
 from tests.support import eventually
 
-SLOW = {"pause": 0.02}
-"""Per mini-batch: a job of some seconds, so that there is time to kill something."""
+
+@pytest.fixture
+def go(tmp_path: Path) -> Path:
+    """A file: jobs that wait for it are slow until it is there, so that what is killed meanwhile is killed in time."""
+    return tmp_path / "go"
 
 
-def test_a_lost_worker_is_respawned_and_the_job_goes_on(lab: Lab) -> None:
-    job = lab.submit("worker-dies", args=SLOW, strategy={"name": "async", "lr": 0.02}, stop={"epochs": 40})
+def test_a_lost_worker_is_respawned_and_the_job_goes_on(lab: Lab, go: Path) -> None:
+    job = lab.submit("worker-dies", args=slow_until(go), strategy={"name": "async", "lr": 0.02}, stop={"epochs": 120})
     lab.trains(job, 300)
     lab.kill("worker-1")
-    killed = time.monotonic()
-    seen = eventually(lambda: lab.process(job, "worker-1").incarnation == 1 or None, "a second life", 10)
-    assert seen
-    assert time.monotonic() - killed < 2, "an agent sees an exit at once"
+    eventually(lambda: lab.process(job, "worker-1").incarnation == 1, "a second life")
+    go.touch()
     job = lab.ended(job)
     assert (job.status, job.attempt) == ("succeeded", 1)
     first = next(p for p in lab.client.processes(job.id) if p.label == "worker-1" and p.incarnation == 0)
@@ -30,31 +30,32 @@ def test_a_lost_worker_is_respawned_and_the_job_goes_on(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("victim", ["worker-1", "server-1"])
-def test_under_bsp_the_model_is_that_of_the_undisturbed_run_bit_for_bit(victim: str, lab: Lab, tmp_path: Path) -> None:
+def test_under_bsp_the_model_is_that_of_the_undisturbed_run_bit_for_bit(victim: str, lab: Lab, go: Path, tmp_path: Path) -> None:
     fields = {
         "strategy": {"name": "sync", "lr": 0.05}, "optimizer": {"name": "sgd", "momentum": 0.9},
-        "snapshot": {"every": 0.5}, "stop": {"epochs": 40},
+        "snapshot": {"every": 0.5}, "stop": {"epochs": 160},
     }  # fmt: skip
     calm = lab.ended(lab.submit("calm", **fields))
-    job = lab.submit("disturbed", args=SLOW, **fields)
-    eventually(lambda: "cut 1 " in lab.messages(job) or None, "the first cut", 20)
+    job = lab.submit("disturbed", args=slow_until(go), **fields)
+    eventually(lambda: "cut 1 " in lab.messages(job) or None, "the first cut")
     lab.trains(job, 600)
     lab.kill(victim)
-    job = lab.ended(job, 90)
+    go.touch()
+    job = lab.ended(job)
     assert (job.status, job.attempt, job.retries_used) == ("succeeded", 2, 1)
     attempts = {a["number"]: a for a in lab.client._transport.json("GET", f"jobs/{job.id}/attempts")["items"]}
     assert attempts[2]["resumed_from"]["attempt"] == 1
     ledger = lab.ledger(job)
     for rank in (0, 1):
-        assert ledger["pushed", rank] == ledger["applied", rank] == 160, "the ledger goes on where the cut was"
+        assert ledger["pushed", rank] == ledger["applied", rank] == 640, "the ledger goes on where the cut was"
         assert ledger["undone", rank] > 0, "and what was done since is shown as undone"
     assert "pushes are undone: all since cut" in lab.messages(job)
     expected, got = lab.weights(calm, tmp_path), lab.weights(job, tmp_path)
     assert all(torch.equal(got[name], expected[name]) for name in expected)
 
 
-def test_without_retries_a_lost_shard_fails_the_job_with_reason_and_log(lab: Lab) -> None:
-    job = lab.submit("no-retries", args=SLOW, stop={"epochs": 100}, retries=0)
+def test_without_retries_a_lost_shard_fails_the_job_with_reason_and_log(lab: Lab, go: Path) -> None:
+    job = lab.submit("no-retries", args=slow_until(go), stop={"epochs": 120}, retries=0)
     lab.trains(job, 200)
     lab.kill("server-0")
     job = lab.ended(job)
@@ -63,24 +64,27 @@ def test_without_retries_a_lost_shard_fails_the_job_with_reason_and_log(lab: Lab
     assert "signal 9" in (job.message or "")
 
 
-def test_a_dead_evaluator_is_replaced(lab: Lab) -> None:
-    job = lab.submit("evaluator-dies", args=SLOW, stop={"epochs": 25})
+def test_a_dead_evaluator_is_replaced(lab: Lab, go: Path) -> None:
+    job = lab.submit("evaluator-dies", args=slow_until(go), stop={"epochs": 120})
     lab.trains(job, 200)
     lab.kill("evaluator")
+    eventually(lambda: lab.process(job, "evaluator").incarnation == 1, "a second life")
+    go.touch()
     job = lab.ended(job)
     assert (job.status, job.attempt) == ("succeeded", 1)
     assert lab.process(job, "evaluator").incarnation == 1
 
 
-def test_a_killed_agent_takes_its_processes_along_and_the_job_resumes(lab: Lab) -> None:
-    job = lab.submit("agent-dies", args=SLOW, stop={"epochs": 60}, snapshot={"every": 0.5})
-    eventually(lambda: "cut 1 " in lab.messages(job) or None, "the first cut", 20)
+def test_a_killed_agent_takes_its_processes_along_and_the_job_resumes(lab: Lab, go: Path) -> None:
+    job = lab.submit("agent-dies", args=slow_until(go), stop={"epochs": 120}, snapshot={"every": 0.5})
+    eventually(lambda: "cut 1 " in lab.messages(job) or None, "the first cut")
     pids = [pid for label in ("worker-0", "worker-1", "server-0", "server-1") for pid in lab.pids(label)]
     assert len(pids) == 4
     lab.program("worker_agent").kill()
-    eventually(lambda: not any(alive(pid) for pid in pids), "the end of its processes", 5)
-    eventually(lambda: lab.client.job(job.id).attempt == 2 or None, "a new attempt", 25)
-    job = lab.ended(job, 90)
+    eventually(lambda: not any(alive(pid) for pid in pids), "the end of its processes")
+    eventually(lambda: lab.client.job(job.id).attempt == 2 or None, "a new attempt")
+    go.touch()
+    job = lab.ended(job)
     assert job.status == "succeeded"
     assert job.retries_used == 0, "a lost node is not the user's fault"
 

@@ -18,7 +18,7 @@ def test_a_job_succeeds_without_the_worker_that_was_stopped(lab: Lab, tmp_path: 
     said = gradstream(lab, "stop", "short-handed", "--process", "worker-1")
     assert "worker-1 finishes its round and leaves" in said
 
-    job = lab.ended(job, 120)
+    job = lab.ended(job)
     assert (job.status, job.attempt, job.retries_used) == ("succeeded", 1, 0)
     assert set(lab.weights(job, tmp_path)) == {"weight", "bias"}
     ends = {(p.label, p.incarnation, p.reason) for p in lab.client.processes(job.id) if p.label.startswith("worker")}

@@ -54,12 +54,10 @@ def test_one_synchronous_worker_is_plain_pytorch(lab: Lab, tmp_path: Path) -> No
 
 
 def test_a_job_that_is_too_large_waits_with_its_reason_and_runs_when_there_is_room(lab: Lab) -> None:
-    first = lab.submit("takes-all", args={"pause": 0.02}, stop={"epochs": 30}, roles={"worker": {"count": 4, "device": "cpu"}})
+    first = lab.submit("takes-all", args={"pause": 0.02}, stop={"epochs": 5000}, roles={"worker": {"count": 4, "device": "cpu"}})
     lab.trains(first, 1)
     second = lab.submit("waits")
-    waiting = eventually(
-        lambda: j if (j := lab.client.job(second.id)).reason == "no_capacity" else None, "the reason why it waits", 10
-    )
+    waiting = eventually(lambda: j if (j := lab.client.job(second.id)).reason == "no_capacity" else None, "the reason why it waits")
     assert (waiting.status, waiting.position) == ("queued", 1)
     assert "slot" in (waiting.message or "")
     lab.client.stop(first.id)
@@ -68,13 +66,13 @@ def test_a_job_that_is_too_large_waits_with_its_reason_and_runs_when_there_is_ro
 
 def test_a_job_that_no_node_could_ever_run_says_so(lab: Lab) -> None:
     job = lab.submit("too-large", roles={"worker": {"count": 50, "device": "cpu"}})
-    waiting = eventually(lambda: j if "50" in ((j := lab.client.job(job.id)).message or "") else None, "its message", 10)
+    waiting = eventually(lambda: j if "50" in ((j := lab.client.job(job.id)).message or "") else None, "its message")
     assert waiting.status == "queued"
     assert lab.ended(lab.client.stop(job.id)).status == "cancelled"
 
 
 def test_a_stop_keeps_the_model_so_far(lab: Lab, tmp_path: Path) -> None:
-    job = lab.submit("stopped", args={"pause": 0.02}, stop={"epochs": 500})
+    job = lab.submit("stopped", args={"pause": 0.02}, stop={"epochs": 5000})
     lab.trains(job, 300)
     lab.client.stop(job.id)
     job = lab.ended(job)
@@ -83,13 +81,13 @@ def test_a_stop_keeps_the_model_so_far(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_a_timeout_ends_the_job(lab: Lab) -> None:
-    job = lab.ended(lab.submit("slow", args={"pause": 0.05}, stop={"epochs": 500}, timeout=2))
+    job = lab.ended(lab.submit("slow", args={"pause": 0.05}, stop={"epochs": 5000}, timeout=2))
     assert job.status == "timed_out"
 
 
 def test_a_target_ends_the_job_successfully(lab: Lab) -> None:
     job = lab.ended(
-        lab.submit("target", args={"pause": 0.01}, stop={"epochs": 500, "target": {"metric": "eval/loss", "at_most": 0.05}},
+        lab.submit("target", args={"pause": 0.01}, stop={"epochs": 5000, "target": {"metric": "eval/loss", "at_most": 0.05}},
                    evaluate={"every": 0.2})
     )  # fmt: skip
     assert job.status == "succeeded"

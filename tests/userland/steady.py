@@ -17,6 +17,8 @@ class Steady(Workload):
     classifies = False
     pause: float = 0.0
     examples: int = 256
+    until: str = ""
+    """A file: once it is there, there is no pause any more."""
     breaks: str = ""
     after: int = 3
     straggler: str = ""
@@ -39,7 +41,8 @@ class Steady(Workload):
         return names.get(self.breaks) or super().evaluate(model, batch)
 
     def loss(self, model: nn.Module, batch: list[torch.Tensor]) -> torch.Tensor:
-        time.sleep(0 if not model.training else 0.2 if self._is_straggler() else self.pause)
+        if model.training and not (self.until and os.path.exists(self.until)):
+            time.sleep(1.0 if self._is_straggler() else self.pause)
         loss = nn.functional.mse_loss(model(batch[0]), batch[1])
         if model.training and self.breaks in ("loss", "nan"):
             self.after -= 1

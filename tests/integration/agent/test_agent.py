@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -24,10 +23,10 @@ from gradstream.process.order import PlaneAccess, ProcessOrder
 from gradstream.wire import keys, plane
 from tests.integration.agent.control_plane import SHARED_SECRET, ControlPlane
 from tests.orders import make_order
-from tests.support import eventually
+from tests.support import PATIENCE, eventually
 
 NODE = "test-node"
-SLEEPER = "import time; print('here I am', flush=True); time.sleep(60)"
+SLEEPER = "import time; print('here I am', flush=True); time.sleep(600)"
 
 STUCK_DRIVER = """
     import time, types
@@ -80,7 +79,7 @@ class Node:
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         assert self._process
         self._process.send_signal(number)
-        return self._process.wait(20)
+        return self._process.wait(PATIENCE)
 
     def order(self, code: str, **changes: Any) -> ProcessOrder:
         source = self.folder / f"source-{uuid4()}"
@@ -101,12 +100,12 @@ class Node:
         app.send_task(tasknames.SYNC, queue=tasknames.node_queue(NODE))
         app.close()
 
-    def state(self, order: ProcessOrder, wanted: str, timeout: float = 20) -> dict[str, Any]:
+    def state(self, order: ProcessOrder, wanted: str) -> dict[str, Any]:
         def look() -> dict[str, Any] | None:
             report = self.control.reported.get(order.id)
             return report if report and report["state"] == wanted else None
 
-        found = eventually(look, f"{order.label} to be reported as {wanted}", timeout)
+        found = eventually(look, f"{order.label} to be reported as {wanted}")
         assert found
         return found
 
@@ -163,14 +162,12 @@ def test_runs_what_is_desired_and_tells_its_end_after_its_output(node: Node) -> 
     assert "größer\n" in node.control.at_exit[order.id]
 
 
-def test_a_killed_process_is_reported_within_two_seconds(node: Node) -> None:
-    order = node.run(SLEEPER)
-    pid = node.state(order, "running")["pid"]
-    killed = time.monotonic()
+def test_a_killed_process_is_reported_at_once(own_node: Node) -> None:
+    own_node.control.heartbeat_every = 600.0  # so that only the death can be the reason for a report
+    order = own_node.run(SLEEPER)
+    pid = own_node.state(order, "running")["pid"]
     os.kill(pid, signal.SIGKILL)
-    told = node.state(order, "exited")
-    assert time.monotonic() - killed < 2
-    assert told["exit"]["reason"] == "killed"
+    assert own_node.state(order, "exited")["exit"]["reason"] == "killed"
 
 
 def test_the_end_of_a_worker_is_posted_on_its_plane(node: Node, shared_redis: Redis) -> None:
@@ -199,7 +196,7 @@ def test_what_is_no_longer_desired_is_ended_and_its_folder_removed(node: Node) -
     eventually(lambda: "here I am" in node.control.log(order.id), "its output")
     node.control.desired = []
     node.hint()
-    eventually(lambda: _gone(pid), "the end of a process that ignores SIGTERM", 8)
+    eventually(lambda: _gone(pid), "the end of a process that ignores SIGTERM")
     eventually(lambda: not folder.exists(), "its folder's removal")
 
 
@@ -257,7 +254,7 @@ def test_registers_again_when_it_is_not_known_any_more(node: Node) -> None:
 
 
 def test_a_hint_gets_through_again_after_the_broker_was_restarted_empty(own_node: Node) -> None:
-    own_node.control.heartbeat_every = 60.0  # so that only a hint can be the reason for a start
+    own_node.control.heartbeat_every = 600.0  # so that only a hint can be the reason for a start
     first = own_node.run(SLEEPER)
     own_node.state(first, "running")
     _kill_and_restart(own_node.live)
@@ -268,7 +265,7 @@ def test_a_hint_gets_through_again_after_the_broker_was_restarted_empty(own_node
         own_node.hint()
         return second.id in own_node.control.reported
 
-    eventually(hinted, "the start of what a hint was sent for", 25)
+    eventually(hinted, "the start of what a hint was sent for")
     assert not _gone(own_node.state(first, "running")["pid"])
 
 
@@ -313,7 +310,7 @@ def test_a_gpu_driver_that_does_not_answer_holds_up_nothing(own_node: Node) -> N
     assert [gpu["name"] for gpu in own_node.control.registrations[1]["gpus"]] == ["stuck"]
     order = own_node.run(SLEEPER, gpu=0)
     own_node.state(order, "running")
-    eventually((driver / "asked").exists, "the driver to be asked", 20)
+    eventually((driver / "asked").exists, "the driver to be asked")
     beats = own_node.control.beats
     eventually(lambda: own_node.control.beats > beats + 3, "heartbeats")
     assert own_node.end() == 0
@@ -321,7 +318,7 @@ def test_a_gpu_driver_that_does_not_answer_holds_up_nothing(own_node: Node) -> N
 
 def test_a_gpu_driver_that_never_says_which_gpus_there_are_costs_the_node_only_those(own_node: Node) -> None:
     _with_driver(own_node, counting=3600, GRADSTREAM_GPUS_WITHIN="0.5")
-    eventually(lambda: len(own_node.control.registrations) == 2, "the agent without its GPU", 20)
+    eventually(lambda: len(own_node.control.registrations) == 2, "the agent without its GPU")
     assert own_node.control.registrations[1]["gpus"] == []
     assert "this node is used without its GPUs" in own_node.log()
     beats = own_node.control.beats
@@ -331,14 +328,14 @@ def test_a_gpu_driver_that_never_says_which_gpus_there_are_costs_the_node_only_t
 
 def test_an_agent_that_waits_for_its_gpus_can_be_stopped(own_node: Node) -> None:
     _with_driver(own_node, counting=3600)
-    eventually(lambda: own_node.log().count("agent ready") == 2, "the agent that listens to signals", 30)
+    eventually(lambda: own_node.log().count("agent ready") == 2, "the agent that listens to signals")
     assert len(own_node.control.registrations) == 1
     assert own_node.end() == 0
 
 
 def _with_driver(node: Node, *, counting: float, **environment: str) -> Path:
     """Start the agent again on a machine with such a driver; the driver's folder."""
-    eventually(lambda: "agent ready" in node.log(), "the agent before", 30)
+    eventually(lambda: "agent ready" in node.log(), "the agent before")
     node.end()
     driver = node.folder / "driver"
     driver.mkdir()

@@ -15,7 +15,7 @@ import redis
 
 from gradstream import broker, tasknames
 from gradstream.local.redis import Redis
-from tests.support import eventually
+from tests.support import PATIENCE, eventually
 
 SCRIPT = """
 import sys
@@ -64,7 +64,7 @@ def test_a_hint_is_news_and_a_signal_ends_it(quiet: Quiet) -> None:
     quiet.hint()
     eventually(lambda: quiet.said("news"), "the hint")
     quiet.process.send_signal(signal.SIGTERM)
-    assert quiet.process.wait(10) == 0
+    assert quiet.process.wait(PATIENCE) == 0
 
 
 def test_a_consumer_that_hears_nothing_is_replaced(quiet: Quiet) -> None:
@@ -73,10 +73,10 @@ def test_a_consumer_that_hears_nothing_is_replaced(quiet: Quiet) -> None:
     others = [pool.get_connection() for _ in range(40)]
     for other in others:
         other.send_command("BRPOP", QUEUE, 0)  # each takes one ping
-    eventually(lambda: quiet.said("replacing the consumer"), "the decision to replace it", 30)
+    eventually(lambda: quiet.said("replacing the consumer"), "the decision to replace it")
     for other in others:
         other.disconnect()
-    eventually(lambda: quiet.said("ready.") >= 2, "the next consumer", 15)
+    eventually(lambda: quiet.said("ready.") >= 2, "the next consumer")
 
     def heard() -> int:
         quiet.hint()  # one may still go to a connection that is being closed

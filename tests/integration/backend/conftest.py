@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -25,7 +26,10 @@ from tests.integration.backend.agent import Agent
 from tests.integration.backend.jobs import submit
 from tests.integration.backend.metrics import STEPS, WORKERS, Stream, store
 from tests.integration.backend.running import Running
-from tests.support import Database
+from tests.support import PATIENCE, Database
+
+NODE_LOST_AFTER = timedelta(minutes=10)
+"""Agents here are heard when a test says so, which may take a while."""
 
 
 @pytest.fixture
@@ -37,7 +41,7 @@ def settings(database: Database, shared_redis: Redis, tmp_path: Path, password_f
         live_redis_url=shared_redis.url, live_redis_password_file=password_file,
         plane_redis_url=shared_redis.url, plane_redis_password_file=password_file,
         files_dir=tmp_path / "files", node_token_file=password_file, signing_key_file=signing_key,
-        public_url="http://testserver",
+        public_url="http://testserver", node_lost_after=NODE_LOST_AFTER,
     )  # fmt: skip
 
 
@@ -67,7 +71,7 @@ def server(platform: Platform) -> Iterator[str]:
 @pytest.fixture
 def anonymous(server: str) -> Iterator[httpx.Client]:
     """The API, asked by nobody in particular."""
-    with httpx.Client(base_url=f"{server}/api/v1", trust_env=False, timeout=20) as client:
+    with httpx.Client(base_url=f"{server}/api/v1", trust_env=False, timeout=PATIENCE) as client:
         yield client
 
 
@@ -81,7 +85,7 @@ def token(platform: Platform) -> str:
 def api(anonymous: httpx.Client, token: str) -> Iterator[httpx.Client]:
     """The API, asked by the user ada."""
     headers = {"Authorization": f"Bearer {token}"}
-    with httpx.Client(base_url=anonymous.base_url, headers=headers, trust_env=False, timeout=40) as client:
+    with httpx.Client(base_url=anonymous.base_url, headers=headers, trust_env=False, timeout=PATIENCE) as client:
         yield client
 
 

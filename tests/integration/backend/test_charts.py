@@ -17,8 +17,8 @@ import httpx
 import pyarrow.parquet as pq
 import pytest
 from sqlalchemy import event, text
-from sqlalchemy.exc import DBAPIError
 
+from backend.away import DatabaseAway
 from backend.jobs import service as jobs
 from backend.metrics import keeping, service
 from backend.metrics.schemas import Distribution
@@ -27,7 +27,7 @@ from gradstream.metrics import LOSS, STALENESS, Point
 from tests.integration.backend.jobs import submit
 from tests.integration.backend.metrics import STEPS, WORKERS, chart, measured, store
 from tests.integration.backend.test_stream import stream
-from tests.support import eventually
+from tests.support import PATIENCE, eventually
 
 
 def test_a_chart_holds_every_point(api: httpx.Client, trained: UUID, platform: Platform) -> None:
@@ -136,7 +136,7 @@ def test_what_was_measured_and_what_it_takes(api: httpx.Client, trained: UUID) -
 
 def test_an_ingest_that_dies_in_the_middle_loses_and_doubles_nothing(api: httpx.Client, platform: Platform, trained: UUID) -> None:
     before = chart(api, trained, columns=3)
-    with pytest.raises(DBAPIError):
+    with pytest.raises(DatabaseAway):
         _store_and_die(platform, trained, [measured(step, 0) for step in range(STEPS, STEPS + 5000)])
     assert chart(api, trained, columns=3) == before
     for _ in range(2):
@@ -176,10 +176,10 @@ def test_many_pages_of_one_job_are_one_read(api: httpx.Client, platform: Platfor
     began = threading.Barrier(pages + 1)
 
     def page(number: int) -> None:
-        its_own = httpx.Client(base_url=api.base_url, headers=api.headers, trust_env=False, timeout=30)
+        its_own = httpx.Client(base_url=api.base_url, headers=api.headers, trust_env=False, timeout=PATIENCE)
         with its_own, stream(its_own, f"/jobs/{job_id}/stream") as events:
             assert {next(events).kind, next(events).kind} == {"event", "job"}
-            began.wait(20)
+            began.wait(PATIENCE)
             while told[number] < 100:
                 each = next(events)
                 if each.kind == "metrics":
@@ -188,11 +188,11 @@ def test_many_pages_of_one_job_are_one_read(api: httpx.Client, platform: Platfor
     threads = [threading.Thread(target=page, args=(number,)) for number in range(pages)]
     for thread in threads:
         thread.start()
-    began.wait(20)
+    began.wait(PATIENCE)
     with statements(platform, "metric_batches \n") as seen:
         store(platform, job_id, 0, range(50))
         for thread in threads:
-            thread.join(20)
+            thread.join(PATIENCE)
     assert told == dict.fromkeys(range(pages), 100)
     reads = [statement for statement in seen if "payload" in statement]
     assert len(reads) == 1, reads

@@ -13,6 +13,7 @@ from backend.metrics.points import label
 from backend.platform import Platform
 from gradstream.metrics import (
     APPLY,
+    ASKED_AGAIN,
     CATALOGUE,
     CODEC_ERROR,
     COMPUTE,
@@ -157,6 +158,18 @@ def test_what_a_push_costs_and_how_shards_are_loaded_stand_in_the_progress(api: 
         {"rank": 0, "slice_bytes": 4096, "apply": 0.25, "busy": 0.5, "queue": 3},
         {"rank": 1, "slice_bytes": 4096, "apply": 0.25, "busy": 0.25, "queue": 3},
     ]
+
+
+def test_a_process_that_was_sent_something_damaged_is_told_of_once(api: httpx.Client, stream: Stream) -> None:
+    stream.send("server-0.0", 0, point(ASKED_AGAIN.name, 1))
+    stream.send("worker-1.0", 0, point(ASKED_AGAIN.name, 1, rank=1), point(ASKED_AGAIN.name, 2, rank=1))
+    stream.ingest()
+    stream.send("server-0.0", 1, point(ASKED_AGAIN.name, 2))
+    stream.send("worker-1.1", 0, point(ASKED_AGAIN.name, 1, rank=1))
+    stream.ingest()
+    told = [event for event in api.get(f"/jobs/{stream.job_id}/events").json()["items"] if event["kind"] == "warning"]
+    assert [(event["actor"], event["data"]["count"]) for event in told] == [("server-0", 1), ("worker-1", 2)]
+    assert "refused and asked for again" in told[0]["message"]
 
 
 def test_workers_without_room_in_shared_memory_are_told_of_once(api: httpx.Client, stream: Stream) -> None:

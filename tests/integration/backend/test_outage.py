@@ -104,7 +104,7 @@ def test_the_planes_redis_frozen(api: httpx.Client, agent: Agent, own_redis: Red
     j = agent.order("worker-0").plane_id
     points = records.pack_points([Point(LOSS.name, 0, 1, 1, 1, 1000.0, 2.0)])
     platform.plane.xadd(keys.metrics(j), {"source": "worker-0.0", "batch": 0, "points": points})
-    eventually(lambda: api.get(f"/jobs/{job_id}").json()["progress"]["loss"] == 2.0, "the metrics to be stored", timeout=20)
+    eventually(lambda: api.get(f"/jobs/{job_id}").json()["progress"]["loss"] == 2.0, "the metrics to be stored")
     assert api.get(f"/jobs/{job_id}").json()["attempt"] == 1, "it is still the first attempt"
 
 

@@ -159,7 +159,7 @@ def test_earlier_jobs_are_found_without_a_look_at_all_others(platform: Platform)
 def test_an_earlier_job_that_is_not_understood_any_more_is_passed_over(platform: Platform, api: httpx.Client) -> None:
     with platform.database.transaction() as session:
         rows.insert_jobs(session, 1)
-        session.execute(text("UPDATE jobs SET spec = spec || '{\"stop\": \"never\"}'"))
+        session.execute(text('UPDATE jobs SET spec = spec || \'{"stop": "never"}\''))
     assert plan(api)["size"] is None
 
 

@@ -29,7 +29,7 @@ from backend.stream.service import LATEST
 from benchmarks import rows
 from gradstream.metrics import LOSS, Point
 from tests.integration.backend.jobs import submit
-from tests.support import eventually
+from tests.support import PATIENCE, eventually
 
 
 class Event(NamedTuple):
@@ -54,7 +54,8 @@ def _events(lines: Iterator[str]) -> Iterator[Event]:
             name, _, value = line.partition(":")
             fields[name] = value.removeprefix(" ")
         elif not line and fields:
-            yield Event(int(fields["id"]) if "id" in fields else None, fields["event"], json.loads(fields["data"]))
+            if fields["event"] != "alive":  # which is said when there has been nothing else for a while
+                yield Event(int(fields["id"]) if "id" in fields else None, fields["event"], json.loads(fields["data"]))
             fields = {}
 
 
@@ -199,8 +200,8 @@ def test_a_stop_of_the_server_closes_its_streams(platform: Platform, settings: S
     )
     headers = {"Authorization": f"Bearer {token}"}
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}/api/v1", headers=headers, trust_env=False) as api:
-            eventually(lambda: _healthy(api), "the API's health", timeout=30)
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}/api/v1", headers=headers, trust_env=False, timeout=PATIENCE) as api:
+            eventually(lambda: _healthy(api), "the API's health")
             job_id = submit(api, tmp_path)["id"]
             with stream(api, f"/jobs/{job_id}/stream") as events:
                 assert next(events).kind == "event"
@@ -208,7 +209,7 @@ def test_a_stop_of_the_server_closes_its_streams(platform: Platform, settings: S
                 server.send_signal(signal.SIGTERM)
                 assert next(events).kind == "closing"
                 assert next(events, None) is None, "the body ended cleanly"
-        assert server.wait(5) in (0, -signal.SIGTERM)
+        assert server.wait(PATIENCE) in (0, -signal.SIGTERM)
     finally:
         server.kill()
         server.wait()

@@ -30,7 +30,7 @@ def credentials(platform: Platform) -> Credentials:
 
 @pytest.fixture
 def client(credentials: Credentials) -> Iterator[Client]:
-    with Client(credentials, patience=30) as made:
+    with Client(credentials, patience=60) as made:
         yield made
 
 
@@ -47,7 +47,7 @@ def submit(client: Client) -> Iterator[Callable[..., Job]]:
     for job in made:
         client.stop(job.id)
     for job in made:
-        client.wait(job.id, timeout=60)
+        client.wait(job.id, timeout=120)
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +55,7 @@ def succeeded(credentials: Credentials) -> Job:
     """A job that has run to its end."""
     with Client(credentials) as client:
         job = client.submit(jobfile.load(LINE / "job.yaml", ["name=succeeded"]), code=LINE)
-        return client.wait(job.id, timeout=60)
+        return client.wait(job.id, timeout=120)
 
 
 @pytest.fixture(scope="session")
@@ -72,6 +72,6 @@ def gradstream(environment: dict[str, str], tmp_path: Path) -> Gradstream:
 
     def run(*args: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
         command = [*COMMAND, *map(str, args)]
-        return subprocess.run(command, cwd=tmp_path, env=environment, input=stdin, capture_output=True, text=True, timeout=90)
+        return subprocess.run(command, cwd=tmp_path, env=environment, input=stdin, capture_output=True, text=True, timeout=120)
 
     return run

@@ -12,7 +12,7 @@ from tests.integration.cli.shared import LINE, Gradstream
 
 def test_compare_tells_when_each_job_reached_a_target(gradstream: Gradstream, client: Client, succeeded: Job) -> None:
     spec = jobfile.load(LINE / "job.yaml", ["name=learns-nothing", "strategy.lr=0.0000001"])
-    slow = client.wait(client.submit(spec, code=LINE).id, timeout=60)
+    slow = client.wait(client.submit(spec, code=LINE).id, timeout=120)
     [own] = client.targets([succeeded.id], "eval/loss", at_most=1e9).items
     assert own.best is not None
     target = ("--metric", "eval/loss", "--target", str(own.best))
@@ -50,5 +50,5 @@ def test_a_node_is_drained_and_resumed(gradstream: Gradstream, client: Client, s
     finally:
         resumed = gradstream("node", "resume", node.name)
     assert f"{node.name} takes processes" in resumed.stderr
-    assert client.wait(waits.id, timeout=60).status == "succeeded"
+    assert client.wait(waits.id, timeout=120).status == "succeeded"
     assert gradstream("node", "drain", "no-such-node").returncode == 4

@@ -14,7 +14,7 @@ import pytest
 
 from gradstream.client import Client, Credentials, Job
 from tests.integration.cli.shared import COMMAND, FOREVER, LINE, Gradstream, api_process
-from tests.support import eventually
+from tests.support import PATIENCE, eventually
 
 BROKEN = """\
 from gradstream import Workload
@@ -78,7 +78,7 @@ def test_wait_outlives_a_killed_api(
         api_process().kill()
         said = waiting.stderr.readline()
         client.stop(job.id)
-        assert waiting.wait(60) == 11
+        assert waiting.wait(PATIENCE) == 11
     assert "trying again" in said
 
 
@@ -95,11 +95,11 @@ def test_ctrl_c_detaches_and_the_job_goes_on(
                 break
         process.send_signal(signal.SIGINT)
         said = process.stderr.read()
-        assert process.wait(20) == 130
+        assert process.wait(PATIENCE) == 130
     assert f"gradstream wait {id}" in said
     assert client.job(id).status == "running"
     client.stop(id)
-    assert client.wait(id, timeout=60).status == "cancelled"
+    assert client.wait(id, timeout=120).status == "cancelled"
 
 
 def test_ctrl_c_ends_train_as_cancelled_and_keeps_the_model(environment: dict[str, str], tmp_path: Path) -> None:
@@ -107,9 +107,9 @@ def test_ctrl_c_ends_train_as_cancelled_and_keeps_the_model(environment: dict[st
     settings = ["--set", FOREVER, "--set", "snapshot.every=0.5"]
     command = [*COMMAND, "train", str(LINE / "job.yaml"), *settings, "--out", str(out), "--json"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        eventually((out / "store" / "1" / "cuts" / "1" / "manifest.json").exists, "the first cut", 30)
+        eventually((out / "store" / "1" / "cuts" / "1" / "manifest.json").exists, "the first cut")
         process.send_signal(signal.SIGINT)
-        stdout, _ = process.communicate(timeout=30)
+        stdout, _ = process.communicate(timeout=PATIENCE)
     result = json.loads(stdout)
     assert (process.returncode, result["status"]) == (11, "cancelled")
     assert Path(result["model_path"]).is_file()

@@ -13,16 +13,16 @@ def test_a_worker_is_restarted_another_stopped_and_the_job_goes_on(
     gradstream: Gradstream, client: Client, submit: Callable[..., Job]
 ) -> None:
     job = submit(FOREVER, "name=by-hand", "roles.worker.count=2", "strategy={name: async, lr: 0.01}")
-    eventually(lambda: client.job(job.id).status == "running", "the job runs", 60)
+    eventually(lambda: client.job(job.id).status == "running", "the job runs")
     done = gradstream("restart", "by-hand", "worker-0")
     assert done.returncode == 0, done.stderr
     assert "its next incarnation starts from the center" in done.stderr
-    eventually(lambda: _lives(client, job, "worker-0")[-1] == (1, "running", None), "the next incarnation", 60)
+    eventually(lambda: _lives(client, job, "worker-0")[-1] == (1, "running", None), "the next incarnation")
     assert (0, "exited", "restarted") in _lives(client, job, "worker-0")
 
     done = gradstream("stop", "by-hand", "--process", "worker-1")
     assert done.returncode == 0, done.stderr
-    eventually(lambda: _lives(client, job, "worker-1") == [(0, "exited", "stopped")], "worker-1 leaves", 60)
+    eventually(lambda: _lives(client, job, "worker-1") == [(0, "exited", "stopped")], "worker-1 leaves")
     assert client.job(job.id).status == "running"
     assert client.job(job.id).retries_used == 0
 
@@ -33,7 +33,7 @@ def test_a_worker_is_restarted_another_stopped_and_the_job_goes_on(
     assert "All processes end" in refused.stderr
     assert client.job(job.id).attempt == 1
     client.stop(job.id)
-    assert client.wait(job.id, timeout=60).status == "cancelled"
+    assert client.wait(job.id, timeout=120).status == "cancelled"
 
 
 def _lives(client: Client, job: Job, label: str) -> list[tuple[int, str, str | None]]:

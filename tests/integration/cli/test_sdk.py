@@ -66,7 +66,7 @@ def test_stop_wait_and_delete(client: Client, submit: Callable[..., Job]) -> Non
     with pytest.raises(Conflict):
         client.delete(job.id)
     client.stop(job.id)
-    assert client.wait(job.id, timeout=60).status == "cancelled"
+    assert client.wait(job.id, timeout=120).status == "cancelled"
     assert job.id in {one.id for one in client.jobs(status=["cancelled"], q="stop").items}
 
 

@@ -21,10 +21,11 @@ from gradstream.process.order import Resume
 from gradstream.process.zygote import Zygote
 from gradstream.spec import JobSpec
 from gradstream.wire.client import connect
+from tests.support import PATIENCE
 
 STEPS, CUT_AT = 60, 15
 
-BODY = f'''
+BODY = f"""
 import random
 import time
 from pathlib import Path
@@ -70,13 +71,15 @@ class Rows(Workload):
             time.sleep(0.01)
             if self.steps == {CUT_AT}:
                 (Path(self.folder) / "now").touch()
+            while self.steps == {STEPS} - 20 and not (Path(self.folder) / "asked").exists():
+                time.sleep(0.01)
         return nn.functional.cross_entropy(model(batch[0]), batch[1])
 
 
 def late(batch):
     time.sleep(0.02)
     return batch
-'''
+"""
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +129,7 @@ def start(zygote: Zygote, shared_redis: Redis, tmp_path: Path) -> Iterator[Start
 
 
 def finish(attempt: LocalAttempt, meanwhile: Callable[[], None] = lambda: None) -> dict[str, torch.Tensor]:
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE
     while not attempt.over and not attempt.failed:
         assert time.monotonic() < until, "the job did not end"
         list(attempt.pump(0.02))
@@ -151,6 +154,7 @@ def test_a_job_resumed_from_a_cut_has_the_bits_of_the_one_that_went_on(
         if not asked and (tmp_path / "now").exists():
             asked.append(1)
             first.snapshot(1)
+            (tmp_path / "asked").touch()
 
     went_on = finish(first, ask_for_a_cut)
     cut = torch.load(first.store / "cuts" / "1" / "worker-0.pt", weights_only=True)
@@ -172,7 +176,7 @@ def test_waiting_for_a_slow_source_is_told_as_time_data(start: Start) -> None:
 def test_a_missing_file_fails_the_job_with_its_name(start: Start, tmp_path: Path) -> None:
     (tmp_path / "labels").unlink()
     attempt = start("idx")
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE
     while not attempt.failed:
         assert time.monotonic() < until, "the job did not fail"
         list(attempt.pump(0.1))

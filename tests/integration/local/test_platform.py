@@ -11,7 +11,6 @@ import socket
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +19,7 @@ import pytest
 
 from gradstream.client import Client, Credentials
 from gradstream.local.folder import DataFolder
-from tests.support import eventually
+from tests.support import PATIENCE, eventually
 
 
 class Up:
@@ -51,7 +50,7 @@ class Up:
     def send(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
-    def end(self, timeout: float = 30) -> int:
+    def end(self, timeout: float = PATIENCE) -> int:
         _, self.said = self._process.communicate(timeout=timeout)
         return self._process.returncode
 
@@ -117,11 +116,9 @@ def test_a_killed_one_leaves_nothing_behind_and_the_next_goes_on(up: Up) -> None
     up.ready()
     family, run_dir = up.family(), _run_dir(up)
     token = Credentials.load(up.data / "client.json")
-    killed = time.monotonic()
     up.send(signal.SIGKILL)
     up.end()
-    eventually(lambda: not any(_lives(process) for process in family), "the end of all its programs", 5)
-    assert time.monotonic() - killed < 5
+    eventually(lambda: not any(_lives(process) for process in family), "the end of all its programs")
     assert run_dir.exists()
 
     again = Up(up.data, up.port)
@@ -142,7 +139,7 @@ def test_a_killed_one_leaves_nothing_behind_and_the_next_goes_on(up: Up) -> None
 
 
 def test_it_can_be_stopped_while_it_starts(up: Up) -> None:
-    eventually(lambda: (up.data / "postgres").exists(), "the database", 30)
+    eventually(lambda: (up.data / "postgres").exists(), "the database")
     family = up.family()
     up.send(signal.SIGTERM)
     assert up.end() == 0

@@ -56,7 +56,7 @@ class Bench:
             self.heard += self.zygote.events(0.05)
             return next((event for event in self.heard if wanted(event)), None)
 
-        found = eventually(look, what, 60)
+        found = eventually(look, what)
         assert found
         return found
 
@@ -190,7 +190,7 @@ def test_a_server_gets_neither_user_code_nor_its_environment(bench: Bench) -> No
 
 
 def test_no_secret_stands_in_an_argument_list_or_environment(bench: Bench) -> None:
-    order = bench.fork("import time\ndef main(order, folder): time.sleep(60)")
+    order = bench.fork("import time\ndef main(order, folder): time.sleep(600)")
     process = psutil.Process(bench.pid(order))
     shown = " ".join(process.cmdline()) + Path(f"/proc/{process.pid}/environ").read_bytes().decode()
     assert "secret" not in shown
@@ -219,11 +219,11 @@ def test_a_signal_reaches_the_process_and_what_it_started(any_bench: Bench) -> N
     order = any_bench.fork("""
         import subprocess, time
         def main(order, folder):
-            child = subprocess.Popen(["sleep", "60"])
+            child = subprocess.Popen(["sleep", "600"])
             (folder / "child").write_text(str(child.pid))
-            time.sleep(60)
+            time.sleep(600)
     """)
-    child = eventually(lambda: _number(any_bench.place(order.id) / "child"), "the grandchild's pid", 20)
+    child = eventually(lambda: _number(any_bench.place(order.id) / "child"), "the grandchild's pid")
     any_bench.zygote.signal(order.id, signal.SIGTERM)
     assert any_bench.exit(order) == -15
     eventually(lambda: _gone(child), "the grandchild's end")
@@ -233,7 +233,7 @@ def test_what_a_process_leaves_behind_ends_with_it(bench: Bench) -> None:
     order = bench.fork("""
         import subprocess
         def main(order, folder):
-            (folder / "child").write_text(str(subprocess.Popen(["sleep", "60"]).pid))
+            (folder / "child").write_text(str(subprocess.Popen(["sleep", "600"]).pid))
             return 0
     """)
     assert bench.exit(order) == 0
@@ -243,7 +243,7 @@ def test_what_a_process_leaves_behind_ends_with_it(bench: Bench) -> None:
 
 
 def test_when_the_zygote_dies_its_processes_die_and_a_new_one_goes_on(own_bench: Bench) -> None:
-    order = own_bench.fork("import time\ndef main(order, folder): time.sleep(60)")
+    order = own_bench.fork("import time\ndef main(order, folder): time.sleep(600)")
     pid = own_bench.pid(order)
     os.kill(psutil.Process(pid).ppid(), signal.SIGKILL)
     assert own_bench.exit(order) == -9
@@ -260,7 +260,7 @@ def test_closing_kills_what_runs(own_bench: Bench) -> None:
         import signal, time
         def main(order, folder):
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            time.sleep(60)
+            time.sleep(600)
     """)
     pid = own_bench.pid(order)
     own_bench.zygote.close()

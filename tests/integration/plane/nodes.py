@@ -37,7 +37,7 @@ class Nodes:
             host, port = self._address(self.nodes[0])
             client.execute_command("CLUSTER", "MEET", host, port, self._bus_port(self.nodes[0]))
         for client in clients:
-            eventually(lambda client=client: self._whole(client, count), "all nodes to know one another", 20)
+            eventually(lambda client=client: self._whole(client, count), "all nodes to know one another")
 
     @property
     def url(self) -> str:

@@ -26,7 +26,7 @@ from gradstream.wire.messages import FIELD, Header
 from gradstream.wire.reporter import Reporter
 from gradstream.worker.replica import Replica
 from tests.integration.plane.cluster import Cluster
-from tests.support import eventually
+from tests.support import PATIENCE, eventually
 
 Make = Callable[..., Cluster]
 SIZE = 100_003
@@ -120,7 +120,7 @@ def test_a_respawned_worker_goes_on_where_its_rank_had_got_to(cluster: Make) -> 
 
     attempt.before_round = die
     attempt.start()
-    assert died.wait(10)
+    assert died.wait(PATIENCE)
     plane.post_leave(attempt.admin, attempt.j, 1, 0)
     link, w, _, _ = attempt.link(1, incarnation=1)
     assert link.begin()
@@ -189,6 +189,8 @@ def test_a_damaged_payload_is_asked_for_again(cluster: Make) -> None:
         attempt.spec.strategy.round(w, link)
     link.leave()
     assert damaged
+    eventually(lambda: attempt.points(metrics.ASKED_AGAIN), "a word of it")
+    assert attempt.points(metrics.ASKED_AGAIN)[0].value == 1.0
     assert torch.equal(attempt.finish(), cluster(sync(workers=1, steps=3), bowl).run())
 
 
@@ -204,7 +206,7 @@ def test_a_frozen_redis_costs_time_and_nothing_else(cluster: Make, redis_server:
             threading.Timer(8.0, os.kill, (server.child.pid, signal.SIGCONT)).start()
 
     attempt.before_round = freeze
-    assert torch.equal(attempt.run(60), cluster(sync(steps=12), bowl).run())
+    assert torch.equal(attempt.run(2 * PATIENCE), cluster(sync(steps=12), bowl).run())
     assert frozen.is_set()
     assert accounts(attempt) == [(12, 12, 0), (12, 12, 0)]
 
@@ -218,7 +220,7 @@ def test_a_redis_that_came_back_empty_ends_the_attempt(cluster: Make, redis_serv
     server.start()
     server.wait()
     for thread in attempt.threads:
-        thread.join(15)
+        thread.join(PATIENCE)
         assert not thread.is_alive(), f"{thread.name} still waits"
     assert {type(error) for error in attempt.errors} == {PlaneLost}
 
@@ -229,7 +231,7 @@ def test_what_is_no_entry_ends_the_attempt_on_every_shard(cluster: Make, junk: b
     servers = [attempt.thread(attempt.serve, shard) for shard in range(2)]
     attempt.admin.xadd(keys.log(attempt.j), {FIELD: junk})
     for server in servers:
-        server.join(15)
+        server.join(PATIENCE)
         assert not server.is_alive(), "it still reads"
     assert [type(error) for error in attempt.errors] == [PlaneLost, PlaneLost]
     assert "the log holds an entry that cannot be read" in str(attempt.errors[0])

@@ -51,7 +51,7 @@ def test_three_workers(kind: str, near: tuple[int, ...], cluster: Callable[..., 
     attempt.start()
     answer = attempt.watch()
     for thread in attempt.threads:
-        thread.join(30)
+        thread.join(60)
     assert not attempt.errors
     buffers: list[Buffers | None] = []
     expected = sim.run(spec, problem, align=4096, watch=lambda view: buffers.append(view.buffers()))

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from gradstream.spec import JobSpec
 from gradstream.wire.layout import Layout
 from gradstream.wire.shm import Shared
 from tests.integration.plane.cluster import Cluster
+from tests.support import eventually
 
 SIZE = 20_011
 
@@ -122,12 +122,12 @@ def test_what_a_killed_owner_left_is_removed_and_nothing_else(tmp_path: Path) ->
     folders = [Path(owner.stdout.readline().strip()) for owner in owners if owner.stdout]
     assert all(folder.is_dir() for folder in folders)
     os.kill(owners[0].pid, signal.SIGKILL)
-    owners[0].wait(10)
+    owners[0].wait(60)
     mine = SharedFolders(tmp_path)
     assert [folder.is_dir() for folder in folders] == [False, True]
     for owner in owners:
         owner.kill()
-        owner.wait(10)
+        owner.wait(60)
         for pipe in (owner.stdin, owner.stdout):
             if pipe:
                 pipe.close()
@@ -169,12 +169,12 @@ def test_memory_outlives_its_file(tmp_path: Path) -> None:
 
 def test_nothing_of_these_tests_is_left() -> None:
     """Folders of owners that live may be another test's; each of them has its lock."""
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:
+
+    def all_owned() -> bool:
         SharedFolders().close()
-        if all((home / "lock").exists() for home in PLACE.glob("gradstream-*")):
-            return
-    raise AssertionError("a folder without an owner")
+        return all((home / "lock").exists() for home in PLACE.glob("gradstream-*"))
+
+    eventually(all_owned, "each folder to have an owner")
 
 
 def test_a_join_names_the_shards_that_share() -> None:

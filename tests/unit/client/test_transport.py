@@ -76,7 +76,7 @@ def server() -> Iterator[Scripted]:
     yield scripted
     scripted.shutdown()
     scripted.server_close()
-    thread.join(5)
+    thread.join(60)
     assert scripted.script == []
 
 

@@ -187,7 +187,7 @@ class Gated(data.Source):
         return 400
 
     def batch(self, chosen: torch.Tensor, generator: torch.Generator | None = None) -> Any:
-        assert self.permits.acquire(timeout=20)
+        assert self.permits.acquire(timeout=60)
         self.fetched.append(len(self.fetched))
         self.threads.add(threading.current_thread().name)
         return chosen
@@ -263,6 +263,7 @@ def test_a_process_that_is_killed_is_no_mistake_of_the_workload() -> None:
     [fetcher] = multiprocessing.active_children()
     assert fetcher.pid
     os.kill(fetcher.pid, signal.SIGKILL)
+
     def rest() -> None:
         for position in range(1, batches.total):
             batches.take(position, CPU)
@@ -445,4 +446,3 @@ def test_a_mistake_in_the_data_set_blames_it(monkeypatch: pytest.MonkeyPatch) ->
     problem = ModelProblem(code, FlatModel(code.model(), CPU), Prefetched(Batches(Failing(), spec, 0), spec))
     with pytest.raises(UserError, match=r"the workload failed in dataset\('train'\)"):
         problem.gradient(0)
-
