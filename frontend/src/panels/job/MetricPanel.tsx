@@ -8,7 +8,7 @@ import { useAxisView } from "@/hooks/useAxisView"
 import { useBoard } from "@/hooks/useBoard"
 import { useChart } from "@/hooks/useChart"
 import { scaleOf, useChartSettings } from "@/hooks/useChartSettings"
-import { useFeed } from "@/hooks/useFeed"
+import { useOpenedFeed } from "@/hooks/useFeed"
 import { useNothing } from "@/hooks/useNothing"
 import { useReading } from "@/hooks/useReading"
 import type { AxisView } from "@/lib/axes"
@@ -33,13 +33,13 @@ export function MetricPanel({ name, width, height = 230, title = metricTitle(nam
   const [settings, change] = useChartSettings()
   const view = useAxisView(settings.axis)
   const board = useBoard()
-  const job = useFeed((feed) => feed.job)
+  const { opened } = useOpenedFeed()
   const nothing = useNothing()
   const handle = useRef<ChartHandle>(null)
   const [table, setTable] = useState(false)
   const hidden = settings.hidden.join("\n")
   const hiddenSet = useMemo(() => new Set(hidden.split("\n")), [hidden])
-  const threshold = useMemo(() => targetOf(job.spec, name), [job.spec, name])
+  const threshold = useMemo(() => targetOf(opened.spec, name), [opened.spec, name])
   const formatY = useMemo(() => formatOf(metric.unit), [metric.unit])
   const unit = metric.unit === "1" || metric.unit === "loss" ? "" : metric.unit
   return (
@@ -67,7 +67,7 @@ export function MetricPanel({ name, width, height = 230, title = metricTitle(nam
             formatY={formatY}
             hidden={hiddenSet}
             onHide={(names) => change({ hidden: names })}
-            syncKey={`${job.id} ${settings.axis}`}
+            syncKey={`${opened.id} ${settings.axis}`}
             height={height}
             handle={handle}
           />
