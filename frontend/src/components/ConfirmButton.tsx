@@ -1,6 +1,5 @@
 import { Button, Group, Modal, Text, type ButtonProps } from "@mantine/core"
-import { useDisclosure } from "@mantine/hooks"
-import type { ReactNode } from "react"
+import { useState, type ReactNode } from "react"
 
 interface ConfirmButtonProps extends Omit<ButtonProps, "children"> {
   label: string
@@ -12,18 +11,20 @@ interface ConfirmButtonProps extends Omit<ButtonProps, "children"> {
   error: Error | null
 }
 
-/** A button for what cannot be taken back: it asks first, and stays open with the reason when it could not be done. */
-export function ConfirmButton({ label, question, consequence, onConfirm, pending, error, ...button }: ConfirmButtonProps) {
-  const [opened, dialog] = useDisclosure(false)
+/** A button for what cannot be taken back: it asks first, and stays open with the reason when it could not be done. Disabled, it keeps the focus. */
+export function ConfirmButton({ label, question, consequence, onConfirm, pending, error, disabled = false, ...button }: ConfirmButtonProps) {
+  /** The label that was pressed: where a button has become another one meanwhile, nobody has asked for that. */
+  const [asked, ask] = useState<string | null>(null)
+  const close = () => ask(null)
   const confirm = () => {
-    onConfirm().then(dialog.close, () => undefined) // the reason comes as `error`
+    onConfirm().then(close, () => undefined) // the reason comes as `error`
   }
   return (
     <>
-      <Button {...button} onClick={dialog.open}>
+      <Button {...button} data-disabled={disabled || undefined} aria-disabled={disabled || undefined} onClick={() => disabled || ask(label)}>
         {label}
       </Button>
-      <Modal opened={opened} onClose={dialog.close} title={question} centered closeButtonProps={{ "aria-label": "Close" }}>
+      <Modal opened={asked === label} onClose={close} title={question} centered closeButtonProps={{ "aria-label": "Close" }}>
         <Text size="sm">{consequence}</Text>
         {error && (
           <Text size="sm" c="var(--gs-bad)" mt="sm" role="alert">
@@ -31,7 +32,7 @@ export function ConfirmButton({ label, question, consequence, onConfirm, pending
           </Text>
         )}
         <Group justify="flex-end" mt="lg">
-          <Button variant="default" onClick={dialog.close}>
+          <Button variant="default" onClick={close}>
             No, keep it
           </Button>
           <Button color="red.8" onClick={confirm} loading={pending} data-autofocus>

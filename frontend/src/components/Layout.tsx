@@ -1,6 +1,7 @@
 import { ActionIcon, AppShell, Burger, Button, Container, Drawer, Group, Stack, Tooltip, VisuallyHidden } from "@mantine/core"
 import { useDisclosure } from "@mantine/hooks"
 import { IconBook2, IconKeyboard, IconPlus } from "@tabler/icons-react"
+import { useEffect, useRef } from "react"
 import { Link, Navigate, NavLink, Outlet, useLocation, useNavigate, useNavigation } from "react-router"
 import { isSignedOut } from "@/client"
 import { useSession } from "@/hooks/queries/useSession"
@@ -23,6 +24,7 @@ const PLACES = [
 export function Layout() {
   const session = useSession()
   const location = useLocation()
+  const main = useLostFocus()
   if (isSignedOut(session.error)) {
     return <Navigate to="/sign-in" state={{ next: location.pathname + location.search }} replace />
   }
@@ -35,7 +37,7 @@ export function Layout() {
         <Header user={session.data?.user.name ?? ""} />
         <Underway />
       </AppShell.Header>
-      <AppShell.Main id="main" tabIndex={-1}>
+      <AppShell.Main ref={main} id="main" tabIndex={-1}>
         <Container size={1360} px={{ base: "sm", sm: "lg" }} py="lg">
           <Loaded {...session} height={400}>
             <Outlet />
@@ -44,6 +46,19 @@ export function Layout() {
       </AppShell.Main>
     </AppShell>
   )
+}
+
+/** What had the focus went away with its page: the next page has it, for those who read by keyboard or by ear. */
+function useLostFocus() {
+  const main = useRef<HTMLElement>(null)
+  const { pathname } = useLocation()
+  const before = useRef(pathname)
+  useEffect(() => {
+    if (before.current === pathname) return
+    before.current = pathname
+    if (document.activeElement === document.body) main.current?.focus({ preventScroll: true })
+  }, [pathname])
+  return main
 }
 
 /** The next page is on its way, and takes its time. */

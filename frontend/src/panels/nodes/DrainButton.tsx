@@ -12,7 +12,7 @@ export function DrainButton({ node: { id, name, draining_since, processes } }: {
       </Button>
     )
   }
-  const running = processes.length === 0 ? "Nothing runs there." : `The ${processes.length} processes that run there may finish.`
+  const running = processes.length === 0 ? "Nothing runs there." : "What runs there may finish."
   return (
     <ConfirmButton
       label="Drain"
