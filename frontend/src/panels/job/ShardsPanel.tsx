@@ -48,7 +48,7 @@ function Row({ shard: { rank, slice_bytes, busy, apply, queue } }: { shard: Shar
     <Table.Tr>
       <Table.Td fw={550}>{rank}</Table.Td>
       {[slice_bytes === null ? "–" : formatBytes(slice_bytes), formatPercent(busy), formatMoments(apply), formatCount(queue)].map((said, index) => (
-        <Table.Td key={HEADS[index]} ta="right">
+        <Table.Td key={HEADS[index]} ta="right" style={{ whiteSpace: "nowrap" }}>
           {said}
         </Table.Td>
       ))}
