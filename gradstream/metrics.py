@@ -42,6 +42,9 @@ QUEUE = Metric("server/queue", "entries", "Entries of the log not handled yet, b
 BUSY = Metric("server/busy", "1", "Share of the time that a shard worked, since its last report")
 SLICE = Metric("server/slice_bytes", "bytes", "Bytes of the slice of the center that a shard holds")
 NO_ROOM = Metric("worker/no_room", "bytes", "Shared memory that a worker did not get, so its vectors go through Redis", "lower")
+ASKED_AGAIN = Metric(
+    "plane/asked_again", "requests", "Vectors and letters that came damaged and were asked for again, so far, by process", "lower"
+)  # fmt: skip
 CPU = Metric("system/cpu", "cores", "Processor cores that a process took, by process", "lower")
 MEMORY = Metric("system/memory", "bytes", "Memory that a process holds, by process", "lower")
 GPU = Metric("system/gpu", "1", "Share of the time that a process's GPU worked, by process", "higher")
@@ -61,8 +64,8 @@ EVAL_ACCURACY = Metric("eval/accuracy", "1", "Share of the evaluation split that
 CATALOGUE: dict[str, Metric] = {
     m.name: m
     for m in (LOSS, STALENESS, STALENESS_SECONDS, BASE_DISTANCE, THROUGHPUT, COMPUTE, WAIT, SEND, DATA, NORM, CODEC_ERROR, SENT,
-              RAW, RECEIVED, APPLY, QUEUE, BUSY, SLICE, NO_ROOM, CPU, MEMORY, GPU, GPU_MEMORY, TOTAL, EPOCH, PUSHED, APPLIED,
-              BUFFERED, DROPPED, PENDING, UNDONE, SILENT, EVAL_LOSS, EVAL_ACCURACY)
+              RAW, RECEIVED, APPLY, QUEUE, BUSY, SLICE, NO_ROOM, ASKED_AGAIN, CPU, MEMORY, GPU, GPU_MEMORY, TOTAL, EPOCH, PUSHED,
+              APPLIED, BUFFERED, DROPPED, PENDING, UNDONE, SILENT, EVAL_LOSS, EVAL_ACCURACY)
 }  # fmt: skip
 
 

@@ -23,6 +23,8 @@ from gradstream.wire.routes import Routes
 
 _LONGEST = 1 << 34
 """Bytes of a slice that arrives before its header."""
+_SLOWEST = 1 << 20
+"""Bytes per second at which one comes again at least."""
 
 
 class Far:
@@ -53,15 +55,17 @@ class Far:
 
         Raises: PlaneLost, if it is damaged and does not come again in time."""
         key = keys.payload(self._j, self._shard, *life)
-        deadline, asked = time.monotonic() + self._patience, 0
+        deadline, asked, taken = time.monotonic() + self._patience + part.nbytes / _SLOWEST, 0, -1
         while True:
             found = patiently(lambda: self._inbox.vector(key, seq, part.nbytes, part.checksum), what="reading an update")
             if found is not None:
                 return found, self._inbox.decoded(key)
             if time.monotonic() > deadline:
                 raise PlaneLost(f"the update {life[0]}.{life[1]}:{seq} is damaged, and did not come again")
-            ask_again()
-            asked += 1
+            taken, before = self._inbox.taken, taken
+            if not asked or taken == before:  # else it is on its way
+                ask_again()
+                asked += 1
             time.sleep(min(0.05 * 2**asked, 2.0))  # the worker's answer to this is more parts, which nothing announces
 
     def write(self, centers: list[tuple[str, Coded]]) -> None:

@@ -5,6 +5,7 @@ What a life on this host sends and gets lies in shared memory, and its letters g
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -48,6 +49,8 @@ class Mailbox:
         self._rooms: dict[int, bytearray] = {}
         """Memory for the coded vectors of the answers to one entry."""
         self._numbers: dict[Life, int] = defaultdict(int)
+        self.on_damage: Callable[[], None] = lambda: None
+        """Told when a payload is asked for again."""
         self._sent: dict[Life, deque[tuple[int, bytes]]] = defaultdict(lambda: deque(maxlen=_KEPT))
         """The newest letters, with their numbers."""
         self._readers: dict[str, dict[Life, int]] = {}
@@ -178,3 +181,4 @@ class Mailbox:
         letter = Letter(0, Answer(*life, seq, "ok", 0, 0, 0), again=seq)
         key = keys.answers(self._j, self._shard, *life)
         patiently(lambda: self._redis.xadd(key, {FIELD: letter.pack()}), what="asking for an update again")
+        self.on_damage()

@@ -24,6 +24,7 @@ class Report:
         self._due = self._since + self._every
         self._busy = 0.0
         self._told_size = False
+        self._asked_again = 0
         self._entries = self._queued = self._steps = 0
         self._moments = Moments()
         self._silence = Silence(order.spec.roles.worker.count)
@@ -48,6 +49,11 @@ class Report:
                 values[metrics.SILENT] = found.dropped
             place = {"rank": d.rank, "step": account.pushed, "samples": center.samples, "version": center.version}
             self._reporter.points(values, **place)
+
+    def damaged(self) -> None:
+        """A payload had to be asked for again."""
+        self._asked_again += 1
+        self._reporter.point(metrics.ASKED_AGAIN, self._asked_again)
 
     def handled(self, seconds: float, queued: int) -> None:
         """One entry took so long, and so many wait behind it."""

@@ -43,6 +43,7 @@ class Server:
         self._room = nowhere if device else self._mailbox.room
         self._reader = LogReader(access, order.plane_id, order.rank, settings.read_count, self._mailbox.take_in)
         self._report = Report(reporter, order, self.shard, settings)
+        self._mailbox.on_damage = self._report.damaged
         self._handled = 0
         if resumed := snapshots.resumed():
             self._mailbox.layout, state = resumed

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from backend.jobs.schemas import Headway, Progress
 from backend.metrics.curve import Curve
+from backend.metrics.points import label
 from backend.metrics.throughput import Throughput
 from backend.overview.standing import Standings
 from gradstream import metrics
@@ -23,6 +24,7 @@ from gradstream.process.store import SLOWEST
 _LARGEST = 1e100
 """Sums of values up to here stay finite, which Postgres wants. Others are stored and drawn, but are not part of the progress."""
 _FAULTS = 20
+_DAMAGED = 100
 _EVAL = "eval/"
 _TAKEN = frozenset(
     metric.name for metric in (metrics.LOSS, metrics.THROUGHPUT, metrics.STALENESS, metrics.TOTAL, metrics.EPOCH, metrics.SILENT,
@@ -48,6 +50,8 @@ class Folded(BaseModel):
     """Workers that were found not to contribute, in any attempt, with how many of their pushes were dropped in a row."""
     no_room: dict[int, int] = Field(default_factory=dict)
     """Workers that did not get their shared memory, in any attempt, with the bytes that each needed."""
+    damaged: dict[str, int] = Field(default_factory=dict)
+    """Processes that were sent something damaged, in any attempt, with how often they have asked for it again."""
     refused: dict[str, str] = Field(default_factory=dict)
     """What is not stored of its metrics, in any attempt: a sentence for each process and field."""
     curve: Curve = Field(default_factory=Curve)
@@ -78,6 +82,8 @@ def fold(state: dict[str, Any], attempt: int, batches: Iterable[tuple[str, Seque
                 _take(new, point, seconds)
             elif point.name in FIGURES:
                 new.figures.take(source, point)
+            elif point.name == metrics.ASKED_AGAIN.name:
+                _note_damage(new.damaged, label(source), int(point.value))
         new.standings.take(source, attempt, finite)
     new.throughput.note(new.samples, seconds)
     if new.first_step_at is None and new.version > 0:
@@ -106,6 +112,12 @@ def _take(new: Folded, point: Point, at: float) -> None:
             new.eval[name.removeprefix(_EVAL)] = point.value
 
 
+def _note_damage(known: dict[str, int], who: str, count: int) -> None:
+    """Of a bounded number of processes, as user code may send under any name."""
+    if who in known or len(known) < _DAMAGED:
+        known[who] = count
+
+
 def silent(state: dict[str, Any]) -> dict[int, Silent]:
     """The workers that were found not to contribute, by rank."""
     return {rank: Silent(rank, dropped) for rank, dropped in sorted(Folded.model_validate(state).silent.items())}
@@ -114,6 +126,11 @@ def silent(state: dict[str, Any]) -> dict[int, Silent]:
 def without_room(state: dict[str, Any]) -> dict[int, int]:
     """The workers that did not get their shared memory, with the bytes that each needed."""
     return Folded.model_validate(state).no_room
+
+
+def damaged(state: dict[str, Any]) -> dict[str, int]:
+    """The processes that were sent something damaged, with how often."""
+    return Folded.model_validate(state).damaged
 
 
 def refusing(state: dict[str, Any], which: str, sentence: str) -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ from backend.metrics.admission import Came
 from backend.metrics.live import Arrived
 from backend.metrics.models import MetricBatchRow
 from backend.metrics.points import decode, label
-from backend.metrics.progress import figures, fold, refusing, silent, without_room
+from backend.metrics.progress import damaged, figures, fold, refusing, silent, without_room
 from backend.metrics.repository import NewBatch, SeriesKey
 from backend.metrics.schemas import (
     CatalogueEntry,
@@ -33,7 +33,7 @@ from backend.metrics.schemas import (
     Storage,
 )
 from gradstream.metrics import CATALOGUE, Point
-from gradstream.process import room
+from gradstream.process import damage, room
 from gradstream.spec import JobSpec
 from gradstream.wire import records
 
@@ -83,6 +83,7 @@ def _store(session: Session, job: JobRow, attempt: int, batches: Sequence[Came])
     jobs.note_figures(job, figures(job.progress))
     _tell_of_silence(session, job, before)
     _tell_of_room(session, job, before)
+    _tell_of_damage(session, job, before)
     _tell_of_faults(session, job, stored)
     feed.changed(session, job)
     return len(new)
@@ -140,6 +141,14 @@ def _tell_of_room(session: Session, job: JobRow, before: dict[str, Any]) -> None
         actor = f"worker-{min(found)}"
         data = {"ranks": sorted(found), "bytes": max(found.values())}
         feed.record(session, job, "warning", room.sentence(found), actor=actor, data=data)
+
+
+def _tell_of_damage(session: Session, job: JobRow, before: dict[str, Any]) -> None:
+    """Of each process once in the life of the job; the metric counts on."""
+    known = damaged(before)
+    for who, count in damaged(job.progress).items():
+        if who not in known:
+            feed.record(session, job, "warning", damage.sentence(who), actor=who, data={"source": who, "count": count})
 
 
 def page(

@@ -18,8 +18,8 @@ from gradstream.exchange import Figures
 from gradstream.local.attempt import LocalAttempt
 from gradstream.local.child import run_dir
 from gradstream.local.redis import Redis
-from gradstream.metrics import LOSS, NO_ROOM, SILENT, STALENESS, TOTAL, Point
-from gradstream.process import room
+from gradstream.metrics import ASKED_AGAIN, LOSS, NO_ROOM, SILENT, STALENESS, TOTAL, Point
+from gradstream.process import damage, room
 from gradstream.process.zygote import Zygote
 from gradstream.spec import JobSpec
 from gradstream.wire.client import connect
@@ -123,6 +123,8 @@ class _Progress:
         """What there is to say of workers that contribute nothing, by rank."""
         self._no_room: dict[int, int] = {}
         """Bytes of shared memory that workers did not get, by rank."""
+        self._damaged: dict[str, str] = {}
+        """What there is to say of processes that were sent something damaged, by label."""
         self.figures = Figures()
         self._samples, self._total, self._loss = 0, 0, float("nan")
         self._evals: dict[str, float] = {}
@@ -131,11 +133,12 @@ class _Progress:
 
     def take(self, batches: list[tuple[str, list[Point]]]) -> list[str]:
         """Returns the alerts that are new."""
-        told, roomless = len(self._silent), set(self._no_room)
+        told, roomless, damaged = len(self._silent), set(self._no_room), len(self._damaged)
         for source, points in batches:
             self._fold(source, points)
         new = {rank: missing for rank, missing in self._no_room.items() if rank not in roomless}
-        return [*list(self._silent.values())[told:], *([room.sentence(new)] if new else [])]
+        more = list(self._damaged.values())[damaged:]
+        return [*list(self._silent.values())[told:], *([room.sentence(new)] if new else []), *more]
 
     def _fold(self, source: str, points: list[Point]) -> None:
         for point in points:
@@ -151,6 +154,9 @@ class _Progress:
                 self._silent.setdefault(point.rank, Silent(point.rank, int(point.value)).sentence(self._gate))
             elif point.name == NO_ROOM.name:
                 self._no_room[point.rank] = int(point.value)
+            elif point.name == ASKED_AGAIN.name:
+                who = source.rpartition(".")[0] or source
+                self._damaged.setdefault(who, damage.sentence(who))
             elif point.name.startswith("eval/"):
                 self._evals[point.name] = point.value
 
@@ -173,7 +179,7 @@ class _Progress:
         exchange = self.figures.exchange()
         return {
             "samples": self._samples, "samples_per_second": round(rate, 1), "mean_staleness": round(self._mean(), 4),
-            "alerts": [*self._silent.values(), *([room.sentence(self._no_room)] if self._no_room else [])],
+            "alerts": [*self._silent.values(), *([room.sentence(self._no_room)] if self._no_room else []), *self._damaged.values()],
             "exchange": exchange and exchange.model_dump(), "shards": [load.model_dump() for load in self.figures.loads()],
         }  # fmt: skip
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gradstream.codecs.coding import Decoding
 from gradstream.errors import PlaneLost
 from gradstream.wire import keys
@@ -26,6 +28,8 @@ class Far:
         self._outboxes: dict[str, Outbox] = {}
         self._readers: dict[str, Bulk] = {}
         self._sent: dict[int, Outgoing] = {}
+        self.on_damage: Callable[[], None] = lambda: None
+        """Told when a center is read once more, since some of it came damaged."""
 
     def send(self, seq: int, slices: dict[int, Coded]) -> dict[int, Part]:
         """Send these shards their slices of one vector. When it returns, all of them lie there whole. Raises: PlaneLost.
@@ -64,7 +68,8 @@ class Far:
         for _ in range(TRIES):
             if patiently(reading.read, what="reading the center"):
                 return
-            reading.look_again()
+            if reading.look_again():
+                self.on_damage()
         raise PlaneLost(f"the center slice {key} is not there, or damaged")
 
     def _outgoing(self, shard: int, seq: int, coded: Coded) -> Outgoing:

@@ -41,6 +41,8 @@ class Arriving:
         self._gap: int
         """The first part that has not arrived."""
         self._next: tuple[int, memoryview] | None
+        self.damaged = 0
+        """Parts that came and were refused."""
         self.clear()
 
     def clear(self) -> None:
@@ -84,6 +86,8 @@ class Arriving:
                 self._sums[index] = found
                 self._left -= 1
                 self._decode()
+            else:
+                self.damaged += 1
 
     def _decode(self) -> None:
         while self._gap < len(self._sums) and self._sums[self._gap] >= 0:
@@ -120,9 +124,10 @@ class Reading:
                 return False
         return True
 
-    def look_again(self) -> None:
-        """From the first part on: those that came damaged may have been so only on the way."""
+    def look_again(self) -> bool:
+        """From the first part on: those that came damaged may have been so only on the way. False: none did so far."""
         self._last = b"0"
+        return self.vector.damaged > 0
 
     def _taken(self, key: bytes, entry: bytes, fields: Fields) -> None:
         self._last = entry
@@ -200,6 +205,8 @@ class Inbox:
         """A read is under way: `fileno` becomes readable when parts come, or when none came for a while."""
         self._trims: list[tuple[_Stream, bytes]] = []
         """Posted, not confirmed."""
+        self.taken = 0
+        """Entries that were read so far."""
 
     @property
     def watches(self) -> bool:
@@ -277,6 +284,7 @@ class Inbox:
         return _tried(lambda: stream.place(fields, size)) if stream and size <= PART else None
 
     def _taken(self, key: bytes, entry: bytes, fields: Fields) -> None:
+        self.taken += 1
         if stream := self._streams.get(key):
             stream.last = entry
             _tried(lambda: stream.arrived(fields))

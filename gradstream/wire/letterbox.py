@@ -45,6 +45,8 @@ class Letterbox:
         self._read = dict.fromkeys(self._answers, "0")
         self._why: dict[int, str] = {}
         """Shards of which a letter may be missing, and how that was seen."""
+        self._wanted = set[tuple[int, int]]()
+        """(shard, seq): payloads to send again. A shard may have asked several times before it was heard."""
         self._tries, self._ask_at = 0, 0.0
         self._doubt_at = time.monotonic() + DOUBT
         self.on_payload_wanted: Callable[[int, int], None] = lambda shard, seq: None
@@ -102,6 +104,9 @@ class Letterbox:
             for entry, fields in entries:
                 self._read[name] = entry.decode()
                 self._open(self._answers[name], fields.get(FIELD, b""))
+        for shard, seq in sorted(self._wanted):
+            self.on_payload_wanted(shard, seq)
+        self._wanted.clear()
         return bool(found)
 
     def _open(self, shard: int, packed: bytes) -> None:
@@ -111,7 +116,7 @@ class Letterbox:
             self._refuse((shard,), str(error))
             return
         if letter.again:
-            self.on_payload_wanted(shard, letter.again)
+            self._wanted.add((shard, letter.again))
         elif letter.number == self._numbers[shard] + 1:
             self._numbers[shard] += 1
             self._letters[shard].append(letter)

@@ -76,6 +76,10 @@ class RedisPort:
         self._far = Far(routes, j, rank, incarnation)
         self._letters = Letterbox(self._redis, j, (rank, incarnation), layout.servers, near=self._near, pipe=self._pipe)
         self._letters.on_payload_wanted = self._far.send_again
+        self._asked_again = 0
+        self._letters.on_refused = self._far.on_damage = self._ask
+        self.on_damage: Callable[[int], None] = lambda count: None
+        """Told how often something came damaged so far and was asked for again."""
         self._coming_in, self._going_out = dict[int, bytearray](), dict[int, bytearray]()
         """Coded slices of shards."""
 
@@ -220,6 +224,10 @@ class RedisPort:
             return Coded(self._layout.encode(codec, part))
         data = reused(self._going_out, shard, self._layout.coded(codec, shard))
         return self._layout.coding(codec, part, shard, memoryview(data), residual)
+
+    def _ask(self) -> None:
+        self._asked_again += 1
+        self.on_damage(self._asked_again)
 
     @property
     def shares(self) -> bool:

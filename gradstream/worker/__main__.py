@@ -56,6 +56,7 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
     port = setup.port(order, flat)
     if order.shared and order.shared.servers and not port.shares:
         reporter.point(metrics.NO_ROOM, (2 + spec.pipeline) * port.nbytes, rank=rank)
+    port.on_damage = lambda count: reporter.point(metrics.ASKED_AGAIN, count, rank=rank)
     link = Link(
         spec, port, w, rank, order.incarnation,
         save=lambda cut, state: uploads.add(f"cuts/{cut}/worker-{rank}.pt", state, needed=False),

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.utils.data import Dataset
 
+from gradstream import metrics
 from gradstream.center.entries import Answer, Join, Leave, Pull, Stop
 from gradstream.process import exits
 from gradstream.process.order import ProcessOrder
@@ -48,6 +49,7 @@ class _Evaluator:
             never_empty(self._dataset)
         self._flat: FlatModel = setup.flat_model(self._code, order)
         self._port: RedisPort = setup.port(order, self._flat)
+        self._port.on_damage = lambda count: reporter.point(metrics.ASKED_AGAIN, count)
         self._version, self._samples = -1, 0
         """Of the center that was scored last, which is the one in `_flat`."""
         self._values: dict[str, float] = {}

@@ -22,6 +22,7 @@ const TITLES: Record<string, string> = {
   "server/busy": "Share of time busy",
   "server/slice_bytes": "Slice of a shard",
   "worker/no_room": "Shared memory not got",
+  "plane/asked_again": "Damaged, asked for again",
   "system/cpu": "CPU",
   "system/memory": "Memory",
   "system/gpu": "GPU",

@@ -12,17 +12,18 @@ import torch
 from redis.exceptions import NoPermissionError
 
 from gradstream import metrics
-from gradstream.center.entries import Entry, Payload, Push
-from gradstream.codecs.coding import Residual
+from gradstream.center.entries import Push
 from gradstream.errors import PlaneLost
 from gradstream.local.redis import Redis
 from gradstream.sim.toys import Bowl, Toy, job
 from gradstream.spec import JobSpec
-from gradstream.wire import keys, plane
+from gradstream.wire import checksum, keys, plane
 from gradstream.wire import reporter as reporting
+from gradstream.wire.checksum import PART
 from gradstream.wire.client import connect
 from gradstream.wire.layout import Coded
-from gradstream.wire.messages import FIELD, Header
+from gradstream.wire.messages import FIELD
+from gradstream.wire.outbox import Outbox, Outgoing
 from gradstream.wire.reporter import Reporter
 from gradstream.worker.replica import Replica
 from tests.integration.plane.cluster import Cluster
@@ -163,35 +164,27 @@ def test_memory_stays_bounded_while_a_server_is_stalled(cluster: Make, redis_ser
     assert not stalled.is_alive()
 
 
-def test_a_damaged_payload_is_asked_for_again(cluster: Make) -> None:
+def test_a_damaged_payload_is_asked_for_again(cluster: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     attempt = cluster(sync(workers=1, steps=3), bowl)
-    attempt.thread(attempt.serve, 0)
-    attempt.thread(attempt.serve, 1)
-    link, w, port, _ = attempt.link(0)
-    damaged: list[int] = []
-    send = port.send
+    victim, put, damaged = keys.payload(attempt.j, 1, 0, 0), Outbox.put, list[int]()
 
-    def send_damaged(entry: Entry, payload: Payload | None = None, residual: Residual | None = None) -> None:
-        """Write the vector, spoil a byte of it at shard 1, and only then the header."""
-        if isinstance(entry, Push) and payload and not damaged:
-            damaged.append(entry.seq)
-            parts = port._lay_down(entry, payload, residual)
-            key = keys.payload(attempt.j, 1, 0, 0)
-            [(victim, fields)] = attempt.admin.xrange(key)
-            attempt.admin.xdel(key, victim)
-            attempt.admin.xadd(key, fields | {b"b": b"\x00" + fields[b"b"][1:]})
-            attempt.admin.xadd(keys.log(attempt.j), {FIELD: Header(entry, parts).pack()})
-        else:
-            send(entry, payload, residual)
+    def put_damaged(outbox: Outbox, vector: Outgoing, index: int) -> None:
+        """Spoil a byte of the first push for shard 1, on its way."""
+        if vector.key != victim or not vector.seq or damaged:
+            put(outbox, vector, index)
+            return
+        damaged.append(vector.seq)
+        good, spoiled = vector.data, bytearray(vector.data)
+        spoiled[0] ^= 1
+        vector.sums[index], vector.data = checksum.of_part(good[:PART]), memoryview(spoiled)
+        put(outbox, vector, index)
+        vector.data = good
 
-    port.send = send_damaged  # type: ignore[method-assign]
-    while not w.done and link.begin():
-        attempt.spec.strategy.round(w, link)
-    link.leave()
-    assert damaged
-    eventually(lambda: attempt.points(metrics.ASKED_AGAIN), "a word of it")
-    assert attempt.points(metrics.ASKED_AGAIN)[0].value == 1.0
-    assert torch.equal(attempt.finish(), cluster(sync(workers=1, steps=3), bowl).run())
+    monkeypatch.setattr(Outbox, "put", put_damaged)
+    center = attempt.run()
+    assert damaged == [1]
+    assert torch.equal(center, cluster(sync(workers=1, steps=3), bowl).run())
+    assert [point.value for point in attempt.points(metrics.ASKED_AGAIN)][:1] == [1.0]
 
 
 def test_a_frozen_redis_costs_time_and_nothing_else(cluster: Make, redis_server: Callable[..., Redis]) -> None:
