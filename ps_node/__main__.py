@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import torch
@@ -14,19 +16,29 @@ from ps_node.server import Server
 from ps_node.settings import Settings
 from ps_node.snapshot import Snapshots
 
+_LAST, _GOODBYE = 10.0, 3.0
+"""Seconds for the last metrics: at the end, and when the node ends this process, which it gives 5 s for that."""
+
 
 def main(order: ProcessOrder, folder: Path) -> int:
     """Serve until the job is over. Returns the exit code, and leaves the reason in `folder`."""
+    server = None
     with exits.explained(folder) as ending:
         torch.set_num_threads(1)  # a shard's vectors are slices already; and one thread gives the same bits everywhere
         store = open_store(order.store, order)
         uploads = Uploads(store, folder)
         reporter = Reporter(order.plane, order.plane_id, order.life)
         try:
-            Server(order, Snapshots(order, store, uploads, folder), reporter, Settings(), _device(order)).run()
-            uploads.finish()
+            server = Server(order, Snapshots(order, store, uploads, folder), reporter, Settings(), _device(order))
+            signal.signal(signal.SIGTERM, lambda *_: server.leave())
+            server.run()
+            if server.shard.ended:
+                uploads.finish()
         finally:
-            reporter.close()
+            reporter.close(_GOODBYE if server and server.leaving else _LAST)
+    if server and server.leaving and not server.shard.ended:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)  # it has not done its work: whoever waits for it has to see that
     return ending.code
 
 

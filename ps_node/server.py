@@ -45,15 +45,22 @@ class Server:
         self._report = Report(reporter, order, self.shard, settings)
         self._mailbox.on_damage = self._report.damaged
         self._handled = 0
+        self.leaving = False
         if resumed := snapshots.resumed():
             self._mailbox.layout, state = resumed
             self.shard.load(state)
 
+    def leave(self) -> None:
+        """End after the entry that is being handled, and tell the ledger as of that one. Also from a signal's handler."""
+        self.leaving = True
+
     def run(self) -> None:
-        """Until the job is over. Raises: PlaneLost."""
-        while not self.shard.ended:
+        """Until the job is over, or `leave`. Raises: PlaneLost."""
+        while not (self.shard.ended or self.leaving):
             batch = self._reader.read()
             for number, (position, header) in enumerate(batch):
+                if self.leaving:
+                    break
                 began = time.perf_counter()
                 if header:
                     self._handle(position, header)
