@@ -18,6 +18,7 @@ from backend.jobs.models import JobRow
 from backend.jobs.states import switch
 from backend.jobs.statuses import AttemptStatus, JobStatus
 from backend.metrics import export, ingest, keeping
+from backend.metrics.progress import standings
 from backend.platform import Platform
 from backend.scheduler.situation import Situation
 from gradstream.process.order import plane_id
@@ -30,10 +31,13 @@ _PATIENCE = 30.0
 """Seconds for which an ended job waits for a Redis that is away, so that its last metrics are not lost."""
 
 
-def prepare(platform: Platform, situation: Situation) -> None:
-    """Store the last metrics and write the files. Outside any transaction; harmless to repeat."""
+def prepare(platform: Platform, situation: Situation) -> dict[int, int]:
+    """Store the last metrics and write the files. Outside any transaction; harmless to repeat. Returns the pushes of each rank that
+    the shards had taken, as far as the plane knows."""
+    pushed: dict[int, int] = {}
     try:
         ingest.ingest(platform.database, platform.plane, situation.job_id, situation.attempt)
+        pushed = plane.pushed(platform.plane, situation.plane_id)
     except REDIS:
         if situation.ended_for < _PATIENCE:
             raise
@@ -44,6 +48,7 @@ def prepare(platform: Platform, situation: Situation) -> None:
     spec = situation.spec.model_dump(mode="json", exclude_none=True)
     (folder / JOB_FILE).write_text(yaml.safe_dump(spec, sort_keys=False, allow_unicode=True))
     export.write_parquet(platform.database, situation.job_id, folder / METRICS)
+    return pushed
 
 
 def succeed(session: Session, platform: Platform, job: JobRow) -> None:
@@ -56,13 +61,28 @@ def succeed(session: Session, platform: Platform, job: JobRow) -> None:
     switch(session, job, JobStatus.SUCCEEDED, actor="controller", reason=None, message=message, data={"result": result})
 
 
-def finish(session: Session, platform: Platform, job: JobRow) -> None:
+def finish(session: Session, platform: Platform, job: JobRow, pushed: dict[int, int]) -> None:
     """The end that a stopping job was stopped for; its reason and sentence are those of the stop."""
     _enter_files(session, platform, job)
+    _tell_of_unaccounted(session, job, pushed)
     to, reason, message = JobStatus(job.stop_to or JobStatus.FAILED), job.reason, job.message or ""
     ended = AttemptStatus.FAILED if to is JobStatus.FAILED else AttemptStatus.STOPPED
     lifecycle.end_attempt(session, job, ended, reason=reason, message=message)
     switch(session, job, to, actor="controller", reason=reason, message=message)
+
+
+def _tell_of_unaccounted(session: Session, job: JobRow, pushed: dict[int, int]) -> None:
+    """A shard that was killed has told its ledger a moment before."""
+    found = standings(job.progress)
+    accounts = found.ledger if found.attempt == job.attempt else {}
+    missing = {rank: count - accounts.get(rank, {}).get("pushed", 0) for rank, count in sorted(pushed.items())}
+    total = sum(count for count in missing.values() if count > 0)
+    if total:
+        message = (
+            f"The ledger is as of the last report of server-0: {total} later pushes, which it had taken before it was killed, are "
+            "not in it."
+        )
+        feed.record(session, job, "warning", message, actor="controller", data={"unaccounted": total})
 
 
 def _enter_files(session: Session, platform: Platform, job: JobRow) -> None:

@@ -99,7 +99,7 @@ class Steps:
                 ingest.ingest(self.platform.database, redis, situation.job_id, situation.attempt)
                 return plane.pushed(redis, j)
             case Succeed() | Finish():
-                finish.prepare(self.platform, situation)
+                return finish.prepare(self.platform, situation)
         return {}
 
     def _post_leave(self, redis: Redis, j: str, situation: Situation, step: Respawn) -> None:
@@ -132,7 +132,7 @@ class Steps:
             case Succeed():
                 finish.succeed(session, self.platform, job)
             case Finish():
-                finish.finish(session, self.platform, job)
+                finish.finish(session, self.platform, job, pushed)
 
     def _run(self, session: Session, job: JobRow) -> None:
         attempt = lifecycle.current_attempt(session, job)

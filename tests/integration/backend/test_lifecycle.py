@@ -6,6 +6,7 @@ from pathlib import Path
 from uuid import UUID
 
 import httpx
+import pytest
 from sqlalchemy import event, text
 
 from backend.jobs import service as jobs
@@ -15,9 +16,9 @@ from backend.platform import Platform
 from backend.scheduler import queue
 from backend.scheduler.controller import Controller
 from benchmarks import rows
-from gradstream.metrics import SLICE, Point
+from gradstream.metrics import PUSHED, SLICE, Point
 from gradstream.process.exits import ExitReason
-from gradstream.wire import plane
+from gradstream.wire import keys, plane
 from tests.integration.backend.agent import Agent, put_file
 from tests.integration.backend.jobs import submit, workers
 from tests.integration.backend.running import Running
@@ -162,6 +163,20 @@ def test_a_large_model_has_longer_to_be_stored_when_its_job_is_stopped(running: 
         left = session.scalar(text("SELECT extract(epoch FROM stop_at - clock_timestamp()) FROM jobs"))
         assert left is not None
     assert left > 300, "600 s more than others have, less what this test has taken"
+
+
+@pytest.mark.parametrize(("taken", "told"), [(7, 2), (5, 0)], ids=["later-pushes", "all"])
+def test_what_a_killed_shard_has_not_told_is_said(running: Running, platform: Platform, taken: int, told: int) -> None:
+    with platform.database.transaction() as session:
+        points = [Point(PUSHED.name, 0, 0, 0, 0, 1.0, 5), Point(PUSHED.name, 1, 0, 0, 0, 1.0, 3)]
+        metrics.store(session, jobs.lock(session, UUID(running.id)), 1, [("server-0.0", 0, points)])
+    platform.plane.hset(keys.pushed(running.agent.order("worker-0").plane_id), mapping={"0": taken, "1": 3})
+    running.api.post(f"/jobs/{running.id}/stop")
+    running.controller.run_once()
+    running.end_all(ExitReason.KILLED)
+    assert running.status == ("cancelled", "stopped_by_user")
+    found = [event["data"]["unaccounted"] for event in running.items("events") if "unaccounted" in (event["data"] or {})]
+    assert found == [told] * (told > 0)
 
 
 def test_a_clean_stop_is_a_cancelled_job_with_its_last_cut(running: Running) -> None:
