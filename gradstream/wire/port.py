@@ -88,7 +88,7 @@ class RedisPort:
         layout = self._layout.as_dict() if isinstance(entry, Init) else None
         shared = tuple(sorted(self._near)) if isinstance(entry, Join) else ()
         packed = Header(entry, parts, layout, shared, self._next_center(entry), self._opened).pack()
-        self._confirm()
+        self.confirm()
         self._posted = ("XADD", keys.log(self._j), "NOMKSTREAM", "*", FIELD, packed)
         try:
             self._log.post(self._posted)
@@ -96,7 +96,7 @@ class RedisPort:
         except RedisError:
             pass  # repeated below, or before the next answer
         if not isinstance(entry, Push):
-            self._confirm()
+            self.confirm()
 
     def flow(self, seq: int, x: Tensor, start: int) -> None:
         if start < 0:
@@ -115,7 +115,7 @@ class RedisPort:
         alone = shard > 0 or not self._layout.floats + self._layout.ints
         return alone and shard not in self._near and not self._codec.lossy
 
-    def _confirm(self) -> None:
+    def confirm(self) -> None:
         """Make sure that the entry sent last is in the log; to write it twice does no harm. Raises: PlaneLost."""
         if self._posted is not None:
             reply = patiently(self._reply_to_posted, what="writing to the log")
@@ -136,7 +136,7 @@ class RedisPort:
 
     def receive_within(self, seconds: float) -> Answer | None:
         """The next answer; None if none came in so many seconds. See `gradstream.worker.link.Port`."""
-        self._confirm()
+        self.confirm()
         began = time.monotonic()
         while not self._letters.complete:
             waited = time.monotonic() - began

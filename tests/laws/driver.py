@@ -172,16 +172,18 @@ class OverRedis:
 
     def run(self, spec: JobSpec, problem: Make = Toy, *, free: bool = False, **how: Any) -> Run:
         self.watch.clear()
-        turns = None
+        turns = order = None
         if not free:
             sim.run(spec, problem, **how)
             turns = Turns(deque(self.watch.order))
+            order = self.watch.order
             self.watch.clear()
         make, problems = _kept(problem)
         attempt = self.cluster(spec, make)
         if turns:
             _take_turns(attempt, turns)
         evaluated = attempt.run(PATIENCE)
+        assert order is None or self.watch.order == order, "entries reached the log in the order of the simulator"
         return self.watch.run(evaluated, None if spec.evaluate.average else evaluated, problems)
 
 
@@ -221,6 +223,7 @@ class InTurn:
     def send(self, entry: Entry, payload: Payload | None = None, residual: Residual | None = None) -> None:
         with self.turns.of(self.rank):
             self.port.send(entry, payload, residual)
+            self.port.confirm()  # what is only posted may be overtaken by the next one's
 
     @property
     def flows(self) -> bool:
