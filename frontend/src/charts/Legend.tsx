@@ -1,4 +1,4 @@
-import type { MouseEvent } from "react"
+import { memo, type MouseEvent } from "react"
 import { nearest } from "@/lib/columns"
 import type { ChartLine } from "@/lib/lines"
 import { seriesColor, seriesDash, type Scheme } from "./palette"
@@ -28,9 +28,7 @@ export function Legend({ lines, hidden, at, formatX, formatY, onHide, scheme }: 
           aria-pressed={!hidden.has(line.label)}
           onClick={(event) => onHide(chosen(event, line.label, labels, hidden))}
         >
-          <svg width="22" height="8" aria-hidden>
-            <line x1="0" y1="4" x2="22" y2="4" stroke={seriesColor(line.index, scheme)} strokeWidth="2.5" strokeDasharray={seriesDash(line.index).join(" ")} />
-          </svg>
+          <Sample index={line.index} scheme={scheme} />
           <span>{line.label}</span>
           <span className={classes.value}>{formatY(valueAt(line, at) ?? NaN)}</span>
         </button>
@@ -39,6 +37,15 @@ export function Legend({ lines, hidden, at, formatX, formatY, onHide, scheme }: 
     </div>
   )
 }
+
+/** The only part of a legend that stays as it is when values come. */
+const Sample = memo(function Sample({ index, scheme }: { index: number; scheme: Scheme }) {
+  return (
+    <svg width="22" height="8" aria-hidden>
+      <line x1="0" y1="4" x2="22" y2="4" stroke={seriesColor(index, scheme)} strokeWidth="2.5" strokeDasharray={seriesDash(index).join(" ")} />
+    </svg>
+  )
+})
 
 function chosen({ altKey, shiftKey }: MouseEvent, label: string, labels: readonly string[], hidden: ReadonlySet<string>): string[] {
   const others = [...hidden].filter((name) => !labels.includes(name))

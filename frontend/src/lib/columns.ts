@@ -116,6 +116,13 @@ export function nearest(x: readonly number[], value: number): number {
   return right > 0 && value - x[right - 1]! <= x[right]! - value ? right - 1 : right
 }
 
-export function points({ count }: Columns): number {
-  return count.reduce((sum, n) => sum + n, 0)
+/** How far columns have been counted. They grow at their end; where one comes between others, new ones are made. */
+const counted = new WeakMap<Columns, { columns: number; points: number }>()
+
+/** Points in all columns; those that were counted before are not counted again. */
+export function points(columns: Columns): number {
+  const known = counted.get(columns) ?? { columns: 0, points: 0 }
+  while (known.columns < columns.count.length) known.points += columns.count[known.columns++]!
+  counted.set(columns, known)
+  return known.points
 }

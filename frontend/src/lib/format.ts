@@ -1,5 +1,9 @@
 export const NONE = "–"
 
+/** To make a formatter takes longer than to use it a hundred times, so each is made once. */
+const WHOLE = new Intl.NumberFormat("en")
+const compact = new Map<number, Intl.NumberFormat>()
+
 /** A measured number in few characters: 0.0123, 4.57, 12.3k. */
 export function formatNumber(value: number | null | undefined, digits = 3): string {
   if (value === null || value === undefined) return NONE
@@ -7,7 +11,13 @@ export function formatNumber(value: number | null | undefined, digits = 3): stri
   const size = Math.abs(value)
   if (size !== 0 && size < 0.001) return value.toExponential(Math.max(0, digits - 2))
   if (size < 10_000) return size >= 1000 ? value.toFixed(0) : String(Number(value.toPrecision(digits)))
-  return Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: digits }).format(value).replace("K", "k")
+  return compactly(digits).format(value).replace("K", "k")
+}
+
+function compactly(digits: number): Intl.NumberFormat {
+  const format = compact.get(digits) ?? new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: digits })
+  compact.set(digits, format)
+  return format
 }
 
 function trimZeros(text: string): string {
@@ -16,7 +26,7 @@ function trimZeros(text: string): string {
 
 /** A whole number in full, with separators. */
 export function formatCount(value: number | null | undefined): string {
-  return value === null || value === undefined ? NONE : Intl.NumberFormat("en").format(Math.round(value))
+  return value === null || value === undefined ? NONE : WHOLE.format(Math.round(value))
 }
 
 /** "1 job", "8 jobs", "1,200 processes". */

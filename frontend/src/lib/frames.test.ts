@@ -22,8 +22,8 @@ test("what changes twice before a frame is drawn once", () => {
   expect(asked).toEqual([])
 })
 
-test("a few are drawn together, many are spread over eight frames", () => {
-  const few = Array.from({ length: 6 }, () => vi.fn())
+test("a few are drawn together, many are spread over four frames", () => {
+  const few = Array.from({ length: 12 }, () => vi.fn())
   few.forEach(drawSoon)
   frame()
   for (const draw of few) expect(draw).toHaveBeenCalledTimes(1)
@@ -31,8 +31,8 @@ test("a few are drawn together, many are spread over eight frames", () => {
   const many = Array.from({ length: 80 }, () => vi.fn())
   many.forEach(drawSoon)
   frame()
-  expect(many.filter((draw) => draw.mock.calls.length > 0)).toHaveLength(10)
-  for (let more = 0; more < 7; more++) frame()
+  expect(many.filter((draw) => draw.mock.calls.length > 0)).toHaveLength(20)
+  for (let more = 0; more < 3; more++) frame()
   for (const draw of many) expect(draw).toHaveBeenCalledTimes(1)
   expect(asked).toEqual([])
 })
@@ -43,11 +43,11 @@ test("whoever changes again waits for its turn", () => {
     order.push("eager")
     if (order.length === 1) drawSoon(eager)
   }
-  const others = Array.from({ length: 8 }, (_, place) => () => void order.push(String(place)))
+  const others = Array.from({ length: 12 }, (_, place) => () => void order.push(String(place)))
   ;[eager, ...others].forEach(drawSoon)
   frame()
   frame()
-  expect(order).toEqual(["eager", "0", "1", "2", "3", "4", "5", "6", "7", "eager"])
+  expect(order).toEqual(["eager", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "eager"])
 })
 
 test("a chart that is gone is not drawn any more", () => {
@@ -59,7 +59,7 @@ test("a chart that is gone is not drawn any more", () => {
 })
 
 test("an error in one of them does not hold up the others for ever", () => {
-  const others = Array.from({ length: 8 }, () => vi.fn())
+  const others = Array.from({ length: 16 }, () => vi.fn())
   drawSoon(() => {
     throw new Error("this one cannot be drawn")
   })

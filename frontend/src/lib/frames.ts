@@ -1,7 +1,7 @@
 /** As many as have changed are drawn within so many frames, */
-const FRAMES = 8
+const FRAMES = 4
 /** but so many in each, since a frame costs something by itself. */
-const TOGETHER = 6
+const TOGETHER = 12
 
 const waiting = new Set<() => void>()
 let frame = 0

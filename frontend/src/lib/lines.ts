@@ -1,5 +1,5 @@
 import type { AxisView } from "./axes"
-import { extent, type Columns } from "./columns"
+import { extent, points, type Columns } from "./columns"
 import type { DataLine } from "./chartData"
 import { smooth } from "./smoothing"
 
@@ -30,19 +30,16 @@ const DENSE = 2
 
 export function toLines(all: readonly DataLine[], smoothing: number): ChartLine[] {
   const labels = lineLabels(all)
-  return all.map(({ columns, total, latest, label, index, spread = false }, position) => {
-    const points = columns.count.reduce((sum, count) => sum + count, 0)
-    return {
-      label: label ?? labels[position]!,
-      index: index ?? paletteIndex(all, position),
-      columns,
-      means: smoothing > 0 ? smooth(columns, smoothing) : columns.mean,
-      spread,
-      averaged: spread || smoothing > 0 || points >= DENSE * columns.x.length,
-      total,
-      latest,
-    }
-  })
+  return all.map(({ columns, total, latest, label, index, spread = false }, position) => ({
+    label: label ?? labels[position]!,
+    index: index ?? paletteIndex(all, position),
+    columns,
+    means: smoothing > 0 ? smooth(columns, smoothing) : columns.mean,
+    spread,
+    averaged: spread || smoothing > 0 || points(columns) >= DENSE * columns.x.length,
+    total,
+    latest,
+  }))
 }
 
 type Named = Pick<DataLine, "source" | "rank">
