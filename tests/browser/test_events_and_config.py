@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import yaml
 from playwright.sync_api import expect
 
 from gradstream import jobfile
-from gradstream.client import Client, Job
+from gradstream.client import Client, Event, Job
 from tests.browser.support import SCREENSHOTS, WORKLOAD, OpenPage
 from tests.browser.test_pages import AXE, RULES
 
@@ -21,15 +22,16 @@ OVERRIDES = ["name=as-sent", "stop={steps: 20}"]
 @pytest.fixture(scope="module")
 def job(client: Client) -> Job:
     spec = jobfile.load(TEXT, OVERRIDES)
-    return client.wait(client.submit(spec, code=WORKLOAD, source=TEXT, overrides=OVERRIDES).id, timeout=60)
+    return client.wait(client.submit(spec, code=WORKLOAD, source=TEXT, overrides=OVERRIDES).id, timeout=120)
 
 
 def test_events_are_filtered_and_the_filter_stands_in_the_address(open_page: OpenPage, client: Client, job: Job) -> None:
-    count = len(client.events(job.id))
+    events = client.events(job.id)
+    count, rows = len(events), _rows(events)
     page = open_page(f"/jobs/{job.id}/events")
     panel = page.get_by_role("region", name="Events")
     shown = panel.get_by_role("listitem")
-    expect(shown).to_have_count(count)
+    expect(shown).to_have_count(rows)
     page.get_by_role("combobox", name="Kind").click()
     page.get_by_role("option", name=re.compile(r"process \(\d+\)")).click()
     page.keyboard.press("Escape")
@@ -43,8 +45,26 @@ def test_events_are_filtered_and_the_filter_stands_in_the_address(open_page: Ope
     expect(panel).to_contain_text("No event fits these filters.")
     page.reload()
     panel.get_by_role("button", name="Show all events").click()
-    expect(shown).to_have_count(count)
+    expect(shown).to_have_count(rows)
     expect(page).to_have_url(re.compile("/events$"))
+
+
+def test_cuts_do_not_push_what_happened_out_of_sight(open_page: OpenPage, client: Client) -> None:
+    job = client.submit(jobfile.load(TEXT, ["name=often-cut", "stop={steps: 100000}", "snapshot={every: 0.5}"]), code=WORKLOAD)
+    page = open_page(f"/jobs/{job.id}/events")
+    shown = page.get_by_role("region", name="Events").get_by_role("listitem")
+    more = page.get_by_role("button", name=re.compile(r"^Show \d+ more like it, since"))
+    expect(more.first).to_be_visible()
+    client.stop(job.id)
+    client.wait(job.id, timeout=120)
+    events = client.events(job.id)
+    expect(shown).to_have_count(_rows(events))
+    expect(shown.filter(has_text="running: All processes run.")).to_be_in_viewport()
+    for _ in range(more.count()):
+        more.first.focus()
+        page.keyboard.press("Enter")
+    expect(shown).to_have_count(len(events))
+    expect(page.get_by_role("button", name="more like it").first).to_have_attribute("aria-expanded", "true")
 
 
 def test_the_job_file_is_shown_downloaded_and_cloned_as_it_was_sent(open_page: OpenPage, job: Job, tmp_path: Path) -> None:
@@ -64,6 +84,12 @@ def test_the_job_file_is_shown_downloaded_and_cloned_as_it_was_sent(open_page: O
     expect(cloned).to_have_value(re.compile("^# tried after the talk of Tuesday\n"))
     said = yaml.safe_load(cloned.input_value())
     assert (said["name"], said["stop"]) == ("as-sent", {"steps": 20})
+
+
+def _rows(events: list[Event]) -> int:
+    """As many as are listed at first: three or more that say the same but for their numbers stand as one."""
+    alike = [len(list(run)) for _, run in groupby(events, lambda event: (event.kind, re.sub(r"\d+", "#", event.message)))]
+    return sum(1 if length >= 3 else length for length in alike)
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (390, "light"), (390, "dark")])

@@ -11,7 +11,7 @@ import { accounts, FATES, type Fate, type WorkerAccount } from "@/lib/ledger"
 
 /** Only the latest values are wanted. */
 const COLUMNS = 200
-const HEADS = ["Worker", "Pushed", "= Applied", "+ Buffered", "+ Dropped", "+ Pending", "+ Undone", "Applied", "Adds up"]
+const HEADS = ["Worker", "Pushed", "= Applied", "+ Buffered", "+ Dropped", "+ Pending", "+ Undone", "Share applied", "Adds up"]
 
 const WHOLE = "What became of every push, over all attempts"
 /** A push is counted when it comes, its fate when it is decided, what was undone when the job returns to a cut: in a range these would not add up. */
@@ -56,12 +56,12 @@ function Row({ account }: { account: WorkerAccount }) {
   const { rank, pushed, applied, missing } = account
   return (
     <Table.Tr>
-      <Table.Td fw={550}>worker {rank}</Table.Td>
+      <Table.Td fw={550} style={{ whiteSpace: "nowrap" }}>worker {rank}</Table.Td>
       <Table.Td>{formatCount(pushed)}</Table.Td>
       {FATES.map(({ name }) => (
         <Table.Td key={name}>{formatCount(account[name])}</Table.Td>
       ))}
-      <Table.Td>{formatPercent(pushed > 0 ? applied / pushed : null)}</Table.Td>
+      <Table.Td style={{ whiteSpace: "nowrap" }}>{formatPercent(pushed > 0 ? applied / pushed : null)}</Table.Td>
       <Table.Td>{missing === 0 ? <IconCheck size={16} color="var(--gs-good)" role="img" aria-label="adds up" /> : <Missing count={missing} />}</Table.Td>
     </Table.Tr>
   )
