@@ -12,11 +12,12 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, e
 from gradstream.client import Client, Credentials
 from gradstream.local.platform import Options, Platform
 from tests.browser.support import HERE, ROOT, OpenPage
+from tests.support import PATIENCE
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "/usr/bin/chromium")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
              "--disable-component-update", "--disable-sync"]  # fmt: skip
-PATIENCE_MS = 15_000
+PATIENCE_MS = 1000 * int(PATIENCE)
 expect.set_options(timeout=PATIENCE_MS)
 
 
@@ -41,7 +42,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
 def client(platform: Platform) -> Iterator[Client]:
     credentials = Credentials.load(platform.folder.client_file)
     assert credentials, "the platform left no credentials"
-    with Client(credentials) as client:
+    with Client(credentials, patience=PATIENCE) as client:
         yield client
 
 
@@ -67,12 +68,12 @@ def signed_in(browser: Browser, client: Client) -> str:
 
 @pytest.fixture
 def open_page(browser: Browser, platform: Platform, signed_in: str) -> Iterator[OpenPage]:
-    """Opens a page, signed in unless told otherwise. An error in it, or in its console, fails the test at its end."""
+    """Opens a page, signed in unless told otherwise; `beside` another one, in a tab of the same browser. An error in it, or in its
+    console, fails the test at its end."""
     contexts: list[BrowserContext] = []
     errors: list[str] = []
 
-    def open_(path: str = "/jobs", *, width: int = 1440, scheme: str = "light", guest: bool = False, watched: bool = True,
-              touch: bool = False, patience_ms: int = PATIENCE_MS) -> Page:
+    def another(width: int, scheme: str, guest: bool, touch: bool) -> BrowserContext:
         context = browser.new_context(
             base_url=platform.url, viewport={"width": width, "height": 900 if width > 600 else 844}, color_scheme=scheme,  # type: ignore[arg-type]
             reduced_motion="reduce", has_touch=touch,
@@ -80,7 +81,11 @@ def open_page(browser: Browser, platform: Platform, signed_in: str) -> Iterator[
         contexts.append(context)
         if not guest:
             context.add_cookies([{"name": "gradstream_session", "value": signed_in, "url": platform.url}])
-        page = context.new_page()
+        return context
+
+    def open_(path: str = "/jobs", *, width: int = 1440, scheme: str = "light", guest: bool = False, watched: bool = True,
+              touch: bool = False, patience_ms: int = PATIENCE_MS, beside: Page | None = None) -> Page:  # fmt: skip
+        page = (beside.context if beside else another(width, scheme, guest, touch)).new_page()
         page.set_default_timeout(patience_ms)
         if watched:
             page.on("pageerror", lambda error: errors.append(f"{page.url}: {error}"))

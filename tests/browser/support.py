@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import yaml
-from playwright.sync_api import Page
+from playwright.sync_api import FloatRect, Locator, Page
 
 from gradstream.client import Client, Job
 from gradstream.spec import JobSpec
+from tests.support import eventually
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -20,6 +21,27 @@ SCREENSHOTS = os.environ.get("GRADSTREAM_SCREENSHOTS")
 
 OpenPage = Callable[..., Page]
 """The fixture `open_page`."""
+
+
+def still_box(shown: Locator) -> FloatRect:
+    """Where it is, once nothing moves it any more: what is loaded above it does."""
+    shown.scroll_into_view_if_needed()
+    page, boxes = shown.page, [shown.bounding_box()]
+
+    def still() -> bool:
+        page.wait_for_timeout(100)
+        boxes.append(shown.bounding_box())
+        return boxes[-1] == boxes[-2] and not page.get_by_label("Loading").count()
+
+    eventually(still, "a page that stands still")
+    box = boxes[-1]
+    assert box
+    return box
+
+
+def rested(page: Page) -> None:
+    """A range comes into the address when it has rested for a moment: after that moment, by the page's own clock."""
+    page.evaluate("() => new Promise((then) => setTimeout(() => requestAnimationFrame(() => setTimeout(then)), 500))")
 
 
 def slow_spec(*, name: str = "slow-line", steps: int = 300, **args: float) -> JobSpec:

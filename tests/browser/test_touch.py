@@ -9,14 +9,14 @@ import pytest
 from playwright.sync_api import CDPSession, Locator, Page, expect
 
 from gradstream.client import Client, Job
-from tests.browser.support import OpenPage, submit_slow
+from tests.browser.support import OpenPage, rested, still_box, submit_slow
 
 Point = tuple[float, float]
 
 
 @pytest.fixture(scope="module")
 def job(client: Client) -> Job:
-    return client.wait(submit_slow(client, name="touched", steps=40).id, timeout=60)
+    return client.wait(submit_slow(client, name="touched", steps=40).id, timeout=120)
 
 
 class Fingers:
@@ -25,9 +25,7 @@ class Fingers:
     def __init__(self, page: Page, on: Locator) -> None:
         self.page = page
         self.cdp: CDPSession = page.context.new_cdp_session(page)
-        box = on.bounding_box()
-        assert box
-        self.box = box
+        self.box = still_box(on)
 
     def drag(self, *paths: tuple[Point, Point], steps: int = 8) -> None:
         """Every finger goes along its own path, all at once."""
@@ -49,21 +47,18 @@ class Fingers:
 @pytest.fixture
 def chart(open_page: OpenPage, job: Job) -> Locator:
     page = open_page(f"/jobs/{job.id}/metrics?x=step", width=390, touch=True)
-    chart = page.get_by_role("img", name=re.compile("^Training loss: worker 0, 40 points"))
-    chart.scroll_into_view_if_needed()
-    return chart
+    return page.get_by_role("img", name=re.compile("^Training loss: worker 0, 40 points"))
 
 
 def test_one_finger_moves_the_range_and_two_look_closer(chart: Locator) -> None:
     page = chart.page
     fingers = Fingers(page, chart)
     fingers.drag(((0.4, 0.5), (0.3, 0.5)), ((0.6, 0.5), (0.8, 0.5)))
-    page.wait_for_url(re.compile("range="))
+    rested(page)
     first = _range(page)
     assert 10 < first[1] - first[0] < 22, "fingers that are 2.5 times as far apart see 0.4 of the steps"
-    address = page.url
     fingers.drag(((0.7, 0.5), (0.4, 0.5)))
-    page.wait_for_url(lambda now: now != address)
+    rested(page)
     second = _range(page)
     assert second[0] > first[0] + 2
     assert second[1] - second[0] == pytest.approx(first[1] - first[0], rel=0.01)
@@ -71,10 +66,11 @@ def test_one_finger_moves_the_range_and_two_look_closer(chart: Locator) -> None:
 
 def test_up_and_down_scrolls_the_page_and_moves_no_range(chart: Locator) -> None:
     page = chart.page
+    fingers = Fingers(page, chart)
     before = page.evaluate("scrollY")
-    Fingers(page, chart).drag(((0.5, 0.8), (0.52, -0.4)), steps=20)
+    fingers.drag(((0.5, 0.8), (0.52, -0.4)), steps=20)
     page.wait_for_function("before => scrollY > before + 60", arg=before)
-    page.wait_for_timeout(300)  # longer than a range rests before it is in the address
+    rested(page)
     assert "range" not in parse_qs(urlsplit(page.url).query)
 
 

@@ -1,26 +1,37 @@
 /**
  * A browser opens at most six connections to one server, whatever the number of its tabs, unless a proxy brings HTTP/2. Streams that
- * held all of them would leave none to ask or to load anything with. So there are few that stay open, for tabs in sight.
+ * held all of them would leave none to ask or to load anything with. So there are few that stay open, for tabs in sight, and one
+ * more that the others have by turns: at least one connection is left.
  */
 const MOST = 4
+const TURN = "gradstream.stream.turn"
 
-export type Release = () => void
+type Release = () => void
 
-/** The right to keep a stream open, until it is released or the tab is gone; null: not now. A page that did not come over a safe way cannot ask others. */
-export async function hold(): Promise<Release | null> {
-  if (document.visibilityState === "hidden") return null
-  const { locks } = navigator as { locks?: LockManager | null }
-  if (!locks) return () => undefined
-  for (let place = 0; place < MOST; place++) {
-    const release = await lock(locks, `gradstream.stream.${place}`)
-    if (release) return release
-  }
-  return null
+export interface Right {
+  release: Release
+  /** It may be kept; else it is a turn of a moment. */
+  stays: boolean
 }
 
-function lock(locks: LockManager, name: string): Promise<Release | null> {
+/**
+ * The right to open a stream, until it is released or the tab is gone: one to keep, or a turn, when those who asked before have had it.
+ * A page that did not come over a safe way cannot ask others.
+ */
+export async function rightToOpen(): Promise<Right> {
+  const { locks } = navigator as { locks?: LockManager | null }
+  const hidden = document.visibilityState === "hidden"
+  if (!locks) return { release: () => undefined, stays: !hidden }
+  for (let place = 0; place < MOST && !hidden; place++) {
+    const release = await lock(locks, `gradstream.stream.${place}`, { ifAvailable: true })
+    if (release) return { release, stays: true }
+  }
+  return { release: (await lock(locks, TURN, {})) ?? (() => undefined), stays: false }
+}
+
+function lock(locks: LockManager, name: string, options: LockOptions): Promise<Release | null> {
   return new Promise((resolve) => {
-    const held = locks.request(name, { ifAvailable: true }, (lock) => {
+    const held = locks.request(name, options, (lock) => {
       if (lock) return new Promise<void>((release) => resolve(release))
       resolve(null)
     })

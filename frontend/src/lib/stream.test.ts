@@ -170,10 +170,29 @@ describe("of many streams", () => {
     expect(fifth.connections).toEqual(["connecting", "live"])
   })
 
+  it("none of the others talks for ever, and they come one after the other", async () => {
+    for (let tab = 0; tab < 4; tab++) await open()
+    const [fifth, sixth] = [await open(), await open()]
+    const talking = FakeSource.opened.at(-1)!
+    expect(standing()).toBe(5)
+    for (let word = 1; word <= 4; word++) {
+      talking.send("event", String(word), word)
+      await passed(250)
+    }
+    expect(talking.closed).toBe(true)
+    expect(fifth.got).toEqual([1, 2, 3, 4])
+    expect(standing()).toBe(5)
+    expect(last()).not.toBe(talking)
+    last().onopen?.()
+    last().send("event", "1", "its turn")
+    expect(sixth.got).toEqual(["its turn"])
+    expect(standing()).toBe(5)
+  })
+
   it("one that ends gives its place to the next that asks", async () => {
     for (let tab = 0; tab < 5; tab++) await open()
     stops[0]!()
-    await passed(4999)
+    await passed(1999)
     expect(standing()).toBe(4)
     await passed(1 + 2000)
     last().onopen?.()
@@ -206,12 +225,17 @@ describe("of many streams", () => {
 
 /** Stands where the browser's own locks would. */
 class Places {
-  private readonly taken = new Set<string>()
+  private readonly taken = new Map<string, Promise<void>>()
 
-  async request(name: string, _: LockOptions, run: (lock: Lock | null) => Promise<void> | undefined) {
-    if (this.taken.has(name)) return run(null)
-    this.taken.add(name)
-    await run({ name, mode: "exclusive" })
-    this.taken.delete(name)
+  async request(name: string, { ifAvailable }: LockOptions, run: (lock: Lock | null) => Promise<void> | undefined) {
+    if (ifAvailable && this.taken.has(name)) return run(null)
+    const before = this.taken.get(name)
+    const mine = (async () => {
+      await before
+      await run({ name, mode: "exclusive" })
+    })()
+    this.taken.set(name, mine)
+    await mine
+    if (this.taken.get(name) === mine) this.taken.delete(name)
   }
 }

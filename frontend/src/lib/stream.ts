@@ -1,4 +1,4 @@
-import { hold, type Release } from "./held"
+import { rightToOpen, type Right } from "./held"
 
 export type Connection = "connecting" | "live" | "reconnecting" | "ended"
 
@@ -20,15 +20,19 @@ interface StreamOptions {
 export const SILENCE_MS = 25_000
 
 const RETRY_MS = [250, 500, 1000, 2000, 4000]
-/** A stream that may not stay open is closed when it says nothing for so long, at first or after something, and opened again after a while. */
-const SILENT_MS = 5000
+/**
+ * A stream that may not stay open is closed when it says nothing for so long, at first or after something, and some time after its
+ * first word in any case: what goes on talking would have the turn for ever. It is opened again after a while.
+ */
+const SILENT_MS = 2000
 const QUIET_MS = 500
+const TALK_MS = 1000
 const TURN_MS = 2000
 
 /**
  * Follows server-sent events until the returned function is called. A lost or silent connection, or a server that says `closing`,
  * is followed by a new one that continues after the last id seen; ids not above it are repeats and are skipped. Where more streams
- * are open than a browser can keep, or nobody looks, it is taken up every other second for a moment; at once when somebody does.
+ * are open than a browser can keep, or nobody looks, it is taken up now and then for a moment; at once when somebody does.
  */
 export function followStream({ url, after, events, onMessage, onConnection }: StreamOptions): () => void {
   let cursor = after
@@ -37,15 +41,17 @@ export function followStream({ url, after, events, onMessage, onConnection }: St
   let silence: number | undefined
   let source: EventSource | undefined
   let state: "asked" | "open" | "told" = "asked"
-  let release: Release | null = null
+  let right: Right | null = null
+  let over = 0
   let turn = 0
 
   const heard = () => {
     window.clearTimeout(silence)
-    if (release || state === "asked") silence = window.setTimeout(reconnect, SILENCE_MS)
-    else silence = window.setTimeout(() => again(TURN_MS), state === "told" ? QUIET_MS : SILENT_MS)
+    if (right?.stays || state === "asked") silence = window.setTimeout(reconnect, SILENCE_MS)
+    else silence = window.setTimeout(() => again(TURN_MS), state === "told" ? Math.min(QUIET_MS, over - performance.now()) : SILENT_MS)
   }
   const receive = (message: MessageEvent<string>) => {
+    if (state !== "told") over = performance.now() + TALK_MS
     state = "told"
     heard()
     const id = message.lastEventId === "" ? null : Number(message.lastEventId)
@@ -58,8 +64,8 @@ export function followStream({ url, after, events, onMessage, onConnection }: St
     window.clearTimeout(timer)
     window.clearTimeout(silence)
     source?.close()
-    release?.()
-    release = null
+    right?.release()
+    right = null
   }
   const again = (pause: number) => {
     close()
@@ -71,9 +77,9 @@ export function followStream({ url, after, events, onMessage, onConnection }: St
   }
   const connect = async () => {
     const mine = turn
-    const right = await hold()
-    if (mine !== turn) return right?.() // another one was begun, or it was stopped, meanwhile
-    release = right
+    const given = await rightToOpen()
+    if (mine !== turn) return void given.release() // another one was begun, or it was stopped, meanwhile
+    right = given
     state = "asked"
     source = new EventSource(url(cursor))
     heard()
