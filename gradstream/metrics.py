@@ -68,6 +68,9 @@ CATALOGUE: dict[str, Metric] = {
               APPLIED, BUFFERED, DROPPED, PENDING, UNDONE, SILENT, EVAL_LOSS, EVAL_ACCURACY)
 }  # fmt: skip
 
+LEDGER = (PUSHED, APPLIED, BUFFERED, DROPPED, PENDING)
+"""What became of the pushes of a worker: the first is the sum of the others."""
+
 
 class Point(NamedTuple):
     """One measured value. `source` (who measured) stands once per batch, not here."""

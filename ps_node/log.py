@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gradstream.center.ledger import Account
 from gradstream.errors import PlaneLost
 from gradstream.process.order import PlaneAccess
 from gradstream.wire import keys
@@ -23,8 +24,8 @@ class LogReader:
         self._position = "0"
         self._meanwhile = meanwhile
         self._news = False
-        self.pushed: dict[int, int] = {}
-        """Pushes of ranks, to be told with the next read."""
+        self.accounts: dict[int, Account] = {}
+        """Of ranks, to be told with the next read."""
 
     def read(self) -> list[tuple[str, Header | None]]:
         """The next entries with their ids; none, if none came for a while. Raises: PlaneLost."""
@@ -60,10 +61,11 @@ class LogReader:
 
     def _told(self) -> list[Command]:
         told: list[Command] = [("HSET", keys.pos(self._j), self._shard, self._position)] if self._news else []
-        if self.pushed:
-            told.append(("HSET", keys.pushed(self._j), *(number for item in self.pushed.items() for number in item)))
+        if self.accounts:
+            packed = {rank: account.pack() for rank, account in self.accounts.items()}
+            told.append(("HSET", keys.ledger(self._j), *(part for item in packed.items() for part in item)))
         return told
 
     def _forget(self) -> None:
         self._news = False
-        self.pushed.clear()
+        self.accounts.clear()

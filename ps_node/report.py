@@ -13,8 +13,6 @@ from gradstream.wire.reporter import Reporter
 from ps_node.moments import Moments
 from ps_node.settings import Settings
 
-_LEDGER = (metrics.PUSHED, metrics.APPLIED, metrics.BUFFERED, metrics.DROPPED, metrics.PENDING)
-
 
 class Report:
     def __init__(self, reporter: Reporter, order: ProcessOrder, shard: Shard, settings: Settings) -> None:
@@ -91,5 +89,5 @@ class Report:
         self._busy, self._entries, self._queued = 0.0, 0, 0
         if self._first:
             for rank, account in sorted(self._shard.ledger.accounts.items()):
-                accounts = {metric: getattr(account, metric.name.removeprefix("ledger/")) for metric in _LEDGER}
+                accounts = {metric: getattr(account, metric.name.removeprefix("ledger/")) for metric in metrics.LEDGER}
                 self._reporter.points(accounts, rank=rank, **place)

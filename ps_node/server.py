@@ -85,9 +85,16 @@ class Server:
         if isinstance(entry, Repeat):
             self._mailbox.repeat((entry.rank, entry.incarnation), entry.opened[self._order.rank])
         outcome = self.shard.handle(entry, payload, self._room)
-        if isinstance(entry, Push) and self._order.rank == 0:
-            self._reader.pushed[entry.rank] = self.shard.ledger.accounts[entry.rank].pushed
+        if self._order.rank == 0:
+            self._note_accounts(entry, outcome)
         self._after(outcome, position)
+
+    def _note_accounts(self, entry: Entry, outcome: Outcome) -> None:
+        accounts = self.shard.ledger.accounts
+        if isinstance(entry, Push):
+            self._reader.accounts[entry.rank] = accounts[entry.rank]
+        for decision in outcome.decisions:
+            self._reader.accounts[decision.rank] = accounts[decision.rank]
 
     def _fetch(self, header: Header, life: Life, seq: int) -> Payload:
         payload = self._mailbox.fetch(header, life, seq)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 
 import structlog
@@ -12,32 +13,36 @@ from sqlalchemy.orm import Session
 from backend.artifacts import service as artifacts
 from backend.artifacts.schemas import Kind
 from backend.away import AWAY, REDIS
+from backend.db import now
 from backend.jobs import feed, lifecycle
 from backend.jobs import repository as job_rows
 from backend.jobs.models import JobRow
 from backend.jobs.states import switch
 from backend.jobs.statuses import AttemptStatus, JobStatus
-from backend.metrics import export, ingest, keeping
+from backend.metrics import export, ingest, keeping, service
 from backend.metrics.progress import standings
 from backend.platform import Platform
 from backend.scheduler.situation import Situation
+from gradstream.center.ledger import Account
+from gradstream.metrics import LEDGER, Point
 from gradstream.process.order import plane_id
 from gradstream.wire import plane
 
 log = structlog.get_logger(__name__)
 
+_SOURCE, _BATCH = "controller.0", 1
 METRICS, JOB_FILE = "metrics.parquet", "job.yaml"
 _PATIENCE = 30.0
 """Seconds for which an ended job waits for a Redis that is away, so that its last metrics are not lost."""
 
 
-def prepare(platform: Platform, situation: Situation) -> dict[int, int]:
-    """Store the last metrics and write the files. Outside any transaction; harmless to repeat. Returns the pushes of each rank that
-    the shards had taken, as far as the plane knows."""
-    pushed: dict[int, int] = {}
+def prepare(platform: Platform, situation: Situation) -> dict[int, Account]:
+    """Store the last metrics and write the files. Outside any transaction; harmless to repeat. Returns the ledger as the plane
+    knows it."""
+    accounts: dict[int, Account] = {}
     try:
         ingest.ingest(platform.database, platform.plane, situation.job_id, situation.attempt)
-        pushed = plane.pushed(platform.plane, situation.plane_id)
+        accounts = plane.ledger(platform.plane, situation.plane_id)
     except REDIS:
         if situation.ended_for < _PATIENCE:
             raise
@@ -48,7 +53,7 @@ def prepare(platform: Platform, situation: Situation) -> dict[int, int]:
     spec = situation.spec.model_dump(mode="json", exclude_none=True)
     (folder / JOB_FILE).write_text(yaml.safe_dump(spec, sort_keys=False, allow_unicode=True))
     export.write_parquet(platform.database, situation.job_id, folder / METRICS)
-    return pushed
+    return accounts
 
 
 def succeed(session: Session, platform: Platform, job: JobRow) -> None:
@@ -61,28 +66,42 @@ def succeed(session: Session, platform: Platform, job: JobRow) -> None:
     switch(session, job, JobStatus.SUCCEEDED, actor="controller", reason=None, message=message, data={"result": result})
 
 
-def finish(session: Session, platform: Platform, job: JobRow, pushed: dict[int, int]) -> None:
+def finish(session: Session, platform: Platform, job: JobRow, accounts: Mapping[int, Account]) -> None:
     """The end that a stopping job was stopped for; its reason and sentence are those of the stop."""
     _enter_files(session, platform, job)
-    _tell_of_unaccounted(session, job, pushed)
+    _complete_ledger(session, job, accounts)
     to, reason, message = JobStatus(job.stop_to or JobStatus.FAILED), job.reason, job.message or ""
     ended = AttemptStatus.FAILED if to is JobStatus.FAILED else AttemptStatus.STOPPED
     lifecycle.end_attempt(session, job, ended, reason=reason, message=message)
     switch(session, job, to, actor="controller", reason=reason, message=message)
 
 
-def _tell_of_unaccounted(session: Session, job: JobRow, pushed: dict[int, int]) -> None:
-    """A shard that was killed has told its ledger a moment before."""
+def _complete_ledger(session: Session, job: JobRow, accounts: Mapping[int, Account]) -> None:
+    """A shard that was killed has told its ledger a moment before, and noted it on the plane with its last read."""
     found = standings(job.progress)
-    accounts = found.ledger if found.attempt == job.attempt else {}
-    missing = {rank: count - accounts.get(rank, {}).get("pushed", 0) for rank, count in sorted(pushed.items())}
-    total = sum(count for count in missing.values() if count > 0)
-    if total:
-        message = (
-            f"The ledger is as of the last report of server-0: {total} later pushes, which it had taken before it was killed, are "
-            "not in it."
-        )
-        feed.record(session, job, "warning", message, actor="controller", data={"unaccounted": total})
+    told = found.ledger if found.attempt == job.attempt else {}
+    behind = {rank: account for rank, account in sorted(accounts.items()) if _is_later(account, told.get(rank, {}))}
+    if not behind:
+        return
+    clock = now(session).timestamp()
+    points = [
+        Point(metric.name, rank, account.pushed, 0, 0, clock, getattr(account, metric.name.removeprefix("ledger/")))
+        for rank, account in behind.items()
+        for metric in LEDGER
+    ]
+    service.store(session, job, job.attempt, [(_SOURCE, _BATCH, points)])
+    total = sum(account.pushed - told.get(rank, {}).get("pushed", 0) for rank, account in behind.items())
+    message = (
+        f"server-0 was killed before it had reported its last ledger; {total} pushes were added from what it had noted on the "
+        "plane. What it took in its very last moment may be missing."
+    )
+    feed.record(session, job, "warning", message, actor="controller", data={"completed": total})
+
+
+def _is_later(noted: Account, told: Mapping[str, int]) -> bool:
+    """Both numbers only grow."""
+    before = told.get("pushed", 0), told.get("pushed", 0) - told.get("pending", 0)
+    return (noted.pushed, noted.pushed - noted.pending) > before
 
 
 def _enter_files(session: Session, platform: Platform, job: JobRow) -> None:

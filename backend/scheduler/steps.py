@@ -42,6 +42,7 @@ from backend.scheduler.decide import (
 )  # fmt: skip
 from backend.scheduler.placement import place_again
 from backend.scheduler.situation import SHARDED, Situation, load
+from gradstream.center.ledger import Account
 from gradstream.process.order import plane_id
 from gradstream.wire import plane
 
@@ -64,12 +65,12 @@ class Steps:
         step = self._decide(situation, there)
         if step is None:
             return None
-        pushed = self._before(step, situation)
+        accounts = self._before(step, situation)
         with self.platform.database.transaction() as session:
             job = job_rows.lock(session, situation.job_id)
             if job is None or self._decide(load(session, job), there) != step:
                 return None
-            self._write(session, job, step, pushed)
+            self._write(session, job, step, accounts)
         return step
 
     def _look(self, job_id: UUID) -> Situation | None:
@@ -85,8 +86,8 @@ class Steps:
             self.platform.plane, situation.plane_id
         )
 
-    def _before(self, step: Step, situation: Situation) -> dict[int, int]:
-        """What must be so before the step is written; harmless to repeat. Of a restart: the pushes that each rank had made."""
+    def _before(self, step: Step, situation: Situation) -> dict[int, Account]:
+        """What must be so before the step is written; harmless to repeat. Of an end: what became of each rank's pushes."""
         redis, j = self.platform.plane, situation.plane_id
         match step:
             case Prepare():
@@ -97,7 +98,7 @@ class Steps:
                 self._post_leave(redis, j, situation, step)
             case Restart() | Shard():
                 ingest.ingest(self.platform.database, redis, situation.job_id, situation.attempt)
-                return plane.pushed(redis, j)
+                return plane.ledger(redis, j)
             case Succeed() | Finish():
                 return finish.prepare(self.platform, situation)
         return {}
@@ -108,7 +109,7 @@ class Steps:
         if process is not None:
             plane.post_leave(redis, j, process.rank, process.incarnation, "lost")
 
-    def _write(self, session: Session, job: JobRow, step: Step, pushed: dict[int, int]) -> None:
+    def _write(self, session: Session, job: JobRow, step: Step, accounts: dict[int, Account]) -> None:
         match step:
             case Prepare():
                 lifecycle.current_attempt(session, job).status = AttemptStatus.STARTING
@@ -118,9 +119,9 @@ class Steps:
             case Respawn():
                 self._respawn(session, job, step)
             case Restart():
-                self._restart(session, job, step, pushed)
+                self._restart(session, job, step, accounts)
             case Shard():
-                self._shard(session, job, step, pushed)
+                self._shard(session, job, step, accounts)
             case Fail():
                 self._fail(session, job, step)
             case TimeOut(message):
@@ -132,7 +133,7 @@ class Steps:
             case Succeed():
                 finish.succeed(session, self.platform, job)
             case Finish():
-                finish.finish(session, self.platform, job, pushed)
+                finish.finish(session, self.platform, job, accounts)
 
     def _run(self, session: Session, job: JobRow) -> None:
         attempt = lifecycle.current_attempt(session, job)
@@ -167,15 +168,15 @@ class Steps:
             feed.record(session, job, "warning", message, actor=_ACTOR)
             feed.changed(session, job)
 
-    def _restart(self, session: Session, job: JobRow, step: Restart, pushed: dict[int, int]) -> None:
+    def _restart(self, session: Session, job: JobRow, step: Restart, accounts: dict[int, Account]) -> None:
         lifecycle.end_attempt(session, job, AttemptStatus.LOST, reason=step.reason, message=step.message)
         job.retries_used += step.charged
         used = f"{job.retries_used} of {job.spec['retries']} retries used" if step.charged else "not counted as a retry"
-        message = " ".join(filter(None, (step.message, undone.note(session, job, pushed), f"A new attempt follows ({used}).")))
+        message = " ".join(filter(None, (step.message, undone.note(session, job, accounts), f"A new attempt follows ({used}).")))
         switch(session, job, JobStatus.QUEUED, actor=_ACTOR, reason=step.reason, message=message)
         queue.hint_nodes(session, self.hints, job)
 
-    def _shard(self, session: Session, job: JobRow, step: Shard, pushed: dict[int, int]) -> None:
+    def _shard(self, session: Session, job: JobRow, step: Shard, accounts: dict[int, Account]) -> None:
         """Little is lost by it: the first attempt has only just begun."""
         job.shards, job.shards_reason = step.count, step.reason
         message = f"roles.server.count: auto. {step.reason}"
@@ -185,7 +186,7 @@ class Steps:
             return
         lifecycle.end_attempt(session, job, AttemptStatus.STOPPED, reason=SHARDED, message=message)
         follows = "A new attempt follows, not counted as a retry."
-        told = " ".join(filter(None, (message, undone.note(session, job, pushed), follows)))
+        told = " ".join(filter(None, (message, undone.note(session, job, accounts), follows)))
         switch(session, job, JobStatus.QUEUED, actor=_ACTOR, reason=SHARDED, message=told)
         queue.hint_nodes(session, self.hints, job)
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlalchemy.orm import Session
 
 from backend.artifacts import service as artifacts
 from backend.db import now
 from backend.jobs.models import JobRow
 from backend.metrics import service as metrics
+from gradstream.center.ledger import Account
 from gradstream.metrics import STALENESS, UNDONE, Point
 
 _SOURCE = "controller.0"
 
 
-def note(session: Session, job: JobRow, pushed: dict[int, int]) -> str:
+def note(session: Session, job: JobRow, accounts: Mapping[int, Account]) -> str:
     """Enter what the end of the live attempt undoes into the ledger of each worker; the sentence that says so, or "".
 
-    `pushed`: pushes of each rank, as the plane knows them. When it is gone with them, those that had been reported count,
+    `accounts`: of each rank, as the plane knows them. When it is gone with them, those that had been reported count,
     which misses the last moments. `job` must be locked."""
+    pushed = {rank: account.pushed for rank, account in accounts.items()}
     kept = artifacts.newest_cut(session, job.id)
     pushed_at_cut = {int(rank): count for rank, count in (kept.manifest.get("pushed", {}) if kept else {}).items()}
     reported = metrics.highest_step(session, job.id, job.attempt, STALENESS.name)

@@ -41,6 +41,15 @@ class Account:
         """Waiting for their round to close."""
         return self.pushed - self.applied - self.buffered - self.dropped
 
+    def pack(self) -> bytes:
+        return b"%d %d %d %d" % (self.pushed, self.applied, self.buffered, self.dropped)
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> Account:
+        """Raises: ValueError."""
+        pushed, applied, buffered, dropped = map(int, packed.split())
+        return cls(pushed, applied, buffered, dropped)
+
 
 class Ledger:
     def __init__(self) -> None:

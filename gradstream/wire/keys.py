@@ -10,7 +10,7 @@ the slot on a Redis Cluster: all small keys of an attempt lie together, and each
 | gs:{J}:a:<k>.<r>.<i>   | answers                                | shard k             | shard k, by length                |
 | gs:{J:k}:c:<position>  | a slice of the center, never changed   | shard k             | shard k, when its readers went on |
 | gs:{J}:pos             | hash: shard -> last handled log id     | shards              | -                                 |
-| gs:{J}:pushed          | hash: rank -> pushes so far            | shard 0             | -                                 |
+| gs:{J}:ledger          | hash: rank -> fates of its pushes      | shard 0             | -                                 |
 | gs:{J}:metrics         | batches, idempotent by (source, batch) | every process       | ingest, after its commit          |
 
 The log is made by the control plane. Workers and evaluators write their own entries, the agent the `leave` of a process that
@@ -28,8 +28,8 @@ def pos(j: str) -> str:
     return f"gs:{{{j}}}:pos"
 
 
-def pushed(j: str) -> str:
-    return f"gs:{{{j}}}:pushed"
+def ledger(j: str) -> str:
+    return f"gs:{{{j}}}:ledger"
 
 
 def metrics(j: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Literal
 
 from redis import Redis
 
 from gradstream.center.entries import Entry, Leave, Snapshot, Stop
+from gradstream.center.ledger import Account
 from gradstream.metrics import Point
 from gradstream.wire import ids, keys, records
 from gradstream.wire.messages import ATTEMPT, FIELD, Header
@@ -78,10 +80,15 @@ def post(redis: Redis, j: str, entry: Entry) -> bool:
     return home(redis, j).xadd(keys.log(j), {FIELD: Header(entry).pack()}, nomkstream=True) is not None
 
 
-def pushed(redis: Redis, j: str) -> dict[int, int]:
-    """Pushes of each rank that the shards have taken so far, over all attempts up to this one; empty if the plane is gone."""
-    found: Any = home(redis, j).hgetall(keys.pushed(j))
-    return {int(rank): int(count) for rank, count in found.items()}
+def ledger(redis: Redis, j: str) -> dict[int, Account]:
+    """The account of each rank, over all attempts up to this one, as shard 0 has noted it with its last read; empty if the plane
+    is gone. What is none is left out, since user code may have written it."""
+    found: Any = home(redis, j).hgetall(keys.ledger(j))
+    accounts: dict[int, Account] = {}
+    for rank, packed in found.items():
+        with contextlib.suppress(ValueError):
+            accounts[int(rank)] = Account.unpack(packed)
+    return accounts
 
 
 def read_metrics(redis: Redis, j: str, after: str = "0", count: int = 500) -> list[tuple[str, str, int, list[Point]]]:

@@ -16,7 +16,8 @@ from backend.platform import Platform
 from backend.scheduler import queue
 from backend.scheduler.controller import Controller
 from benchmarks import rows
-from gradstream.metrics import PUSHED, SLICE, Point
+from gradstream.center.ledger import Account
+from gradstream.metrics import LEDGER, SLICE, Point
 from gradstream.process.exits import ExitReason
 from gradstream.wire import keys, plane
 from tests.integration.backend.agent import Agent, put_file
@@ -166,17 +167,25 @@ def test_a_large_model_has_longer_to_be_stored_when_its_job_is_stopped(running: 
 
 
 @pytest.mark.parametrize(("taken", "told"), [(7, 2), (5, 0)], ids=["later-pushes", "all"])
-def test_what_a_killed_shard_has_not_told_is_said(running: Running, platform: Platform, taken: int, told: int) -> None:
+def test_what_a_killed_shard_has_not_told_is_added(running: Running, platform: Platform, taken: int, told: int) -> None:
+    accounts = {0: Account(5, 4, 0, 1), 1: Account(3, 3)}
+    points = [
+        Point(metric.name, rank, 0, 0, 0, 1.0, getattr(account, metric.name.removeprefix("ledger/")))
+        for rank, account in accounts.items()
+        for metric in LEDGER
+    ]
     with platform.database.transaction() as session:
-        points = [Point(PUSHED.name, 0, 0, 0, 0, 1.0, 5), Point(PUSHED.name, 1, 0, 0, 0, 1.0, 3)]
         metrics.store(session, jobs.lock(session, UUID(running.id)), 1, [("server-0.0", 0, points)])
-    platform.plane.hset(keys.pushed(running.agent.order("worker-0").plane_id), mapping={"0": taken, "1": 3})
+    j = running.agent.order("worker-0").plane_id
+    platform.plane.hset(keys.ledger(j), mapping={"0": f"{taken} {taken - 1} 0 1", "1": "3 3 0 0"})
     running.api.post(f"/jobs/{running.id}/stop")
     running.controller.run_once()
     running.end_all(ExitReason.KILLED)
     assert running.status == ("cancelled", "stopped_by_user")
-    found = [event["data"]["unaccounted"] for event in running.items("events") if "unaccounted" in (event["data"] or {})]
+    found = [event["data"]["completed"] for event in running.items("events") if "completed" in (event["data"] or {})]
     assert found == [told] * (told > 0)
+    ledger = running.api.get(f"/jobs/{running.id}/overview").json()["ledger"]
+    assert (ledger["pushed"], ledger["applied"], ledger["dropped"]) == (taken + 3, taken + 2, 1)
 
 
 def test_a_clean_stop_is_a_cancelled_job_with_its_last_cut(running: Running) -> None:

@@ -13,6 +13,7 @@ from redis import exceptions
 
 from gradstream import sim
 from gradstream.center.entries import Stop
+from gradstream.center.ledger import Account
 from gradstream.errors import PlaneLost
 from gradstream.local.redis import Redis
 from gradstream.process.order import PlaneAccess
@@ -65,8 +66,8 @@ def test_an_attempt_is_made_steered_and_removed_on_all_instances(planes: Planes)
         home = resp(routes.home)
         assert plane.exists(operator, j)
         assert plane.post(operator, j, Stop("enough"))
-        assert home.ask(("XLEN", keys.log(j)), ("HSET", keys.pushed(j), 0, 3)) == [2, 1]
-        assert plane.pushed(operator, j) == {0: 3}
+        assert home.ask(("XLEN", keys.log(j)), ("HSET", keys.ledger(j), 0, b"3 2 0 1", 1, "junk")) == [2, 2]
+        assert plane.ledger(operator, j) == {0: Account(3, 2, 0, 1)}, "what is none is left out"
         home.ask(("XADD", keys.metrics(j), "*", "source", "me", "batch", 0, "points", b"[]"))
         [(entry, source, _, _)] = plane.read_metrics(operator, j)
         plane.trim_metrics(operator, j, entry)

@@ -33,13 +33,15 @@ def test_a_shard_that_is_told_to_end_stores_its_ledger(cluster: Callable[..., Cl
     server = subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path)], env=hourly)
     try:
         workers = [attempt.thread(attempt.work, rank) for rank in range(2)]
-        eventually(lambda: sum(plane.pushed(attempt.admin, attempt.j).values()) > 20, "some pushes")
+        eventually(lambda: sum(account.pushed for account in plane.ledger(attempt.admin, attempt.j).values()) > 20, "some pushes")
         server.send_signal(signal.SIGTERM)
         assert server.wait(60) == -signal.SIGTERM, "it was killed, and that has to be seen"
     finally:
         server.kill()
         server.wait()
-    found = plane.pushed(attempt.admin, attempt.j)
+    noted = plane.ledger(attempt.admin, attempt.j)
+    found = {rank: account.pushed for rank, account in noted.items()}
+    assert not any(account.pending for account in noted.values()), "under asp each is decided at once"
     stored = {rank: {point.value for point in attempt.points(metrics.PUSHED) if point.rank == rank} for rank in (0, 1)}
     assert stored == {rank: {count} for rank, count in found.items()}
     for rank, count in found.items():
