@@ -5,6 +5,7 @@ import { MemoryRouter, useLocation } from "react-router"
 import { expect, it } from "vitest"
 import { useChartSettings } from "./useChartSettings"
 import { useJobFilters } from "./useJobFilters"
+import { useLogFilter } from "./useLogFilter"
 
 function at<T>(address: string, hook: () => T) {
   const wrapper = ({ children }: { children: ReactNode }) => <MemoryRouter initialEntries={[address]}>{children}</MemoryRouter>
@@ -44,6 +45,16 @@ it("undoes no change that was made a moment before, by another part of the page"
     result.current.used.other({ smoothing: 0.5 })
   })
   expect(result.current.search).toBe("?x=step&log=train%2Floss&smooth=0.5")
+})
+
+it("filters logs without undoing what was chosen while somebody typed", () => {
+  const useBoth = () => ({ one: useLogFilter()[1], other: useLogFilter()[1] })
+  const result = at("/?role=worker", useBoth)
+  act(() => {
+    result.current.used.one({ regex: true })
+    result.current.used.other({ text: "^step" })
+  })
+  expect(result.current.search).toBe("?role=worker&regex=1&text=%5Estep")
 })
 
 it("keeps the filters of the list in the address", () => {
