@@ -40,7 +40,7 @@ MOST_STOPS = 250
 @pytest.fixture(scope="module")
 def jobs(client: Client) -> list[Job]:
     first = submit_slow(client, name="keyed", steps=40)
-    return [client.wait(job.id, timeout=90) for job in (first, submit_slow(client, name="keyed-too", steps=30))]
+    return [client.wait(job.id, timeout=120) for job in (first, submit_slow(client, name="keyed-too", steps=30))]
 
 
 PAGES = {

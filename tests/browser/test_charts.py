@@ -13,7 +13,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from gradstream.client import Client, Job
 from gradstream.spec import JobSpec
-from tests.browser.support import HERE, OpenPage
+from tests.browser.support import HERE, OpenPage, still_box
+from tests.support import eventually
 
 LOSS = re.compile(r"^Training loss: worker 0, 1400 points, .*worker 1, 1400 points")
 
@@ -34,7 +35,7 @@ TOP = [0.12, 0.4]
 @pytest.fixture(scope="module")
 def job(client: Client) -> Job:
     spec = JobSpec.model_validate(yaml.safe_load((HERE / "spiky/job.yaml").read_text()))
-    return client.wait(client.submit(spec, code=HERE / "spiky").id, timeout=90)
+    return client.wait(client.submit(spec, code=HERE / "spiky").id, timeout=120)
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ def test_the_address_keeps_the_view(loss: Locator) -> None:
     assert page.url == address
     loss.press("0")
     expect(page.get_by_role("button", name="Show all")).to_have_count(0)
-    assert "range" not in parse_qs(urlsplit(page.url).query)
+    expect(page).not_to_have_url(re.compile("range="))
 
 
 def test_a_line_that_is_hidden_leaves_the_picture_of_an_ended_job(loss: Locator) -> None:
@@ -80,17 +81,12 @@ def test_a_line_that_is_hidden_leaves_the_picture_of_an_ended_job(loss: Locator)
     picture = "chart => chart.querySelector('canvas').toDataURL()"
     before = loss.evaluate(picture)
     loss.page.get_by_role("button", name=re.compile("^worker 1")).first.press("Enter")
-    for _ in range(100):
-        if loss.evaluate(picture) != before:
-            return
-        loss.page.wait_for_timeout(50)
-    raise AssertionError("the chart shows the line still")
+    eventually(lambda: loss.evaluate(picture) != before, "a picture without the line")
 
 
 def test_a_range_that_is_drawn_on_one_chart_is_every_chart_s(loss: Locator) -> None:
     page = loss.page
-    box = loss.bounding_box()
-    assert box
+    box = still_box(loss)
     page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 80)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 90, steps=5)
@@ -115,7 +111,7 @@ def test_full_screen_numbers_and_pictures_by_keys(loss: Locator) -> None:
     expect(dialog.get_by_role("img", name=LOSS)).to_be_visible()
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
-    assert "full" not in parse_qs(urlsplit(page.url).query)
+    expect(page).not_to_have_url(re.compile("full="))
 
 
 def _choose(more: Locator, item: str) -> None:
@@ -144,8 +140,7 @@ def test_metrics_are_found_folded_and_pinned(loss: Locator) -> None:
 def test_a_time_that_is_drawn_on_the_heat_map_is_every_chart_s_and_the_other_way_round(open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}/staleness?x=time")
     heat = page.get_by_role("img", name=re.compile("^Mean staleness of 2 workers over time"))
-    box = heat.bounding_box()
-    assert box
+    box = still_box(heat)
     page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 10)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + 40, steps=5)
@@ -158,9 +153,9 @@ def test_a_time_that_is_drawn_on_the_heat_map_is_every_chart_s_and_the_other_way
         heat.press(key)
     page.wait_for_url(lambda address: _width(address) < drawn / 10)
     page.goto(f"/jobs/{job.id}/staleness?x=step")
-    waiting = page.get_by_role("img", name=re.compile("^Time waiting: worker 0"))
-    waiting.press("+")
+    _waiting(page).press("+")
     page.wait_for_url(lambda address: 0 < _width(address) < 1000)
+    page.get_by_role("heading", level=1).scroll_into_view_if_needed()
     expect(page.get_by_role("img", name=re.compile("^Mean staleness of 2 workers over steps"))).to_be_visible()
     expect(page.get_by_text("in the visible range")).to_be_visible()
 
@@ -206,19 +201,26 @@ def test_the_distribution_counts_every_push(open_page: OpenPage, job: Job, clien
     expect(rows.nth(1)).to_have_text("\t".join(["all", *cells, f"{len(measured):,}"]), use_inner_text=True)
     expect(page.get_by_role("img", name=re.compile(f"^Distribution of staleness from {measured[0]:.0f} "))).to_be_visible()
     with page.expect_response(lambda answer: "/distribution?" in answer.url and "from=" in answer.url) as asked:
-        page.get_by_role("img", name=re.compile("^Time waiting: worker 0")).press("+")
+        _waiting(page).press("+")
     seen = asked.value.json()["count"]
     assert 0 < seen < len(measured)
     expect(rows.nth(1)).to_contain_text(f"{seen:,}")
 
 
+def _waiting(page: Page) -> Locator:
+    """The chart of how long workers wait, which is drawn when it comes into sight."""
+    page.get_by_role("heading", name="Time waiting", exact=True).scroll_into_view_if_needed()
+    return page.get_by_role("img", name=re.compile("^Time waiting: worker 0"))
+
+
 def _until(chart: Locator, fits: Callable[[int], bool]) -> None:
     """Until the top of the picture has as many coloured pixels."""
-    for _ in range(100):
-        if fits(chart.evaluate(COLOURED, TOP)):
-            return
+
+    def found() -> bool:
         chart.page.wait_for_timeout(50)
-    raise AssertionError(f"{chart.evaluate(COLOURED, TOP)} coloured pixels in the upper part of the chart")
+        return fits(chart.evaluate(COLOURED, TOP))
+
+    eventually(found, "coloured pixels in the upper part of the chart")
 
 
 def _width(address: str) -> float:

@@ -15,7 +15,7 @@ from tests.support import eventually
 
 AXE = (ROOT / "frontend/node_modules/axe-core/axe.min.js").read_text()
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
-LONG = 5000
+LONG = 100_000
 TABS = ["overview", "workers", "logs", "events", "files", "config"]
 
 
@@ -25,14 +25,14 @@ def job(client: Client) -> Job:
     job = submit_slow(client, name="bruised", steps=400)
     _running(client, job)
     _victim(client, job, "worker-1").kill()
-    eventually(lambda: _lives(client, job, "worker-1")[-1] == (1, "running"), "the next incarnation", 60)
+    eventually(lambda: _lives(client, job, "worker-1")[-1] in [(1, "running"), (1, "exited")], "the next incarnation")
     return job
 
 
 def test_a_killed_worker_is_seen_with_its_cost_and_the_rest_adds_up(open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}")
     deaths = page.get_by_role("region", name="Deaths and restarts").get_by_role("row")
-    expect(deaths).to_have_count(2, timeout=30_000)
+    expect(deaths).to_have_count(2)
     expect(deaths.nth(1)).to_contain_text("killed by signal 9")
     expect(deaths.nth(1)).to_contain_text(re.compile(r"its rank was away for \d+\.\d s; the others went on"))
     expect(page.get_by_role("img", name=re.compile(r"^worker-0: Compute \d+ %"))).to_be_visible()
@@ -59,14 +59,14 @@ def test_a_worker_is_restarted_and_stopped_after_its_cost_is_said(open_page: Ope
     expect(page.get_by_role("cell", name="worker-0.1")).to_be_visible(timeout=30_000)
     _act(page, "worker-1", "Stop")
     dialog.get_by_role("button", name="Stop").click()
-    eventually(lambda: [p.reason for p in client.processes(job.id) if p.label == "worker-1"] == ["stopped"], "it leaves", 30)
+    eventually(lambda: [p.reason for p in client.processes(job.id) if p.label == "worker-1"] == ["stopped"], "it leaves")
     assert client.job(job.id).status == "running"
     _act(page, "server-0", "Restart")
     expect(dialog).to_contain_text("All processes end")
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     client.stop(job.id)
-    assert client.wait(job.id, timeout=60).status == "cancelled"
+    assert client.wait(job.id, timeout=120).status == "cancelled"
 
 
 def test_logs_are_filtered_followed_and_downloaded(open_page: OpenPage, job: Job, tmp_path: Path) -> None:
@@ -95,18 +95,23 @@ def test_scrolling_up_stops_following_and_the_place_stands_in_the_address(open_p
     log = page.get_by_role("log")
     expect(log).to_contain_text("one more step")
     page.wait_for_function("() => (log => log.scrollHeight > 2 * log.clientHeight)(document.querySelector('[role=log]'))")
-    log.evaluate("log => { log.scrollTop = 60 }")
-    expect(page.get_by_role("switch", name="Follow")).not_to_be_checked()
+    follow = page.get_by_role("switch", name="Follow")
+
+    def left_the_end() -> bool:
+        log.evaluate("log => { log.scrollTop = 60 }")  # a line that comes just now takes it to the end again
+        return not follow.is_checked()
+
+    eventually(left_the_end, "a log that is not followed")
     expect(page).to_have_url(re.compile(r"line=\d+\.\d+"))
     page.reload()
     expect(log).to_contain_text("one more step")
-    expect(page.get_by_role("switch", name="Follow")).not_to_be_checked()
+    expect(follow).not_to_be_checked()
     assert log.evaluate("log => log.scrollTop") < log.evaluate("log => log.scrollHeight") / 2
 
 
 def test_cuts_and_files_and_the_job_file_against_another(open_page: OpenPage, client: Client, job: Job) -> None:
-    assert client.wait(job.id, timeout=90).status == "succeeded"
-    other = client.wait(submit_slow(client, name="other", steps=20).id, timeout=60)
+    assert client.wait(job.id, timeout=120).status == "succeeded"
+    other = client.wait(submit_slow(client, name="other", steps=20).id, timeout=120)
     page = open_page(f"/jobs/{job.id}/files")
     page.get_by_role("button", name="Show job.yaml").click()
     expect(page.get_by_role("dialog")).to_contain_text("name: bruised")
@@ -143,7 +148,7 @@ def _act(page: Page, label: str, what: str) -> None:
 
 
 def _running(client: Client, job: Job) -> None:
-    eventually(lambda: client.job(job.id).progress.version > 10, f"{job.name} trains", 60)
+    eventually(lambda: client.job(job.id).progress.version > 10, f"{job.name} trains")
 
 
 def _lives(client: Client, job: Job, label: str) -> list[tuple[int, str]]:

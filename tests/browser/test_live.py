@@ -12,20 +12,23 @@ from gradstream.local.platform import Platform
 from tests.browser.support import WORKLOAD, OpenPage, slow_spec, submit_slow
 
 LOSS = re.compile("^Training loss: ")
+LONG = 100_000
+"""Steps of a job that is stopped in time."""
 
 
 def test_the_list_shows_a_job_come_run_and_end_without_a_reload(open_page: OpenPage, client: Client) -> None:
     page = open_page("/jobs?q=passing-by")
     expect(page.get_by_text("No job fits these filters")).to_be_visible()
-    job = submit_slow(client, name="passing-by", steps=60)
+    job = submit_slow(client, name="passing-by", steps=LONG)
     row = page.get_by_role("row", name=re.compile("passing-by"))
     expect(row).to_have_attribute("data-status", "running")
-    expect(row).to_have_attribute("data-status", "succeeded", timeout=60_000)
-    assert client.job(job.id).status == "succeeded"
+    client.stop(job.id)
+    expect(row).to_have_attribute("data-status", "cancelled")
+    assert client.job(job.id).status == "cancelled"
 
 
 def test_a_killed_api_costs_no_point_and_doubles_none(open_page: OpenPage, client: Client, platform: Platform) -> None:
-    job = submit_slow(client, name="outage")
+    job = submit_slow(client, name="outage", steps=LONG)
     page = open_page(f"/jobs/{job.id}/metrics", watched=False)
     expect(page.get_by_role("img", name=LOSS)).to_be_visible()
     connection = page.locator("[data-connection]")
@@ -33,9 +36,10 @@ def test_a_killed_api_costs_no_point_and_doubles_none(open_page: OpenPage, clien
 
     _api_of(platform).kill()
     expect(connection).to_have_attribute("data-connection", "reconnecting")
-    expect(connection).to_have_attribute("data-connection", "live", timeout=30_000)
+    expect(connection).to_have_attribute("data-connection", "live")
 
-    assert client.wait(job.id, timeout=60).status == "succeeded"
+    client.stop(job.id)
+    assert client.wait(job.id, timeout=120).status == "cancelled"
     expect(connection).to_have_attribute("data-connection", "ended")
     stored = {series.rank: series.total for chart in client.charts(job.id, ["train/loss"]) for series in chart.series}
     assert stored.keys() == {0, 1}
@@ -47,14 +51,14 @@ def test_what_a_push_costs_and_how_its_shards_are_loaded(open_page: OpenPage, cl
     job = client.submit(slow_spec(name="two-shards", steps=120).with_shards(2), code=WORKLOAD)
     page = open_page(f"/jobs/{job.id}/metrics")
     split = page.get_by_role("img", name=re.compile(r"^Time of a push: Compute \d+ %, .* ms; Data .*; Wait "))
-    expect(split).to_be_visible(timeout=30_000)
+    expect(split).to_be_visible()
     expect(page.get_by_text("in shared memory")).to_be_visible()
     shards = page.get_by_role("region", name="Shards").get_by_role("row")
     expect(shards).to_have_count(3)
     expect(shards.nth(2)).to_contain_text("20 B")  # five numbers are one block, which is the last shard's
     expect(shards.nth(2)).to_contain_text("%")
     expect(page.get_by_text(re.compile(r"^Balance \d+ %"))).to_be_visible()
-    client.wait(job.id, timeout=60)
+    client.wait(job.id, timeout=120)
 
 
 def test_logs_come_as_they_are_written_for_the_chosen_process(open_page: OpenPage, client: Client) -> None:
@@ -63,12 +67,12 @@ def test_logs_come_as_they_are_written_for_the_chosen_process(open_page: OpenPag
     log = page.get_by_role("log")
     expect(log).to_contain_text("one more step")
     expect(log).not_to_contain_text("worker-0")
-    client.wait(job.id, timeout=60)
+    client.wait(job.id, timeout=120)
     expect(page.get_by_text(re.compile(r"^150 of \d+ lines read"))).to_be_visible()
 
 
 def test_stopping_asks_first_and_keeps_the_model(open_page: OpenPage, client: Client) -> None:
-    job = submit_slow(client, name="unwanted", steps=5000)
+    job = submit_slow(client, name="unwanted", steps=LONG)
     page = open_page(f"/jobs/{job.id}/metrics")
     expect(page.get_by_role("img", name=LOSS)).to_be_visible()
     page.get_by_role("button", name="Stop").click()
@@ -78,7 +82,7 @@ def test_stopping_asks_first_and_keeps_the_model(open_page: OpenPage, client: Cl
 
     page.get_by_role("button", name="Stop").click()
     page.get_by_role("dialog").get_by_role("button", name="Stop").click()
-    expect(_status(page)).to_have_attribute("data-status", "cancelled", timeout=40_000)
+    expect(_status(page)).to_have_attribute("data-status", "cancelled")
     page.get_by_role("tab", name="Files").click()
     expect(page.get_by_text("model.safetensors", exact=True).first).to_be_visible()
 
@@ -86,7 +90,7 @@ def test_stopping_asks_first_and_keeps_the_model(open_page: OpenPage, client: Cl
 def test_a_job_deleted_elsewhere_says_so(open_page: OpenPage, client: Client) -> None:
     job = submit_slow(client, name="short-lived", steps=10)
     page = open_page(f"/jobs/{job.id}")
-    client.wait(job.id, timeout=60)
+    client.wait(job.id, timeout=120)
     expect(_status(page)).to_have_attribute("data-status", "succeeded")
     client.delete(job.id)
     expect(page.get_by_text("This job has been deleted")).to_be_visible()

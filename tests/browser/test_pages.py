@@ -18,7 +18,7 @@ RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 
 @pytest.fixture(scope="module")
 def job(client: Client) -> Job:
-    return client.wait(submit_slow(client, name="shown", steps=40).id, timeout=60)
+    return client.wait(submit_slow(client, name="shown", steps=40).id, timeout=120)
 
 
 PAGES = {
