@@ -21,10 +21,14 @@ const PLACES = [
   { to: "/settings", label: "Settings", key: "s" },
 ]
 
+/** Then the page that was opened has what it needs, most likely. */
+const SETTLED_MS = 500
+
 export function Layout() {
   const session = useSession()
   const location = useLocation()
   const main = useLostFocus()
+  useEffect(prepareJobs, [])
   if (isSignedOut(session.error)) {
     return <Navigate to="/sign-in" state={{ next: location.pathname + location.search }} replace />
   }
@@ -46,6 +50,12 @@ export function Layout() {
       </AppShell.Main>
     </AppShell>
   )
+}
+
+/** The list of jobs is where most go next: it is there when they do. Should its part not come now, it is asked for again then. */
+function prepareJobs(): () => void {
+  const timer = window.setTimeout(() => void import("@/pages/JobsPage").catch(() => undefined), SETTLED_MS)
+  return () => window.clearTimeout(timer)
 }
 
 /** What had the focus went away with its page: the next page has it, for those who read by keyboard or by ear. */
