@@ -103,9 +103,13 @@ def delete_job(id: UUID, session: SessionDep, platform: PlatformDep) -> None:
 
 
 @router.get("/{id}/events", operation_id="listEvents")
-def events(id: UUID, session: SessionDep, after: Annotated[After, Query()] = 0) -> Events:
+def events(
+    id: UUID, session: SessionDep, after: Annotated[After, Query()] = 0,
+    kind: Annotated[list[str], Query(description="Only these kinds; none given: all. A long job has thousands of cuts.")] = [],  # noqa: B006
+    limit: Annotated[int | None, Query(ge=1, description="So many at most; the next page is `after` the last one's `seq`")] = None,
+) -> Events:  # fmt: skip
     """What happened to the job, oldest first."""
-    return service.events(session, id, after)
+    return service.events(session, id, after, kind, limit)
 
 
 @router.get("/{id}/attempts", operation_id="listAttempts")

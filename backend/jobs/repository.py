@@ -42,12 +42,15 @@ def names(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
 
 
 def events(
-    session: Session, job_id: UUID, after: int = 0, upto: int | None = None, *, kind: str | None = None
+    session: Session, job_id: UUID, after: int = 0, upto: int | None = None, *, kinds: Sequence[str] = (), limit: int | None = None
 ) -> list[EventRow]:  # fmt: skip
+    """Of all kinds, if none is given."""
     statement = select(EventRow).where(EventRow.job_id == job_id, EventRow.seq > after).order_by(EventRow.seq)
     if upto is not None:
         statement = statement.where(EventRow.seq <= upto)
-    return list(session.scalars(statement if kind is None else statement.where(EventRow.kind == kind)))
+    if kinds:
+        statement = statement.where(EventRow.kind.in_(list(kinds)))
+    return list(session.scalars(statement.limit(limit)))
 
 
 def attempt(session: Session, job_id: UUID, number: int) -> AttemptRow | None:

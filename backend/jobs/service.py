@@ -131,9 +131,11 @@ def names(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
     return repository.names(session, ids)
 
 
-def events(session: Session, job_id: UUID, after: int) -> Events:
+def events(session: Session, job_id: UUID, after: int, kinds: Sequence[str], limit: int | None) -> Events:
+    """Of all kinds, if none is given."""
     find(session, job_id)
-    return Events(items=[Event.model_validate(row) for row in repository.events(session, job_id, after)])
+    rows = repository.events(session, job_id, after, kinds=kinds, limit=limit)
+    return Events(items=[Event.model_validate(row) for row in rows])
 
 
 def attempts(session: Session, job_id: UUID) -> Attempts:

@@ -30,7 +30,7 @@ def overview(session: Session, job_id: UUID) -> Overview:
     attempts, processes = job_rows.attempts(session, job_id), job_rows.processes(session, job_id)
     here = found if found.attempt == job.attempt else Standings(ledger=found.ledger)
     shards = shown(job.progress, spec.effective_gate).shards
-    cuts = job_rows.events(session, job_id, kind="cut") if len(attempts) > 1 else []
+    cuts = job_rows.events(session, job_id, kinds=["cut"]) if len(attempts) > 1 else []
     return Overview(
         attempt=job.attempt, lives=_lives(job, attempts, found, cuts), deaths=deaths(processes),
         best=loads.best(found, spec, job.started_at), speed=loads.speed(here, spec.batch_size),

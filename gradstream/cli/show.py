@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from gradstream.cli.common import AsJson, JobReference, TokenFile, Url, connect
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.text import Text
 
     from gradstream.client import Artifact, Event, Job, Process
@@ -37,7 +41,7 @@ def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_f
     _shards(found.progress.shards)
     _processes([process for process in processes if process.attempt == found.attempt])
     _files(artifacts)
-    _events(events[-_EVENTS_SHOWN:])
+    _events(gathered(events)[-_EVENTS_SHOWN:])
 
 
 def _head(job: Job, page: str) -> None:
@@ -105,11 +109,20 @@ def _files(artifacts: list[Artifact]) -> None:
         print_table(("file", ">size"), [(artifact.name, size(artifact.size)) for artifact in artifacts])
 
 
-def _events(events: list[Event]) -> None:
+def gathered(events: Iterable[Event]) -> list[tuple[Event, int]]:
+    """Of those that follow each other and differ in numbers only, as cuts do, the last one and how many they are."""
+    runs = [list(run) for _, run in groupby(events, lambda event: (event.kind, re.sub(r"\d+", "#", event.message)))]
+    return [(run[-1], len(run)) for run in runs]
+
+
+def _events(events: list[tuple[Event, int]]) -> None:
     from gradstream.cli.output import print_table
 
     if events:
         print()
-        print_table(
-            ("when", "event", "by"), [(f"{event.time.astimezone():%H:%M:%S}", event.message, event.actor) for event in events]
-        )
+        more = [f" ({count - 1:,} more before)" if count > 1 else "" for _, count in events]
+        rows = [
+            (f"{event.time.astimezone():%H:%M:%S}", event.message + word, event.actor)
+            for (event, _), word in zip(events, more, strict=True)
+        ]  # fmt: skip
+        print_table(("when", "event", "by"), rows)

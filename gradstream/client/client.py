@@ -169,8 +169,10 @@ class Client:
     def delete(self, id: UUID | str) -> None:
         self._transport.json("DELETE", f"jobs/{id}")
 
-    def events(self, id: UUID | str) -> list[Event]:
-        return [Event.model_validate(item) for item in self._items(f"jobs/{id}/events")]
+    def events(self, id: UUID | str, *, kinds: Sequence[str] = (), after: int = 0, limit: int | None = None) -> list[Event]:
+        """What happened, oldest first: of these kinds (none given: all), with a `seq` above `after`, so many at most."""
+        params: dict[str, Any] = {"kind": list(kinds), "after": after, **({} if limit is None else {"limit": limit})}
+        return [Event.model_validate(item) for item in self._transport.json("GET", f"jobs/{id}/events", params=params)["items"]]
 
     def processes(self, id: UUID | str) -> list[Process]:
         return [Process.model_validate(item) for item in self._items(f"jobs/{id}/processes")]

@@ -6148,6 +6148,10 @@ export interface operations {
             query?: {
                 /** @description Only what came after this `seq` */
                 after?: number;
+                /** @description Only these kinds; none given: all. A long job has thousands of cuts. */
+                kind?: string[];
+                /** @description So many at most; the next page is `after` the last one's `seq` */
+                limit?: number | null;
             };
             header?: never;
             path: {
