@@ -163,9 +163,13 @@ def test_a_time_that_is_drawn_on_the_heat_map_is_every_chart_s_and_the_other_way
 def test_a_cell_of_the_heat_map_leads_to_its_time_and_the_ledger_adds_up(open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}/staleness")
     heat = page.get_by_role("img", name=re.compile("^Mean staleness of 2 workers over time"))
-    heat.press("ArrowRight")
-    heat.press("ArrowRight")
-    expect(page.get_by_text(re.compile(r"^worker 0, .* updates$"))).to_be_visible()
+    said = page.get_by_text(re.compile(r"^worker 0, .* updates$"))
+
+    def at_pushes() -> int:
+        heat.press("ArrowRight")
+        return said.count()
+
+    eventually(at_pushes, "a cell in which worker 0 has pushed")
     heat.press("Enter")
     page.wait_for_url(re.compile("x=time.*range=|range=.*x=time"))
     expect(page.get_by_text(re.compile("in the visible range"))).to_be_visible()
@@ -208,9 +212,16 @@ def test_the_distribution_counts_every_push(open_page: OpenPage, job: Job, clien
 
 
 def _waiting(page: Page) -> Locator:
-    """The chart of how long workers wait, which is drawn when it comes into sight."""
-    page.get_by_role("heading", name="Time waiting", exact=True).scroll_into_view_if_needed()
-    return page.get_by_role("img", name=re.compile("^Time waiting: worker 0"))
+    """The chart of how long workers wait, which is drawn when it is in sight; what is drawn above it may move it away meanwhile."""
+    heading = page.get_by_role("heading", name="Time waiting", exact=True)
+    chart = page.get_by_role("img", name=re.compile("^Time waiting: worker 0"))
+
+    def drawn() -> int:
+        heading.scroll_into_view_if_needed()
+        return chart.count()
+
+    eventually(drawn, "the chart to be drawn")
+    return chart
 
 
 def _until(chart: Locator, fits: Callable[[int], bool]) -> None:
