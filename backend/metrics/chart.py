@@ -8,8 +8,9 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from backend.metrics import blocks, folding, payloads, repository
-from backend.metrics.points import POINT, Array, decode, joined, label
+from backend.metrics import blocks, folding, repository
+from backend.metrics.points import POINT, Array, joined, label
+from backend.metrics.waiting import apart
 from backend.metrics.walk import Line
 
 
@@ -26,7 +27,7 @@ def lines_of(session: Session, job_ids: Sequence[UUID], names: Sequence[str] | N
     if behind:
         wanted = {row.name for row in rows}
         for batch in repository.waiting_batches(session, list(behind)):
-            for group in decode(payloads.unpack(batch.payload)).groups():
+            for group in apart.groups(batch.payload):
                 if group.name in wanted:
                     waiting[batch.job_id, batch.attempt, label(batch.source), group.name, group.rank].append(group.points)
     found: dict[UUID, list[Line]] = {job_id: [] for job_id in job_ids}
