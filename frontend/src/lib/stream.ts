@@ -78,36 +78,50 @@ export function followStream({ url, after, events, onMessage, onConnection }: St
   const connect = async () => {
     const mine = turn
     const given = await rightToOpen()
-    if (mine !== turn) return void given.release() // another one was begun, or it was stopped, meanwhile
+    if (mine === turn) open(given)
+    else given.release() // another one was begun, or it was stopped, meanwhile
+  }
+  const open = (given: Right) => {
     right = given
     state = "asked"
-    source = new EventSource(url(cursor))
+    source = connection(url(cursor), { open: opened, lost: reconnect, alive: heard }, events, receive)
     heard()
-    source.onopen = () => {
-      state = "open"
-      heard()
-      failures = 0
-      onConnection("live")
-    }
-    source.onerror = reconnect
-    source.addEventListener("closing", reconnect)
-    source.addEventListener("alive", heard)
-    for (const event of events) source.addEventListener(event, receive)
+  }
+  const opened = () => {
+    state = "open"
+    heard()
+    failures = 0
+    onConnection("live")
   }
   onConnection("connecting")
   void connect()
-  const stops = [
-    listen(document, "visibilitychange", () => source && failures === 0 && again(document.visibilityState === "hidden" ? TURN_MS : 0)),
-    listen(window, "offline", reconnect), // what is cut may look open for long; a server on this machine is there all the same
-    listen(window, "online", () => failures > 0 && again(0)),
-  ]
-  return () => {
-    for (const stop of stops) stop()
-    close()
-  }
+  const stop = listen([
+    [document, "visibilitychange", () => source && failures === 0 && again(document.visibilityState === "hidden" ? TURN_MS : 0)],
+    [window, "offline", reconnect], // what is cut may look open for long; a server on this machine is there all the same
+    [window, "online", () => failures > 0 && again(0)],
+  ])
+  return () => [stop, close].forEach((end) => end())
 }
 
-function listen(target: EventTarget, event: string, act: () => void): () => void {
-  target.addEventListener(event, act)
-  return () => target.removeEventListener(event, act)
+function connection(
+  address: string,
+  on: Record<"open" | "lost" | "alive", () => void>,
+  events: readonly string[],
+  receive: (message: MessageEvent<string>) => void,
+): EventSource {
+  const source = new EventSource(address)
+  source.onopen = on.open
+  source.onerror = on.lost
+  source.addEventListener("closing", on.lost)
+  source.addEventListener("alive", on.alive)
+  for (const event of events) source.addEventListener(event, receive)
+  return source
+}
+
+/** Returns what ends it. */
+function listen(all: [EventTarget, string, () => void][]): () => void {
+  for (const [target, event, act] of all) target.addEventListener(event, act)
+  return () => {
+    for (const [target, event, act] of all) target.removeEventListener(event, act)
+  }
 }
