@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from msgspec.structs import replace
 from redis import Redis
 from torch import Tensor
 
@@ -53,6 +54,8 @@ class Mailbox:
         """Told when a payload is asked for again."""
         self._sent: dict[Life, deque[tuple[int, bytes]]] = defaultdict(lambda: deque(maxlen=_KEPT))
         """The newest letters, with their numbers."""
+        self._answered: dict[Life, Answer] = {}
+        """Of lives on other hosts, the last answer that brought another vector than the center: nobody could make it anew."""
         self._readers: dict[str, dict[Life, int]] = {}
         """Vectors that lie in Redis, and who has not read them yet: the numbers of the letters that brought them."""
 
@@ -98,6 +101,8 @@ class Mailbox:
             where, part = self._lay_down(answer, position, centers)
             letter = Letter(self._numbers[life], answer, where, part).pack()
             self._sent[life].append((self._numbers[life], letter))
+            if answer.brings == "answer" and life not in self._near:
+                self._answered[life] = answer
             if near := self._near.get(life):
                 near.letters.put(letter)
             else:
@@ -116,6 +121,16 @@ class Mailbox:
         elif letters:
             key = keys.answers(self._j, self._shard, *life)
             patiently(lambda: self._write([(key, letter) for letter in letters]), what="answering again")
+
+    def answer_again(self, life: Life, number: int, position: str) -> None:
+        """What brought an answer's vector could not be read, or that of another shard: send all of it in a new letter."""
+        if life not in self._near:
+            self.answer([self._answered[life]], position)
+        elif packed := dict(self._sent[life]).get(number):  # the vector lies there
+            self._numbers[life] += 1
+            letter = replace(Letter.unpack(packed), number=self._numbers[life]).pack()
+            self._sent[life].append((self._numbers[life], letter))
+            self._near[life].letters.put(letter)
 
     def _write(self, stamped: list[tuple[str, bytes]]) -> None:
         pipe = self._redis.pipeline(transaction=False)
@@ -147,6 +162,7 @@ class Mailbox:
         self.went_on(life, self._numbers[life])
         self._far.gone(life)
         self._sent.pop(life, None)
+        self._answered.pop(life, None)
 
     def _lay_down(self, answer: Answer, position: str, centers: list[tuple[str, Coded]]) -> tuple[str, Part | None]:
         """The vector of an answer; in Redis a center once for all who get it at this position, another one for its reader.

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from gradstream.center.entries import Entry, Init, Join, Leave, Outcome, Payload, Pull, Push, Repeat, Saved, seq_of
+from gradstream.center.entries import Entry, Init, Join, Leave, Outcome, Payload, Pull, Push, Repeat, Saved, Unread, seq_of
 from gradstream.center.shard import Shard, nowhere
 from gradstream.process.order import ProcessOrder
 from gradstream.wire import ids, keys
@@ -84,6 +84,8 @@ class Server:
             self._mailbox.joined((entry.rank, entry.incarnation), near=self._order.rank in header.shared)
         if isinstance(entry, Repeat):
             self._mailbox.repeat((entry.rank, entry.incarnation), entry.opened[self._order.rank])
+        if isinstance(entry, Unread) and entry.brings == "answer" and self.shard.is_news(entry):
+            self._mailbox.answer_again((entry.rank, entry.incarnation), entry.number, position)
         outcome = self.shard.handle(entry, payload, self._room)
         if self._order.rank == 0:
             self._note_accounts(entry, outcome)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from torch import Tensor
 
 from gradstream.center.center import Center
-from gradstream.center.entries import EVALUATOR, Answer, Payload, ProtocolError, Push, Verdict
+from gradstream.center.entries import EVALUATOR, Answer, Payload, ProtocolError, Push, Unread, Verdict
 from gradstream.center.members import Members
 
 
@@ -44,11 +44,21 @@ class Answers:
         for rank in sorted(self._members):
             self.tell(rank, verdict, cut=cut)
 
-    def center_to(self, rank: int, seq: int, verdict: Verdict = "ok", *, go: bool = False, moved: float | None = None) -> None:
+    def center_to(
+        self, rank: int, seq: int, verdict: Verdict = "ok", *,
+        go: bool = False, moved: float | None = None, instead_of: int = -1,
+    ) -> None:  # fmt: skip
         center = self.there()
-        center.given_to(rank)
+        center.given_to(rank, instead_of)
         life, position = self._members[rank].incarnation, self._members.positions.get(rank, 0)
         self.written.append(self._answer(rank, life, seq, verdict, go, center=center.read(), position=position, moved=moved))
+
+    def center_again(self, unread: Unread) -> None:
+        """Another version of what was lost; nobody is told twice how far the center had moved."""
+        if unread.rank == EVALUATOR:
+            self.center_to_evaluator(unread.incarnation, unread.seq, unread.verdict)
+        else:
+            self.center_to(unread.rank, unread.seq, unread.verdict, go=unread.go, instead_of=unread.version)
 
     def center_to_evaluator(self, incarnation: int, seq: int, verdict: Verdict) -> None:
         self.written.append(self._answer(EVALUATOR, incarnation, seq, verdict, center=self.there().read_for_evaluation()))

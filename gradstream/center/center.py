@@ -118,9 +118,11 @@ class Center:
         """The center that this rank was given at this version, if the strategy wants that kept."""
         return self._bases.get(rank, {}).get(version)
 
-    def given_to(self, rank: int) -> None:
+    def given_to(self, rank: int, instead_of: int = -1) -> None:
+        """`instead_of`: a version that did not reach it."""
         if self._strategy.keeps_base:
             given = self._bases.setdefault(rank, {})
+            given.pop(instead_of, None)
             given[self.version] = self.send(self.theta).clone()
             if len(given) > 1 + self._pipeline:
                 del given[min(given)]

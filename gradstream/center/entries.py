@@ -130,7 +130,23 @@ class Repeat(Struct, frozen=True, array_like=True, tag="repeat"):
     opened: tuple[int, ...]
 
 
-Entry = Init | Join | Push | Pull | Saved | Leave | Snapshot | Stop | Repeat
+class Unread(Struct, frozen=True, array_like=True, tag="unread"):
+    """The vector of an answer could not be read: give its worker the center as it is by now, with the same words."""
+
+    rank: int
+    incarnation: int
+    number: int
+    """Of the letters with that answer: it is asked for once."""
+    seq: int
+    verdict: Verdict
+    go: bool
+    version: int
+    """Of the center that was lost."""
+    brings: Literal["center", "answer"]
+    """An answer can be sent again as it was, by whoever keeps it: see `ps_node.mailbox`."""
+
+
+Entry = Init | Join | Push | Pull | Saved | Leave | Snapshot | Stop | Repeat | Unread
 
 
 def seq_of(entry: Entry) -> int:

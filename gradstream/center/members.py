@@ -19,6 +19,8 @@ class Member:
     seq: int = 0
     saved: int = 0
     """`seq` of its `Saved` entry, while a cut is being made; else 0."""
+    unread: int = 0
+    """Number of its last `Unread`."""
 
 
 class Members(dict[int, Member]):

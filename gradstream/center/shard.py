@@ -36,13 +36,14 @@ from gradstream.center.entries import (
     Saved,
     Snapshot,
     Stop,
+    Unread,
 )
 from gradstream.center.gate import keeper
 from gradstream.center.ledger import Decision, Fate, Ledger
-from gradstream.center.members import Members
+from gradstream.center.members import Member, Members
 from gradstream.center.updates import Update, Updates
 from gradstream.center.waiting import Waiting
-from gradstream.center.watchers import Watchers
+from gradstream.center.watchers import Watcher, Watchers
 from gradstream.spec import JobSpec
 
 Room = Callable[[Answer], Tensor | None]
@@ -106,6 +107,8 @@ class Shard:
                 self._watchers.pull(entry)
             case Push() | Pull() | Saved():
                 self._from_worker(entry, payload)
+            case Unread():
+                self._unread(entry)
         self._settle()
         self._try_cut()
         self._finish(room)
@@ -119,6 +122,9 @@ class Shard:
                 return self._watchers.is_news(entry.incarnation, entry.seq)
             member = self.members.get(entry.rank)
             return member is not None and member.incarnation == entry.incarnation and member.seq < entry.seq
+        if isinstance(entry, Unread):
+            reader = self._reader(entry)
+            return reader is not None and reader.unread < entry.number
         return not isinstance(entry, Init) or self.center is None
 
     # ---- entries --------------------------------------------------------------------------------------------------------
@@ -174,6 +180,22 @@ class Shard:
                 self.members.tick(rank)
                 self.members.positions[rank] = entry.position
                 self._push(entry, payload)
+
+    def _unread(self, entry: Unread) -> None:
+        reader = self._reader(entry)
+        if reader is None:
+            self._answers.word(entry.rank, entry.incarnation, entry.seq, "fenced")
+        elif reader.unread < entry.number:
+            reader.unread = entry.number
+            if entry.brings == "center":
+                self._answers.center_again(entry)
+
+    def _reader(self, entry: Unread) -> Member | Watcher | None:
+        """None: its life is over."""
+        if entry.rank == EVALUATOR:
+            return self._watchers.here(entry.incarnation)
+        member = self.members.get(entry.rank)
+        return member if member and member.incarnation == entry.incarnation else None
 
     def _fence(self, entry: Push | Pull | Saved) -> None:
         """From a life that is over, or not the newest: it changes nothing and says so."""

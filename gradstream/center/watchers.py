@@ -9,21 +9,25 @@ from gradstream.center.entries import Leave, Pull
 
 
 @dataclass(slots=True)
-class _Watcher:
+class Watcher:
+    """One life."""
+
     seq: int = 0
+    unread: int = 0
+    """Number of its last `Unread`."""
     knows_it_is_over: bool = False
 
 
 class Watchers:
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
-        self._here: dict[int, _Watcher] = {}
+        self._here: dict[int, Watcher] = {}
         """By incarnation."""
         self._pulls: list[Pull] = []
         """Not answered yet, as there is nothing to show before the workers have begun."""
 
     def join(self, incarnation: int) -> None:
-        self._here.setdefault(incarnation, _Watcher())
+        self._here.setdefault(incarnation, Watcher())
 
     def leave(self, leave: Leave) -> None:
         self._here.pop(leave.incarnation, None)
@@ -31,6 +35,9 @@ class Watchers:
     def is_news(self, incarnation: int, seq: int) -> bool:
         watcher = self._here.get(incarnation)
         return watcher is not None and watcher.seq < seq
+
+    def here(self, incarnation: int) -> Watcher | None:
+        return self._here.get(incarnation)
 
     def pull(self, pull: Pull) -> None:
         """One that is a repeat, or from a life that is over, changes nothing."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gradstream.codecs.coding import Decoding
-from gradstream.errors import PlaneLost
 from gradstream.wire import keys
 from gradstream.wire.bulk import Bulk
 from gradstream.wire.checksum import PART
@@ -17,8 +16,10 @@ from gradstream.wire.outbox import Outbox, Outgoing
 from gradstream.wire.resp import Resp
 from gradstream.wire.routes import Routes
 
-TRIES = 60
-"""Looks at a center, about a second each, of which some part is missing or damaged."""
+DAMAGED = 2
+"""Looks at a center that is there, but damaged: once it may have been so only on the way."""
+QUIET = 20
+"""Looks in a row, about a second each, at a center of which no more has come."""
 
 
 class Far:
@@ -61,16 +62,20 @@ class Far:
         if sent and sent.seq == seq:
             self._outbox(shard).finish([Outgoing(sent.key, seq, sent.data)])
 
-    def fetch(self, shard: int, where: str, place: memoryview, decoding: Decoding | None = None) -> None:
-        """Read a slice of the center into `place`, also while it is being written, and decode what is there. Raises: PlaneLost."""
-        key = keys.center(self._j, shard, where)
-        reading = Reading(self._reader(shard), key, place, decoding)
-        for _ in range(TRIES):
+    def fetch(self, shard: int, where: str, place: memoryview, decoding: Decoding | None = None) -> bool:
+        """Read a slice of the center into `place`, also while it is being written, and decode what is there. False: it is damaged
+        where it lies, or does not come. Raises: PlaneLost."""
+        reading = Reading(self._reader(shard), keys.center(self._j, shard, where), place, decoding)
+        damaged = quiet = 0
+        while damaged < DAMAGED and quiet < QUIET:
+            missing = reading.vector.missing
             if patiently(reading.read, what="reading the center"):
-                return
+                return True
             if reading.look_again():
+                damaged += 1
                 self.on_damage()
-        raise PlaneLost(f"the center slice {key} is not there, or damaged")
+            quiet = quiet + 1 if reading.vector.missing == missing else 0
+        return False
 
     def _outgoing(self, shard: int, seq: int, coded: Coded) -> Outgoing:
         """The one of which some has gone ahead, if there is one."""

@@ -57,6 +57,11 @@ class Arriving:
         return not self._left
 
     @property
+    def missing(self) -> int:
+        """Parts that have not come, or came damaged."""
+        return self._left
+
+    @property
     def checksum(self) -> int:
         return checksum.of_parts(self._sums)
 

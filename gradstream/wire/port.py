@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from redis.exceptions import RedisError
 from torch import Tensor
 
-from gradstream.center.entries import EVALUATOR, Answer, Buffers, Entry, Init, Join, Payload, Push, moved_in_all, seq_of
+from gradstream.center.entries import EVALUATOR, Answer, Buffers, Entry, Init, Join, Payload, Push, Unread, moved_in_all, seq_of
 from gradstream.codecs.base import Codec
-from gradstream.codecs.coding import Residual, carry
+from gradstream.codecs.coding import Decoding, Residual, carry
 from gradstream.codecs.raw import RAW
 from gradstream.errors import PlaneLost
 from gradstream.process.order import PlaneAccess, SharedMemory
@@ -35,6 +35,13 @@ from gradstream.wire.routes import Routes
 from gradstream.wire.shm import NoRoom, Shared
 
 log = logging.getLogger(__name__)
+
+TRIES = 20
+"""Centers in a row that could not be read."""
+
+
+class _Unread(Exception):
+    """What a letter brings is damaged, or does not come; says which."""
 
 
 class RedisPort:
@@ -56,6 +63,8 @@ class RedisPort:
         self._j, self._rank, self._incarnation = j, rank, incarnation
         self._layout, self._on_wait = layout, on_wait
         self._codec, self._pull_codec = codec, RAW if rank == EVALUATOR else pull_codec
+        self._in_vain = 0
+        """Vectors in a row that were asked for again."""
         self._opened = 0
         """Letters of each shard that are opened; what they brought is copied."""
         self._shared: Shared | None = None
@@ -137,19 +146,20 @@ class RedisPort:
     def receive_within(self, seconds: float) -> Answer | None:
         """The next answer; None if none came in so many seconds. See `gradstream.worker.link.Port`."""
         self.confirm()
-        began = time.monotonic()
-        while not self._letters.complete:
-            waited = time.monotonic() - began
-            if waited >= seconds:
-                return None
-            self._letters.collect(min(BLOCK, seconds - waited))
-            if waited > BLOCK:
-                self._on_wait(waited)
-        letters = self._letters.take()
-        if any(letter.answer.shared() != letters[0].answer.shared() for letter in letters):
-            raise PlaneLost(f"shards disagree: {letters}")
-        answer = self._joined(letters)
-        self._opened = letters[0].number
+        began, answer = time.monotonic(), None
+        while answer is None:
+            while not self._letters.complete:
+                waited = time.monotonic() - began
+                if waited >= seconds:
+                    return None
+                self._letters.collect(min(BLOCK, seconds - waited))
+                if waited > BLOCK:
+                    self._on_wait(waited)
+            letters = self._letters.take()
+            if any(letter.answer.shared() != letters[0].answer.shared() for letter in letters):
+                raise PlaneLost(f"shards disagree: {letters}")
+            answer = self._joined(letters)
+            self._opened = letters[0].number
         return answer
 
     def _next_center(self, entry: Entry) -> int:
@@ -159,7 +169,8 @@ class RedisPort:
             self._coming[entry.seq] = self._into
         return self._into
 
-    def _joined(self, letters: list[Letter]) -> Answer:
+    def _joined(self, letters: list[Letter]) -> Answer | None:
+        """None: some of what it brings cannot be read, and it will come again."""
         answer = letters[0].answer
         if answer.moved is not None:
             answer = replace(answer, moved=moved_in_all(letter.answer for letter in letters))
@@ -167,13 +178,34 @@ class RedisPort:
             return answer
         buffers, into = None, self._coming.pop(answer.seq, self._into)
         center = self.centers[into]
-        for shard, letter in enumerate(letters):
-            out = center[self._layout.slices[shard]]
-            if letter.where != SHARED:
-                buffers = self._fetch(shard, letter, out) or buffers
-            elif shard == 0 and self._shared:
-                buffers = self._shared.center_buffers(into)
+        try:
+            for shard, letter in enumerate(letters):
+                out = center[self._layout.slices[shard]]
+                if letter.where != SHARED:
+                    buffers = self._fetch(shard, letter, out) or buffers
+                elif shard == 0 and self._shared:
+                    buffers = self._shared.center_buffers(into)
+        except _Unread as unread:
+            self._coming[answer.seq] = into
+            self._want_again(letters[0], str(unread))
+            return None
+        self._in_vain = 0
         return replace(answer, payload=Payload(center, buffers))
+
+    def _want_again(self, letter: Letter, what: str) -> None:
+        """Raises: PlaneLost, if that was in vain too often."""
+        if self._in_vain == TRIES:
+            raise PlaneLost(f"{what} is not there, or damaged, and {TRIES} others in its place were, too")
+        log.warning("%s is not there, or damaged: it is refused, and the center asked for again", what)
+        self._in_vain += 1
+        self._ask()
+        answer = letter.answer
+        assert answer.brings != "nothing", "only a vector can be damaged"
+        self.send(
+            Unread(
+                self._rank, self._incarnation, letter.number, answer.seq, answer.verdict, answer.go, answer.version, answer.brings
+            )
+        )
 
     def _share(self, folder: Path, servers: frozenset[int], pipeline: int) -> None:
         """Make this life's vectors and its pipe; without room for them, everything goes through Redis."""
@@ -186,19 +218,23 @@ class RedisPort:
             log.warning("no shared memory, so vectors go through Redis: %s", error)
 
     def _fetch(self, shard: int, letter: Letter, out: Tensor) -> Buffers | None:
-        """Read a shard's slice of the center into `out`; returns the buffers that came with it."""
+        """Read a shard's slice of the center into `out`; returns the buffers that came with it. Raises: _Unread."""
         assert letter.part is not None, "a letter that brings a vector says how long it is"
         nbytes = letter.part.nbytes
         self.bytes_received += nbytes
         if not self._pull_codec.lossy and nbytes == out.nbytes:
-            self._far.fetch(shard, letter.where, RAW.encode(out))  # the bytes of `out` itself
+            self._read(shard, letter, RAW.encode(out))  # the bytes of `out` itself
             return None
         data = reused(self._coming_in, shard, nbytes)
         if not self._pull_codec.lossy:
-            self._far.fetch(shard, letter.where, memoryview(data))
+            self._read(shard, letter, memoryview(data))
             return self._layout.decode(RAW, data, shard, out).buffers
-        self._far.fetch(shard, letter.where, memoryview(data), self._layout.decoding(self._pull_codec, data, shard, out))
+        self._read(shard, letter, memoryview(data), self._layout.decoding(self._pull_codec, data, shard, out))
         return self._layout.buffers(data, shard)
+
+    def _read(self, shard: int, letter: Letter, place: memoryview, decoding: Decoding | None = None) -> None:
+        if not self._far.fetch(shard, letter.where, place, decoding):
+            raise _Unread(f"the center {letter.where} of shard {shard}")
 
     def _lay_down(self, entry: Entry, payload: Payload, residual: Residual | None) -> tuple[Part, ...]:
         """Put a vector where its shards find it: on this host in shared memory, else in their streams."""

@@ -7,14 +7,14 @@ import msgspec
 import pytest
 import torch
 
-from gradstream.center.entries import Answer, Entry, Init, Join, Leave, Payload, Pull, Push, Repeat, Saved, Snapshot, Stop
+from gradstream.center.entries import Answer, Entry, Init, Join, Leave, Payload, Pull, Push, Repeat, Saved, Snapshot, Stop, Unread
 from gradstream.wire.messages import ATTEMPT, Header, Letter, Part
 
 ENTRIES: list[Entry] = [
     Init(0, 1), Join(2, 0), Push(1, 0, 7, base=3, steps=1, examples=128, want="center", position=9, norm=1 / 3),
     Push(1, 0, 8, base=3, steps=0, examples=0, want="ack", position=9, finite=False), Pull(-1, 4, 2), Saved(0, 0, 5, cut=1),
     Leave(3, 0, "lost"), Snapshot(6), Stop("it's \"time\" \u00e9"), Stop("one", 2),
-    Repeat(1, 2, (7, 9)),
+    Repeat(1, 2, (7, 9)), Unread(1, 2, 31, 8, "applied", True, version=7, brings="center"),
 ]  # fmt: skip
 
 
