@@ -21,6 +21,7 @@ test: .venv/.dev check unit integration jobs e2e  ## everything: lint, types, co
 
 check: .venv/.dev frontend/node_modules/.installed  ## lint, types, import contracts; the page's lint, types and tests
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	scripts/npm run lint
@@ -65,6 +66,9 @@ page: backend/page/index.html  ## build the web page
 
 generate: client  ## write anew what is made from the code: README's table of strategies, the API document, the page's API client
 	$(BIN)/python scripts/readme-table
+
+format: .venv/.dev  ## lay out the Python code as `make check` wants it
+	$(BIN)/ruff format .
 
 client: .venv/.dev frontend/node_modules/.installed  ## generate the page's API client from the API
 	$(BIN)/python -m backend openapi > frontend/openapi.json

@@ -135,7 +135,8 @@ class Retention(_Part, frozen=True):
     """What is given up some time after the job's end, and when."""
 
     metrics: Seconds | None = Field(
-        None, gt=0,
+        None,
+        gt=0,
         description="Stored metrics, and with them the charts, but not the file metrics.parquet; default: as long as the job",
     )
 

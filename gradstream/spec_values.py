@@ -23,9 +23,7 @@ def _seconds(given: Any) -> Any:
 Seconds = Annotated[
     float,
     BeforeValidator(_seconds),
-    WithJsonSchema(
-        {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^\d+(\.\d+)?(ms|s|m|h|d)$"}]}
-    ),
+    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^\d+(\.\d+)?(ms|s|m|h|d)$"}]}),
 ]
 """A duration: seconds, or text such as `30s`, `5m`, `2h`."""
 
@@ -76,8 +74,6 @@ def _shards(given: Any) -> Any:
 ShardCount = Annotated[
     int | Literal["auto"],
     BeforeValidator(_shards),
-    WithJsonSchema(
-        {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST_SHARDS}, {"type": "string", "const": "auto"}]}
-    ),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST_SHARDS}, {"type": "string", "const": "auto"}]}),
 ]
 """`auto`: chosen when the model's size is known (`gradstream.center.auto`), once for the life of the job."""

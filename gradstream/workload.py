@@ -6,7 +6,7 @@
         def model(self): ...                    # an nn.Module
         def dataset(self, split): ...           # "train" or "eval": a torch Dataset; the platform shards it
         def loss(self, model, batch): ...       # the mean loss over the batch, a scalar tensor
-"""
+"""  # fmt: skip
 
 from __future__ import annotations
 

@@ -254,9 +254,7 @@ def _no_room_for_both(spec: JobSpec, machines: Sequence[Machine], takes: int) ->
     return Shortage("no_gpu", f"Waits for {what}.") if fits else Shortage("too_large", f"Needs {what}; there are not enough.")
 
 
-def _compared(
-    needed: int, total: int, free: int, thing: str, short: str, beside: str, for_whom: str = ""
-) -> Shortage | None:
+def _compared(needed: int, total: int, free: int, thing: str, short: str, beside: str, for_whom: str = "") -> Shortage | None:
     if needed > total:
         message = f"Needs {_count(needed, thing)}{for_whom}, and all connected machines together have {total}{beside}."
         return Shortage("too_large", message)

@@ -5,4 +5,4 @@
     training.py        a run that trains the perceptron of mnist.py in virtual time
     formulas.py        runs on quadratics: staleness, stability, momentum
     document.py        docs/report/README.md
-"""
+"""  # fmt: skip

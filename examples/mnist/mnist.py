@@ -23,9 +23,7 @@ class Mnist(Workload):
 
     def model(self) -> nn.Module:
         if self.network == "mlp":
-            return nn.Sequential(
-                nn.Flatten(), nn.Linear(784, 500), nn.ReLU(), nn.Linear(500, 300), nn.ReLU(), nn.Linear(300, 10)
-            )
+            return nn.Sequential(nn.Flatten(), nn.Linear(784, 500), nn.ReLU(), nn.Linear(500, 300), nn.ReLU(), nn.Linear(300, 10))
         return nn.Sequential(
             nn.Conv2d(1, 16, 5, stride=2, padding=2), nn.BatchNorm2d(16), nn.ReLU(),
             nn.Conv2d(16, 32, 3, stride=2, padding=1), nn.BatchNorm2d(32), nn.ReLU(),

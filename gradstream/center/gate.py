@@ -145,9 +145,7 @@ class Rounds:
         its rank, in its new life, waits for the round to close like everybody else."""
         self._gather(state["cohort"])
         self.number = state["number"]
-        self.pending = {
-            push["rank"]: (replace(Push(**push), incarnation=-1), x.to(device)) for push, x in state["pending"]
-        }
+        self.pending = {push["rank"]: (replace(Push(**push), incarnation=-1), x.to(device)) for push, x in state["pending"]}
 
 
 def keeper(gate: Gate) -> GateKeeper:

@@ -61,7 +61,6 @@ class Sgd(Optimizer, frozen=True):
             group["momentum"] = self.effective_momentum(workers)  # torch's constructor would refuse one below 0
         return made
 
-
     @property
     def is_plain(self) -> bool:
         return not (self.momentum or self.momentum_correction or self.weight_decay)

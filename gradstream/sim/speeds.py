@@ -6,7 +6,7 @@
     straggler:5        1, but 5 for the last rank        straggler:5:2 for the last two
     1,1,2.5            divided by the rank's own speed   one number for each worker; 2 is twice as fast
     recorded:FILE      as a recorded job had it          see `gradstream.sim.recorded`
-"""
+"""  # fmt: skip
 
 from __future__ import annotations
 

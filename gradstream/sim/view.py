@@ -70,5 +70,3 @@ class Watching:
 
     def _due(self, samples: int) -> bool:
         return self._every is not None and samples // self._every > max(0, self._seen) // self._every
-
-

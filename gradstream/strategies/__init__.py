@@ -29,6 +29,4 @@ AnyStrategy = Annotated[
     Field(discriminator="name"),
 ]  # fmt: skip
 
-STRATEGIES: dict[str, type[Strategy]] = {
-    cls.model_fields["name"].default: cls for cls in get_args(get_args(AnyStrategy)[0])
-}
+STRATEGIES: dict[str, type[Strategy]] = {cls.model_fields["name"].default: cls for cls in get_args(get_args(AnyStrategy)[0])}

@@ -48,9 +48,7 @@ class Reporter:
         with self._lock:
             self._records.append((time.time(), rank, step, samples, version, name, value))
 
-    def points(
-        self, values: Mapping[Metric, float], *, rank: int = -1, step: int = 0, samples: int = 0, version: int = 0
-    ) -> None:
+    def points(self, values: Mapping[Metric, float], *, rank: int = -1, step: int = 0, samples: int = 0, version: int = 0) -> None:
         """Several, measured at one moment."""
         named = [part for metric, value in values.items() for part in (metric.name, value)]
         with self._lock:

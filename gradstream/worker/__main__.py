@@ -104,8 +104,6 @@ class _PushReport:
         }
         if self._link.codec_error:
             values[metrics.CODEC_ERROR] = self._link.codec_error
-        self._reporter.points(
-            values, rank=push.rank, step=push.position, samples=self._link.samples, version=self._link.version
-        )
+        self._reporter.points(values, rank=push.rank, step=push.position, samples=self._link.samples, version=self._link.version)
         self._port.bytes_sent = self._port.bytes_raw = self._port.bytes_received = 0
         self._last, self._w.compute_seconds, self._problem.data_seconds, self._link.wait_seconds = now, 0.0, 0.0, 0.0

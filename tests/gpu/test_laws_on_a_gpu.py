@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="THIS MACHINE HAS NO CUDA DEVICE: the GPU path is not tested here"),
 ]
 
-BODY = '''
+BODY = """
 import torch
 from torch import nn
 from torch.utils.data import TensorDataset
@@ -37,7 +37,7 @@ class Line(Workload):
     def loss(self, model, batch):
         assert next(model.parameters()).is_cuda and batch[0].is_cuda
         return nn.functional.cross_entropy(model(batch[0]), batch[1])
-'''
+"""
 
 
 @pytest.fixture(scope="module")

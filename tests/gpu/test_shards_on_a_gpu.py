@@ -70,9 +70,7 @@ def test_a_cut_of_it_resumes_on_the_cpu(cluster: Make, tmp_path: Path) -> None: 
     went_on = first.run(60)
     for device in (None, torch.device("cuda:0")):
         number = 2 if device is None else 3
-        second = cluster(
-            spec, bowl, folder=tmp_path, number=number, job=first.job, resume=Resume(attempt=1, cut=1), device=device
-        )
+        second = cluster(spec, bowl, folder=tmp_path, number=number, job=first.job, resume=Resume(attempt=1, cut=1), device=device)
         torch.testing.assert_close(second.run(60), went_on, rtol=1e-4, atol=1e-5)
 
 

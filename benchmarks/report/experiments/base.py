@@ -31,7 +31,15 @@ class Scale:
 
 FULL = Scale()
 QUICK = Scale(
-    samples=1600, search=800, watch=800, workers=(1, 2), most=2, rates=(0.05, 0.1), events=200, long=2000, halvings=3,
+    samples=1600,
+    search=800,
+    watch=800,
+    workers=(1, 2),
+    most=2,
+    rates=(0.05, 0.1),
+    events=200,
+    long=2000,
+    halvings=3,
     turns=6,
 )
 
@@ -71,6 +79,7 @@ class Experiment:
 EVEN = {"speeds": "lognormal:0.3", "latency": 0.1, "apply": 0.01}
 """Machines of one kind that others use too. The unit is a mini-batch: a message takes a tenth of one, the server's
 work on a push a hundredth."""
+
 
 def training(
     scale: Scale, job: Mapping[str, Any], workers: int, *, samples: int | None = None, shared: bool = False, **costs: Any

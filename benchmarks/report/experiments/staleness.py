@@ -58,9 +58,7 @@ def tables(scale: Scale, lab: Lab) -> list[Table]:
 
 
 def findings(scale: Scale, lab: Lab) -> list[Finding]:
-    off = {
-        (speeds, n): lab[run(scale, speeds, n)]["mean"] - (n - 1) for speeds in SPEEDS for n in COUNTS
-    }
+    off = {(speeds, n): lab[run(scale, speeds, n)]["mean"] - (n - 1) for speeds in SPEEDS for n in COUNTS}
     worst = max(off, key=lambda at: abs(off[at]) / at[1])
     result = lab[run(scale, "memoryless", DRAWN)]
     found = shares(result)

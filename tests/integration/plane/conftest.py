@@ -10,9 +10,7 @@ from tests.integration.plane.cluster import Cluster, Make
 
 
 @pytest.fixture
-def cluster(
-    shared_redis: Redis, redis_server: Callable[..., Redis], tmp_path: Path
-) -> Iterator[Callable[..., Cluster]]:
+def cluster(shared_redis: Redis, redis_server: Callable[..., Redis], tmp_path: Path) -> Iterator[Callable[..., Cluster]]:
     """Makes one attempt on a real Redis; what is left of it is removed with the test, before a Redis of its own is."""
     made: list[Cluster] = []
 

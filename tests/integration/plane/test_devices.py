@@ -69,9 +69,7 @@ def test_a_cut_fits_wherever_the_job_resumes(
 
     first.before_round = ask_for_a_cut
     went_on = first.run()
-    second = cluster(
-        spec, bowl, folder=tmp_path, number=2, job=first.job, resume=Resume(attempt=1, cut=1), device=devices[1]
-    )
+    second = cluster(spec, bowl, folder=tmp_path, number=2, job=first.job, resume=Resume(attempt=1, cut=1), device=devices[1])
     assert torch.equal(second.run(), went_on)
 
 

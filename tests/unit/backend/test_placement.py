@@ -63,16 +63,22 @@ def test_a_large_job_takes_the_fewest_machines_and_no_place_twice() -> None:
         (job(1, "cuda"), [machine("a", 4)], "too_large", "Needs 1 GPU, and all connected machines together have 0."),
         (job(2, "cuda"), [machine("a", 4, gpus=2, free_gpus=1)], "no_gpu", "Waits for 2 free GPUs; 1 of 2 is free."),
         (
-            job(1, on="cuda"), [machine("a", 4)], "too_large",
+            job(1, on="cuda"),
+            [machine("a", 4)],
+            "too_large",
             "Needs 1 GPU (roles.server.device: cuda; cpu needs none), and all connected machines together have 0.",
         ),
         (
-            job(2, "cuda", 1, "cuda"), [machine("a", 4, gpus=2)], "too_large",
+            job(2, "cuda", 1, "cuda"),
+            [machine("a", 4, gpus=2)],
+            "too_large",
             "Needs 3 GPUs, those of its workers included (roles.server.device: cuda; cpu needs none), and all connected machines "
             "together have 2.",
         ),
         (
-            job(1, servers=2, on="cuda"), [machine("a", 4, gpus=2, free_gpus=1)], "no_gpu",
+            job(1, servers=2, on="cuda"),
+            [machine("a", 4, gpus=2, free_gpus=1)],
+            "no_gpu",
             "Waits for 2 free GPUs (roles.server.device: cuda; cpu needs none); 1 of 2 is free.",
         ),
     ],

@@ -47,6 +47,4 @@ def workers(name: str) -> int:
 
 def spec(name: str, gate: dict[str, Any], **more: Any) -> JobSpec:
     gate, pipeline = {key: value for key, value in gate.items() if key != "pipeline"}, gate.get("pipeline", 0)
-    return job(
-        small(STRATEGIES[name]), workers=workers(name), gate=gate, on_worker_loss="continue", pipeline=pipeline, **more
-    )
+    return job(small(STRATEGIES[name]), workers=workers(name), gate=gate, on_worker_loss="continue", pipeline=pipeline, **more)
