@@ -52,10 +52,16 @@ export function Layout() {
   )
 }
 
-/** The list of jobs is where most go next: it is there when they do. Should its part not come now, it is asked for again then. */
-function prepareJobs(): () => void {
-  const timer = window.setTimeout(() => void import("@/pages/JobsPage").catch(() => undefined), SETTLED_MS)
+/** The list of jobs is where most go next: it is there when they do. A job's page has scripts enough of its own to fetch. */
+function prepareJobs(): (() => void) | undefined {
+  if (window.location.pathname.startsWith("/jobs/")) return
+  const timer = window.setTimeout(fetchJobs, SETTLED_MS)
   return () => window.clearTimeout(timer)
+}
+
+/** Should it not come now, it is asked for again when it is needed. */
+function fetchJobs() {
+  import("@/pages/JobsPage").catch(() => undefined)
 }
 
 /** What had the focus went away with its page: the next page has it, for those who read by keyboard or by ear. */
@@ -136,7 +142,7 @@ function Header({ user }: { user: string }) {
 
 function Places() {
   return PLACES.map(({ to, label }) => (
-    <NavLink key={to} to={to} className={classes.link}>
+    <NavLink key={to} to={to} className={classes.link} {...(to === "/jobs" && { onPointerEnter: fetchJobs, onFocus: fetchJobs })}>
       {label}
     </NavLink>
   ))
