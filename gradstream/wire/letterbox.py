@@ -72,7 +72,9 @@ class Letterbox:
             found = self._from_redis(LOOK if self._near else block) or found
         if self._why and time.monotonic() >= self._ask_at:
             self._ask_again()
-        if not found:
+        if found:
+            self._doubt_at = time.monotonic() + DOUBT
+        else:
             self._look_around()
 
     def _look_around(self) -> None:

@@ -1,8 +1,8 @@
-import { Anchor, Stack } from "@mantine/core"
-import { IconMapOff } from "@tabler/icons-react"
-import { Link, useParams } from "react-router"
+import { Stack } from "@mantine/core"
+import { useParams } from "react-router"
 import { isMissing, type Job } from "@/client"
 import { Loaded } from "@/components/Loaded"
+import { NothingHere } from "@/components/NothingHere"
 import { PageTitle } from "@/components/PageTitle"
 import { useJob } from "@/hooks/queries/useJob"
 import { BoardContext, useBoardStore } from "@/hooks/useBoard"
@@ -13,7 +13,9 @@ import { JobTabs } from "@/panels/job/JobTabs"
 export function JobPage() {
   const { id = "" } = useParams()
   const job = useJob(id)
-  if (!job.data && isMissing(job.error)) return <NoSuchJob id={id} />
+  if (!job.data && isMissing(job.error)) {
+    return <NothingHere title="No such job" why={`There is no job ${id}: it has been deleted, or its address is not complete.`} />
+  }
   return (
     <>
       {!job.data && job.error && <PageTitle title="Job" />}
@@ -34,28 +36,5 @@ function OpenedJob({ job }: { job: Job }) {
         </Stack>
       </BoardContext>
     </FeedContext>
-  )
-}
-
-function NoSuchJob({ id }: { id: string }) {
-  return (
-    <>
-      <PageTitle title="No such job" />
-      <Loaded
-        isEmpty
-        emptyIcon={IconMapOff}
-        height={320}
-        empty={
-          <>
-            There is no job {id}: it has been deleted, or its address is not complete.{" "}
-            <Anchor component={Link} to="/jobs" underline="always">
-              To the list of jobs
-            </Anchor>
-          </>
-        }
-      >
-        {null}
-      </Loaded>
-    </>
   )
 }
