@@ -152,5 +152,5 @@ def lab(folder: Path, **options: Any) -> Iterator[Lab]:
     with Platform(Options(data_dir=data_dir, port=free_port(), **options)) as platform:
         credentials = Credentials.load(platform.folder.client_file)
         assert credentials is not None, "a started platform leaves credentials"
-        with Client(credentials, patience=PATIENCE) as client:
+        with Client(credentials, timeout=PATIENCE) as client:
             yield Lab(platform, client)

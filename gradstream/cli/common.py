@@ -38,7 +38,7 @@ BRIEF, LONG = 3.0, 60.0
 """Seconds that a command puts up with a server that does not answer: a question, or a watch that outlives its restart."""
 
 
-def connect(url: str | None, token_file: Path | None, *, patience: float = BRIEF) -> Client:
+def connect(url: str | None, token_file: Path | None, *, timeout: float = BRIEF) -> Client:
     """Raises: NotSignedIn."""
     from gradstream.cli.output import talk
     from gradstream.client import Client, Credentials
@@ -46,11 +46,11 @@ def connect(url: str | None, token_file: Path | None, *, patience: float = BRIEF
     said: set[str] = set()
 
     def retrying(why: str) -> None:
-        if patience > BRIEF and why not in said:
+        if timeout > BRIEF and why not in said:
             said.add(why)
-            talk(f"{why}; trying again for {patience:.0f} s")
+            talk(f"{why}; trying again for {timeout:.0f} s")
 
-    return Client(Credentials.find(url=url, token_file=token_file), patience=patience, on_retry=retrying)
+    return Client(Credentials.find(url=url, token_file=token_file), timeout=timeout, on_retry=retrying)
 
 
 def warn(spec: JobSpec) -> None:

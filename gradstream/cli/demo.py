@@ -140,7 +140,7 @@ def _train(platform: Platform) -> Result:
     def retrying(_why: str) -> None:
         platform.wait(0)  # raises, if the platform itself has given up
 
-    with Client(credentials, patience=LONG, on_retry=retrying) as client:
+    with Client(credentials, timeout=LONG, on_retry=retrying) as client:
         example = _example("digits")
         job = submitted(client, example / "job.yaml", None, None)
         page = f"{platform.url}/jobs/{job.id}"

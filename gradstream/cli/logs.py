@@ -27,7 +27,7 @@ def command(
     from gradstream.cli.output import print_json
 
     lines = _Lines()
-    with connect(url, token_file, patience=LONG if follow else BRIEF) as client:
+    with connect(url, token_file, timeout=LONG if follow else BRIEF) as client:
         found = client.find(job)
         if process is not None:
             _refuse_unknown(client, found, process)

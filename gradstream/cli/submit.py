@@ -35,7 +35,7 @@ def command(
         with connect(url, token_file) as client:
             show_plan(client, job_file, overrides, code, measure=measure, as_json=as_json)
         return
-    with connect(url, token_file, patience=LONG if follow else 10.0) as client:
+    with connect(url, token_file, timeout=LONG if follow else 10.0) as client:
         job = submitted(client, job_file, overrides, code, key)
         talk(f"{job.name} is {job.status}; {client.url}/jobs/{job.id}")
         if not as_json:

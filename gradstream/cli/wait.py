@@ -24,7 +24,7 @@ def command(
     from gradstream.cli.output import print_json, talk
 
     limit = seconds(timeout)
-    with connect(url, token_file, patience=LONG) as client:
+    with connect(url, token_file, timeout=LONG) as client:
         found = client.find(job)
         if not found.ended:
             talk(f"{found.name} is {found.status}; waiting for its end")

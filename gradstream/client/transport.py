@@ -29,14 +29,14 @@ _STREAM_SILENCE = 45.0
 
 class Transport:
     def __init__(
-        self, credentials: Credentials, *, patience: float, on_retry: Callable[[str], None], inner: httpx.BaseTransport | None
+        self, credentials: Credentials, *, timeout: float, on_retry: Callable[[str], None], inner: httpx.BaseTransport | None
     ) -> None:
-        """`patience`: seconds that a request is tried again for while the server does not answer; `on_retry` hears why."""
+        """`timeout`: seconds that a request is tried again for while the server does not answer; `on_retry` hears why."""
         if not (credentials.token.isascii() and credentials.token.isprintable()):
             raise Invalid("the API token has characters that no token has; copy it again")
         self.url = credentials.url
         host = _host(credentials.url)
-        self.patience = patience
+        self.timeout = timeout
         self._on_retry = on_retry
         self._http = httpx.Client(
             base_url=f"{credentials.url}/api/v1/",
@@ -60,7 +60,7 @@ class Transport:
     def stream(self, path: str, *, after: int = 0) -> Iterator[ServerSentEvent]:
         """Server-sent events without end: a lost connection is taken up after the last event that arrived.
 
-        Raises: Unavailable: no connection within `patience` since the last byte.
+        Raises: Unavailable: no connection within `timeout` since the last byte.
         """
         last, waits = after, _Backoff(self)
         while True:
@@ -111,7 +111,7 @@ class Transport:
 
 
 class _Backoff:
-    """Growing pauses, until the patience that began with the first of them is over."""
+    """Growing pauses, until the timeout that began with the first of them is over."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -119,10 +119,10 @@ class _Backoff:
         self._next = _FIRST_PAUSE
 
     def pause(self, error: Unavailable) -> None:
-        """Raises: `error`, when patience is over."""
+        """Raises: `error`, once the timeout has passed."""
         now = time.monotonic()
         if self._until is None:
-            self._until = now + self._transport.patience
+            self._until = now + self._transport.timeout
         if now + self._next > self._until:
             raise error
         self._transport._on_retry(error.message)

@@ -42,7 +42,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
 def client(platform: Platform) -> Iterator[Client]:
     credentials = Credentials.load(platform.folder.client_file)
     assert credentials, "the platform left no credentials"
-    with Client(credentials, patience=PATIENCE) as client:
+    with Client(credentials, timeout=PATIENCE) as client:
         yield client
 
 

@@ -30,7 +30,7 @@ def credentials(platform: Platform) -> Credentials:
 
 @pytest.fixture
 def client(credentials: Credentials) -> Iterator[Client]:
-    with Client(credentials, patience=60) as made:
+    with Client(credentials, timeout=60) as made:
         yield made
 
 

@@ -82,7 +82,7 @@ def server() -> Iterator[Scripted]:
 
 @pytest.fixture
 def client(server: Scripted) -> Iterator[Client]:
-    with Client(Credentials(server.url, "secret"), patience=3) as made:
+    with Client(Credentials(server.url, "secret"), timeout=3) as made:
         yield made
 
 
@@ -135,12 +135,12 @@ def test_a_request_that_is_not_safe_is_not_repeated(server: Scripted, client: Cl
     assert len(server.seen) == 1
 
 
-def test_patience_ends() -> None:
+def test_the_timeout_ends_retries() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound and not listening: nobody answers
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         heard: list[str] = []
-        client = Client(Credentials(url, "t"), patience=0.5, on_retry=heard.append)
+        client = Client(Credentials(url, "t"), timeout=0.5, on_retry=heard.append)
         with client, pytest.raises(Unavailable, match=f"{url} cannot be reached"):
             client.nodes()
         assert heard
@@ -149,7 +149,7 @@ def test_patience_ends() -> None:
 @pytest.mark.parametrize("url", ["ftp://x", "http://[", "http://x y"])
 def test_an_address_that_is_none(url: str) -> None:
     with pytest.raises(Invalid, match="not an address"):
-        Client(Credentials(url, "t"), patience=0).nodes()
+        Client(Credentials(url, "t"), timeout=0).nodes()
 
 
 def job(status: str) -> str:
