@@ -72,7 +72,7 @@ def seconds(text: str | None) -> float | None:
     """A duration as in a job file, where `90` is a number: `90`, `30s`, `5m`."""
     from pydantic import Field, TypeAdapter, ValidationError
 
-    from gradstream.spec_values import Seconds
+    from gradstream.spec.values import Seconds
 
     if text is None:
         return None

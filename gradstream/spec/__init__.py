@@ -1,0 +1,14 @@
+"""The job file. One model: the YAML file, the REST body, the JSON Schema, the web form and the docs all come from it.
+
+`gradstream.jobfile` reads one and explains mistakes; unknown keys are mistakes.
+"""
+
+from gradstream.spec.cadence import Evaluate, Snapshot
+from gradstream.spec.input import Data, WorkloadRef
+from gradstream.spec.job import JobSpec, Retention
+from gradstream.spec.roles import Roles, ServerRole, WorkerRole
+from gradstream.spec.stopping import Stop, Target
+
+__all__ = [
+    "Data", "Evaluate", "JobSpec", "Retention", "Roles", "ServerRole", "Snapshot", "Stop", "Target", "WorkerRole", "WorkloadRef",
+]  # fmt: skip

@@ -1,0 +1,83 @@
+"""Combinations in a job file that cannot work, or that would silently ignore an option: each is refused with its remedy."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gradstream.optim.spec import Sgd
+
+if TYPE_CHECKING:
+    from gradstream.spec.job import JobSpec
+
+_RESERVED_ENV = re.compile(r"^(GRADSTREAM_|LD_|DYLD_|PYTHON)|^(PATH|HOME|USER|SHELL|CUDA_VISIBLE_DEVICES)$")
+
+
+def check(spec: JobSpec) -> None:
+    """Raises: ValueError, whose sentence begins with the key that it is about."""
+    name, gate, workers = spec.strategy.name, spec.effective_gate, spec.roles.worker.count
+    if gate.mode not in spec.strategy.gates:
+        raise ValueError(f"gate: the strategy '{name}' works under {', '.join(sorted(spec.strategy.gates))}, not '{gate.mode}'")
+    if gate.quorum is not None and gate.quorum > workers:
+        raise ValueError(f"gate.quorum: {gate.quorum} of {workers} workers cannot be had; lower it or raise roles.worker.count")
+    if spec.strategy.workers not in (None, workers):
+        raise ValueError(f"roles.worker.count: the strategy '{name}' runs with {spec.strategy.workers}, not {workers}")
+    if spec.strategy.pushes == "parameters" and not spec.codec.dense:
+        raise ValueError(f"codec: '{name}' pushes parameters, and '{spec.codec.name}' leaves most out; take bf16, fp16 or int8")
+    if spec.accumulate > spec.batch_size:
+        raise ValueError(f"accumulate: a batch_size of {spec.batch_size} has no {spec.accumulate} parts; lower it")
+    if spec.roles.server.device == "cuda" and spec.roles.server.count == "auto":
+        raise ValueError("roles.server.count: auto goes by cores; with roles.server.device: cuda, say how many GPUs to take")
+    _check_optimizers(spec)
+    _check_pipeline(spec)
+    for key in spec.env:
+        if _RESERVED_ENV.search(key) or not re.fullmatch(r"[A-Za-z_]\w*", key):
+            raise ValueError(f"env.{key}: this name is reserved or not a variable's name")
+
+
+def _check_pipeline(spec: JobSpec) -> None:
+    name, gate = spec.strategy.name, spec.effective_gate
+    if not spec.pipeline:
+        return
+    if not spec.strategy.pulls_every_round:
+        raise ValueError(f"pipeline: '{name}' pulls when it wants to, so its next round cannot begin early; remove it")
+    if not gate.never_holds:
+        raise ValueError(f"pipeline: under the gate '{gate.mode}' a worker waits for others; take asp without warm_start")
+    if gate.max_staleness is not None and gate.max_staleness <= spec.pipeline:
+        raise ValueError("gate.max_staleness: with pipeline 1 every push is at least 1 behind, so 1 drops all; take 2 or more")
+
+
+def _check_optimizers(spec: JobSpec) -> None:
+    name, by_server = spec.strategy.name, spec.strategy.descends == "server"
+    if by_server and spec.roles.server.optimizer is not None:
+        raise ValueError(f"roles.server.optimizer: '{name}' pushes gradients, so 'optimizer' is the server's; remove one")
+    if "server" not in spec.strategy.optimizers and spec.roles.server.optimizer is not None:
+        raise ValueError(f"roles.server.optimizer: with '{name}' the server follows the strategy's own rule; remove it")
+    if not spec.strategy.optimizers and spec.optimizer != Sgd():
+        raise ValueError(f"optimizer: '{name}' makes its steps by itself, with the strategy's lr; remove it")
+    if spec.optimizer.lr is not None and not spec.strategy.uses_lr_beside_optimizer and _lr_is_set(spec):
+        raise ValueError("optimizer.lr: it would be used instead of strategy.lr; give one of them")
+    for place, optimizer, on_server in (
+        ("optimizer", spec.optimizer, by_server), ("roles.server.optimizer", spec.roles.server.optimizer, True),
+    ):  # fmt: skip
+        if isinstance(optimizer, Sgd):
+            _check_sgd(spec, place, optimizer, on_server)
+        if optimizer and optimizer.clip_norm is not None and spec.members > 1:
+            raise ValueError(f"{place}.clip_norm: a norm is taken of all members together, which would couple them; remove it")
+        if optimizer and optimizer.clip_norm is not None and on_server and spec.roles.server.count != 1:
+            raise ValueError(f"{place}.clip_norm: a norm is taken of the whole mean, so it needs roles.server.count: 1")
+
+
+def _check_sgd(spec: JobSpec, place: str, sgd: Sgd, on_server: bool) -> None:
+    if sgd.nesterov and not sgd.momentum:
+        raise ValueError(f"{place}.nesterov: needs a momentum above 0")
+    if not sgd.momentum_correction:
+        return
+    if not on_server or spec.effective_gate.mode != "asp":
+        raise ValueError(f"{place}.momentum_correction: only a server under the gate asp gains momentum by itself; remove it")
+    if sgd.nesterov:
+        raise ValueError(f"{place}.momentum_correction: it may turn the momentum negative, which nesterov cannot have")
+
+
+def _lr_is_set(spec: JobSpec) -> bool:
+    return bool(spec.strategy.lr != type(spec.strategy).model_fields["lr"].default)
