@@ -1,4 +1,4 @@
-"""python -m worker_agent: the agent of this machine. It takes no arguments; its settings are GRADSTREAM_* (see `settings`)."""
+"""python -m worker_agent: the agent of this machine. It takes no arguments; `--help` lists its settings, GRADSTREAM_*."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import structlog
 
 from gradstream import jsonlog
 from worker_agent.agent import Agent
+from worker_agent.arguments import read_settings
 from worker_agent.consumer import Consumer
 from worker_agent.settings import Settings
 
@@ -55,9 +56,10 @@ class Supervisor(threading.Thread):
             self._loop.call_soon_threadsafe(function)
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
+    settings = read_settings(sys.argv[1:] if arguments is None else arguments)
     jsonlog.configure(sys.stderr, quiet=_QUIET)
-    return Supervisor(Settings()).serve()
+    return Supervisor(settings).serve()
 
 
 if __name__ == "__main__":

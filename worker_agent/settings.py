@@ -14,7 +14,7 @@ from gradstream.process.shared import PLACE
 
 
 class Settings(BaseSettings):
-    model_config = SettingsConfigDict(frozen=True, env_prefix="GRADSTREAM_")
+    model_config = SettingsConfigDict(frozen=True, env_prefix="GRADSTREAM_", use_attribute_docstrings=True)
 
     api_url: str
     """The API's base URL, without /api/v1."""
@@ -25,11 +25,13 @@ class Settings(BaseSettings):
     live_redis_url: str
     """Celery broker. redis://host:port or unix:///path, without the password."""
     live_redis_password_file: Path | None = None
+    """File with the password of that Redis; none: it wants no password."""
     work_dir: Path
     """The agent's own folder: bundles and the folders of processes. Nothing in it is needed after a restart."""
     slots: int = Field(default_factory=lambda: max(4, os.cpu_count() or 1), ge=1)
     """Workers that run here at once; servers and evaluators ride beside."""
     labels: dict[str, str] = {}
+    """Told to the control plane, as JSON: {"rack": "4"}."""
     preload: Annotated[tuple[str, ...], NoDecode] = ()
     """Modules, with commas between them, that user code here often imports: they are imported once, before a job comes, and forked
     with it. Modules that start threads must not be among them."""

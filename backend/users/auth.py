@@ -38,7 +38,9 @@ def current_caller(platform: PlatformDep, token: Bearer, cookie: SessionCookie) 
             return service.caller_of_token(session, token.credentials)
         if cookie:
             return service.caller_of_cookie(session, cookie)
-    raise NotSignedIn("Sign in first: open the link of `gradstream up`, or send an API token as 'Authorization: Bearer <token>'.")
+    raise NotSignedIn(
+        "Sign in first: `gradstream open` makes a link for a browser; programs send 'Authorization: Bearer <API token>'."
+    )
 
 
 CallerDep = Annotated[Caller, Depends(current_caller)]

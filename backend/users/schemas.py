@@ -23,7 +23,7 @@ class Me(Schema):
 class SignIn(Schema):
     """Exactly one of the two."""
 
-    code: str | None = Field(None, description="A one-time code, as `gradstream up` prints in its link")
+    code: str | None = Field(None, description="A one-time code, as in the links of `gradstream up` and `gradstream open`")
     token: str | None = Field(None, description="An API token")
 
     @model_validator(mode="after")

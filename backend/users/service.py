@@ -61,7 +61,7 @@ def sign_in(session: Session, body: SignIn, lifetime: timedelta) -> tuple[str, M
     """The new session's cookie, and who it is for. Raises: NotSignedIn."""
     user = _by_code(session, body.code) if body.code else repository.user_of_token(session, secrets.digest(body.token or ""))
     if user is None:
-        raise NotSignedIn("This token or code is not known, was used before, or has expired. `gradstream up` prints a new link.")
+        raise NotSignedIn("This token or code is not known, was used before, or has expired. `gradstream open` makes a new link.")
     repository.remove_expired(session)
     cookie, expires_at = secrets.new_token("gsc"), now(session) + lifetime
     session.add(SessionRow(hash=secrets.digest(cookie), user_id=user.id, expires_at=expires_at))

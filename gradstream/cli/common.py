@@ -38,10 +38,11 @@ BRIEF, LONG = 3.0, 60.0
 """Seconds that a command puts up with a server that does not answer: a question, or a watch that outlives its restart."""
 
 
-def connect(url: str | None, token_file: Path | None, *, timeout: float = BRIEF) -> Client:
-    """Raises: NotSignedIn."""
+def connect(url: str | None, token_file: Path | None, *, data_dir: str | None = None, timeout: float = BRIEF) -> Client:
+    """With `data_dir`, to the platform of that folder, unless an address is given. Raises: NotSignedIn."""
     from gradstream.cli.output import talk
     from gradstream.client import Client, Credentials
+    from gradstream.client.credentials import Settings
 
     said: set[str] = set()
 
@@ -50,7 +51,9 @@ def connect(url: str | None, token_file: Path | None, *, timeout: float = BRIEF)
             said.add(why)
             talk(f"{why}; trying again for {timeout:.0f} s")
 
-    return Client(Credentials.find(url=url, token_file=token_file), timeout=timeout, on_retry=retrying)
+    named = url or token_file or Settings().url
+    here = Credentials.load(Path(data_dir).expanduser() / "client.json") if data_dir and not named else None
+    return Client(here or Credentials.find(url=url, token_file=token_file), timeout=timeout, on_retry=retrying)
 
 
 def warn(spec: JobSpec) -> None:

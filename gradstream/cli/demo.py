@@ -191,4 +191,4 @@ def _tell(result: Result, sign_in: str) -> None:
         talk(f"the model is {result.model}")
     talk(f"the job is at {result.page}")
     if sign_in:
-        talk(f"sign in, once, with {sign_in}")
+        talk(f"sign in, once, within ten minutes, with {sign_in}")

@@ -40,6 +40,7 @@ _PLATFORM, _JOBS, _ALONE, _ABOUT = "The platform on this machine", "Jobs", "With
 COMMANDS: dict[str, _Entry] = {
     "demo": _Entry("demo", _PLATFORM, "Start everything and train on real data"),
     "up": _Entry("up", _PLATFORM, "Start the platform on this machine"),
+    "open": _Entry("open", _PLATFORM, "Open the page in a browser, signed in"),
     "down": _Entry("down", _PLATFORM, "Stop the platform of this data folder"),
     "reset": _Entry("reset", _PLATFORM, "Delete a data folder: jobs, metrics, models, accounts"),
     "login": _Entry("login", _PLATFORM, "Keep the address and token of a platform"),
@@ -123,7 +124,9 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-app = typer.Typer(cls=LazyGroup, no_args_is_help=True, pretty_exceptions_show_locals=False)
+_HELP = {"help_option_names": ["-h", "--help"]}
+"""Subcommands take it over."""
+app = typer.Typer(cls=LazyGroup, no_args_is_help=True, pretty_exceptions_show_locals=False, context_settings=_HELP)
 
 
 @app.callback()

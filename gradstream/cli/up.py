@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 from typing import TYPE_CHECKING
-
-from rich.text import Text
 
 from gradstream.cli.common import AsJson
 from gradstream.cli.starting import DataDir, Host, Port, Slots, Starting, options
 
 if TYPE_CHECKING:
+    from gradstream.client import SignInLink
+    from gradstream.local.folder import DataFolder, Holder
     from gradstream.local.platform import Platform
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def command(
@@ -19,14 +22,18 @@ def command(
 ) -> None:
     """Start the platform on this machine: database, Redis, API with the web page, controller and one node agent.
 
-    It runs until Ctrl-C and keeps everything in one folder, so the next `gradstream up` goes on where this one ended. With
-    --json it prints one line, {"url", "sign_in_url", "data_dir", "pid"}, as soon as it is ready.
+    It runs until Ctrl-C and keeps everything in one folder, so the next `gradstream up` goes on where this one ended. If the
+    folder's platform runs already, it prints a new sign-in link for it. With --json it prints one line, {"url", "sign_in_url",
+    "data_dir", "pid"}, as soon as it is ready.
     """
     from gradstream.local.platform import Platform
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # both ask for an orderly end
+    chosen = options(data_dir, host, port, slots)
     starting = Starting()
-    platform = Platform(options(data_dir, host, port, slots), on_step=starting.step, on_trouble=starting.trouble)
+    platform = Platform(chosen, on_step=starting.step, on_trouble=starting.trouble)
+    if _runs_already(platform.folder, as_json):
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # both ask for an orderly end
     try:
         with starting:
             platform.start()
@@ -38,23 +45,64 @@ def command(
         platform.stop()
 
 
-def _say_where(platform: Platform, host: str, as_json: bool) -> None:
-    import os
+def _runs_already(folder: DataFolder, as_json: bool) -> bool:
+    """Say so, with a new link. False also for a platform that does not answer yet: starting a second one says what is wrong."""
+    from gradstream.client import Client, Credentials
+    from gradstream.errors import GradstreamError
 
-    from gradstream.cli.output import print_json, talking
+    holder, account = folder.holder(), Credentials.load(folder.client_file)
+    if holder is None or not holder.alive or account is None:
+        return False
+    try:
+        with Client(Credentials(holder.url, account.token)) as client:
+            link = client.create_sign_in_link()
+    except GradstreamError:
+        return False
+    _say(f"The platform of {folder.path} runs already, as process {holder.pid} at {holder.url}. Nothing was started.")
+    _say_entry(holder, link, as_json)
+    return True
+
+
+def _say_where(platform: Platform, host: str, as_json: bool) -> None:
+    holder = platform.folder.holder()
+    assert holder, "it has started"
+    assert platform.sign_in, "it has started"
+    _say_entry(holder, platform.sign_in, as_json)
+    if host not in _LOOPBACK:
+        _say(f"It listens on {host}, without TLS: put a proxy with TLS before it, or use it in a network that you trust.", "yellow")
+    _say("Ctrl-C stops the platform", "dim")
+
+
+def _say_entry(holder: Holder, link: SignInLink, as_json: bool) -> None:
+    from gradstream.cli.browse import say_link
+    from gradstream.cli.output import print_json
 
     if as_json:
-        where = {"url": platform.url, "sign_in_url": platform.sign_in_url, "data_dir": str(platform.folder.path)}
-        print_json({**where, "pid": os.getpid()})
-    console = talking()
-    console.print(Text.assemble("\nOpen ", (platform.sign_in_url, "bold cyan"), "  (signs you in, once)"))
-    console.print(Text.assemble("Data ", str(platform.folder.path)))
-    if host not in ("127.0.0.1", "::1", "localhost"):
-        _say(f"It listens on {host}, without TLS: put a proxy with TLS before it, or use it in a network that you trust.", "yellow")
-    _say("Try  gradstream submit examples/digits/job.yaml --follow     Ctrl-C stops the platform", "dim")
+        print_json({"url": holder.url, "sign_in_url": link.url, "data_dir": holder.data_dir, "pid": holder.pid})
+    _say("")
+    say_link(link)
+    _say("     `gradstream open` makes another link", "dim")
+    _say(f"Data {holder.data_dir}")
+    if variables := _needed_variables(holder):
+        _say(f"In other terminals, first: export {variables}", "yellow")
+    _say("Try  gradstream submit job.yaml --follow", "dim")
 
 
-def _say(words: str, style: str) -> None:
+def _needed_variables(holder: Holder) -> str:
+    """Settings without which commands in another terminal would not find this platform."""
+    from pathlib import Path
+
+    from gradstream.client import Credentials
+    from gradstream.client.credentials import DEFAULT_DATA_DIR, Settings
+
+    kept = Credentials.load(Settings().login_file)
+    folder = Path(holder.data_dir)
+    found = [f"GRADSTREAM_URL={holder.url}"] if kept and kept.url != holder.url else []
+    found += [f"GRADSTREAM_DATA_DIR={shlex.quote(str(folder))}"] if folder != DEFAULT_DATA_DIR.resolve() else []
+    return " ".join(found)
+
+
+def _say(words: str, style: str = "") -> None:
     from gradstream.cli.output import talk
 
     talk(words, style)

@@ -10,6 +10,19 @@ The command line is written on top of it, so whatever a command does, a program 
 
 from gradstream.client.client import Client
 from gradstream.client.credentials import Credentials
-from gradstream.client.models import Artifact, Event, Job, JobSummary, LogChunk, Node, Plan, Process, Progress
+from gradstream.client.models import Artifact, Event, Job, JobSummary, LogChunk, Node, Plan, Process, Progress, SignInLink
 
-__all__ = ["Artifact", "Client", "Credentials", "Event", "Job", "JobSummary", "LogChunk", "Node", "Plan", "Process", "Progress"]
+__all__ = [
+    "Artifact",
+    "Client",
+    "Credentials",
+    "Event",
+    "Job",
+    "JobSummary",
+    "LogChunk",
+    "Node",
+    "Plan",
+    "Process",
+    "Progress",
+    "SignInLink",
+]

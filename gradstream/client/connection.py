@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from gradstream.client.credentials import Credentials
-from gradstream.client.models import Job, JobPage
-from gradstream.client.transport import Transport
+from gradstream.client.models import Job, JobPage, SignInLink
+from gradstream.client.transport import LOOPBACK, Transport
 from gradstream.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -42,9 +43,14 @@ class Connection:
         """Name of the user whose token this is."""
         return str(self._transport.json("GET", "session")["user"]["name"])
 
+    def create_sign_in_link(self) -> SignInLink:
+        """A new address of the page that signs one browser in, once, as this user."""
+        link = SignInLink.model_validate(self._transport.json("POST", "sign-in-codes", safe=False))
+        return link.model_copy(update={"url": _from_here(link.url, self.url)})
+
     def sign_in_link(self) -> str:
-        """An address of the page that signs one browser in, once, as this user."""
-        return str(self._transport.json("POST", "sign-in-codes", safe=False)["url"])
+        """`create_sign_in_link`, without its end."""
+        return self.create_sign_in_link().url
 
     def job(self, id: UUID | str, *, wait: float = 0, since: int = -1) -> Job:
         """One job; with `wait`, as soon as its `seq` is above `since`, at the latest after so many seconds (up to 30)."""
@@ -79,3 +85,11 @@ class Connection:
 
     def _items(self, path: str) -> list[Any]:
         return list(self._transport.json("GET", path)["items"])
+
+
+def _from_here(page: str, platform: str) -> str:
+    """The page's address for a browser beside us: a platform that names itself by a loopback address is where we reached it."""
+    if urlsplit(page).hostname in LOOPBACK and urlsplit(platform).hostname not in LOOPBACK:
+        where = urlsplit(platform)
+        return urlsplit(page)._replace(scheme=where.scheme, netloc=where.netloc).geturl()
+    return page

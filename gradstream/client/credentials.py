@@ -16,13 +16,15 @@ from pydantic_settings import BaseSettings
 
 from gradstream.errors import NotFound, NotSignedIn
 
+DEFAULT_DATA_DIR = Path(platformdirs.user_data_dir("gradstream"))
+
 
 class Settings(BaseSettings, frozen=True, env_prefix="GRADSTREAM_"):
     url: str | None = None
     """The platform's address, e.g. https://gradstream.example.org"""
     token: SecretStr | None = None
     token_file: Path | None = None
-    data_dir: Path = Path(platformdirs.user_data_dir("gradstream"))
+    data_dir: Path = DEFAULT_DATA_DIR
     """Of the platform that `gradstream up` runs on this machine; it keeps its address and a token in client.json."""
     config_dir: Path = Path(platformdirs.user_config_dir("gradstream"))
     """Where `gradstream login` keeps what it is told."""

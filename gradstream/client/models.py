@@ -247,6 +247,12 @@ class Targets(Answer):
     """Asked for, but deleted."""
 
 
+class SignInLink(Answer):
+    url: str
+    """It works once."""
+    expires_at: datetime
+
+
 class StreamEvent(NamedTuple):
     id: int
     """Its place in the job's feed."""

@@ -21,7 +21,7 @@ from gradstream.errors import Conflict, Denied, GradstreamError, Invalid, NotFou
 _BY_STATUS: dict[int, type[GradstreamError]] = {401: NotSignedIn, 403: Denied, 404: NotFound, 409: Conflict, 422: Invalid}
 _TRY_AGAIN = (502, 503, 504)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
-_HERE = ("127.0.0.1", "localhost", "::1")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """No proxy of the environment leads to a platform on this machine."""
 _STREAM_SILENCE = 45.0
 """Seconds without a byte after which a stream is taken for dead; the server sends at least a comment every 15."""
@@ -41,7 +41,7 @@ class Transport:
         self._http = httpx.Client(
             base_url=f"{credentials.url}/api/v1/",
             headers={"Authorization": f"Bearer {credentials.token}", "User-Agent": f"gradstream/{gradstream.__version__}"},
-            timeout=httpx.Timeout(20, connect=5), transport=inner, trust_env=host not in _HERE,
+            timeout=httpx.Timeout(20, connect=5), transport=inner, trust_env=host not in LOOPBACK,
         )  # fmt: skip
 
     def close(self) -> None:

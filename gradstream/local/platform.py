@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from typing import Self
 
+from gradstream.client import SignInLink
 from gradstream.errors import GradstreamError, Unavailable
 from gradstream.local.child import run_dir
 from gradstream.local.folder import DataFolder
@@ -40,12 +41,17 @@ class Platform:
         self._options, self._on_step, self._on_trouble = options, on_step, on_trouble
         self.folder = DataFolder(options.data_dir)
         self.url = ""
-        self.sign_in_url = ""
-        """Signs one browser in, once, within minutes."""
+        self.sign_in: SignInLink | None = None
+        """Once it has started."""
         self._started: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
         self._stop, self._ended = threading.Event(), threading.Event()
         self._failure: Unavailable | None = None
         self._thread = threading.Thread(target=self._live, name="platform", daemon=True)
+
+    @property
+    def sign_in_url(self) -> str:
+        """Signs one browser in, once, within minutes."""
+        return self.sign_in.url if self.sign_in else ""
 
     def __enter__(self) -> Self:
         self.start()
@@ -102,7 +108,7 @@ class Platform:
             )  # fmt: skip
             self.url = stack.url
             self.folder.record(stack.url, run)
-            self.sign_in_url = stack.start()
+            self.sign_in = stack.start()
             self._started.put(None)
             while not self._stop.wait(_LOOK):
                 stack.look()

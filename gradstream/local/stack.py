@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from gradstream.client import Client, Credentials
+from gradstream.client import Client, Credentials, SignInLink
 from gradstream.errors import NotSignedIn, Unavailable
 from gradstream.local.child import Child
 from gradstream.local.folder import DataFolder
@@ -55,7 +55,7 @@ class Stack:
     def url(self) -> str:
         return self._programs.url
 
-    def start(self) -> str:
+    def start(self) -> SignInLink:
         """Returns the sign-in link. Beside each other where they can be: API and agent load while the database starts.
 
         Raises: Unavailable: a program does not start; with the end of its log. Stopped."""
@@ -137,7 +137,7 @@ class Stack:
         else:
             self._to_its_end(self._programs.migrate())
 
-    def _account(self) -> tuple[Credentials, str]:
+    def _account(self) -> tuple[Credentials, SignInLink]:
         """The account of the last time, if this database still knows it, else a new one; and a sign-in link for it."""
         kept = Credentials.load(self._folder.client_file)
         if kept:
@@ -163,9 +163,9 @@ class Stack:
         return fresh
 
 
-def _sign_in_link(account: Credentials) -> str:
+def _sign_in_link(account: Credentials) -> SignInLink:
     with Client(account) as client:
-        return client.sign_in_link()
+        return client.create_sign_in_link()
 
 
 def _healthy(url: str) -> bool:

@@ -4062,7 +4062,7 @@ export interface components {
         SignIn: {
             /**
              * Code
-             * @description A one-time code, as `gradstream up` prints in its link
+             * @description A one-time code, as in the links of `gradstream up` and `gradstream open`
              */
             code?: string | null;
             /**

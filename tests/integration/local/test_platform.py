@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 
@@ -82,7 +83,7 @@ def up(tmp_path: Path, port: int) -> Iterator[Up]:
         shutil.rmtree(_run_dir(up), ignore_errors=True)  # what the next start with this folder would remove
 
 
-def test_starts_says_where_refuses_a_second_one_heals_and_leaves_nothing(up: Up) -> None:
+def test_starts_says_where_gives_more_links_heals_and_leaves_nothing(up: Up) -> None:
     told = up.ready()
     family, run_dir = up.family(), _run_dir(up)
     assert told["sign_in_url"].startswith(f"http://127.0.0.1:{up.port}/sign-in#")
@@ -90,9 +91,14 @@ def test_starts_says_where_refuses_a_second_one_heals_and_leaves_nothing(up: Up)
     _assert_no_secret_is_shown(up.data, family)
 
     second = Up(up.data, up.port + 1)
-    assert second.end() == 1
-    assert f"in use by process {up.pid} at http://127.0.0.1:{up.port}" in second.said
-    assert "gradstream down" in second.said
+    again = second.ready()
+    assert second.end() == 0
+    assert f"runs already, as process {up.pid} at http://127.0.0.1:{up.port}. Nothing was started." in second.said
+    assert again == {**told, "sign_in_url": again["sign_in_url"]}
+    opened = json.loads(_gradstream("open", "--json", "--data-dir", str(up.data)).stdout)
+    links = {told["sign_in_url"], again["sign_in_url"], opened["url"]}
+    assert [_signs_in(up.port, link) for link in links] == [200, 200, 200]
+    assert [_signs_in(up.port, link) for link in links] == [401, 401, 401]
     other = Up(up.data.with_name("other"), up.port)
     assert other.end() == 1
     assert f"127.0.0.1:{up.port} is taken by process {up.program('api')}" in other.said
@@ -108,6 +114,8 @@ def test_starts_says_where_refuses_a_second_one_heals_and_leaves_nothing(up: Up)
     up.send(signal.SIGINT)
     assert up.end() == 0
     assert "controller ended by itself (exit code -9); starting it again" in up.said
+    assert "works once, until" in up.said
+    assert f"export GRADSTREAM_DATA_DIR={up.data}" in up.said
     _assert_gone(family, up.port, run_dir)
     assert not (up.data / "platform.json").exists()
 
@@ -149,6 +157,12 @@ def test_it_can_be_stopped_while_it_starts(up: Up) -> None:
 def _gradstream(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "gradstream.cli.main", *arguments]
     return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+
+
+def _signs_in(port: int, link: str) -> int:
+    """The answer's status."""
+    code = link.partition("#")[2]
+    return httpx.post(f"http://127.0.0.1:{port}/api/v1/session", json={"code": code}, trust_env=False).status_code
 
 
 def _run_dir(up: Up) -> Path:

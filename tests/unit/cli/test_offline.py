@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from gradstream import __version__
 from gradstream.cli.main import app
 from gradstream.local.folder import DataFolder
 from gradstream.strategies import STRATEGIES
@@ -237,3 +240,9 @@ def test_the_schema_is_json_on_one_line_if_asked() -> None:
     one, many = run("schema", "--json").stdout, run("schema").stdout
     assert json.loads(one) == json.loads(many)
     assert one.count("\n") == 1
+
+
+def test_short_help_and_the_module_are_the_same_command() -> None:
+    assert run("node", "drain", "-h").stdout == run("node", "drain", "--help").stdout
+    done = subprocess.run([sys.executable, "-m", "gradstream", "--version"], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == __version__
