@@ -13,6 +13,7 @@ import time
 import structlog
 
 from gradstream.errors import GradstreamError, NotFound, NotSignedIn
+from gradstream.process import orphans
 from gradstream.process.order import ProcessOrder
 from gradstream.process.shared import SharedFolders
 from gradstream.process.zygote import PRELOAD, Zygote
@@ -41,7 +42,9 @@ class Agent:
         self._api = ControlPlane(settings)
         preload = (*PRELOAD, *(f"?{name}" for name in settings.preload))
         bundles = Bundles(settings.work_dir / "bundles", self._api.bundle)
-        self._processes = Processes(settings.work_dir / "processes", zygote or Zygote(preload=preload), bundles, on_exit=_leave)
+        owner = orphans.owner_of(settings.work_dir)
+        zygote = zygote or Zygote(preload=preload, owner=owner)
+        self._processes = Processes(settings.work_dir / "processes", zygote, bundles, owner=owner, on_exit=_leave)
         self._shared = SharedFolders(settings.shared_memory)
         self._measuring = Measuring()
         self._gpus: asyncio.Future[list[Gpu]] | None = None

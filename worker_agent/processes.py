@@ -15,7 +15,7 @@ from uuid import UUID
 import structlog
 
 from gradstream.errors import GradstreamError, InvalidBundle, NotFound, NotSignedIn
-from gradstream.process import exits
+from gradstream.process import exits, orphans
 from gradstream.process.exits import Exit, ExitReason
 from gradstream.process.order import ProcessOrder
 from gradstream.process.zygote import Event, Exited, Refused, Started, Zygote
@@ -52,9 +52,12 @@ class Processes:
     """Everything here runs in the event loop's thread, which the zygote's death signal is tied to."""
 
     def __init__(
-        self, folder: Path, zygote: Zygote, bundles: Bundles, *, on_exit: Callable[[Process], Coroutine[Any, Any, None]]
-    ) -> None:
+        self, folder: Path, zygote: Zygote, bundles: Bundles, *, owner: str,
+        on_exit: Callable[[Process], Coroutine[Any, Any, None]],
+    ) -> None:  # fmt: skip
+        """`owner`: of the zygote's processes, see `orphans`."""
         self._folder, self._zygote, self._bundles, self._on_exit = folder, zygote, bundles, on_exit
+        self._owner = owner
         self._table: dict[UUID, Process] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.changed = asyncio.Event()
@@ -69,7 +72,10 @@ class Processes:
         return [process for process in self._table.values() if process.state != "exited"]
 
     def open(self) -> None:
-        """Clean what a former agent left, and warm up a zygote. The processes of a former agent died with it."""
+        """Clean what a former agent left, and warm up a zygote. The processes of a former agent died with it, unless its zygote and
+        that one's guard were killed together with it: then they end now."""
+        if left := orphans.end_owned(self._owner):
+            log.warning("ended what a former agent had left running", processes=left)
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(parents=True, exist_ok=True)
         self._bundles.clean()

@@ -18,12 +18,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NoReturn
 
-from gradstream.process import exits
+from gradstream.process import exits, orphans
 from gradstream.process.exits import EXIT_CODES, Exit, ExitReason
 from gradstream.process.launch import die_with_parent
 from gradstream.process.order import ProcessOrder
 
-KEPT_ENV = ("PATH", "HOME", "LANG", "TMPDIR", "TERM", "TZ")
+KEPT_ENV = ("PATH", "HOME", "LANG", "TMPDIR", "TERM", "TZ", orphans.OWNER)
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 """torch is told beside; these are for other libraries, and for programs that user code starts."""
 _PR_SET_NAME = 15
@@ -43,6 +43,7 @@ def begin(order_json: str, folder: Path, entrypoint: str, parent: int) -> NoRetu
     """Become the process that the order describes, run it and end with its exit code."""
     die_with_parent(parent, signal.SIGKILL)
     os.setsid()
+    orphans.adopt()  # what its children leave stays below it, so that it ends with it
     code = EXIT_CODES[ExitReason.INTERNAL]
     try:
         _redirect(folder)

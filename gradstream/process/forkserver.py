@@ -1,6 +1,6 @@
 """The zygote: a process that has imported torch and everything else a job process needs, and forks them on request.
 
-    python -m gradstream.process.forkserver FD PARENT fork|spawn MODULE...
+    python -m gradstream.process.forkserver FD fork|spawn MODULE...
 
 It never computes and never asks for a GPU: a parent that ran one parallel tensor operation gives children that hang in
 their first, and a parent that initialised CUDA gives children that cannot use it. It has one thread, checked before each
@@ -15,7 +15,7 @@ Over the socket FD, one JSON object a line:
 | {signal: id, number}                              |                                         |
 |                                                   | {exited: id, code}: negative for a signal |
 
-When the socket closes it kills its children and ends.
+When the socket closes, or its guard (`orphans`) is gone, it kills its children and what they have left behind, and ends.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from gradstream.process import orphans
 from gradstream.process.begin import begin
-from gradstream.process.launch import die_with_parent
 
 
 class ForkServer:
@@ -45,14 +45,17 @@ class ForkServer:
             os.set_blocking(end, False)
         signal.signal(signal.SIGCHLD, lambda *_: None)  # a handler, so that the wake-up pipe below gets its byte
         signal.set_wakeup_fd(self._woken, warn_on_full_buffer=False)
+        self._guard_gone = False
+        signal.signal(signal.SIGTERM, self._end)
+        orphans.adopt()
 
     def serve(self) -> None:
-        """Until the other side closes the socket."""
+        """Until the other side closes the socket, or SIGTERM."""
         rest = b""
         with selectors.DefaultSelector() as selector:
             selector.register(self._connection, selectors.EVENT_READ)
             selector.register(self._wake, selectors.EVENT_READ)
-            while True:
+            while not self._guard_gone:
                 ready = {key.fileobj for key, _ in selector.select()}
                 if self._wake in ready:
                     os.read(self._wake, 4096)
@@ -67,6 +70,11 @@ class ForkServer:
         for pid in self._ids:
             if not _signal_group(pid, signal.SIGKILL):
                 os.kill(pid, signal.SIGKILL)
+        if sys.platform == "linux":
+            orphans.end_all()
+
+    def _end(self, *_: object) -> None:
+        self._guard_gone = True
 
     def say(self, **message: object) -> None:
         try:
@@ -115,12 +123,14 @@ class ForkServer:
         begin(request["order"], Path(request["folder"]), request["entrypoint"], parent)
 
     def _reap(self) -> None:
-        """Report who ended. What it started itself, and left behind, ends with it."""
+        """Report who ended. What it started itself, and left behind, ends with it, also what it had detached."""
         for pid in list(self._ids):
             found, status = os.waitpid(pid, os.WNOHANG)
             if found:
                 _signal_group(pid, signal.SIGKILL)
                 self.say(exited=self._ids.pop(pid), code=os.waitstatus_to_exitcode(status))
+        if sys.platform == "linux":
+            orphans.kill_orphans(self._ids)
 
 
 def _spawn(request: dict[str, Any]) -> int:
@@ -161,11 +171,10 @@ def _preload(modules: list[str]) -> None:
 
 
 def main(argv: list[str]) -> None:
-    fd, parent, how, modules = int(argv[0]), int(argv[1]), argv[2], argv[3:]
-    die_with_parent(parent, signal.SIGKILL)
-    server = ForkServer(socket.socket(fileno=fd), fork=how == "fork")
+    fd, how, modules = int(argv[0]), argv[1], argv[2:]
     if how == "fork":
         _preload(modules)
+    server = ForkServer(socket.socket(fileno=fd), fork=how == "fork")
     server.say(ready=True)
     server.serve()
     os._exit(0)  # without taking torch apart, which takes a second

@@ -17,6 +17,7 @@ from typing import IO, Any
 from uuid import UUID
 
 from gradstream.errors import Unavailable
+from gradstream.process import launch, orphans
 from gradstream.process.begin import kept_environment
 from gradstream.process.order import ENTRYPOINTS, ProcessOrder
 
@@ -60,10 +61,13 @@ class Zygote:
     """
 
     def __init__(
-        self, *, preload: Sequence[str] = PRELOAD, fork: bool = sys.platform == "linux", log: IO[bytes] | None = None
-    ) -> None:
-        """`preload`: modules to import before the first fork. One with a leading `?` may be missing."""
+        self, *, preload: Sequence[str] = PRELOAD, fork: bool = sys.platform == "linux", log: IO[bytes] | None = None,
+        owner: str | None = None,
+    ) -> None:  # fmt: skip
+        """`preload`: modules to import before the first fork. One with a leading `?` may be missing. `owner`: whose processes
+        these are, for `orphans.end_owned`."""
         self._preload, self._how, self._log = preload, "fork" if fork else "spawn", log
+        self._owner = {} if owner is None else {orphans.OWNER: owner}
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: socket.socket | None = None
         self._rest = b""
@@ -85,11 +89,8 @@ class Zygote:
         near, far = socket.socketpair()
         with far:
             self._process = subprocess.Popen(
-                [
-                    sys.executable, "-m", "gradstream.process.forkserver",
-                    str(far.fileno()), str(os.getpid()), self._how, *self._preload,
-                ],
-                pass_fds=[far.fileno()], env=kept_environment(os.environ) | _STEADY, start_new_session=True,
+                _guarded([sys.executable, "-m", "gradstream.process.forkserver", str(far.fileno()), self._how, *self._preload]),
+                pass_fds=[far.fileno()], env=kept_environment(os.environ) | _STEADY | self._owner,
                 stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
             )  # fmt: skip
         self._connection, self._rest, self.ready = near, b"", False
@@ -138,7 +139,7 @@ class Zygote:
         self._running.clear()
         if self._process is not None:
             if not self.ready:
-                self._process.kill()  # it is importing, has no children yet, and looks at its socket only afterwards
+                self._process.terminate()  # it is importing, has no children yet, and looks at its socket only afterwards
             try:
                 self._process.wait(timeout)
             except subprocess.TimeoutExpired:
@@ -173,3 +174,11 @@ class Zygote:
         if was_ready:
             return [Exited(id, -signal.SIGKILL) for id in lost]
         return [Refused(id, "the program that starts job processes ended while it warmed up; its log says why") for id in lost]
+
+
+def _guarded(command: list[str]) -> list[str]:
+    """The command under a guard (`orphans`), which outlives it and us for a moment, and leaves nothing of it behind."""
+    if sys.platform != "linux":
+        return command
+    bare = [sys.executable, "-I", "-S"]
+    return [*bare, launch.__file__, str(os.getpid()), str(int(signal.SIGTERM)), "-", *bare, orphans.__file__, *command]

@@ -295,6 +295,51 @@ def test_a_killed_agent_takes_its_processes_with_it(own_node: Node) -> None:
     eventually(lambda: not (own_node.folder / "work" / "processes" / str(order.id) / "exit.json").exists(), "a clean folder")
 
 
+DAEMON = """
+    import os, subprocess, time
+    if not os.fork():
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        subprocess.Popen(["sleep", "600"], start_new_session=True)
+        time.sleep(600)
+    time.sleep(600)
+"""
+
+
+def _detached(node: Node) -> list[psutil.Process]:
+    """A job process, and the processes that it has detached."""
+    pid = node.state(node.run(DAEMON), "running")["pid"]
+
+    def found() -> list[psutil.Process]:
+        below = psutil.Process(pid).children(recursive=True)
+        return [psutil.Process(pid), *below] if any(process.name() == "sleep" for process in below) else []
+
+    return eventually(found, "the daemon and its child")
+
+
+def test_what_was_detached_ends_with_a_killed_agent(own_node: Node) -> None:
+    left = _detached(own_node)
+    own_node.end(signal.SIGKILL)
+    eventually(lambda: all(_gone(process.pid) for process in left), "the end of the daemon and its child")
+
+
+def test_what_nobody_is_left_to_end_is_ended_by_the_next_agent(own_node: Node) -> None:
+    left = _detached(own_node)
+    zygote = left[0].parent()
+    assert zygote
+    ours = [psutil.Process(own_node.pid), *zygote.parents()[:1], zygote]
+    for process in ours:
+        process.suspend()  # so that none of them hears of another's end
+    for process in ours:
+        process.kill()
+    own_node.end(signal.SIGKILL)
+    assert not _gone(left[-1].pid), "this is what the test is about"
+    own_node.start()
+    eventually(lambda: all(_gone(process.pid) for process in left), "the end of the daemon and its child")
+    assert "ended what a former agent had left running" in own_node.log()
+
+
 def test_a_stopped_agent_ends_its_processes_and_says_so(own_node: Node) -> None:
     order = own_node.run(SLEEPER)
     pid = own_node.state(order, "running")["pid"]

@@ -276,3 +276,108 @@ def _gone(pid: int) -> bool:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
+
+
+DETACH = {
+    "a session of its own": "subprocess.Popen([*SLEEP], start_new_session=True)",
+    "setsid": "subprocess.run('setsid -f sleep 600 && true', shell=True)",
+    "nohup in the background": "subprocess.run('nohup sleep 600 >/dev/null 2>&1 &', shell=True)",
+    "a double fork that executes nothing": "daemon(lambda: time.sleep(600))",
+    "a daemon that hides: other name, no files, deaf to signals": "daemon(hide)",
+    "a grandchild, when its parent has ended": "daemon(lambda: (subprocess.Popen([*SLEEP], start_new_session=True),))",
+    "a chain of sessions": "daemon(lambda: daemon(lambda: daemon(lambda: time.sleep(600))))",
+    "a pool": "import multiprocessing; multiprocessing.get_context('spawn').Pool(2).map_async(time.sleep, [600] * 4)",
+    "an emptied environment": "subprocess.Popen([*SLEEP], start_new_session=True, env={})",
+}
+"""Ways to detach a process, as user code would take them."""
+DAEMONS = """
+    import ctypes, os, signal, subprocess, sys, time
+    from pathlib import Path
+    SLEEP = ("sleep", "600")
+    def daemon(work):
+        if os.fork():
+            return
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        work()
+        time.sleep(600)
+    def hide():
+        ctypes.CDLL(None).prctl(15, b"sshd")
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        os.closerange(0, 256)
+        os.chdir("/")
+        os.setpgid(0, 0) if os.getpid() != os.getsid(0) else None
+        time.sleep(600)
+    def main(order, folder):
+        {detach}
+        Path("detached").touch()
+        while not Path("go").exists():
+            time.sleep(0.01)
+        return 0
+"""
+
+
+def detached(bench: Bench, how: str) -> tuple[ProcessOrder, list[psutil.Process]]:
+    """A process that has detached something, and all that it has started."""
+    order = bench.fork(dedent(DAEMONS).format(detach=how))
+    pid = bench.pid(order)
+    eventually(lambda: (bench.place(order.id) / "detached").exists(), "the detaching")
+
+    def settled() -> list[psutil.Process]:
+        """Nobody between those that sleep and their job process goes on forking."""
+        found = psutil.Process(pid).children(recursive=True)
+        return found if found and {status(process) for process in found} <= {psutil.STATUS_SLEEPING, psutil.STATUS_ZOMBIE} else []
+
+    return order, eventually(settled, "what was detached")
+
+
+def status(process: psutil.Process) -> str:
+    try:
+        return process.status() if process.is_running() else psutil.STATUS_DEAD
+    except psutil.NoSuchProcess:
+        return psutil.STATUS_DEAD
+
+
+def gone(processes: list[psutil.Process]) -> bool:
+    return all(status(process) in (psutil.STATUS_DEAD, psutil.STATUS_ZOMBIE) for process in processes)
+
+
+@pytest.mark.parametrize("how", DETACH.values(), ids=DETACH.keys())
+def test_what_user_code_detaches_ends_with_its_process(how: str, bench: Bench) -> None:
+    order, left = detached(bench, how)
+    assert not gone(left), "it lives as long as its process does"
+    (bench.place(order.id) / "go").touch()
+    assert bench.exit(order) == 0
+    eventually(lambda: gone(left), "the end of what was detached")
+
+
+def test_what_is_detached_ends_with_a_killed_process_and_others_go_on(bench: Bench) -> None:
+    calm, calm_left = detached(bench, DETACH["a chain of sessions"])
+    order, left = detached(bench, DETACH["a daemon that hides: other name, no files, deaf to signals"])
+    os.kill(bench.pid(order), signal.SIGKILL)
+    assert bench.exit(order) == -signal.SIGKILL
+    eventually(lambda: gone(left), "the end of what was detached")
+    assert not gone(calm_left), "another process's children are not touched"
+    (bench.place(calm.id) / "go").touch()
+    assert bench.exit(calm) == 0
+    eventually(lambda: gone(calm_left), "the end of the other's")
+
+
+@pytest.mark.parametrize("victim", ["the zygote", "its guard"])
+def test_what_is_detached_ends_when_a_program_of_ours_is_killed(victim: str, own_bench: Bench) -> None:
+    order, left = detached(own_bench, DETACH["a chain of sessions"])
+    zygote = psutil.Process(own_bench.pid(order)).parent()
+    assert zygote
+    guard = zygote.parent()
+    assert guard
+    (zygote if victim == "the zygote" else guard).kill()
+    assert own_bench.exit(order) == -signal.SIGKILL
+    eventually(lambda: gone([zygote, guard, *left]), "the end of all")
+
+
+def test_closing_ends_what_was_detached(own_bench: Bench) -> None:
+    _, left = detached(own_bench, DETACH["setsid"])
+    own_bench.zygote.close()
+    assert gone(left)
