@@ -1,7 +1,7 @@
 """The data folder of a platform on one machine: where everything lies, its secrets, and who holds it.
 
 platform.json  who runs it now      client.json  address and token for the command line      secrets/  one file each
-postgres/  files/  agent/  logs/
+postgres/  files/  agent/  logs/    .gradstream.json  the marker: this folder is ours, and which entries of it
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from pathlib import Path
 
 import psutil
 
+from gradstream import marker
 from gradstream.errors import Conflict
+from gradstream.local import entries
 
-SECRETS = ("postgres-password", "redis-live-password", "redis-plane-password", "node-token", "signing-key")
 _OUR_RUN_DIRS = "gradstream-"
 
 
@@ -72,14 +73,28 @@ class DataFolder:
     def acquire(self) -> None:
         """Make the folder if needed, hold it until `release` or our death, and make the secrets that are missing.
 
-        Raises: Conflict, saying who holds it."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        Raises: Conflict: another platform holds it, or something else is in it."""
+        self._make_or_recognise()
         self._take_lock()
         self._remove_run_dir_of_the_dead()
         for folder in ("secrets", "files", "agent", "logs"):
             (self.path / folder).mkdir(mode=0o700, exist_ok=True)
-        for name in SECRETS:
+        for name in marker.PASSWORDS:
             _make_secret(self.secret(name))
+
+    def entries(self) -> dict[str, Path]:
+        """What a platform has made here, by name: all that may ever be deleted. Empty for a folder of somebody else."""
+        found = marker.read_marker(self.path)
+        if found is None:
+            names = entries.surely_ours(self.path) if marker.is_old_data_folder(self.path) else []
+        else:
+            names = [name for name in entries.ENTRIES if found.kind == "platform" and name in found.holds]
+        paths = {name: self.path / name for name in names}
+        return {name: path for name, path in paths.items() if path.exists() or path.is_symlink()}
+
+    def forget(self) -> None:
+        """Remove the marker, once nothing of a platform is left."""
+        (self.path / marker.MARKER).unlink(missing_ok=True)
 
     def refuse_if_held(self) -> None:
         """Raises: Conflict, saying who holds it."""
@@ -90,10 +105,14 @@ class DataFolder:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Nobody starts a platform in it meanwhile. Raises: Conflict, saying who holds it."""
+        lock = self.path / "lock"
+        was_there = lock.exists()
         self._take_lock()
         try:
             yield
         finally:
+            if not was_there:
+                lock.unlink(missing_ok=True)
             self.release()
 
     def record(self, url: str, run_dir: Path) -> None:
@@ -107,6 +126,22 @@ class DataFolder:
             (self.path / "platform.json").unlink(missing_ok=True)
             os.close(self._lock)
             self._lock = None
+
+    def _make_or_recognise(self) -> None:
+        """Leaves the marker. Raises: Conflict: the folder is neither empty nor ours."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = marker.read_marker(self.path)
+        if found and found.kind == "platform":
+            if found.format > marker.FORMAT:
+                raise Conflict(f"a newer version of Gradstream made {self.path}; install that version, or use another --data-dir")
+        elif marker.is_old_data_folder(self.path):
+            marker.write_marker(self.path, "platform", entries.surely_ours(self.path))
+        elif names := sorted(path.name for path in self.path.iterdir()):
+            holds = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+            remedy = "choose a new or an empty folder with --data-dir or GRADSTREAM_DATA_DIR"
+            raise Conflict(f"{self.path} is no data folder of Gradstream, and it is not empty ({holds}); {remedy}")
+        else:
+            marker.write_marker(self.path, "platform", entries.ENTRIES)
 
     def _take_lock(self) -> None:
         lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)

@@ -1,0 +1,80 @@
+"""The file by which Gradstream knows its own folders again, so that it deletes, fills and leaves out nothing else.
+
+platform   the data folder of `gradstream up`          `reset` deletes what its marker lists
+training   the output of `gradstream train`            never bundled
+download   a folder that `gradstream download` made    never bundled; its files may be replaced
+files      a user's folder with downloaded files       those files alone are never bundled
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast, get_args
+
+from gradstream import __version__
+
+MARKER = ".gradstream.json"
+FORMAT = 1
+"""Of folders that this version makes; a folder with a higher number belongs to a newer version."""
+Kind = Literal["platform", "training", "download", "files"]
+PASSWORDS = ("postgres-password", "redis-live-password", "redis-plane-password", "node-token", "signing-key")
+"""Of a platform on one machine, a file each in its folder `secrets`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    kind: Kind
+    holds: tuple[str, ...] = ()
+    """Names of the entries that Gradstream made; for `training` and `download` all of the folder."""
+    format: int = FORMAT
+    job: str | None = None
+    """Id of the job that a download belongs to."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of the folder is Gradstream's."""
+        return self.kind != "files"
+
+
+def read_marker(folder: Path) -> Marker | None:
+    """None: there is none, or none that this program wrote."""
+    try:
+        found = json.loads((folder / MARKER).read_text(encoding="utf-8"))
+        kind, holds, job = found["gradstream"], found.get("holds", []), found.get("job")
+        names = tuple(name for name in holds if isinstance(name, str) and _is_a_name(name))
+        return Marker(cast(Kind, kind), names, int(found["format"]), job) if kind in get_args(Kind) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def write_marker(folder: Path, kind: Kind, holds: Iterable[str] = (), *, job: str | None = None) -> None:
+    """Whole or not at all."""
+    content = {"gradstream": kind, "format": FORMAT, "version": __version__, "holds": sorted(holds), "job": job}
+    temporary = folder / f"{MARKER}.tmp"
+    temporary.write_text(json.dumps(content) + "\n", encoding="utf-8")
+    os.replace(temporary, folder / MARKER)
+
+
+def kind_of(folder: Path, names: Collection[str]) -> Kind | None:
+    """What a folder with entries of these `names` is to Gradstream; also one of a version that wrote no marker."""
+    if MARKER in names and (marker := read_marker(folder)):
+        return marker.kind
+    if "secrets" in names and is_old_data_folder(folder):
+        return "platform"
+    if {"processes", "store", "redis.log"} <= set(names):
+        return "training"
+    return None
+
+
+def is_old_data_folder(folder: Path) -> bool:
+    """Whether a version without markers kept a platform here: its database and all of its passwords are there."""
+    secrets = folder / "secrets"
+    return (folder / "postgres" / "PG_VERSION").is_file() and all((secrets / name).is_file() for name in PASSWORDS)
+
+
+def _is_a_name(name: str) -> bool:
+    return name not in ("", ".", "..") and "/" not in name and "\0" not in name
