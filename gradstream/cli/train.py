@@ -15,7 +15,12 @@ def command(
     job_file: JobFile,
     overrides: Overrides = None,
     code: Code = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the model, cuts and logs; default: <job name>.out here")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="New or empty folder for the model, checkpoints and logs; default: <job name>.out/<number of the run> here"
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a job file with all its processes on this machine.
@@ -23,14 +28,19 @@ def command(
     Example: gradstream train examples/digits/job.yaml --set roles.worker.count=4"""
     from gradstream import jobfile
     from gradstream.cli.output import print_json
+    from gradstream.local import runs
     from gradstream.local.trainer import Trainer
 
     spec = jobfile.load(job_file, overrides or [])
     warn(spec)
     where = (code or job_file.parent).resolve()
-    folder = out or Path(f"{spec.name}.out")
-    with Trainer(spec, where if where.is_dir() else where.parent, folder, talk=sys.stderr) as trainer:
-        result = trainer.run()
+    folder = out or runs.next_run(Path(f"{spec.name}.out"))
+    try:
+        with Trainer(spec, where if where.is_dir() else where.parent, folder, talk=sys.stderr) as trainer:
+            result = trainer.run()
+    finally:
+        if out is None:
+            runs.drop_if_unused(folder)
     if as_json:
         print_json(result)
     raise typer.Exit(OUTCOMES[result["status"]])

@@ -11,6 +11,7 @@ from typing import Any, Self, TextIO
 
 from rich.console import Console
 
+from gradstream import marker
 from gradstream.center import auto
 from gradstream.center.ledger import Silent
 from gradstream.errors import Conflict, InvalidJob
@@ -36,6 +37,7 @@ class Trainer:
         if folder.exists() and any(folder.iterdir()):
             raise Conflict(f"{folder} is not empty; choose another folder with --out, or remove it")
         folder.mkdir(parents=True, exist_ok=True)
+        marker.write_marker(folder, "training")  # so that no bundle takes it in
         self._spec, self._code, self._folder = spec, code, folder.resolve()
         self._console = Console(file=talk, soft_wrap=True)
         self._run = run_dir()
