@@ -26,8 +26,11 @@ PRELOAD = (
     *(entrypoint.partition(":")[0] for entrypoint in ENTRYPOINTS.values()),
 )  # fmt: skip
 """What all job processes import. The first optimiser that one makes would else import torch._dynamo (1 s)."""
-_STEADY = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
-"""One thread before the fork; and sets of text in the same order in every run."""
+_STEADY = {
+    "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    "PYTHONHASHSEED": "0",
+}  # fmt: skip
+"""One thread before the fork, also where scikit-learn brings Arrow along; and sets of text in the same order in every run."""
 
 
 @dataclass(frozen=True)

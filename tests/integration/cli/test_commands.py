@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from gradstream import marker
 from gradstream.client import Client, Credentials, Job
 from tests.integration.cli.shared import COMMAND, FOREVER, LINE, Gradstream, api_process
 from tests.support import PATIENCE, eventually
@@ -139,18 +140,37 @@ def test_metrics_as_table_json_and_csv(gradstream: Gradstream, succeeded: Job) -
 
 def test_download_keeps_other_files_unless_forced(gradstream: Gradstream, succeeded: Job, tmp_path: Path) -> None:
     id = str(succeeded.id)
+    made = tmp_path / f"succeeded-{id[:8]}"
     done = gradstream("download", id)
     assert done.returncode == 0, done.stderr
     paths = {tmp_path / line for line in done.stdout.splitlines()}
-    assert tmp_path / "succeeded" / "model.safetensors" in paths
+    assert made / "model.safetensors" in paths
     assert all(path.is_file() for path in paths)
-    (tmp_path / "succeeded" / "job.yaml").write_text("mine")
+    (made / "job.yaml").write_text("mine")
     refused = gradstream("download", id)
     assert refused.returncode == 1
     assert "job.yaml" in refused.stderr
-    assert (tmp_path / "succeeded" / "job.yaml").read_text() == "mine"
+    assert (made / "job.yaml").read_text() == "mine"
     assert gradstream("download", id, "job.yaml", "--force").returncode == 0
     assert gradstream("download", id, "nothing").returncode == 4
+
+
+def test_download_never_replaces_a_job_file_beside_sources(gradstream: Gradstream, succeeded: Job, tmp_path: Path) -> None:
+    sources = tmp_path / "succeeded"
+    sources.mkdir()
+    (sources / "job.yaml").write_text("# mine\n")
+    (sources / "line.py").write_text("x = 1\n")
+    id = str(succeeded.id)
+    assert gradstream("download", id).returncode == 0, "a folder called like the job is not in the way"
+    for options in ([], ["--force"], ["job.yaml", "--force"]):
+        refused = gradstream("download", id, *options, "--into", str(sources))
+        assert refused.returncode == 1
+        assert "is another job file and is kept" in refused.stderr
+    assert gradstream("download", id, "model.safetensors", "--into", str(sources)).returncode == 0
+    assert (sources / "job.yaml").read_text() == "# mine\n"
+    found = marker.read_marker(sources)
+    assert found is not None
+    assert (found.kind, found.holds) == ("files", ("model.safetensors",)), "which no bundle takes in"
 
 
 def test_logs_stay_in_whole_lines_with_their_process(gradstream: Gradstream, succeeded: Job) -> None:
