@@ -13,6 +13,12 @@ class Schema(BaseModel):
     model_config = ConfigDict(from_attributes=True, extra="forbid", ser_json_inf_nan="null")
 
 
+class Message(Schema):
+    """Base of what our own programs send: one of a newer version may say more, which is ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
 class Fault(Schema):
     """One mistake in a request."""
 

@@ -47,9 +47,19 @@ class Wakeup:
                 if message is None:
                     yield None
                     continue
-                origin, _, job_id = message["data"].decode().partition(" ")
-                if own or origin != self._origin:
-                    yield UUID(job_id)
+                origin, job_id = _read(message["data"])
+                if job_id and (own or origin != self._origin):
+                    yield job_id
 
     def close(self) -> None:
         self._live.close()
+
+
+def _read(data: bytes) -> tuple[str, UUID | None]:
+    """Who has sent a wake-up, and for which job; what stands behind is for others. None: it is no wake-up."""
+    try:
+        origin, job_id, *_ = data.decode().split(" ")
+        return origin, UUID(job_id)
+    except ValueError:
+        log.warning("something that is no wake-up came over their channel; it is ignored", bytes=len(data))
+        return "", None

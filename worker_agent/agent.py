@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import time
+from uuid import UUID
 
 import structlog
 
 from gradstream.errors import GradstreamError, NotFound, NotSignedIn
 from gradstream.process import orphans
+from gradstream.process.exits import Exit, ExitReason
 from gradstream.process.order import ProcessOrder
 from gradstream.process.shared import SharedFolders
 from gradstream.process.zygote import PRELOAD, Zygote
 from worker_agent import aside, gpus, leave, reconcile
-from worker_agent.api import ControlPlane, Desired, Report
+from worker_agent.api import ControlPlane, Report
 from worker_agent.bundles import Bundles
+from worker_agent.desired import Desired
 from worker_agent.gpus import Gpu
 from worker_agent.processes import Process, Processes
+from worker_agent.reconcile import State
 from worker_agent.settings import Settings
 from worker_agent.usage import Measuring, Usage
 
@@ -52,6 +56,8 @@ class Agent:
         self._beat_every, self._next_beat = 2.0, 0.0
         self._away_since: float | None = None
         self._was_there = False
+        self._refused = dict[UUID, str]()
+        """Why orders that were never begun here cannot be carried out."""
         self._stopping = asyncio.Event()
 
     async def run(self) -> None:
@@ -67,6 +73,9 @@ class Agent:
                 except GradstreamError as error:
                     self._note_away(error)
                     pause = min(pause * 2, _LONGEST_PAUSE) if self._was_there else LOOK
+                except Exception:  # whatever one message does here, the processes of the others go on
+                    log.exception("a turn of the agent failed; the next one follows")
+                    pause = _LONGEST_PAUSE
                 else:
                     self._note_back()
                     pause = _SOON if any(_untold(process) for process in self._processes) else LOOK
@@ -114,19 +123,29 @@ class Agent:
         self._next_beat = time.monotonic() + self._beat_every
         usage = self._measuring.take(self._processes)
         reports = [_report_of(process, usage.get(process.order.id)) for process in self._processes]
+        ours = {report.id for report in reports}
+        refused = [Report(id, "exited", None, _refusal(why), 0, None) for id, why in self._refused.items()]
         try:
-            answer = await self._api.heartbeat(reports)
+            answer = await self._api.heartbeat([*reports, *refused])
         except GradstreamError:
             self._next_beat = 0.0
             raise
         self._beat_every = answer.heartbeat_every
         self._processes.told(report.id for report in reports if report.exit)
         self._apply(answer, reports)
+        self._refuse({id: why for id, why in answer.refused.items() if id not in ours})
+
+    def _refuse(self, refused: dict[UUID, str]) -> None:
+        for id in refused.keys() - self._refused.keys():
+            log.error("an order cannot be carried out", process=str(id), why=refused[id])
+            self._next_beat = 0.0  # tell it at once
+        self._refused = refused
 
     def _apply(self, answer: Desired, reports: list[Report]) -> None:
         """Compare what is desired with what was just reported: an end that was not reported yet is not forgotten."""
         orders = {order.id: order for order in answer.orders}
-        todo = reconcile.steps(orders.keys(), {report.id: report.state for report in reports})
+        known: dict[UUID, State] = {report.id: report.state for report in reports}
+        todo = reconcile.steps(orders.keys() | (answer.refused.keys() & known.keys()), known)
         for id in todo.forget:
             self._processes.forget(id)
         for id in todo.kill:
@@ -202,6 +221,10 @@ def _report_of(process: Process, usage: Usage | None) -> Report:
     if state == "exited" and not _tellable(process):
         state, exit = "running", None
     return Report(process.order.id, state, process.pid, exit, process.tail.offset, usage)
+
+
+def _refusal(why: str) -> Exit:
+    return Exit(reason=ExitReason.CANNOT_START, message=why, code=1)
 
 
 def _servers_first(order: ProcessOrder) -> tuple[bool, int]:

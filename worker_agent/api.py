@@ -14,7 +14,7 @@ import psutil
 import gradstream
 from gradstream.errors import Denied, NotFound, NotSignedIn, Unavailable
 from gradstream.process.exits import Exit
-from gradstream.process.order import ProcessOrder
+from worker_agent.desired import Desired, read_desired
 from worker_agent.gpus import Gpu
 from worker_agent.reconcile import State
 from worker_agent.settings import Settings, secret
@@ -36,13 +36,6 @@ class Report:
     log_offset: int
     usage: Usage | None
     """Of a process that runs, every now and then."""
-
-
-@dataclass(frozen=True, slots=True)
-class Desired:
-    orders: list[ProcessOrder]
-    heartbeat_every: float
-    """Seconds."""
 
 
 class ControlPlane:
@@ -70,9 +63,13 @@ class ControlPlane:
                 "gpus": [gpu.as_dict() for gpu in gpus],
             },
         )  # fmt: skip
-        told = answer.json()
-        self._token = told["token"]
-        return float(told["heartbeat_every"])
+        told = _json(answer)
+        try:
+            token, every = str(told["token"]), float(told["heartbeat_every"])
+        except (TypeError, KeyError, ValueError) as error:
+            raise Unavailable(f"the API answered a registration with something else ({error!r})") from error
+        self._token = token
+        return every
 
     async def heartbeat(self, reports: Sequence[Report]) -> Desired:
         body = {
@@ -80,15 +77,18 @@ class ControlPlane:
             "load": os.getloadavg()[0],
             "memory_used": psutil.virtual_memory().used,
         }
-        answer = (await self._call("POST", "/heartbeat", json=body)).json()
-        return Desired([ProcessOrder.model_validate(order) for order in answer["desired"]], float(answer["heartbeat_every"]))
+        return read_desired(_json(await self._call("POST", "/heartbeat", json=body)))
 
     async def post_log(self, process_id: UUID, offset: int, text: str, size: int) -> int:
         """`size` bytes of output, decoded to `text`. Returns where to go on.
 
         Raises: NotFound: nobody wants this process's output any more."""
         body = {"process_id": str(process_id), "offset": offset, "text": text, "size": size}
-        return int((await self._call("POST", "/logs", json=body)).json()["next_offset"])
+        told = _json(await self._call("POST", "/logs", json=body))
+        try:
+            return int(told["next_offset"])
+        except (TypeError, KeyError, ValueError) as error:
+            raise Unavailable(f"the API answered output with something else ({error!r})") from error
 
     async def bundle(self, hash: str) -> bytes:
         return (await self._call("GET", f"/bundles/{hash}", timeout=_DOWNLOAD_TIMEOUT)).content
@@ -107,6 +107,14 @@ class ControlPlane:
         if answer.is_error:
             raise _KINDS.get(answer.status_code, Unavailable)(f"{method} {path}: {answer.status_code} {_detail(answer)}")
         return answer
+
+
+def _json(answer: httpx.Response) -> Any:
+    """Raises: Unavailable: what answers there is not the API, or not in order."""
+    try:
+        return answer.json()
+    except ValueError as error:
+        raise Unavailable(f"{answer.request.url.path}: answered with something that is no JSON: {answer.text[:100]!r}") from error
 
 
 def _as_json(report: Report) -> dict[str, Any]:

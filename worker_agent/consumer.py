@@ -14,6 +14,7 @@ from collections.abc import Callable
 import structlog
 from celery import Celery, signals
 from celery.exceptions import SecurityWarning
+from celery.platforms import EX_FAILURE
 from celery.worker import state
 from kombu.exceptions import OperationalError
 
@@ -25,6 +26,8 @@ log = structlog.get_logger(__name__)
 PING_EVERY = 10.0
 SILENT_AFTER = 30.0
 _EXPIRES = 60
+_PAUSE = 0.5
+"""Seconds before a consumer that failed is replaced."""
 
 
 class Consumer:
@@ -56,7 +59,10 @@ class Consumer:
             )  # fmt: skip
             worker.start()
             state.should_stop = None
-            if not self._replacing:
+            if worker.exitcode == EX_FAILURE:
+                log.error("the consumer failed, as after a message that cannot be read; another one begins")
+                self._stopped.wait(_PAUSE)
+            elif not self._replacing:
                 self._stopped.set()
         pinger.join(self._ping_every)
         self._app.close()
@@ -66,10 +72,10 @@ class Consumer:
         self._stopped.set()
         _leave_loop()
 
-    def _sync(self) -> None:
+    def _sync(self, *_: object, **__: object) -> None:
         self._on_news()
 
-    def _pong(self, token: str) -> None:
+    def _pong(self, token: str, *_: object, **__: object) -> None:
         self._unanswered.clear()  # the queue keeps its order: what was sent before this one is late, not lost
         log.debug("ping", token=token)
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from backend.schemas import Schema
+from backend.schemas import Message, Schema
 from gradstream.process.order import Role
 
 
@@ -39,7 +39,7 @@ class LogPage(Schema):
     )
 
 
-class PostLog(Schema):
+class PostLog(Message):
     process_id: UUID
     offset: int = Field(ge=0, description="Bytes of output before this text")
     text: str = Field(max_length=1_000_000)

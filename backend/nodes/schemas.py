@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
 from uuid import UUID
 
 from pydantic import Field
 
 from backend.jobs.statuses import ProcessStatus
-from backend.schemas import Schema
-from gradstream.process.exits import ExitReason
+from backend.schemas import Message, Schema
 from gradstream.process.order import ProcessOrder
 
 
@@ -20,7 +18,7 @@ class NodeStatus(StrEnum):
     LOST = "lost"
 
 
-class Gpu(Schema):
+class Gpu(Message):
     index: int = Field(ge=0)
     name: str = Field(examples=["NVIDIA H200"])
     memory: int = Field(ge=0, description="Bytes")
@@ -63,7 +61,7 @@ class Nodes(Schema):
     items: list[Node]
 
 
-class Register(Schema):
+class Register(Message):
     name: str = Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$", examples=["node-1"])
     slots: int = Field(ge=1, le=10_000)
     cpus: int = Field(ge=1)
@@ -79,13 +77,13 @@ class Registered(Schema):
     heartbeat_every: float = Field(description="Seconds")
 
 
-class ReportedExit(Schema):
-    reason: ExitReason
+class ReportedExit(Message):
+    reason: str = Field(description="An exit reason; one that is not known here counts as `internal_error`", max_length=100)
     message: str = Field("", max_length=10_000)
     code: int = 0
 
 
-class Usage(Schema):
+class Usage(Message):
     """What a process takes of its machine, its children with it."""
 
     at: float = Field(description="When it was measured, seconds since the epoch")
@@ -95,16 +93,19 @@ class Usage(Schema):
     gpu_memory: int | None = Field(None, ge=0, description="Bytes taken on its GPU")
 
 
-class ReportedProcess(Schema):
+class ReportedProcess(Message):
     id: UUID
-    state: Literal["starting", "running", "exited"]
+    state: str = Field(
+        description="`starting`, `running` or `exited`; one that is not known here changes nothing", max_length=100,
+        examples=["running"],
+    )  # fmt: skip
     pid: int | None = None
     exit: ReportedExit | None = None
     log_offset: int | None = Field(None, description="Bytes of its output sent so far")
     usage: Usage | None = Field(None, description="Of a process that runs, every now and then")
 
 
-class Heartbeat(Schema):
+class Heartbeat(Message):
     processes: list[ReportedProcess] = Field(
         default_factory=list, description="All that the agent knows of, ended ones until they are no longer desired"
     )

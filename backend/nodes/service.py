@@ -77,15 +77,22 @@ def _take_reports(session: Session, node: NodeCaller, reports: list[ReportedProc
                 continue
             if report.state == "exited":
                 lifecycle.process_ended(session, job, row, _exit(report), ProcessStatus.EXITED, actor=node.actor)
-            elif report.state != row.status:
+            elif report.state != row.status and report.state in _STATES:
                 lifecycle.process_changed(session, job, row, ProcessStatus(report.state), pid=report.pid)
         usage.store(session, job, [(row, by_id[row.id].usage) for row in rows if row.ended_at is None])
+
+
+_STATES = frozenset({ProcessStatus.STARTING, ProcessStatus.RUNNING})
+"""States that an agent may report of a process that lives."""
 
 
 def _exit(report: ReportedProcess) -> Exit:
     if report.exit is None:
         return Exit(reason=ExitReason.INTERNAL, message="the agent gave no reason", code=-1)
-    return Exit(reason=report.exit.reason, message=report.exit.message, code=report.exit.code)
+    told = report.exit
+    if told.reason not in set(ExitReason):
+        return Exit(reason=ExitReason.INTERNAL, message=f"{told.message} (its agent calls this '{told.reason}')", code=told.code)
+    return Exit(reason=ExitReason(told.reason), message=told.message, code=told.code)
 
 
 def lose_processes(session: Session, node_id: UUID, message: str, *, actor: str, told_only: bool = False) -> None:

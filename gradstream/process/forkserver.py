@@ -94,6 +94,8 @@ class ForkServer:
                 if id == request["signal"] and not _signal_group(pid, request["number"]):
                     os.kill(pid, request["number"])  # not reaped yet, so the number is still its own
             return
+        if "fork" not in request:
+            return  # of a version that asks for more
         id = request["fork"]
         try:
             pid = self._start(request)

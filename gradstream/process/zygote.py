@@ -167,8 +167,10 @@ class Zygote:
         if "refused" in message:
             self._running.discard(id := UUID(message["refused"]))
             return Refused(id, message["message"])
-        self._running.discard(id := UUID(message["exited"]))
-        return Exited(id, message["code"])
+        if "exited" in message:
+            self._running.discard(id := UUID(message["exited"]))
+            return Exited(id, message["code"])
+        return None  # of a version that says more
 
     def _died(self) -> list[Event]:
         lost = sorted(self._running)

@@ -2273,11 +2273,6 @@ export interface components {
             error: number | null;
         };
         /**
-         * ExitReason
-         * @enum {string}
-         */
-        ExitReason: "done" | "stopped" | "user_error" | "loss_not_finite" | "dataset_too_small" | "plane_lost" | "internal_error" | "killed" | "node_lost" | "restarted" | "cannot_start";
-        /**
          * ExportFormat
          * @enum {string}
          */
@@ -3844,7 +3839,11 @@ export interface components {
         };
         /** ReportedExit */
         ReportedExit: {
-            reason: components["schemas"]["ExitReason"];
+            /**
+             * Reason
+             * @description An exit reason; one that is not known here counts as `internal_error`
+             */
+            reason: string;
             /**
              * Message
              * @default
@@ -3865,9 +3864,10 @@ export interface components {
             id: string;
             /**
              * State
-             * @enum {string}
+             * @description `starting`, `running` or `exited`; one that is not known here changes nothing
+             * @example running
              */
-            state: "starting" | "running" | "exited";
+            state: string;
             /** Pid */
             pid?: number | null;
             exit?: components["schemas"]["ReportedExit"] | null;

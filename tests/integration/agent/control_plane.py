@@ -28,6 +28,10 @@ class ControlPlane:
         self.token = ""
         self.beats = 0
         self.heartbeat_every = 0.5
+        self.more: dict[str, Any] = {}
+        """Members that orders have beside their own."""
+        self.junk: list[bytes] = []
+        """What the next heartbeats are answered instead."""
         self._port = 0
         self._server: ThreadingHTTPServer | None = None
         self.open()
@@ -86,6 +90,8 @@ class ControlPlane:
         else:
             handle = {"/register": self._register, "/heartbeat": self._heartbeat, "/logs": self._logs}[path]
             status, answer = 200, json.dumps(handle(json.loads(body))).encode()
+            if path == "/heartbeat" and self.junk:
+                answer = self.junk.pop()
         request.send_response(status)
         request.send_header("Content-Length", str(len(answer)))
         request.end_headers()
@@ -103,7 +109,8 @@ class ControlPlane:
             self.reported[id] = report
             if report["exit"]:
                 self.at_exit.setdefault(id, self.log(id))
-        return {"desired": [order.model_dump(mode="json") for order in self.desired], "heartbeat_every": self.heartbeat_every}
+        orders = [order.model_dump(mode="json") | self.more for order in self.desired]
+        return {"desired": orders, "heartbeat_every": self.heartbeat_every, "moon": "full"}
 
     def _logs(self, body: dict[str, Any]) -> dict[str, Any]:
         stored = self.logs.setdefault(UUID(body["process_id"]), bytearray())

@@ -162,6 +162,23 @@ def test_runs_what_is_desired_and_tells_its_end_after_its_output(node: Node) -> 
     assert "größer\n" in node.control.at_exit[order.id]
 
 
+def test_messages_from_the_future_and_junk_end_neither_the_agent_nor_what_runs(own_node: Node) -> None:
+    control = own_node.control
+    control.more = {"moon": {"phase": "full"}}
+    order = own_node.run(SLEEPER)
+    pid = own_node.state(order, "running")["pid"]
+    control.junk = [b"<html>a proxy</html>", b"[1, 2]", b'{"desired": [{"role": "worker"}], "heartbeat_every": 1}', b"null"]
+    eventually(lambda: not control.junk, "the junk's way")
+    spec = order.spec.model_dump(mode="json") | {"levitation": 3}
+    control.more |= {"spec": spec}
+    other = own_node.run(SLEEPER)
+    told = own_node.state(other, "exited")["exit"]
+    assert told["reason"] == "cannot_start"
+    assert "'levitation' in spec" in told["message"]
+    assert not _gone(pid), "and its order, which has become unreadable meanwhile, does not end what runs"
+    assert len(control.registrations) == 1
+
+
 def test_a_killed_process_is_reported_at_once(own_node: Node) -> None:
     own_node.control.heartbeat_every = 600.0  # so that only the death can be the reason for a report
     order = own_node.run(SLEEPER)

@@ -83,3 +83,14 @@ def test_a_consumer_that_hears_nothing_is_replaced(quiet: Quiet) -> None:
         return quiet.said("news")
 
     eventually(heard, "a hint to the next consumer")
+
+
+def test_junk_in_the_queue_ends_nothing(quiet: Quiet) -> None:
+    client = redis.Redis.from_url(quiet.live.url, password=quiet.live.password)
+    for junk in (b"garbage", b"[]", b'{"body": 7}', b"\xff\x00"):
+        client.lpush(QUEUE, junk)
+    client.close()
+    eventually(lambda: quiet.said("ready.") > 1, "a consumer after the junk")
+    quiet.hint()
+    eventually(lambda: quiet.said("news"), "the hint")
+    assert quiet.process.poll() is None

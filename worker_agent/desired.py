@@ -1,0 +1,83 @@
+"""The desired set as the agent reads it: tolerant of what another version of the control plane adds, strict about what it asks for.
+
+Members that this version does not know are left out. Only the job file in an order is different: a member there changes how the
+job trains, so the order is refused, unless the member asks for nothing (null, false or empty).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from pydantic import ValidationError
+
+import gradstream
+from gradstream.errors import Unavailable
+from gradstream.process.order import ProcessOrder
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    orders: list[ProcessOrder]
+    heartbeat_every: float
+    """Seconds."""
+    refused: dict[UUID, str] = field(default_factory=dict)
+    """Why an order cannot be carried out here, by the id of its process."""
+
+
+class _Unknown(ValueError):
+    """The order asks for something that this version cannot do."""
+
+
+def read_desired(message: Any) -> Desired:
+    """Raises: Unavailable: it is no desired set at all."""
+    try:
+        told, every = list(message["desired"]), float(message["heartbeat_every"])
+        by_id = {UUID(order["id"]): order for order in told}
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise Unavailable(f"the API answered a heartbeat with something that is no desired set ({error!r})") from error
+    orders, refused = list[ProcessOrder](), dict[UUID, str]()
+    for id, order in by_id.items():
+        try:
+            orders.append(_read_order(order))
+        except (ValidationError, _Unknown) as error:
+            refused[id] = _sentence(error)
+    return Desired(orders, every, refused)
+
+
+def _read_order(told: dict[str, Any]) -> ProcessOrder:
+    try:
+        return ProcessOrder.model_validate(told)
+    except ValidationError as error:
+        unknown = [problem["loc"] for problem in error.errors() if problem["type"] == "extra_forbidden"]
+        if not unknown:
+            raise
+        for place in unknown:
+            _leave_out(told, place)
+        return ProcessOrder.model_validate(told)
+
+
+def _leave_out(told: dict[str, Any], place: Sequence[int | str]) -> None:
+    """Remove the member at this place, which pydantic names with the choices of unions in between. Raises: _Unknown."""
+    *path, name = place
+    part: Any = told
+    for step in path:
+        if isinstance(part, dict):
+            part = part.get(step, part)
+        elif isinstance(part, list) and isinstance(step, int):
+            part = part[step]
+    if part[name] not in (None, False, "", [], {}):
+        raise _Unknown(f"'{name}' in {'.'.join(map(str, path))}")
+    del part[name]
+
+
+def _sentence(error: ValidationError | _Unknown) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        error = _Unknown(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+    return (
+        f"its node runs Gradstream {gradstream.__version__}, which cannot carry out this order ({error}); bring the node and the "
+        "control plane to the same version"
+    )
