@@ -23,9 +23,12 @@ from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset,
 
 from gradstream.data.source import Source
 from gradstream.errors import InvalidWorkload
+from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
+from gradstream.spec.cadence import is_due
 from gradstream.worker import ensemble, parts
 from gradstream.worker.data import to_device
+from gradstream.worker.judge import Judge, StopReason
 from gradstream.workload import Split, Workload
 
 
@@ -40,7 +43,7 @@ class Progress:
     """Mean over the steps since the last report."""
     evaluation: dict[str, float]
     finished: bool
-    target_reached: bool
+    stopped_by: StopReason | None
 
 
 def train(spec: JobSpec, folder: Path) -> Iterator[Progress]:
@@ -55,9 +58,12 @@ def train(spec: JobSpec, folder: Path) -> Iterator[Progress]:
     data, held_out = _dataset(workload, spec, "train"), _dataset(workload, spec, "eval")
     optimizer = spec.optimizer.build(list(model.parameters()), lr=spec.strategy.lr)
     full_rate = [group["lr"] for group in optimizer.param_groups]
-    steps = _steps(spec, _length(data, spec))
+    length = _length(data, spec)
+    steps = _steps(spec, length)
+    schedule = spec.schedule.for_run(_total_samples(steps, length, spec))
+    clock, judge = _EvaluationClock(spec, length), Judge(spec)
     losses: list[float] = []
-    samples, seconds, evaluated = 0, 0.0, 0.0
+    samples, seconds = 0, 0.0
     for step, batch in zip(range(1, steps + 1), _batches(data, spec), strict=False):
         began = time.perf_counter()
         optimizer.zero_grad()
@@ -67,19 +73,18 @@ def train(spec: JobSpec, folder: Path) -> Iterator[Progress]:
             if spec.optimizer.clip_norm is not None:
                 torch.nn.utils.clip_grad_norm_(model.parameters(), spec.optimizer.clip_norm)
             for group, rate in zip(optimizer.param_groups, full_rate, strict=True):
-                group["lr"] = rate * spec.schedule.factor(samples)
+                group["lr"] = rate * schedule.factor(samples)
             optimizer.step()
         elif spec.on_nan == "fail":
             raise InvalidWorkload(f"the loss of mini-batch {step - 1} is {losses[-1]}; a smaller strategy.lr may help")
         samples += _examples(batch)
         seconds += time.perf_counter() - began
-        if seconds - evaluated >= spec.evaluate.every or step == steps:
-            evaluated = seconds
+        if clock.is_due(seconds, samples) or step == steps:
             values = _evaluate(workload, model, held_out, spec, device)
-            reached = _reached(spec, values)
-            finished = reached or step == steps
+            stopped_by = _judge(judge, values, samples, step)
+            finished = bool(stopped_by) or step == steps
             mean = sum(losses) / len(losses)
-            yield Progress(step, samples, samples + (steps - step) * spec.batch_size, seconds, mean, values, finished, reached)
+            yield Progress(step, samples, samples + (steps - step) * spec.batch_size, seconds, mean, values, finished, stopped_by)
             losses = []
             if finished:
                 return
@@ -185,7 +190,38 @@ def _evaluate(workload: Workload, model: torch.nn.Module, data: Any, spec: JobSp
     return {name: total / examples for name, total in totals.items()}
 
 
-def _reached(spec: JobSpec, values: dict[str, float]) -> bool:
-    target = spec.stop.target
-    name = target.metric.removeprefix("eval/") if target else ""
-    return target is not None and name in values and target.reached(values[name])
+class _EvaluationClock:
+    """Says when the next evaluation is due."""
+
+    def __init__(self, spec: JobSpec, length: int | None) -> None:
+        """`length`: examples of one pass. Raises: InvalidWorkload."""
+        cadence = spec.evaluate.cadence
+        self._seconds, self._every = cadence.seconds, cadence.in_samples(length)
+        if cadence.epochs is not None and self._every is None:
+            raise InvalidWorkload("evaluate.every: nobody knows the length of dataset('train'); set data.length, or write samples")
+        self._at_seconds, self._at_samples = 0.0, 0
+
+    def is_due(self, seconds: float, samples: int) -> bool:
+        if self._every is not None:
+            before, self._at_samples = self._at_samples, samples
+            return is_due(before, samples, self._every)
+        due = self._seconds is not None and seconds - self._at_seconds >= self._seconds
+        if due:
+            self._at_seconds = seconds
+        return due
+
+
+def _judge(judge: Judge, values: dict[str, float], samples: int, step: int) -> StopReason | None:
+    """Raises: InvalidWorkload."""
+    try:
+        return judge.judge(values, samples=samples, version=step).stop
+    except UserError as error:
+        raise InvalidWorkload(str(error)) from error
+
+
+def _total_samples(steps: int, length: int | None, spec: JobSpec) -> int:
+    """As on the platform: the last mini-batch of a pass may be smaller."""
+    if length is None:
+        return steps * spec.batch_size
+    passes, rest = divmod(steps, math.ceil(length / spec.batch_size))
+    return passes * length + min(rest * spec.batch_size, length)

@@ -185,10 +185,14 @@ def _going_on(now: Situation, start_timeout: float) -> Step | None:
 
 
 def _snapshot(now: Situation) -> Step | None:
-    """None while one is under way: it is committed, or given up, before the next is asked for; and none after the last."""
+    """None while one is under way: it is committed, or given up, before the next is asked for; and none after the last. By samples,
+    the shards take checkpoints without being asked."""
+    interval = now.spec.snapshot.cadence.seconds
+    if interval is None:
+        return None
     under_way = now.cut_requested > (now.cut_committed or 0)
     if now.final_cut or (under_way and now.since_cut_request < CUT_PATIENCE + now.to_store):
         return None
     training = any(process.role == "worker" and process.running for process in now.processes)
-    due = training and now.since_cut_request >= now.spec.snapshot.every
+    due = training and now.since_cut_request >= interval
     return TakeSnapshot(now.cut_requested + 1) if due else None

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from gradstream.center.center import Center
 from gradstream.center.entries import EVALUATOR, Answer, Payload, ProtocolError, Push, Unread, Verdict
+from gradstream.center.evaluations import KeptCenter
 from gradstream.center.members import Members
 
 
@@ -55,13 +56,14 @@ class Answers:
 
     def center_again(self, unread: Unread) -> None:
         """Another version of what was lost; nobody is told twice how far the center had moved."""
-        if unread.rank == EVALUATOR:
-            self.center_to_evaluator(unread.incarnation, unread.seq, unread.verdict)
-        else:
-            self.center_to(unread.rank, unread.seq, unread.verdict, go=unread.go, instead_of=unread.version)
+        self.center_to(unread.rank, unread.seq, unread.verdict, go=unread.go, instead_of=unread.version)
 
     def center_to_evaluator(self, incarnation: int, seq: int, verdict: Verdict) -> None:
         self.written.append(self._answer(EVALUATOR, incarnation, seq, verdict, center=self.there().read_for_evaluation()))
+
+    def kept_center_to_evaluator(self, incarnation: int, seq: int, verdict: Verdict, kept: KeptCenter) -> None:
+        answer = self._answer(EVALUATOR, incarnation, seq, verdict, center=kept.payload)
+        self.written.append(replace(answer, version=kept.version, samples=kept.samples))
 
     def reply(self, rank: int, held: Held, *, go: bool) -> None:
         """What a worker's push asked for."""

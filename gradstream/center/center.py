@@ -21,8 +21,17 @@ from gradstream.strategies.base import Strategy
 class Center:
     """Numbers only: who may change them when is the shard's business."""
 
-    def __init__(self, spec: JobSpec, theta: Tensor, buffers: CenterBuffers | None, *, one_pass: bool = True) -> None:
-        """Everything as long as `theta` lies on its device; buffers stay on the host. `one_pass`: only on the CPU."""
+    def __init__(
+        self,
+        spec: JobSpec,
+        theta: Tensor,
+        buffers: CenterBuffers | None,
+        *,
+        one_pass: bool = True,
+        run_length: tuple[int, int] = (0, 0),
+    ) -> None:
+        """Everything as long as `theta` lies on its device; buffers stay on the host. `one_pass`: only on the CPU.
+        `run_length`: samples of all workers in an epoch (0: not known), and in the whole run."""
         self._theta = theta
         self._pass = OnePass(theta) if one_pass else Whole(theta)
         self._due: Descent | None = None
@@ -30,6 +39,7 @@ class Center:
         self.buffers = buffers
         self.version = 0
         self.samples = 0
+        self.epoch_samples, self.total_samples = run_length
         self._strategy = spec.strategy
         self._descends_by_mean = type(spec.strategy).apply is Strategy.apply
         self._pull_codec, self._pipeline = spec.pull_codec, spec.pipeline
@@ -43,7 +53,8 @@ class Center:
         self._average = theta.clone() if self._average_by else None
         self.n = spec.roles.worker.count
         if spec.strategy.descends == "server":
-            self._optimizer, self._schedule = FlatOptimizer(theta, spec.optimizer, spec.strategy.lr, self.n), spec.schedule
+            self._optimizer = FlatOptimizer(theta, spec.optimizer, spec.strategy.lr, self.n)
+            self._schedule = spec.schedule.for_run(self.total_samples)
         else:  # the schedule is the workers'
             self._optimizer, self._schedule = FlatOptimizer(theta, spec.server_optimizer, 1.0, self.n), Constant()
 
@@ -132,6 +143,7 @@ class Center:
             "theta": self.theta.clone(),
             "version": self.version,
             "samples": self.samples,
+            "run_length": (self.epoch_samples, self.total_samples),
             "calls": self._calls,
             "average": None if self._average is None else self._average.clone(),
             "optimizer": self._optimizer.state(),
@@ -144,7 +156,8 @@ class Center:
     def load(cls, spec: JobSpec, state: dict[str, Any], device: torch.device, *, one_pass: bool = True) -> Center:
         """From what `state` gave, on whatever device; it lives on this one."""
         buffers = CenterBuffers.load(state["buffers"]) if state["buffers"] else None
-        center = cls(spec, state["theta"].to(device, copy=True), buffers, one_pass=one_pass)
+        run_length = state.get("run_length", (0, 0))  # a checkpoint of an older version has none
+        center = cls(spec, state["theta"].to(device, copy=True), buffers, one_pass=one_pass, run_length=run_length)
         center.version, center.samples, center._calls = state["version"], state["samples"], state["calls"]
         if center._average is not None:
             center._average.copy_(state["average"])

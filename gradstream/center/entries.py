@@ -52,10 +52,14 @@ class Payload(NamedTuple):
 
 
 class Init(Struct, frozen=True, array_like=True, tag="init"):
-    """Rank 0 proposes theta_0 (payload). The first one wins."""
+    """Rank 0 proposes theta_0 (payload), and says how long the run is. The first one wins."""
 
     rank: int
     incarnation: int
+    epoch_samples: int = 0
+    """Of all workers in one pass over the data; 0: not known."""
+    total_samples: int = 0
+    """That all workers train, if nothing stops them."""
 
 
 class Join(Struct, frozen=True, array_like=True, tag="join"):

@@ -38,6 +38,7 @@ from gradstream.center.entries import (
     Stop,
     Unread,
 )
+from gradstream.center.evaluations import EvaluationQueue
 from gradstream.center.gate import keeper
 from gradstream.center.ledger import Decision, Fate, Ledger
 from gradstream.center.members import Member, Members
@@ -88,7 +89,8 @@ class Shard:
         match entry:
             case Init() if self.center is None and payload is not None:
                 buffers = payload.buffers and CenterBuffers(payload.buffers)
-                self._adopt(Center(self.spec, payload.x.clone(), buffers, one_pass=self._one_pass))
+                length = entry.epoch_samples, entry.total_samples
+                self._adopt(Center(self.spec, payload.x.clone(), buffers, one_pass=self._one_pass, run_length=length))
             case Join():
                 self._join(entry)
             case Leave():
@@ -135,8 +137,9 @@ class Shard:
         elif self.members.join(join):
             self._forget(join.rank)
             self._waiting.add(join.rank, Held())
+            making = self._cuts.making
             self._settle()  # so that who may begin has its center before it is asked to save its state
-            if self._cuts.making:
+            if making:  # one that began just now was told to all
                 self._answers.tell(join.rank, "cut", cut=self._cuts.making)
             if self._stopping:
                 self._answers.tell(join.rank, "stop")
@@ -187,7 +190,9 @@ class Shard:
             self._answers.word(entry.rank, entry.incarnation, entry.seq, "fenced")
         elif reader.unread < entry.number:
             reader.unread = entry.number
-            if entry.brings == "center":
+            if entry.rank == EVALUATOR:
+                self._watchers.answer_again(entry)
+            elif entry.brings == "center":
                 self._answers.center_again(entry)
 
     def _reader(self, entry: Unread) -> Member | Watcher | None:
@@ -246,15 +251,24 @@ class Shard:
         counting = self._gate.closes(self.members)
         if counting is not None:
             self._close_round(counting)
+        self._go_by_samples(self.center)
         self._watchers.answer()
-        for rank, held in self._waiting.released(self.center.samples):
-            self._answers.reply(rank, held, go=True)
+        if not self._watchers.hold_workers:
+            for rank, held in self._waiting.released(self.center.samples):
+                self._answers.reply(rank, held, go=True)
         if self.members.all_done() and not self.over:
             self.over = True
             self._cuts.give_up()
             self._out.cut = (FINAL_CUT, list(range(self.members.count)), self.state())
         if self.over:
             self._watchers.tell_it_is_over()
+
+    def _go_by_samples(self, center: Center) -> None:
+        """What falls due when the center has seen so many samples: an evaluation, a checkpoint."""
+        self._watchers.keep_if_due(center)
+        due = self._cuts.is_due(center.samples) and not (self._stopping or self.over)
+        if due and self._cuts.ask_next() and not self._waits_inside:
+            self._announce_cut()
 
     def _finish(self, room: Room) -> None:
         """Make the step that this entry led to, and lay theta where those want it who get it."""
@@ -317,7 +331,8 @@ class Shard:
         self._cuts.making = 0
         for rank, member in sorted(self.members.items()):
             at_gate = rank in self._waiting or rank in self._gate.pending
-            go = not at_gate and bool(self._gate.free([rank], self.members, self._center().samples))
+            free = not at_gate and not self._watchers.hold_workers
+            go = free and bool(self._gate.free([rank], self.members, self._center().samples))
             if not at_gate and not go:
                 self._waiting.add(rank, Held())
             seq, member.saved = member.saved, 0
@@ -328,6 +343,9 @@ class Shard:
 
     def _adopt(self, center: Center) -> None:
         self.center = self._answers.center = center
+        evaluate, checkpoint = (part.cadence.in_samples(center.epoch_samples) for part in (self.spec.evaluate, self.spec.snapshot))
+        self._watchers.queue = EvaluationQueue(evaluate) if evaluate else None
+        self._cuts.by_samples(checkpoint, center.samples)
 
     # ---- cuts ----------------------------------------------------------------------------------------------------------------
 
@@ -338,6 +356,7 @@ class Shard:
             "members": self.members.state(),
             "ledger": self.ledger.state(),
             "gate": self._gate.state(),
+            "evaluations": self._watchers.queue and self._watchers.queue.state(),
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -346,3 +365,5 @@ class Shard:
         self.members.load(state["members"])
         self.ledger.load(state["ledger"])
         self._gate.load(state["gate"], self._device)
+        if self._watchers.queue:
+            self._watchers.queue.load(state.get("evaluations"), self._device)

@@ -57,12 +57,13 @@ def _local(job_file: Path, overrides: list[str], code: Path, as_json: bool) -> N
         raise typer.Exit(OUTCOMES["failed"]) from error
     if last is None:
         return
-    how = "reached its target" if last.target_reached else "done"
+    how = {None: "done", "target": "reached its target", "patience": "stopped early, without improvement,"}[last.stopped_by]
     talk(f"{how} in {last.seconds:.2f} s of training, {number(last.samples / last.seconds)} samples/s, one process")
     if as_json:
         print_json({
             "status": "succeeded", "seconds": last.seconds, "samples": last.samples, "loss": last.loss,
-            "samples_per_second": last.samples / last.seconds, "eval": last.evaluation, "target_reached": last.target_reached,
+            "samples_per_second": last.samples / last.seconds, "eval": last.evaluation,
+            "target_reached": last.stopped_by == "target", "stopped_by": last.stopped_by,
         })  # fmt: skip
 
 

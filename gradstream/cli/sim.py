@@ -21,6 +21,7 @@ _COSTS = "Costs, in virtual seconds or any other unit, but the same everywhere"
 _FAILURES = "Failures, in the same unit"
 _SMALL = 1000
 """Parameters of a center that is printed."""
+_STOPPED = {None: "", "target": "target reached", "patience": "patience ran out"}
 
 
 def command(
@@ -135,7 +136,7 @@ def _simulate(plan: Plan, plot: Path | None, as_json: bool) -> None:
     if diverged:
         typer.echo(f"diverged: {diverged}; {result.events} pushes by time {result.time:g}. A smaller lr may help", err=True)
         raise typer.Exit(OUTCOMES["failed"])
-    how = "interrupted" if interrupted() else "target reached" if curve.on_target else ""
+    how = "interrupted" if interrupted() else _STOPPED[curve.stopped_by]
     if as_json:
         small = plan.workloads is None or result.center.numel() <= _SMALL
         print_json(figures.facts(plan.spec, result, curve, speeds, small=small))

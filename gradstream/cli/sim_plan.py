@@ -62,7 +62,8 @@ def of_job(
         blame(error)
     except DatasetTooSmall as error:
         raise typer.BadParameter(str(error), param_hint="--workers") from error
-    return Plan(spec, workloads, workloads, costs or Costs(), options, watch or max(spec.batch_size, total // _POINTS), total)
+    every = watch or spec.evaluate.cadence.in_samples(workloads.epoch_samples()) or max(spec.batch_size, total // _POINTS)
+    return Plan(spec, workloads, workloads, costs or Costs(), options, every, total)
 
 
 def of_toy(spec: JobSpec, problem: Toy, costs: Costs | None, options: dict[str, Any], watch: int | None) -> Plan:

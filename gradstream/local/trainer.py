@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import shutil
@@ -63,7 +64,8 @@ class Trainer:
         spec, began = self._spec, time.monotonic()
         attempt = self._attempt(spec, 1)
         progress = _Progress(spec)
-        next_cut, cut, stopping = began + spec.snapshot.every, 0, False
+        interval = spec.snapshot.cadence.seconds or math.inf  # by samples, the shards take them by themselves
+        next_cut, cut, stopping = began + interval, 0, False
         open_question = spec.roles.server.count == "auto"
         attempt.start()
         try:
@@ -83,7 +85,7 @@ class Trainer:
                                 attempt.start()
                         status.update(progress.line())
                         if time.monotonic() >= next_cut:
-                            next_cut, cut = time.monotonic() + spec.snapshot.every, cut + 1
+                            next_cut, cut = time.monotonic() + interval, cut + 1
                             attempt.snapshot(cut)
                     except KeyboardInterrupt:
                         if stopping:

@@ -1,21 +1,49 @@
 """How the learning rate changes while the center sees samples, as it stands in a job file.
 
 A schedule is a factor on the rate of the side that descends. It counts samples, not steps or calls: so it means the same
-with one worker and with a hundred, under any gate, and in a resumed job.
+with one worker and with a hundred, under any gate, and in a resumed job. A length that the job file leaves out is that of the
+run: `Schedule.for_run` fills it in before the first step.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
+
+
+def _warmup(given: Any) -> Any:
+    if isinstance(given, float) and 0 < given < 1:
+        return given
+    if isinstance(given, int | float) and not isinstance(given, bool) and given >= 0 and given == int(given):
+        return int(given)
+    raise ValueError(f"must be a whole number of samples, or a share of the run between 0 and 1, not {given!r}")
+
+
+Warmup = Annotated[
+    int | float,
+    BeforeValidator(_warmup),
+    WithJsonSchema(
+        {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}]}
+    ),
+]
+"""Samples; or, between 0 and 1, a share of all that the job trains."""
 
 
 class Schedule(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """Every schedule may begin with a warm-up."""
 
-    warmup: int = Field(0, ge=0, description="Samples, of all workers together, while the rate rises in a line to its full height")
+    warmup: Warmup = Field(
+        0,
+        description="Samples, of all workers together, while the rate rises in a line to its full height; or a share of the run, "
+        "such as 0.05",
+    )
+
+    def for_run(self, total_samples: int) -> Self:
+        """This schedule in samples, of a job that trains so many of them."""
+        share = isinstance(self.warmup, float)
+        return self.model_copy(update={"warmup": round(self.warmup * total_samples)}) if share else self
 
     def factor(self, samples: int) -> float:
         """On the rate of a step that is made when the center has seen so many samples. Above 0."""
@@ -50,10 +78,17 @@ class Cosine(Schedule, frozen=True):
     """The rate falls along half a cosine, then stays. Source: Loshchilov, Hutter 2017, "SGDR", without restarts."""
 
     name: Literal["cosine"] = "cosine"
-    over: int = Field(ge=1, description="Samples, of all workers together, after which it is at its lowest")
+    over: int | None = Field(
+        None, ge=1, description="Samples, of all workers together, after which it is at its lowest; null: the whole run"
+    )
     to: float = Field(0.01, gt=0, le=1, description="Its lowest, as a share of the full rate")
 
+    def for_run(self, total_samples: int) -> Self:
+        schedule = super().for_run(total_samples)
+        return schedule if self.over is not None else schedule.model_copy(update={"over": max(1, total_samples)})
+
     def _decayed(self, samples: int) -> float:
+        assert self.over is not None, "for_run has said how long the run is"
         return self.to + (1 - self.to) * (1 + math.cos(math.pi * min(1.0, samples / self.over))) / 2
 
 

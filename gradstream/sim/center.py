@@ -13,7 +13,7 @@ from gradstream.center.entries import Answer, Entry, Payload, moved_in_all
 from gradstream.center.ledger import Decision
 from gradstream.center.shard import Shard
 from gradstream.center.slices import slices
-from gradstream.spec import JobSpec
+from gradstream.spec import JobSpec, Snapshot
 
 
 class ShardsDisagree(Exception):
@@ -30,10 +30,16 @@ class Settled:
     """Number, ranks, and the state of each shard."""
 
 
+def _watched(spec: JobSpec) -> JobSpec:
+    """Nobody asks these shards for evaluations or checkpoints that are due: whoever runs the simulation looks at the center."""
+    by_time = {"evaluate": spec.evaluate.model_copy(update={"every": 2.0}), "snapshot": Snapshot()}
+    return spec.model_copy(update=by_time)
+
+
 class ShardedCenter:
     def __init__(self, spec: JobSpec, size: int, align: int) -> None:
         """`align`: where slices may begin; 1 cuts even the tiny vectors of the toys."""
-        self.shards = [Shard(spec) for _ in range(spec.roles.server.shards)]
+        self.shards = [Shard(_watched(spec)) for _ in range(spec.roles.server.shards)]
         self._pull_codec = spec.pull_codec
         self._slices = slices(size, len(self.shards), max(align, spec.codec.block))
 

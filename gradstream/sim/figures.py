@@ -14,6 +14,7 @@ from gradstream.sim.result import Result
 from gradstream.sim.speeds import Speeds
 from gradstream.sim.view import View
 from gradstream.spec import JobSpec
+from gradstream.worker.judge import Judge, StopReason
 
 
 @dataclass(frozen=True)
@@ -31,22 +32,24 @@ class Point:
 
 @dataclass
 class Curve:
-    """A watch that keeps what it sees, and ends the run when the job's target is reached."""
+    """A watch that keeps what it sees, and ends the run when the job's target is reached or its patience runs out."""
 
     spec: JobSpec
     evaluate: Callable[[View], dict[str, float]] = lambda view: {}
     said: Callable[[Point], None] = lambda point: None
     points: list[Point] = field(default_factory=list)
-    on_target: bool = False
+    stopped_by: StopReason | None = None
+
+    def __post_init__(self) -> None:
+        self._judge = Judge(self.spec)
 
     def __call__(self, view: View) -> bool:
         point = Point(view.time, view.samples, view.version, view.loss, self.evaluate(view))
         self.points.append(point)
         self.said(point)
-        target = self.spec.stop.target
-        key = target.metric.removeprefix("eval/") if target else ""
-        self.on_target = target is not None and key in point.scores and target.reached(point.scores[key])
-        return self.on_target
+        if point.scores:
+            self.stopped_by = self._judge.judge(point.scores, samples=view.samples, version=view.version).stop
+        return self.stopped_by is not None
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,8 @@ def facts(spec: JobSpec, result: Result, curve: Curve, speeds: Speeds, *, small:
         "bytes": result.bytes._asdict(),
         "deaths": result.deaths,
         "alerts": alerts(spec, result),
-        "target_reached": curve.on_target,
+        "target_reached": curve.stopped_by == "target",
+        "stopped_by": curve.stopped_by,
         "effective_momentum": corrected[1] if corrected else None,
         "series": [asdict(point) for point in curve.points],
     }

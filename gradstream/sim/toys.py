@@ -34,6 +34,7 @@ class Quadratic:
         self.total = spec.stop.steps or ENDLESS
         self.per_epoch = 1
         self.total_samples = self.total * spec.batch_size * spec.roles.worker.count
+        self.epoch_samples: int | None = None
         self._examples = spec.batch_size
         self._curvature, self._slope, self._constant, self._noise = curvature, slope, constant, noise
         self._generator = torch.Generator().manual_seed(spec.seed * 1_000_003 + rank)

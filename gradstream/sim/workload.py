@@ -63,6 +63,10 @@ class Workloads:
         """Examples that all workers train in all. Raises: DatasetTooSmall."""
         return Batches(self._data, self._spec, 0).total_samples
 
+    def epoch_samples(self) -> int | None:
+        """Examples of one pass of all workers over the data; None: not known. Raises: DatasetTooSmall."""
+        return Batches(self._data, self._spec, 0).epoch_samples
+
     def evaluate(self, view: Center) -> dict[str, float]:
         """Means over the evaluation split, weighted by examples, as the platform's evaluator gives them. Raises: UserError."""
         flat = self._scored = self._scored or FlatModel(self._code.model(), _CPU)
@@ -92,6 +96,7 @@ class Randomly:
         self._problem = problem
         self.theta = problem.theta
         self.total, self.per_epoch, self.total_samples = problem.total, problem.per_epoch, problem.total_samples
+        self.epoch_samples = problem.epoch_samples
         self._own = _from_seed(seed)
 
     def gradient(self, position: int) -> Gradient:

@@ -3,12 +3,13 @@
 `gradstream.jobfile` reads one and explains mistakes; unknown keys are mistakes.
 """
 
-from gradstream.spec.cadence import Evaluate, Snapshot
+from gradstream.spec.cadence import Cadence, Evaluate, Snapshot
 from gradstream.spec.input import Data, WorkloadRef
 from gradstream.spec.job import JobSpec, Retention
 from gradstream.spec.roles import Roles, ServerRole, WorkerRole
-from gradstream.spec.stopping import Stop, Target
+from gradstream.spec.stopping import Best, Stop, Target
 
 __all__ = [
-    "Data", "Evaluate", "JobSpec", "Retention", "Roles", "ServerRole", "Snapshot", "Stop", "Target", "WorkerRole", "WorkloadRef",
+    "Best", "Cadence", "Data", "Evaluate", "JobSpec", "Retention", "Roles", "ServerRole", "Snapshot", "Stop", "Target",
+    "WorkerRole", "WorkloadRef",
 ]  # fmt: skip

@@ -1,22 +1,132 @@
-"""How often the center is evaluated and checkpoints are taken."""
+"""How often the center is evaluated and checkpoints are taken: by time, or by the samples that the center has seen."""
 
 from __future__ import annotations
 
-from pydantic import Field
+import difflib
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from gradstream.spec.part import SpecPart
-from gradstream.spec.values import Average, Seconds
+from gradstream.spec.values import DURATION_UNITS, Average
+
+_COUNTED = ("samples", "epochs")
+_LARGEST = 10**15
+"""Samples; more than any job trains."""
+
+
+class Cadence(NamedTuple):
+    """The time between two of the same; exactly one is set."""
+
+    seconds: float | None = None
+    samples: int | None = None
+    epochs: float | None = None
+
+    @property
+    def by_time(self) -> bool:
+        """The machine's speed decides where they fall; else the log does, alike on every machine."""
+        return self.seconds is not None
+
+    def in_samples(self, epoch_samples: int | None) -> int | None:
+        """Samples of all workers together; None: it goes by time, or the length of an epoch is not known."""
+        if self.epochs is not None:
+            return max(1, round(self.epochs * epoch_samples)) if epoch_samples else None
+        return self.samples
+
+
+def parse(given: float | str) -> Cadence:
+    """Of a value that the job file has accepted."""
+    if isinstance(given, str):
+        number, _, unit = given.partition(" ")
+        return Cadence(samples=int(number)) if unit == "samples" else Cadence(epochs=float(number))
+    return Cadence(seconds=given)
+
+
+def is_due(before: int, now: int, every: int) -> bool:
+    """Between these two numbers of samples lies a multiple of `every`."""
+    return now // every > before // every
+
+
+def _reader(least: float) -> Callable[[Any], float | str]:
+    """`least`: seconds."""
+
+    def read(given: Any) -> float | str:
+        if isinstance(given, str):
+            found = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:[eE]\+?\d+)?)\s*([A-Za-z]+)\s*", given)
+            if not found:
+                raise ValueError(f"write '5s', '10000 samples' or '0.5 epochs', not {given!r}")
+            amount, unit = float(found[1]), _unit(found[2])
+            if unit in _COUNTED:
+                return _counted(amount, unit, found[1])
+            given = amount * DURATION_UNITS[unit]
+        if not isinstance(given, int | float) or isinstance(given, bool):
+            raise ValueError(f"write a number of seconds, '5s', '10000 samples' or '0.5 epochs', not {given!r}")
+        if not least <= given < float("inf"):
+            raise ValueError(f"must be at least {least:g} seconds, not {given!r}")
+        return float(given)
+
+    return read
+
+
+def _unit(word: str) -> str:
+    units = [*DURATION_UNITS, *_COUNTED]
+    unit = word if word in units else f"{word}s"
+    if unit in units:
+        return unit
+    close = difflib.get_close_matches(word.lower(), _COUNTED, 1, 0.5)
+    hint = f"did you mean '{close[0]}'? There are" if close else "there are"
+    raise ValueError(f"there is no unit '{word}'; {hint}: {', '.join(units)}")
+
+
+def _counted(amount: float, unit: str, written: str) -> str:
+    if not 0 < amount <= _LARGEST:
+        raise ValueError(f"must be more than 0 {unit}, not {written}")
+    if unit == "samples":
+        if amount != int(amount):
+            raise ValueError(f"must be a whole number of samples, not {written}")
+        return f"{int(amount)} samples"
+    return f"{amount:.12g} epochs"
+
+
+_SCHEMA = WithJsonSchema(
+    {
+        "anyOf": [
+            {"type": "number", "minimum": 0},
+            {"type": "string", "pattern": r"^\d+(\.\d+)?\s*(ms|s|m|h|d|samples?|epochs?)$"},
+        ]
+    }
+)
+CheckpointInterval = Annotated[float | str, BeforeValidator(_reader(0.5)), _SCHEMA]
+EvaluationInterval = Annotated[float | str, BeforeValidator(_reader(0.05)), _SCHEMA]
 
 
 class Snapshot(SpecPart, frozen=True):
-    every: Seconds = Field(30.0, ge=0.5, description="Time between cuts, from which a lost job resumes")
+    every: CheckpointInterval = Field(
+        30.0,
+        description="Between two checkpoints, from which a lost job resumes: a time (30s), or samples of all workers together "
+        "('50000 samples', '1 epochs'), which fall alike on every machine",
+    )
+
+    @property
+    def cadence(self) -> Cadence:
+        return parse(self.every)
 
 
 class Evaluate(SpecPart, frozen=True):
-    every: Seconds = Field(2.0, ge=0.05, description="Time between evaluations of the center; training does not wait")
+    every: EvaluationInterval = Field(
+        2.0,
+        description="Between two evaluations of the center: a time (5s), or samples of all workers together ('10000 samples', "
+        "'0.5 epochs'), which fall alike on every machine",
+    )
     batch_size: int = Field(1024, ge=1, description="Examples per evaluation batch")
     average: Average | None = Field(
         None,
         description="Evaluate, and give out as the model, an average of the center over its versions (Polyak): the share that each "
         "version takes, e.g. 0.001, or 'uniform'",
     )
+
+    @property
+    def cadence(self) -> Cadence:
+        return parse(self.every)

@@ -28,6 +28,8 @@ def check(spec: JobSpec) -> None:
         raise ValueError(f"accumulate: a batch_size of {spec.batch_size} has no {spec.accumulate} parts; lower it")
     if spec.roles.server.device == "cuda" and spec.roles.server.count == "auto":
         raise ValueError("roles.server.count: auto goes by cores; with roles.server.device: cuda, say how many GPUs to take")
+    if spec.stop.patience is not None and spec.best is None:
+        raise ValueError("stop.patience: say what has to become better, e.g. best: {metric: eval/loss}")
     _check_optimizers(spec)
     _check_pipeline(spec)
     for key in spec.env:

@@ -17,7 +17,7 @@ from gradstream.spec.cadence import Evaluate, Snapshot
 from gradstream.spec.input import Data, WorkloadRef
 from gradstream.spec.part import SpecPart
 from gradstream.spec.roles import Roles
-from gradstream.spec.stopping import Stop
+from gradstream.spec.stopping import Best, Stop
 from gradstream.spec.values import Seconds, storable
 from gradstream.strategies import AnyStrategy
 
@@ -46,6 +46,7 @@ class JobSpec(SpecPart, frozen=True):
     roles: Roles = Roles()
     batch_size: int = Field(32, ge=1, description="Examples per mini-batch of each worker")
     stop: Stop
+    best: Best | None = Field(None, description="Keep the model of the best evaluation beside the final one; default: only that")
     seed: int = Field(1, ge=0, lt=2**31, description="Model, order of the data and everything else that is drawn")
     pipeline: Literal[0, 1] = Field(
         0, description="1: a worker computes its next gradient while its last push is applied, which makes that gradient one staler"

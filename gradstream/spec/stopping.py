@@ -1,16 +1,20 @@
-"""When training ends."""
+"""When training ends, and which of its evaluations is the best."""
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from gradstream.spec.part import SpecPart
 
+ACCURACY, LOSS = "eval/accuracy", "eval/loss"
+"""What `Workload.evaluate` gives by itself: an accuracy is a share from 0 to 1, a loss falls."""
+_METRIC = r"^eval/\w+$"
+
 
 class Target(SpecPart, frozen=True):
-    metric: str = Field("eval/accuracy", pattern=r"^eval/\w+$", description="An evaluation metric")
+    metric: str = Field(ACCURACY, pattern=_METRIC, description="An evaluation metric")
     at_least: float | None = None
     at_most: float | None = None
 
@@ -20,8 +24,51 @@ class Target(SpecPart, frozen=True):
             raise ValueError("give exactly one of 'at_least' and 'at_most'")
         return self
 
+    @model_validator(mode="after")
+    def _can_be_meant(self) -> Self:
+        """What the metric's name says about its values."""
+        if self.metric == LOSS and self.at_least is not None:
+            raise ValueError(f"a loss falls, so at_least would be reached before training; write at_most: {self.at_least:g}")
+        if self.metric != ACCURACY:
+            return self
+        if self.at_most is not None:
+            raise ValueError(f"an accuracy rises, so at_most would be reached before training; write at_least: {self.at_most:g}")
+        if self.at_least is not None and not 0 < self.at_least <= 1:
+            share = f"; did you mean {self.at_least / 100:g}?" if 1 < self.at_least <= 100 else ""
+            raise ValueError(f"at_least: an accuracy is a share, above 0 and at most 1, not {self.at_least:g}{share}")
+        return self
+
     def reached(self, value: float) -> bool:
         return value >= self.at_least if self.at_least is not None else value <= (self.at_most or 0.0)
+
+
+class Best(SpecPart, frozen=True):
+    """Which evaluation is the best: its model is kept beside the final one, as best.safetensors."""
+
+    metric: str = Field(pattern=_METRIC, description="An evaluation metric", examples=[LOSS])
+    mode: Literal["min", "max"] | None = Field(
+        None, description="Whether a lower or a higher value is better; default: min for eval/loss, max for eval/accuracy"
+    )
+    min_delta: float = Field(0.0, ge=0, description="By how much a value must be better than the best one before it to count")
+
+    @model_validator(mode="after")
+    def _direction(self) -> Self:
+        if self.mode is None and self.metric not in (LOSS, ACCURACY):
+            raise ValueError(f"mode: say whether a lower or a higher {self.metric} is better: min or max")
+        return self
+
+    @property
+    def falls(self) -> bool:
+        """A lower value is better."""
+        return self.mode == "min" if self.mode else self.metric == LOSS
+
+    def is_better(self, value: float, than: float | None) -> bool:
+        """A value that is not finite is never better."""
+        if not abs(value) < float("inf"):
+            return False
+        if than is None:
+            return True
+        return value < than - self.min_delta if self.falls else value > than + self.min_delta
 
 
 class Stop(SpecPart, frozen=True):
@@ -30,6 +77,9 @@ class Stop(SpecPart, frozen=True):
     epochs: float | None = Field(None, gt=0, description="Passes over the training split, all workers together")
     steps: int | None = Field(None, ge=1, description="Mini-batches per worker")
     target: Target | None = Field(None, description="End when the center reaches this on the evaluation split")
+    patience: int | None = Field(
+        None, ge=1, description="Early stopping: end after so many evaluations in a row without a better value of best.metric"
+    )
 
     @model_validator(mode="after")
     def _bounded(self) -> Self:

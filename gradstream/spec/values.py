@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, WithJsonSchema
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+DURATION_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def _seconds(given: Any) -> Any:
@@ -16,7 +16,7 @@ def _seconds(given: Any) -> Any:
         found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", given)
         if not found:
             raise ValueError("write a duration as a number of seconds or like '30s', '5m', '2h'")
-        return float(found[1]) * _UNITS[found[2]]
+        return float(found[1]) * DURATION_UNITS[found[2]]
     return given
 
 

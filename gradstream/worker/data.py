@@ -100,6 +100,9 @@ def _needs_no_length(spec: JobSpec) -> None:
     remedy = "give dataset('train') a __len__, or say how many examples one pass has with data.length"
     if spec.stop.epochs is not None:
         raise InvalidWorkload(f"stop.epochs counts passes over data whose length is not known: {remedy}, or set stop.steps alone")
+    for key, cadence in (("evaluate.every", spec.evaluate.cadence), ("snapshot.every", spec.snapshot.cadence)):
+        if cadence.epochs is not None:
+            raise InvalidWorkload(f"{key} counts passes over data whose length is not known: {remedy}, or write samples")
     if "epochs" in type(spec.strategy).model_fields:
         raise InvalidWorkload(f"the strategy '{spec.strategy.name}' trains for whole epochs, whose length is not known: {remedy}")
 

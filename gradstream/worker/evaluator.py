@@ -23,6 +23,7 @@ from gradstream.wire.port import RedisPort
 from gradstream.wire.reporter import Reporter
 from gradstream.worker import setup
 from gradstream.worker.data import in_order, never_empty
+from gradstream.worker.judge import Judge, StopReason
 from gradstream.worker.model import FlatModel
 from gradstream.worker.usercode import UserCode, blaming
 
@@ -53,7 +54,8 @@ class _Evaluator:
         self._version, self._samples = -1, 0
         """Of the center that was scored last, which is the one in `_flat`."""
         self._values: dict[str, float] = {}
-        self._on_target = False
+        self._judge = Judge(order.spec)
+        self._stop: StopReason | None = None
 
     def run(self) -> None:
         rank, life = self._order.rank, self._order.incarnation
@@ -67,7 +69,7 @@ class _Evaluator:
                 due = float("inf")  # the answer may take long: the job has not started yet
             else:
                 self._evaluate(answer)
-                due = time.monotonic() + self._order.spec.evaluate.every
+                due = time.monotonic() + (self._order.spec.evaluate.cadence.seconds or 0.0)  # by samples, servers know when
                 if answer.verdict == "over":
                     break
         self._finish()
@@ -75,8 +77,8 @@ class _Evaluator:
 
     def _evaluate(self, answer: Answer) -> None:
         assert answer.payload is not None, "an evaluator's answers bring the center"
-        if answer.version == self._version or self._on_target:
-            return  # on target: what the workers push before they hear of it may be worse, and is not what was asked for
+        if answer.version == self._version or self._stop:
+            return  # a stop is asked for: what the workers push before they hear of it may be worse, and is not what was asked for
         self._version, self._samples = answer.version, answer.samples
         self._flat.theta.copy_(answer.payload.x)
         if answer.payload.buffers:
@@ -84,14 +86,10 @@ class _Evaluator:
         self._values = self._score()
         for key, value in self._values.items():
             self._reporter.point(f"eval/{key}", value, step=answer.version, samples=answer.samples, version=answer.version)
-        target = self._order.spec.stop.target
-        if target:
-            key = target.metric.removeprefix("eval/")
-            if key not in self._values:
-                raise exits.UserError(f"evaluate() gives {', '.join(self._values)}, but the target is {target.metric}")
-            if target.reached(self._values[key]):
-                self._on_target = True
-                self._port.send(Stop("target"))
+        judgement = self._judge.judge(self._values, samples=answer.samples, version=answer.version)
+        if judgement.stop:
+            self._stop = judgement.stop
+            self._port.send(Stop(judgement.stop))
 
     def _score(self) -> dict[str, float]:
         """Means over the evaluation split, weighted by examples."""
@@ -111,6 +109,7 @@ class _Evaluator:
         uploads = Uploads(open_store(self._order.store, self._order), self._folder)
         uploads.add("model.safetensors", self._flat.tensors())
         scores = {key: value if math.isfinite(value) else None for key, value in self._values.items()}  # JSON has no NaN
-        result = {"eval": scores, "version": self._version, "samples": self._samples, "target": self._on_target}
+        result = {"eval": scores, "version": self._version, "samples": self._samples}
+        result |= {"target": self._stop == "target", "stopped_by": self._stop}
         uploads.add("result.json", json.dumps(result))
         uploads.finish()

@@ -184,7 +184,7 @@ class Link:
     def join(self, theta: Payload | None, resumed: dict[str, Any] | None) -> None:
         """Take part. `theta`: propose it as theta_0. `resumed`: go on from this state instead of from the center."""
         if theta is not None:
-            self._port.send(Init(self._rank, self._incarnation), theta)
+            self._port.send(Init(self._rank, self._incarnation, *self._w.run_length), theta)
         if resumed and resumed["replica"]:
             self._w.load(resumed["replica"])
             self._base, self._fresh = resumed["base"], False

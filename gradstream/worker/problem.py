@@ -28,6 +28,8 @@ class Problem(Protocol):
     """Mini-batches in one pass over this worker's share of the data."""
     total_samples: int
     """Examples that all workers train in all."""
+    epoch_samples: int | None
+    """Examples of one pass of all workers over the data; None: not known."""
 
     def gradient(self, position: int) -> Gradient:
         """At theta, over the mini-batch number `position`, from 0."""

@@ -38,7 +38,7 @@ class Replica:
         self._in_pieces = problem if plain and isinstance(problem, InPieces) else None
         """Steps are made without putting gradients together."""
         self._prepares = problem if isinstance(problem, Prepares) else None
-        self._lr, self._schedule = spec.strategy.lr, spec.schedule
+        self._lr, self._schedule = spec.strategy.lr, spec.schedule.for_run(problem.total_samples)
         self._shares_optimizer = spec.strategy.averages_optimizers
         self._keeps_theta = not spec.strategy.pulls_every_round
         self._homes = frozenset[int]()
@@ -56,6 +56,11 @@ class Replica:
         """Examples that the center had seen, as of the last answer."""
         self.compute_seconds = 0.0
         """Since the last push."""
+
+    @property
+    def run_length(self) -> tuple[int, int]:
+        """Samples of all workers in an epoch (0: not known), and in the whole run."""
+        return self._problem.epoch_samples or 0, self._problem.total_samples
 
     @property
     def done(self) -> bool:

@@ -26,6 +26,7 @@ class Slope:
         self.total = spec.stop.steps or ENDLESS
         self.per_epoch = 1
         self.total_samples = self.total * spec.batch_size * spec.roles.worker.count
+        self.epoch_samples: int | None = None
         self._examples = spec.batch_size
 
     def gradient(self, position: int) -> Gradient:

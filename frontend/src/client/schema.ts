@@ -1321,37 +1321,6 @@ export interface components {
          */
         Axis: "step" | "samples" | "version" | "time";
         /**
-         * Best
-         * @description The best evaluation of one metric.
-         */
-        Best: {
-            /**
-             * Metric
-             * @example eval/accuracy
-             */
-            metric: string;
-            /** Higher Is Better */
-            higher_is_better: boolean;
-            /** Value */
-            value: number;
-            /** Attempt */
-            attempt: number;
-            /** Samples */
-            samples: number;
-            /** Version */
-            version: number;
-            /**
-             * At
-             * Format: date-time
-             */
-            at: string;
-            /**
-             * After
-             * @description Seconds since the job's `started_at`
-             */
-            after: number | null;
-        };
-        /**
          * Bf16
          * @description bfloat16: half of the bytes, the range of float32.
          */
@@ -1599,7 +1568,7 @@ export interface components {
         Constant: {
             /**
              * Warmup
-             * @description Samples, of all workers together, while the rate rises in a line to its full height
+             * @description Samples, of all workers together, while the rate rises in a line to its full height; or a share of the run, such as 0.05
              * @default 0
              */
             warmup: number;
@@ -1616,7 +1585,7 @@ export interface components {
         Cosine: {
             /**
              * Warmup
-             * @description Samples, of all workers together, while the rate rises in a line to its full height
+             * @description Samples, of all workers together, while the rate rises in a line to its full height; or a share of the run, such as 0.05
              * @default 0
              */
             warmup: number;
@@ -1627,9 +1596,9 @@ export interface components {
             name: "cosine";
             /**
              * Over
-             * @description Samples, of all workers together, after which it is at its lowest
+             * @description Samples, of all workers together, after which it is at its lowest; null: the whole run
              */
-            over: number;
+            over?: number | null;
             /**
              * To
              * @description Its lowest, as a share of the full rate
@@ -2147,7 +2116,7 @@ export interface components {
         Evaluate: {
             /**
              * Every
-             * @description Time between evaluations of the center; training does not wait
+             * @description Between two evaluations of the center: a time (5s), or samples of all workers together ('10000 samples', '0.5 epochs'), which fall alike on every machine
              * @default 2
              */
             every: number | string;
@@ -2804,6 +2773,8 @@ export interface components {
              */
             batch_size: number;
             stop: components["schemas"]["Stop"];
+            /** @description Keep the model of the best evaluation beside the final one; default: only that */
+            best?: components["schemas"]["gradstream__spec__stopping__Best"] | null;
             /**
              * Seed
              * @description Model, order of the data and everything else that is drawn
@@ -3373,7 +3344,7 @@ export interface components {
             /** Deaths */
             deaths: components["schemas"]["Death"][];
             /** Best */
-            best: components["schemas"]["Best"][];
+            best: components["schemas"]["backend__overview__schemas__Best"][];
             /** @description Null before two pushes of a worker */
             speed: components["schemas"]["Speed"] | null;
             /** Workers */
@@ -4154,7 +4125,7 @@ export interface components {
         Snapshot: {
             /**
              * Every
-             * @description Time between cuts, from which a lost job resumes
+             * @description Between two checkpoints, from which a lost job resumes: a time (30s), or samples of all workers together ('50000 samples', '1 epochs'), which fall alike on every machine
              * @default 30
              */
             every: number | string;
@@ -4205,7 +4176,7 @@ export interface components {
         Step: {
             /**
              * Warmup
-             * @description Samples, of all workers together, while the rate rises in a line to its full height
+             * @description Samples, of all workers together, while the rate rises in a line to its full height; or a share of the run, such as 0.05
              * @default 0
              */
             warmup: number;
@@ -4243,6 +4214,11 @@ export interface components {
             steps?: number | null;
             /** @description End when the center reaches this on the evaluation split */
             target?: components["schemas"]["Target"] | null;
+            /**
+             * Patience
+             * @description Early stopping: end after so many evaluations in a row without a better value of best.metric
+             */
+            patience?: number | null;
         };
         /** Storage */
         Storage: {
@@ -4744,6 +4720,60 @@ export interface components {
             args?: {
                 [key: string]: unknown;
             };
+        };
+        /**
+         * Best
+         * @description The best evaluation of one metric.
+         */
+        backend__overview__schemas__Best: {
+            /**
+             * Metric
+             * @example eval/accuracy
+             */
+            metric: string;
+            /** Higher Is Better */
+            higher_is_better: boolean;
+            /** Value */
+            value: number;
+            /** Attempt */
+            attempt: number;
+            /** Samples */
+            samples: number;
+            /** Version */
+            version: number;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * After
+             * @description Seconds since the job's `started_at`
+             */
+            after: number | null;
+        };
+        /**
+         * Best
+         * @description Which evaluation is the best: its model is kept beside the final one, as best.safetensors.
+         */
+        gradstream__spec__stopping__Best: {
+            /**
+             * Metric
+             * @description An evaluation metric
+             * @example eval/loss
+             */
+            metric: string;
+            /**
+             * Mode
+             * @description Whether a lower or a higher value is better; default: min for eval/loss, max for eval/accuracy
+             */
+            mode?: ("min" | "max") | null;
+            /**
+             * Min Delta
+             * @description By how much a value must be better than the best one before it to count
+             * @default 0
+             */
+            min_delta: number;
         };
         /**
          * ProblemDetails

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from gradstream import jobfile
 from gradstream.errors import GradstreamError, InvalidJob, NotFound
-from gradstream.spec import JobSpec
+from gradstream.spec import Cadence, JobSpec
 
 JOB = """\
 version: 1
@@ -79,10 +79,27 @@ def test_json_is_a_job_file_too() -> None:
         ("strategy={name: dc_asgd, decay: 0.5}", "/strategy", "mean nothing without 'adaptive: true'"),
         ("strategy={name: geo, window: 4, delay: 4}", "/strategy", "must be below 'window'"),
         ("optimizer={name: sgd, momentum: 0.5, momentum_correction: true}", "/optimizer/momentum_correction", "only a server"),
-        ("schedule={name: cosine}", "/schedule/over", "missing"),
+        ("schedule={name: step}", "/schedule/every", "missing"),
+        ("schedule={name: cosine, over: 0}", "/schedule/over", "must be at least 1"),
+        ("schedule={name: cosine, warmup: 1.5}", "/schedule/warmup", "a share of the run between 0 and 1"),
         ("roles.server.count=0", "/roles/server/count", "must be a whole number from 1 to 256, or 'auto', not 0"),
         ("roles.server.count=many", "/roles/server/count", "or 'auto', not 'many'"),
         ("roles.server.count=true", "/roles/server/count", "or 'auto', not True"),
+        ("stop.target={metric: eval/accuracy, at_least: 97}", "/stop/target", "did you mean 0.97?"),
+        ("stop.target={metric: eval/accuracy, at_least: 0}", "/stop/target", "above 0 and at most 1"),
+        ("stop.target={metric: eval/accuracy, at_most: 0.9}", "/stop/target", "write at_least: 0.9"),
+        ("stop.target={metric: eval/accuracy, at_least: .nan}", "/stop/target/at_least", "must be a"),
+        ("stop.target={metric: eval/loss, at_least: 0.1}", "/stop/target", "write at_most: 0.1"),
+        ("stop.patience=3", "/stop/patience", "best: {metric: eval/loss}"),
+        ("best={metric: eval/f1}", "/best", "min or max"),
+        ("best={metric: eval/loss, mode: least}", "/best/mode", "must be 'min' or 'max'"),
+        ("best={metric: loss}", "/best/metric", "e.g. eval/loss"),
+        ("evaluate.every=10 smples", "/evaluate/every", "did you mean 'samples'?"),
+        ("evaluate.every=10 parsecs", "/evaluate/every", "there are: ms, s, m, h, d, samples, epochs"),
+        ("evaluate.every=0.01", "/evaluate/every", "must be at least 0.05 seconds, not 0.01"),
+        ("evaluate.every=1.5 samples", "/evaluate/every", "a whole number of samples, not 1.5"),
+        ("snapshot.every=0 epochs", "/snapshot/every", "must be more than 0 epochs"),
+        ("snapshot.every=true", "/snapshot/every", "not True"),
         ("evaluate.average=2", "/evaluate/average", "between 0 and 1, or 'uniform', not 2"),
     ],
 )
@@ -98,6 +115,20 @@ def test_problems_name_their_line_or_the_override_that_made_them() -> None:
     assert found["/strategy/window"].endswith("(line 6)")
     assert found["/gats"].endswith("(line 7)")
     assert found["/strategy/lr"].endswith("(set by 'strategy.lr=-1')")
+
+
+@pytest.mark.parametrize(
+    ("written", "means"),
+    [
+        ("5s", Cadence(seconds=5.0)), ("0.5", Cadence(seconds=0.5)), ("2m", Cadence(seconds=120.0)),
+        ("10000 samples", Cadence(samples=10000)), ("1e4samples", Cadence(samples=10000)), ("1 sample", Cadence(samples=1)),
+        ("0.5 epochs", Cadence(epochs=0.5)), ("1 epoch", Cadence(epochs=1.0)),
+    ],
+)  # fmt: skip
+def test_an_interval_is_a_time_or_counted_and_survives_json(written: str, means: Cadence) -> None:
+    spec = jobfile.load(JOB, [f"evaluate.every={written}"])
+    assert spec.evaluate.cadence == means
+    assert jobfile.load(spec.model_dump_json()) == spec
 
 
 @pytest.mark.parametrize(
@@ -131,7 +162,7 @@ def test_what_would_be_ignored_is_refused(overrides: list[str], pointer: str, sa
 
 
 def test_a_missing_key_points_at_the_mapping_that_lacks_it() -> None:
-    assert problems(JOB.replace("{epochs: 1}", "\n  target: {at_most: 1}"))["/stop"].endswith("(line 8)")
+    assert problems(JOB.replace("{epochs: 1}", "\n  target: {metric: eval/loss, at_most: 1}"))["/stop"].endswith("(line 8)")
 
 
 def test_problems_of_leaves_out_the_tags_of_unions() -> None:
