@@ -1,7 +1,27 @@
-"""Gradstream: PyTorch training on parameter servers, every algorithm of distributed SGD behind one switch."""
+"""Gradstream: PyTorch training on parameter servers, every algorithm of distributed SGD behind one switch.
+
+from gradstream import Client, Workload, submit, train
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from gradstream.spec import JobSpec
 from gradstream.workload import Workload
 
+if TYPE_CHECKING:
+    from gradstream.client import Client
+    from gradstream.sdk import submit, train
+
 __version__ = "0.1.0"
-__all__ = ["JobSpec", "Workload", "__version__"]
+__all__ = ["Client", "JobSpec", "Workload", "__version__", "submit", "train"]
+
+
+_LAZY = {"Client": "gradstream.client", "submit": "gradstream.sdk", "train": "gradstream.sdk"}
+"""Imported when they are used: workers need none of them, and commands start faster."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'gradstream' has no attribute '{name}'")

@@ -29,8 +29,16 @@ def command(
     from gradstream.cli import output
 
     with connect(url, token_file) as client:
-        filters = {"status": status, "strategy": strategy, "user": user, "q": query}
-        page = client.jobs(limit=limit, cursor=cursor, sort=sort, descending=not ascending, **filters)
+        page = client.jobs(
+            limit=limit,
+            cursor=cursor,
+            status=status,
+            strategy=strategy,
+            user=user,
+            q=query,
+            sort=sort,
+            descending=not ascending,
+        )
     if as_json:
         output.print_json(page.as_dict())
         return

@@ -1,9 +1,9 @@
 """The Python SDK: what REST offers, as typed methods that raise `gradstream.errors`.
 
-    with Client.from_environment() as client:
-        job = client.submit(jobfile.load(Path("job.yaml")), code=Path("."))
-        job = client.wait(job.id)
-        client.download(job.id, "model.safetensors", into=Path("."))
+    with Client() as client:
+        job = client.submit("circle/job.yaml")
+        job = client.wait(job)
+        client.download(job, "model.safetensors", into="models")
 
 The command line is written on top of it, so whatever a command does, a program can do.
 """

@@ -2,41 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 from uuid import UUID
 
 from gradstream.client.credentials import Credentials
-from gradstream.client.models import Job, JobPage, SignInLink
+from gradstream.client.models import Job, JobPage, JobSummary, SignInLink
 from gradstream.client.transport import LOOPBACK, Transport
 from gradstream.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     import httpx
 
+JobReference = JobSummary | UUID | str
+"""A job as the client returned it, its id, the beginning of its id (4 characters or more), or its name (the newest job)."""
+_PAGES = 50
+"""Pages of 200 jobs that are searched for a name."""
+
 
 class Connection:
     """The parts of `Client` share it."""
 
     def __init__(
-        self, credentials: Credentials, *, timeout: float = 10.0, on_retry: Callable[[str], None] = lambda why: None,
+        self,
+        platform: Credentials | str | None = None,
+        *,
+        token: str | None = None,
+        timeout: float = 10.0,
+        on_retry: Callable[[str], None] = lambda why: None,
         transport: httpx.BaseTransport | None = None,
-    ) -> None:  # fmt: skip
-        """`on_retry(why)` is called before each repeated request; `transport` replaces the network."""
+    ) -> None:
+        """`platform`: address or credentials; default: GRADSTREAM_URL and GRADSTREAM_TOKEN, else what `gradstream login` kept,
+        else the platform that runs on this machine. `on_retry(why)` is called before each repeated request; `transport`
+        replaces the network. Raises: NotSignedIn, saying what to do."""
+        if isinstance(platform, Credentials):
+            credentials = platform
+        elif platform is not None and token is not None:
+            credentials = Credentials.at(platform, token)
+        else:
+            credentials = Credentials.find(url=platform, token=token)
         self.url = credentials.url
         self._transport = Transport(credentials, timeout=timeout, on_retry=on_retry, inner=transport)
-
-    @classmethod
-    def from_environment(cls, **options: Any) -> Self:
-        """With GRADSTREAM_URL and GRADSTREAM_TOKEN, what `gradstream login` kept, or the platform that runs here."""
-        return cls(Credentials.find(), **options)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection; leaving a `with` block does this, too."""
         self._transport.close()
 
     def user(self) -> str:
@@ -52,36 +70,61 @@ class Connection:
         """`create_sign_in_link`, without its end."""
         return self.create_sign_in_link().url
 
-    def job(self, id: UUID | str, *, wait: float = 0, since: int = -1) -> Job:
+    def job(self, job: JobReference, *, wait: float = 0, since: int = -1) -> Job:
         """One job; with `wait`, as soon as its `seq` is above `since`, at the latest after so many seconds (up to 30)."""
         params = {"wait": wait, "since": since}
-        return Job.model_validate(self._transport.json("GET", f"jobs/{id}", params=params, timeout=wait + 20))
+        return Job.model_validate(self._transport.json("GET", f"jobs/{self._id(job)}", params=params, timeout=wait + 20))
 
-    def jobs(self, *, limit: int = 50, cursor: str | None = None, **filters: Any) -> JobPage:
-        """Newest first. Filters: `status`, `strategy`, `user` (lists), `q` (part of the name); `sort` and `descending` for another
-        order, in which all pages have to be asked for."""
-        asked = {"limit": limit, "cursor": cursor, **filters}
+    def jobs(
+        self,
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+        status: Sequence[str] | str | None = None,
+        strategy: Sequence[str] | str | None = None,
+        user: Sequence[str] | str | None = None,
+        q: str | None = None,
+        sort: str | None = None,
+        descending: bool | None = None,
+    ) -> JobPage:
+        """Newest first. `q` is a part of the name; `sort` gives another order, in which all pages have to be asked for."""
+        asked = {"limit": limit, "cursor": cursor, "status": status, "strategy": strategy, "user": user}
+        asked |= {"q": q, "sort": sort, "descending": descending}
         params = {name: value for name, value in asked.items() if value is not None}
         return JobPage.model_validate(self._transport.json("GET", "jobs", params=params))
 
-    def find(self, reference: str) -> Job:
-        """The job with this id, with an id that begins so (4 characters or more), or the newest one of this name."""
+    def find(self, reference: JobReference) -> Job:
+        """The job with this id, with an id that begins so, or the newest one of this name. Raises: NotFound, Invalid."""
+        return self.job(self._id(reference))
+
+    def _id(self, reference: JobReference) -> UUID:
+        """Raises: NotFound, with the nearest name. Invalid: the beginning of several ids."""
+        if isinstance(reference, JobSummary):
+            return reference.id
+        if isinstance(reference, UUID):
+            return reference
         try:
-            return self.job(UUID(reference))
+            return UUID(reference)
         except ValueError:
-            pass
+            return self._search_id(reference)
+
+    def _search_id(self, reference: str) -> UUID:
         cursor: str | None = None
-        for _ in range(50):  # 10,000 jobs back
+        names: dict[str, None] = {}
+        for _ in range(_PAGES):
             page = self.jobs(limit=200, cursor=cursor)
             by_id = [job for job in page.items if len(reference) >= 4 and str(job.id).startswith(reference.lower())]
             if len(by_id) > 1:
                 raise Invalid(f"'{reference}' is the beginning of {len(by_id)} ids; write more of it")
             for job in by_id or [job for job in page.items if job.name == reference]:
-                return self.job(job.id)
+                return job.id
+            names |= dict.fromkeys(job.name for job in page.items)
             cursor = page.next_cursor
             if cursor is None:
                 break
-        raise NotFound(f"there is no job '{reference}'; `gradstream jobs` lists them")
+        close = difflib.get_close_matches(reference, names, 1)
+        hint = f"did you mean '{close[0]}'?" if close else "`gradstream jobs` lists them"
+        raise NotFound(f"there is no job '{reference}'; {hint}")
 
     def _items(self, path: str) -> list[Any]:
         return list(self._transport.json("GET", path)["items"])

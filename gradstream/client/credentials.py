@@ -46,12 +46,20 @@ class Credentials:
         return cls(url if "://" in url else f"http://{url}", token)
 
     @classmethod
-    def find(cls, *, url: str | None = None, token_file: Path | None = None, settings: Settings | None = None) -> Credentials:
+    def find(
+        cls,
+        *,
+        url: str | None = None,
+        token: str | None = None,
+        token_file: Path | None = None,
+        settings: Settings | None = None,
+    ) -> Credentials:
         """Raises: NotSignedIn, saying what to do."""
         settings = settings or Settings()
         wanted = url or settings.url
         file = token_file or settings.token_file
-        token = read_token(file) if file else settings.token.get_secret_value() if settings.token else ""
+        if not token:
+            token = read_token(file) if file else settings.token.get_secret_value() if settings.token else ""
         named = cls.at(wanted, token) if wanted else None
         if named and token:
             return named

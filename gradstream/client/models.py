@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from gradstream.client import html
 from gradstream.exchange import Exchange, ShardLoad
 
 ENDED = frozenset({"succeeded", "failed", "cancelled", "timed_out"})
@@ -60,6 +61,10 @@ class JobSummary(Answer):
     def ended(self) -> bool:
         return self.status in ENDED
 
+    def _repr_html_(self) -> str:
+        """A table row in notebooks."""
+        return html.show_jobs([self])
+
 
 class Job(JobSummary):
     spec: dict[str, Any]
@@ -97,6 +102,9 @@ class JobPage(Answer):
     next_cursor: str | None
     total: int | None = None
     """Jobs that fit, told with the first page."""
+
+    def _repr_html_(self) -> str:
+        return html.show_jobs(self.items)
 
 
 class Event(Answer):
@@ -245,6 +253,9 @@ class Targets(Answer):
     """The quickest first, those that never reached it last."""
     missing: list[UUID]
     """Asked for, but deleted."""
+
+    def _repr_html_(self) -> str:
+        return html.show_targets(self.items)
 
 
 class SignInLink(Answer):

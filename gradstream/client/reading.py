@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from gradstream.client.connection import Connection
+from gradstream.client.connection import Connection, JobReference
+from gradstream.client.metric_points import MetricPoints
 from gradstream.client.models import Artifact, Chart, Config, Event, Job, LogChunk, MetricBatch, StreamEvent, Targets
 from gradstream.errors import NotFound, Unavailable
 
@@ -17,8 +19,9 @@ from gradstream.errors import NotFound, Unavailable
 class Reading(Connection):
     """The methods of `Client` that read what jobs did."""
 
-    def follow(self, id: UUID | str, *, after: int = 0) -> Iterator[StreamEvent]:
+    def follow(self, job: JobReference, *, after: int = 0) -> Iterator[StreamEvent]:
         """Everything that happens to a job from `after` on, nothing missing and nothing twice, until it has ended."""
+        id = self._id(job)
         for event in self._transport.stream(f"jobs/{id}/stream", after=after):
             if event.event == "gone":
                 raise NotFound(f"the job {id} was deleted")
@@ -27,28 +30,58 @@ class Reading(Connection):
             if happened.kind == "job" and Job.model_validate(happened.data).ended:
                 return
 
-    def config(self, id: UUID | str) -> Config:
+    def config(self, job: JobReference) -> Config:
         """The job file as it was sent and as it was understood."""
-        return Config.model_validate(self._transport.json("GET", f"jobs/{id}/config"))
+        return Config.model_validate(self._transport.json("GET", f"jobs/{self._id(job)}/config"))
 
-    def events(self, id: UUID | str, *, kinds: Sequence[str] = (), after: int = 0, limit: int | None = None) -> list[Event]:
+    def events(self, job: JobReference, *, kinds: Sequence[str] = (), after: int = 0, limit: int | None = None) -> list[Event]:
         """What happened, oldest first: of these kinds (none given: all), with a `seq` above `after`, so many at most."""
         params: dict[str, Any] = {"kind": list(kinds), "after": after, **({} if limit is None else {"limit": limit})}
-        return [Event.model_validate(item) for item in self._transport.json("GET", f"jobs/{id}/events", params=params)["items"]]
+        return [
+            Event.model_validate(item)
+            for item in self._transport.json("GET", f"jobs/{self._id(job)}/events", params=params)["items"]
+        ]
 
-    def logs(self, id: UUID | str, *, after: int = 0, **filters: Any) -> Iterator[LogChunk]:
-        """The output stored so far. Filters: `role`, `rank`, `tail` (lines)."""
-        params = {name: value for name, value in filters.items() if value is not None}
+    def logs(
+        self,
+        job: JobReference,
+        *,
+        after: int = 0,
+        role: str | None = None,
+        rank: int | None = None,
+        tail: int | None = None,
+    ) -> Iterator[LogChunk]:
+        """The output stored so far, oldest first; `tail` is a number of lines."""
+        id, asked = self._id(job), {"role": role, "rank": rank, "tail": tail}
+        params = {name: value for name, value in asked.items() if value is not None}
         while True:
             page = self._transport.json("GET", f"jobs/{id}/logs", params={**params, "after": after})
             yield from (LogChunk.model_validate(item) for item in page["items"])
-            if not page["items"] or "tail" in params or page["next"] <= after:
+            if not page["items"] or tail is not None or page["next"] <= after:
                 return
             after = page["next"]
 
-    def metrics(self, id: UUID | str, **filters: Any) -> Iterator[MetricBatch]:
-        """Every stored point. Filters: `names`, `source`, `rank`."""
-        params = {name: value for name, value in filters.items() if value is not None}
+    def metrics(
+        self,
+        job: JobReference,
+        *,
+        names: Sequence[str] | str | None = None,
+        source: str | None = None,
+        rank: int | None = None,
+    ) -> MetricPoints:
+        """Every stored point: iterate over the batches, or call `to_pandas()` or `to_polars()` for one table.
+
+        Raises: NotFound: the job has measured nothing of this name.
+        """
+        id = self._id(job)
+        wanted = [names] if isinstance(names, str) else list(names or [])
+        if wanted:
+            self._refuse_unknown_metrics(id, wanted)
+        asked = {"names": wanted or None, "source": source, "rank": rank}
+        params = {name: value for name, value in asked.items() if value is not None}
+        return MetricPoints(lambda: self._metric_batches(id, params))
+
+    def _metric_batches(self, id: UUID, params: dict[str, Any]) -> Iterator[MetricBatch]:
         after = 0
         while True:
             page = self._transport.json("GET", f"jobs/{id}/metrics", params={**params, "after": after, "limit": 1000})
@@ -57,23 +90,43 @@ class Reading(Connection):
                 return
             after = page["next"]
 
-    def charts(self, id: UUID | str, names: Sequence[str], **options: Any) -> list[Chart]:
-        """What every column of a drawing holds, exactly, of each of these metrics. Options: `x` (step, samples, version, time),
-        `start` and `end` on that axis, `columns`."""
-        said = {"start": "from", "end": "to"}
-        params = {said.get(option, option): value for option, value in options.items() if value is not None}
-        answer = self._transport.json("GET", f"jobs/{id}/chart", params={"name": list(names), **params})
-        return [Chart.model_validate(item) for item in answer["charts"]]
+    def charts(
+        self,
+        job: JobReference,
+        names: Sequence[str],
+        *,
+        x: str | None = None,
+        start: float | None = None,
+        end: float | None = None,
+        columns: int | None = None,
+    ) -> list[Chart]:
+        """All that every column of a drawing holds, exactly, for each of these metrics. `x` is step, samples, version or time;
+        `start` and `end` are on that axis."""
+        asked = {"x": x, "from": start, "to": end, "columns": columns}
+        params = {name: value for name, value in asked.items() if value is not None}
+        response = self._transport.json("GET", f"jobs/{self._id(job)}/chart", params={"name": list(names), **params})
+        return [Chart.model_validate(item) for item in response["charts"]]
 
-    def measured(self, id: UUID | str) -> list[str]:
+    def _refuse_unknown_metrics(self, id: UUID, names: Sequence[str]) -> None:
+        known = set(self.measured(id))
+        if known.issuperset(names):
+            return
+        known |= {str(metric["name"]) for metric in self.catalogue()}
+        for name in names:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, 1)
+                hint = f"did you mean '{close[0]}'?" if close else f"it has {', '.join(sorted(known))}"
+                raise NotFound(f"the job has no metric '{name}'; {hint}")
+
+    def measured(self, job: JobReference) -> list[str]:
         """The names of what the job has measured."""
-        return [item["name"] for item in self._items(f"jobs/{id}/metrics/names")]
+        return [item["name"] for item in self._items(f"jobs/{self._id(job)}/metrics/names")]
 
     def targets(
-        self, ids: Sequence[UUID | str], metric: str, *, at_least: float | None = None, at_most: float | None = None
+        self, jobs: Sequence[JobReference], metric: str, *, at_least: float | None = None, at_most: float | None = None
     ) -> Targets:
         """When each of these jobs first reached a value of a metric. Give one of `at_least` and `at_most`."""
-        params: dict[str, Any] = {"job": [str(id) for id in ids], "metric": metric}
+        params: dict[str, Any] = {"job": [str(self._id(job)) for job in jobs], "metric": metric}
         goal = {name: value for name, value in (("at_least", at_least), ("at_most", at_most)) if value is not None}
         return Targets.model_validate(self._transport.json("GET", "compare/target", params={**params, **goal}))
 
@@ -81,22 +134,23 @@ class Reading(Connection):
         """Every metric of the platform: name, unit, meaning, better."""
         return list(self._transport.json("GET", "metrics/catalogue"))
 
-    def artifacts(self, id: UUID | str) -> list[Artifact]:
-        return [Artifact.model_validate(item) for item in self._items(f"jobs/{id}/artifacts")]
+    def artifacts(self, job: JobReference) -> list[Artifact]:
+        return [Artifact.model_validate(item) for item in self._items(f"jobs/{self._id(job)}/artifacts")]
 
-    def download(self, id: UUID | str, name: str, *, into: Path) -> Path:
+    def download(self, job: JobReference, name: str, *, into: Path | str = ".") -> Path:
         """Fetch one artifact into the folder `into`; it appears there only whole and with the right checksum."""
-        wanted = {artifact.name: artifact for artifact in self.artifacts(id)}.get(name)
-        if wanted is None:
-            raise NotFound(f"the job has no artifact '{name}'")
-        target = into / Path(name).name
-        into.mkdir(parents=True, exist_ok=True)
+        id, folder = self._id(job), Path(into)
+        there = {artifact.name: artifact for artifact in self.artifacts(id)}
+        if name not in there:
+            raise NotFound(f"the job has no artifact '{name}'; it has {', '.join(there) or 'no files yet'}")
+        target = folder / Path(name).name
+        folder.mkdir(parents=True, exist_ok=True)
         partial, digest = target.with_name(f"{target.name}.part"), hashlib.sha256()
         with partial.open("wb") as file:
             for block in self._transport.bytes(f"jobs/{id}/artifacts/{name}"):
                 digest.update(block)
                 file.write(block)
-        if digest.hexdigest() != wanted.sha256:
+        if digest.hexdigest() != there[name].sha256:
             partial.unlink()
             raise Unavailable(f"{name} arrived damaged; try again")
         return partial.replace(target)

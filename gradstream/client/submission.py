@@ -4,53 +4,72 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from gradstream import bundle as bundles
 from gradstream.client.connection import Connection
 from gradstream.client.models import Job, Plan
-from gradstream.errors import Invalid, InvalidBundle, NotFound
-from gradstream.spec import JobSpec
+from gradstream.errors import Invalid, NotFound
+from gradstream.jobfile.source import JobSource, resolve_job
+
+if TYPE_CHECKING:
+    from gradstream.workload import Workload
 
 
 class Submission(Connection):
     """The methods of `Client` that send code and jobs."""
 
-    def upload(self, code: Path) -> str:
+    def upload(self, code: Path | str) -> str:
         """Bundle a folder or file, send it unless the platform has it, and return its hash."""
-        packed = bundles.pack(code)
-        return self._send(packed)
+        return self._send(bundles.pack(Path(code)))
 
     def submit(
-        self, spec: JobSpec, *, code: Path | None = None, bundle: str | None = None, key: str | None = None,
-        source: str | None = None, overrides: Sequence[str] = (),
-    ) -> Job:  # fmt: skip
-        """Queue a job whose user code is in the folder or file `code`, or in a bundle that was uploaded before.
+        self,
+        job: JobSource,
+        *,
+        code: Path | str | None = None,
+        workload: type[Workload] | None = None,
+        bundle: str | None = None,
+        key: str | None = None,
+        source: str | None = None,
+        overrides: Sequence[str] = (),
+    ) -> Job:
+        """Queue a job: a `JobSpec`, a dict with the keys of a job file, or the path of a job file or of its folder.
 
-        `key` makes it safe to call this again: the same key gives the same job. `source` is the text that `spec` was read from,
-        with `overrides` set over it; it is kept as it is.
+        Its user code is in the folder or file `code` (default, for a path: the job file's folder), in the class `workload`,
+        which may be defined in a notebook, or in a `bundle` that was uploaded before. `key` makes it safe to call this again:
+        the same key gives the same job. `overrides` are set over the job, as in `strategy.lr=0.1`; `source` is the text that
+        a JobSpec was read from, which the platform keeps.
+
+        Raises: InvalidJob, InvalidBundle, InvalidWorkload before anything is sent.
         """
-        if code is not None:
-            packed = bundles.pack(code)
-            if not packed.holds(spec.workload.entrypoint):
-                module = spec.workload.entrypoint.partition(":")[0]
-                raise InvalidBundle(f"workload.entrypoint names the module '{module}', which is not in {code}")
-            bundle = self._send(packed)
+        found = resolve_job(job, code=code, workload=workload, overrides=overrides, source=source)
+        if found.has_code and bundle is None:
+            bundle = self._send(found.pack_code())
         if key and not (key.isascii() and key.isprintable()):
             raise Invalid(f"the idempotency key '{key}' has characters that HTTP does not carry; use letters, digits and '-'")
-        body = {"spec": spec.model_dump(mode="json"), "bundle": bundle, "source": source, "overrides": list(overrides)}
+        told = {"bundle": bundle, "source": found.source, "overrides": found.overrides}
+        body = {"spec": found.spec.model_dump(mode="json"), **told}
         headers = {"Idempotency-Key": key or str(uuid4())}
         return Job.model_validate(self._transport.json("POST", "jobs", json=body, headers=headers))
 
     def plan(
-        self, spec: JobSpec, *, code: Path | None = None, bundle: str | None = None, size: Mapping[str, float] | None = None
+        self,
+        job: JobSource,
+        *,
+        code: Path | str | None = None,
+        workload: type[Workload] | None = None,
+        bundle: str | None = None,
+        size: Mapping[str, float] | None = None,
     ) -> Plan:
-        """What would become of a job if it were submitted now. Sends no code and changes nothing.
+        """Placement, staleness, traffic and memory of a job if it were submitted now. Sends no code and changes nothing.
 
         `size`: of the model, as {"parameters": ..., "step": seconds of a mini-batch}; else that of an earlier job counts."""
-        if code is not None:
-            bundle = bundles.pack(code).hash
-        body = {"spec": spec.model_dump(mode="json"), "bundle": bundle, "size": size and dict(size)}
+        found = resolve_job(job, code=code, workload=workload)
+        if found.has_code and bundle is None:
+            bundle = found.pack_code().hash
+        body: dict[str, Any] = {"spec": found.spec.model_dump(mode="json"), "bundle": bundle, "size": size and dict(size)}
         return Plan.model_validate(self._transport.json("POST", "jobs/plan", json=body))
 
     def _send(self, packed: bundles.Bundle) -> str:

@@ -7,8 +7,10 @@ Every mistake is a `Problem` with a pointer into the file as the user wrote it a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -20,12 +22,16 @@ from gradstream.spec import JobSpec
 __all__ = ["MAX_TEXT", "load", "problems_of", "read"]
 
 
-def load(source: Path | str, overrides: Sequence[str] = ()) -> JobSpec:
-    """Read a job from a file (Path) or from text (str), then set each override, written as `strategy.lr=0.1`.
+def load(source: Path | str | Mapping[str, Any], overrides: Sequence[str] = ()) -> JobSpec:
+    """Read a job from a file (Path), from text (str) or from its parsed data, then set each override, written as
+    `strategy.lr=0.1`.
 
     Raises: NotFound: no such file. InvalidJob: with every problem at once.
     """
-    document = parse(read(source) if isinstance(source, Path) else source)
+    if isinstance(source, Mapping):
+        document = Document(deepcopy(dict(source)))
+    else:
+        document = parse(read(source) if isinstance(source, Path) else source)
     for override in overrides:
         document.override(override)
     try:

@@ -51,6 +51,55 @@ def test_a_job_is_found_by_id_by_its_beginning_and_by_name(client: Client, succe
         client.find(str(uuid4()))
 
 
+def test_methods_take_names_ids_jobs_and_text_paths(client: Client, succeeded: Job, tmp_path: Path) -> None:
+    for reference in ("succeeded", succeeded, succeeded.id, str(succeeded.id)[:8]):
+        assert client.job(reference).id == client.wait(reference).id == succeeded.id
+    assert client.download("succeeded", "job.yaml", into=str(tmp_path / "text")).parent == tmp_path / "text"
+    with pytest.raises(NotFound, match="did you mean 'succeeded'"):
+        client.events("suceeded")
+    with pytest.raises(NotFound, match=r"it has .*model\.safetensors"):
+        client.download(succeeded, "modle.safetensors", into=tmp_path)
+    with pytest.raises(TypeError, match="stat"):
+        client.jobs(stat="succeeded")  # type: ignore[call-arg]
+
+
+def test_a_job_is_a_dict_a_folder_or_a_file(client: Client, submit: Callable[..., Job]) -> None:
+    data = jobfile.load(LINE / "job.yaml", [FOREVER, "name=as-dict"]).model_dump(mode="json")
+    made = [client.submit(data, code=str(LINE)), client.submit(str(LINE), overrides=[FOREVER, "name=as-folder"])]
+    try:
+        assert [job.name for job in made] == ["as-dict", "as-folder"]
+        assert client.config("as-folder").source == (LINE / "job.yaml").read_text()
+        with pytest.raises(InvalidJob) as caught:
+            client.submit({**data, "strategy": {"name": "sinc"}}, code=LINE)
+        assert "did you mean 'sync'" in caught.value.problems[0].message
+    finally:
+        for job in made:
+            client.stop(job)
+        for job in made:
+            client.wait(job, timeout=120)
+
+
+def test_metrics_are_frames_with_every_point(client: Client, succeeded: Job) -> None:
+    points = [point for batch in client.metrics(succeeded) for point in batch.points]
+    pandas, polars = client.metrics(succeeded).to_pandas(), client.metrics(succeeded).to_polars()
+    assert pandas["value"].tolist() == polars["value"].to_list() == [point[-1] for point in points]
+    assert list(pandas.columns) == polars.columns
+    assert [moment.timestamp() for moment in pandas["time"]] == pytest.approx([point[-2] for point in points], abs=1e-5)
+    assert polars["time"].dt.epoch("us").to_list() == pytest.approx([point[-2] * 1e6 for point in points], abs=10)
+    with pytest.raises(NotFound, match="did you mean 'train/loss'"):
+        client.metrics(succeeded, names="train/los")
+
+
+def test_notebooks_show_tables(client: Client, succeeded: Job) -> None:
+    row = succeeded._repr_html_()
+    assert "succeeded" in row
+    assert "20,000 of 20,000" in row
+    assert row.count("<tr>") == 2
+    assert client.jobs(q="succeeded")._repr_html_().count("<tr>") >= 2
+    evil = succeeded.model_copy(update={"message": "<script>", "status": "failed"})
+    assert "<script>" not in evil._repr_html_()
+
+
 def test_the_same_key_gives_the_same_job(client: Client, submit: Callable[..., Job]) -> None:
     key = str(uuid4())
     first = submit(FOREVER, key=key)

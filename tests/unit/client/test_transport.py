@@ -14,6 +14,7 @@ import pytest
 from gradstream.client import Client, Credentials
 from gradstream.errors import Conflict, GradstreamError, Invalid, InvalidJob, NotFound, NotSignedIn, Problem, Unavailable
 
+JOB = "11111111-2222-3333-4444-555555555555"
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
@@ -166,7 +167,7 @@ def test_a_stream_goes_on_where_it_broke(server: Scripted, client: Client) -> No
         streams(": ping", "", "id: 6", "event: event", 'data: {"n": 2}', "", "event: closing", "data: {}", ""),
         streams("id: 7", "event: job", f"data: {job('running')}", "", "id: 9", "event: job", f"data: {job('succeeded')}", ""),
     ]
-    followed = list(client.follow("x", after=4))
+    followed = list(client.follow(JOB, after=4))
     assert [(event.id, event.kind) for event in followed] == [(5, "event"), (6, "event"), (7, "job"), (9, "job")]
     assert [request.headers["Last-Event-ID"] for request in server.seen] == ["4", "5", "5", "6"]
 
@@ -174,7 +175,7 @@ def test_a_stream_goes_on_where_it_broke(server: Scripted, client: Client) -> No
 def test_a_stream_of_a_job_that_is_not_there(server: Scripted, client: Client) -> None:
     server.script = [answers(404, '{"type": "/problems/NotFound", "detail": "no job"}')]
     with pytest.raises(NotFound, match="no job"):
-        next(client.follow("x"))
+        next(client.follow(JOB))
 
 
 @pytest.mark.parametrize("token", ["gst_é", "gst_\u201cx\u201d", "two\nlines"])
@@ -187,4 +188,4 @@ def test_a_token_that_http_does_not_carry_is_refused_in_a_sentence_without_it(to
 def test_following_a_job_that_was_deleted_ends(server: Scripted) -> None:
     server.script = [answers(200, 'event: gone\ndata: {"id": "x"}\n\n', "text/event-stream")]
     with Client(Credentials(server.url, "token")) as client, pytest.raises(NotFound, match="deleted"):
-        list(client.follow("x"))
+        list(client.follow(JOB))
