@@ -13,7 +13,8 @@ from __future__ import annotations
 import typing
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from gradstream.errors import InvalidWorkload, Problem
+from gradstream.errors import InvalidWorkload
+from gradstream.workload_arguments import check_arguments
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -84,26 +85,8 @@ def _mean(outputs: list[Any]) -> Any:
 
 def _checked(cls: type[Workload], args: dict[str, Any]) -> dict[str, Any]:
     """`args`, converted to the annotated types. Raises: InvalidWorkload, naming each key that is unknown or wrong."""
-    import difflib
-
-    from pydantic import TypeAdapter, ValidationError
-
-    known, values, problems = arguments(cls), {}, []
-    for key, value in args.items():
-        if key not in known:
-            close = difflib.get_close_matches(key, known, 1)
-            hint = f"did you mean '{close[0]}'?" if close else f"{cls.__name__} has {', '.join(known) or 'no arguments'}"
-            problems.append(Problem(f"/workload/args/{key}", f"unknown argument; {hint}"))
-            continue
-        try:
-            values[key] = TypeAdapter(known[key]).validate_python(value)
-        except ValidationError as error:
-            problems.append(Problem(f"/workload/args/{key}", error.errors()[0]["msg"]))
-    problems += [
-        Problem(f"/workload/args/{key}", f"missing: {cls.__name__}.{key} has no default")
-        for key in known
-        if key not in args and not hasattr(cls, key)
-    ]
+    known = arguments(cls)
+    values, problems = check_arguments(cls.__name__, known, [key for key in known if not hasattr(cls, key)], args)
     if problems:
         raise InvalidWorkload("; ".join(f"{p.pointer}: {p.message}" for p in problems), problems)
     return values

@@ -1,0 +1,82 @@
+"""The text of the Python files of a bundle or a folder."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+MAX_FILE = 512 * 1024
+"""Bytes of one file that is read; a longer one is as good as unknown."""
+MAX_TOTAL = 8 * 1024 * 1024
+"""Bytes of all files of an archive that are read."""
+
+
+@dataclass(frozen=True)
+class CodeText:
+    """Python files by their path from the code's root, each read when it is asked for."""
+
+    listed: frozenset[str]
+    """Paths of all files; of a folder, only those of its top level, as a home folder may hold millions."""
+    has: Callable[[str], bool]
+    """Whether there is a file at this path."""
+    read: Callable[[str], str | None]
+    """The text of a file; None where it is too long or no UTF-8."""
+    whole: bool
+    """The job finds nothing but this; else a module that is missing here may be installed."""
+
+    def path_of(self, module: str) -> str | None:
+        """The file of a dotted module name; a package comes before a module of the same name, as for Python."""
+        stem = module.replace(".", "/")
+        return next((path for path in (f"{stem}/__init__.py", f"{stem}.py") if self.has(path)), None)
+
+    def modules(self) -> Iterator[str]:
+        """Dotted names of the listed modules, the outer ones first."""
+        for path in sorted((path for path in self.listed if path.endswith(".py")), key=lambda path: (path.count("/"), path)):
+            parts = PurePosixPath(path).with_suffix("").parts
+            parts = parts[:-1] if parts[-1] == "__init__" else parts
+            if parts and all(part.isidentifier() for part in parts):
+                yield ".".join(parts)
+
+
+def read_folder(folder: Path) -> CodeText:
+    """A folder as a process finds it that has it first on its path."""
+
+    def read(path: str) -> str | None:
+        file = folder / path
+        return _decoded(lambda: file.read_bytes() if file.stat().st_size <= MAX_FILE else None)
+
+    listed = frozenset(each.name for each in folder.glob("*.py"))
+    return CodeText(listed, lambda path: (folder / path).is_file(), read, whole=False)
+
+
+def read_archive(data: bytes) -> CodeText:
+    """A bundle, which was packed or inspected before: see `gradstream.bundle`."""
+    texts: dict[str, bytes] = {}
+    paths: set[str] = set()
+    left = MAX_TOTAL
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r|gz") as tar:
+            for member in tar:
+                if not member.isfile():
+                    continue
+                path = PurePosixPath(member.name).as_posix()
+                paths.add(path)
+                if path.endswith(".py") and member.size <= min(MAX_FILE, left) and (content := tar.extractfile(member)):
+                    texts[path] = content.read()
+                    left -= member.size
+    except (tarfile.TarError, OSError, EOFError, zlib.error):
+        return CodeText(frozenset(), lambda path: False, lambda path: None, whole=False)  # `bundle.inspect` says why
+    listed = frozenset(paths)
+    return CodeText(listed, listed.__contains__, lambda path: _decoded(lambda: texts.get(path)), whole=True)
+
+
+def _decoded(load: Callable[[], bytes | None]) -> str | None:
+    try:
+        data = load()
+        return None if data is None else data.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        return None

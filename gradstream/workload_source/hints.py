@@ -1,0 +1,113 @@
+"""Likely mistakes that the text of a workload shows: each is a warning, as what runs may differ from how it looks."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from gradstream.errors import Problem
+from gradstream.workload_source.annotations import UNKNOWN, read_value
+from gradstream.workload_source.classes import StaticWorkload, method_of
+from gradstream.workload_source.modules import DefinedClass, ForeignName, Modules, ModuleText
+
+_ENTRYPOINT = "/workload/entrypoint"
+_LOADERS = {"torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"}
+_READERS = {
+    "builtins.open",
+    "torch.load",
+    "numpy.load",
+    "numpy.loadtxt",
+    "numpy.genfromtxt",
+    "numpy.memmap",
+    "pandas.read_csv",
+    "pandas.read_parquet",
+    "pandas.read_json",
+    "pandas.read_pickle",
+}
+"""Functions that read the file of their first argument."""
+
+
+def likely_mistakes(modules: Modules, found: StaticWorkload) -> Iterator[Problem]:
+    """Sentences with the file's line."""
+    for name, look in (("dataset", _of_dataset), ("loss", _of_loss)):
+        if method := method_of(found, name):
+            owner, node = method
+            for returned in _returned(node):
+                if said := look(modules, owner, returned):
+                    yield _at(modules, owner.module, returned, said)
+    for module in dict.fromkeys(each.module.name for each in found.ancestry):
+        if loaded := modules.load(module):
+            yield from _missing_files(modules, loaded)
+
+
+def _of_dataset(modules: Modules, owner: DefinedClass, returned: ast.expr) -> str | None:
+    if isinstance(returned, ast.Call) and _name_of(modules, owner.module, returned.func) in _LOADERS:
+        return "dataset() returns a DataLoader; return the Dataset itself: the platform makes the mini-batches"
+    repeated = returned.left if isinstance(returned, ast.BinOp) and isinstance(returned.op, ast.Mult) else returned
+    items = read_value(repeated)
+    if isinstance(items, list | tuple) and items and all(isinstance(item, str) for item in items):
+        return "dataset() returns a list of texts; return a Dataset whose items are tensors or numbers, such as (input, label)"
+    return None
+
+
+def _of_loss(_modules: Modules, _owner: DefinedClass, returned: ast.expr) -> str | None:
+    if not isinstance(returned, ast.Call):
+        return None
+    for keyword in returned.keywords:
+        how = read_value(keyword.value) if keyword.arg == "reduction" else UNKNOWN
+        if how == "sum":
+            return 'loss() returns a sum over the batch; return the mean (reduction="mean"), or the step grows with the batch'
+        if how == "none":
+            return 'loss() returns one value for each example; return their mean (reduction="mean")'
+    return None
+
+
+def _returned(node: ast.FunctionDef) -> Iterator[ast.expr]:
+    """What the function itself returns, not those inside of it; a name stands for what was assigned to it, if that was once."""
+    assigned: dict[str, list[ast.expr]] = {}
+    returns: list[ast.expr] = []
+    stack: list[ast.AST] = list(node.body)
+    while stack:
+        each = stack.pop(0)
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            continue
+        if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name):
+            assigned.setdefault(each.targets[0].id, []).append(each.value)
+        elif isinstance(each, ast.AugAssign) and isinstance(each.target, ast.Name):
+            assigned.setdefault(each.target.id, []).append(each.value)
+        elif isinstance(each, ast.Return) and each.value:
+            returns.append(each.value)
+        stack.extend(ast.iter_child_nodes(each))
+    for value in returns:
+        known = assigned.get(value.id, []) if isinstance(value, ast.Name) else []
+        yield known[0] if len(known) == 1 else value
+
+
+def _missing_files(modules: Modules, module: ModuleText) -> Iterator[Problem]:
+    """Files that are opened by a relative path and are not among the code."""
+    if not modules.code.whole:
+        return
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.Call) or not node.args or _name_of(modules, module, node.func) not in _READERS:
+            continue
+        path, mode = read_value(node.args[0]), read_value(node.args[1]) if len(node.args) > 1 else "r"
+        if not isinstance(path, str) or "://" in path or PurePosixPath(path).is_absolute() or not _reads(node, mode):
+            continue
+        if not modules.code.has(PurePosixPath(path).as_posix()):
+            said = f"the file '{path}' is not among the code, so the job will not find it; give an absolute path in workload.args"
+            yield _at(modules, module, node, said)
+
+
+def _reads(node: ast.Call, mode: object) -> bool:
+    keyword = next((read_value(each.value) for each in node.keywords if each.arg == "mode"), mode)
+    return not (isinstance(keyword, str) and set(keyword) & set("wax"))
+
+
+def _name_of(modules: Modules, module: ModuleText, node: ast.expr) -> str | None:
+    found = modules.resolve(module, node)
+    return found.dotted if isinstance(found, ForeignName) else None
+
+
+def _at(modules: Modules, module: ModuleText, node: ast.expr, said: str) -> Problem:
+    return Problem(_ENTRYPOINT, f"{said} (line {node.lineno} of {modules.code.path_of(module.name)})")
