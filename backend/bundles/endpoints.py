@@ -29,6 +29,6 @@ def upload(
 
 
 @router.get("/{hash}", operation_id="getBundle")
-def get_bundle(hash: BundleHash, session: SessionDep) -> Bundle:
+def get_bundle(hash: BundleHash, session: SessionDep, platform: PlatformDep) -> Bundle:
     """What is in a bundle; 404 tells a client that it must upload."""
-    return service.show(session, hash)
+    return service.show(session, platform.files, hash)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import Field
 
 from backend.schemas import Schema
@@ -10,7 +12,26 @@ class BundledFile(Schema):
     size: int
 
 
+class BundledArgument(Schema):
+    """An annotated attribute of a workload class: a key of `workload.args`."""
+
+    name: str = Field(examples=["hidden"])
+    annotation: str = Field(description="Its type as it is written", examples=["int"])
+    required: bool
+    default: Any = Field(description="Null where there is none, or it is no literal")
+    literal: bool = Field(description="`default` is its value")
+
+
+class BundledWorkload(Schema):
+    """A class that can be trained, as its text says: none of it is run."""
+
+    entrypoint: str = Field(examples=["digits:Digits"])
+    summary: str = Field(description="The first line of its docstring")
+    arguments: list[BundledArgument] | None = Field(description="Null where the class takes them by rules of its own")
+
+
 class Bundle(Schema):
     hash: str = Field(description="sha256 of the archive; names the bundle when a job is submitted")
     size: int
     files: list[BundledFile]
+    workloads: list[BundledWorkload] = Field(description="What `workload.entrypoint` may name, the outer modules first")

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy.orm import Session
 
-from backend.bundles import repository
+from backend.bundles import code, repository
 from backend.bundles.models import BundleRow
-from backend.bundles.schemas import Bundle, BundledFile
+from backend.bundles.schemas import Bundle, BundledFile, BundledWorkload
 from backend.files import FileStore
 from backend.uploads import Upload
 from backend.users.service import Caller
 from gradstream import bundle as bundles
 from gradstream.errors import InvalidJob, NotFound, Problem
+from gradstream.spec import JobSpec
+from gradstream.workload_source import CodeFindings, CodeText, check_workload
 
 
 def store(session: Session, files: FileStore, caller: Caller, upload: Upload) -> Bundle:
     """Raises: InvalidBundle, with what must not be unpacked."""
     inspected = bundles.inspect(upload.path.read_bytes())
     files.put(upload.path, files.bundle(inspected.hash))
-    return _enter(session, inspected, caller)
+    return _enter(session, files, inspected, caller)
 
 
 def store_bytes(session: Session, files: FileStore, caller: Caller, packed: bundles.Bundle) -> Bundle:
@@ -29,17 +32,23 @@ def store_bytes(session: Session, files: FileStore, caller: Caller, packed: bund
         temporary = files.temporary()
         temporary.write_bytes(packed.data)
         files.put(temporary, files.bundle(packed.hash))
-    return _enter(session, packed, caller)
+    return _enter(session, files, packed, caller)
 
 
-def _enter(session: Session, packed: bundles.Bundle, caller: Caller) -> Bundle:
+def _enter(session: Session, files: FileStore, packed: bundles.Bundle, caller: Caller) -> Bundle:
     listed = [{"path": file.path, "size": file.size} for file in packed.files]
     repository.enter(session, hash=packed.hash, size=len(packed.data), files=listed, user_id=caller.user_id)
-    return Bundle(hash=packed.hash, size=len(packed.data), files=[BundledFile(**file) for file in listed])
+    return _view(files, packed.hash, len(packed.data), listed)
 
 
-def show(session: Session, hash: str) -> Bundle:
-    return Bundle.model_validate(_find(session, hash))
+def show(session: Session, files: FileStore, hash: str) -> Bundle:
+    row = _find(session, hash)
+    return _view(files, hash, row.size, row.files)
+
+
+def _view(files: FileStore, hash: str, size: int, listed: list[dict[str, Any]]) -> Bundle:
+    found = code.workloads(code.read(files.bundle(hash)))
+    return Bundle(hash=hash, size=size, files=[BundledFile(**file) for file in listed], workloads=found)
 
 
 def archive(session: Session, files: FileStore, hash: str) -> Path:
@@ -54,16 +63,25 @@ def _find(session: Session, hash: str) -> BundleRow:
     return row
 
 
-def require(session: Session, hash: str | None, entrypoint: str) -> None:
-    """Raises: InvalidJob, unless the bundle is there and has the entrypoint's module."""
+def code_of(session: Session, files: FileStore, hash: str) -> CodeText | None:
+    """The text of a bundle; None: it is not here."""
+    return code.read(files.bundle(hash)) if repository.get(session, hash) is not None else None
+
+
+def workloads(text: CodeText) -> list[BundledWorkload]:
+    """Classes that a job of this code may name."""
+    return code.workloads(text)
+
+
+def require(session: Session, files: FileStore, hash: str | None, spec: JobSpec) -> CodeFindings:
+    """Return what the text of the code says about the job. Raises: InvalidJob: no code, or the job would fail at its start."""
     if hash is None:
-        message = "missing: workers need user code; upload a bundle and give its hash"
-        raise InvalidJob("The job names no bundle of user code.", [Problem("/bundle", message)])
-    row = repository.get(session, hash)
-    if row is None:
-        raise InvalidJob("The bundle of user code is not here.", [Problem("/bundle", "no such bundle; upload it first")])
-    listed = tuple(bundles.BundledFile(**file) for file in row.files)
-    if not bundles.Bundle(b"", hash, listed).holds(entrypoint):
-        module = entrypoint.partition(":")[0]
-        message = f"the bundle has no module '{module}'; its files: {', '.join(file.path for file in listed[:10])}"
-        raise InvalidJob("The bundle lacks the entrypoint.", [Problem("/spec/workload/entrypoint", message)])
+        message = "missing: upload the folder with your code as a bundle, and give its hash here"
+        raise InvalidJob("The job has no code.", [Problem("/bundle", message)])
+    text = code_of(session, files, hash)
+    if text is None:
+        raise InvalidJob("The code of the job is not here.", [Problem("/bundle", "no such bundle; upload it first")])
+    found = check_workload(text, spec)
+    if found.errors:
+        raise InvalidJob("The job does not fit its code.", [Problem(f"/spec{each.pointer}", each.message) for each in found.errors])
+    return found

@@ -23,19 +23,20 @@ router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 @router.post("", operation_id="submitJob", status_code=status.HTTP_201_CREATED)
 def submit_job(
-    body: SubmitJob, response: Response, session: SessionDep, caller: CallerDep,
+    body: SubmitJob, response: Response, session: SessionDep, caller: CallerDep, platform: PlatformDep,
     idempotency_key: Annotated[IdempotencyKey, Header()] = None,
 ) -> Job:  # fmt: skip
     """Submit a job. It is queued when this returns, not running."""
-    job = submit.submit(session, caller, body, idempotency_key)
+    job = submit.submit(session, platform.files, caller, body, idempotency_key)
     response.headers["Location"] = f"/api/v1/jobs/{job.id}"
     return job
 
 
 @router.post("/validate", operation_id="validateJob")
-def validate(body: ValidateJob) -> Validated:
-    """Check a job file without submitting it. Mistakes are part of the answer, each with its place in the file."""
-    return submit.validate(body)
+def validate(body: ValidateJob, session: SessionDep, platform: PlatformDep) -> Validated:
+    """Check a job file, and the code of a bundle as far as its text says, without submitting it. Mistakes are part of the
+    response, each with its place in the file. Nothing of the code is run."""
+    return submit.validate(session, platform.files, body)
 
 
 @router.get("", operation_id="listJobs")

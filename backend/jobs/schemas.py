@@ -12,6 +12,7 @@ from backend.schemas import Schema
 from gradstream.advise.warnings import notes, warnings
 from gradstream.exchange import Exchange, ShardLoad
 from gradstream.spec import JobSpec
+from gradstream.workload_source import CodeFindings
 
 
 class Progress(Schema):
@@ -62,6 +63,10 @@ class JobWarning(Schema):
     @classmethod
     def of(cls, spec: JobSpec) -> list[JobWarning]:
         return [cls(pointer=each.pointer, message=each.text) for each in warnings(spec)]
+
+    @classmethod
+    def of_code(cls, found: CodeFindings) -> list[JobWarning]:
+        return [cls(pointer=each.pointer, message=each.message) for each in found.warnings]
 
     @classmethod
     def notes_on(cls, spec: JobSpec) -> list[JobWarning]:

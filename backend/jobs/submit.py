@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from uuid import uuid4
 
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from backend.bundles import service as bundles
+from backend.files import FileStore
 from backend.jobs import feed, repository
 from backend.jobs.models import JobRow
 from backend.jobs.schemas import Job, JobWarning
@@ -20,12 +22,13 @@ from backend.users.service import Caller
 from gradstream import jobfile
 from gradstream.errors import Conflict, Invalid, InvalidJob, Problem
 from gradstream.spec import JobSpec
+from gradstream.workload_source import CodeFindings, CodeText, check_workload, read_texts
 
 
-def submit(session: Session, caller: Caller, body: SubmitJob, key: str | None) -> Job:
+def submit(session: Session, files: FileStore, caller: Caller, body: SubmitJob, key: str | None) -> Job:
     """Queue a job; or, for a key that was used before, give the job of that time.
 
-    Raises: InvalidJob: the bundle is missing or lacks the entrypoint, or `source` says something else than `spec`.
+    Raises: InvalidJob: the bundle is missing or does not fit the job file, or `source` says something else than `spec`.
     Conflict: the key stands for another request.
     """
     job_id = uuid4()
@@ -36,7 +39,7 @@ def submit(session: Session, caller: Caller, body: SubmitJob, key: str | None) -
             raise Conflict("This Idempotency-Key was used for another job; take a new one for each job.", job=str(earlier.job_id))
         if earlier is not None:
             return view(find(session, earlier.job_id))
-    bundles.require(session, body.bundle, body.spec.workload.entrypoint)
+    bundles.require(session, files, body.bundle, body.spec)
     spec = body.spec
     _require_source(body)
     job = JobRow(
@@ -72,14 +75,38 @@ def _require_source(body: SubmitJob) -> None:
         raise InvalidJob("`source` and `spec` differ.", [differs])
 
 
-def validate(body: ValidateJob) -> Validated:
-    """Raises: Invalid unless exactly one of the two forms is given."""
+def validate(session: Session, files: FileStore, body: ValidateJob) -> Validated:
+    """Raises: Invalid unless exactly one of the two forms is given, and code in one form at most."""
+    code = _code(session, files, body)
+    workloads = bundles.workloads(code) if code else []
     try:
         spec = _read(body)
-        return Validated(valid=True, errors=[], warnings=JobWarning.of(spec), notes=JobWarning.notes_on(spec), spec=spec)
     except InvalidJob as error:
         problems = error.problems or [Problem("", error.message)]
-        return Validated(valid=False, errors=[Fault(pointer=p.pointer, message=p.message) for p in problems], spec=None)
+        return Validated(valid=False, ready=False, errors=_faults(problems), workloads=workloads, spec=None)
+    found = check_workload(code, spec) if code else CodeFindings()
+    return Validated(
+        valid=not found.errors,
+        ready=code is not None and not found.errors,
+        errors=_faults(found.errors),
+        warnings=[*JobWarning.of(spec), *JobWarning.of_code(found)],
+        notes=JobWarning.notes_on(spec),
+        workloads=workloads,
+        spec=None if found.errors else spec,
+    )
+
+
+def _code(session: Session, files: FileStore, body: ValidateJob) -> CodeText | None:
+    """Raises: Invalid."""
+    if body.bundle is None:
+        return None if body.sources is None else read_texts(body.sources)
+    if body.sources is not None:
+        raise Invalid("Give one of 'bundle' and 'sources'.", [Problem("/sources", "leave it out, as a bundle is named")])
+    return bundles.code_of(session, files, body.bundle)
+
+
+def _faults(problems: Sequence[Problem]) -> list[Fault]:
+    return [Fault(pointer=each.pointer, message=each.message) for each in problems]
 
 
 def _read(body: ValidateJob) -> JobSpec:

@@ -6,16 +6,20 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, field_validator
 
+from backend.bundles.schemas import BundledWorkload
 from backend.jobs.schemas import JobWarning
 from backend.schemas import Fault, Schema
 from gradstream import jobfile
+from gradstream.bundle import MAX_FILES
 from gradstream.errors import InvalidJob, Problem
 from gradstream.spec import JobSpec
+
+BundleHash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class SubmitJob(Schema):
     spec: JobSpec
-    bundle: str | None = Field(None, pattern=r"^[0-9a-f]{64}$", description="Hash that `uploadBundle` answered")
+    bundle: BundleHash | None = Field(None, description="Hash that `uploadBundle` returned")
     source: str | None = Field(
         None, max_length=jobfile.MAX_TEXT, description="The job file as it was written; all users can read it, comments and all"
     )
@@ -38,17 +42,32 @@ class SubmitJob(Schema):
 
 
 class ValidateJob(Schema):
-    """One of the two: a spec, or the text of a job file."""
+    """One of the two: a spec, or the text of a job file. Code, of a bundle or not uploaded yet, is checked with it."""
 
     spec: dict[str, Any] | None = None
     yaml: str | None = Field(None, max_length=1_000_000)
+    bundle: BundleHash | None = Field(None, description="Hash that `uploadBundle` returned")
+    sources: dict[str, str | None] | None = Field(
+        None,
+        max_length=MAX_FILES,
+        description="Code that is not uploaded yet: all files by their path, with the text of the Python files; null for others. "
+        "Nothing of it is stored or run",
+        examples=[{"circle.py": "from gradstream import Workload", "job.yaml": None}],
+    )
 
 
 class Validated(Schema):
-    valid: bool
+    valid: bool = Field(description="The job file has no mistake, and fits the code of the bundle, if one is given")
+    ready: bool = Field(description="Valid, and there is code: `submitJob` would take it, once `sources` are uploaded")
     errors: list[Fault] = Field(description="Pointers are into the job file, e.g. `/strategy/window`")
-    warnings: list[JobWarning] = Field(default_factory=list, description="Of a valid file: limits that it is over, with remedies")
+    warnings: list[JobWarning] = Field(
+        default_factory=list, description="Limits that a valid file is over, and likely mistakes in its code, with remedies"
+    )
     notes: list[JobWarning] = Field(default_factory=list, description="Of a valid file: what settings come to")
+    workloads: list[BundledWorkload] = Field(
+        default_factory=list,
+        description="Classes of the code that `workload.entrypoint` may name; of a file with mistakes, too",
+    )
     spec: JobSpec | None = Field(description="With all defaults filled in; null if not valid")
 
 

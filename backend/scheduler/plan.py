@@ -12,6 +12,8 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from backend.bundles import service as bundles
+from backend.files import FileStore
 from backend.jobs import earlier
 from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
@@ -21,15 +23,18 @@ from backend.jobs.statuses import JobStatus
 from backend.nodes import service as nodes
 from backend.scheduler import queue, situation
 from backend.scheduler.placement import Line, Machine, Place, Waits, place
-from backend.scheduler.schemas import NodeMemory, Plan, PlanJob, PlannedProcess, PlannedShards, PlannedStart, SizeFrom
+from backend.scheduler.schemas import CodeState, NodeMemory, Plan, PlanJob, PlannedProcess, PlannedShards, PlannedStart, SizeFrom
 from gradstream.advise import forecast
 from gradstream.advise.forecast import ITEM, Size
 from gradstream.center import auto
 from gradstream.process.order import label
 from gradstream.spec import JobSpec
+from gradstream.workload_source import CodeFindings
 
 
-def plan(session: Session, body: PlanJob) -> Plan:
+def plan(session: Session, files: FileStore, body: PlanJob) -> Plan:
+    """Raises: InvalidJob: `submitJob` would refuse the bundle, or its code."""
+    code, found = _code(session, files, body)
     size = _size(session, body)
     machines = queue.free_machines(session)
     first = [_needs(session, job) for job in job_rows.live(session) if _is_ahead(job.status, job.priority, body.spec)]
@@ -42,10 +47,19 @@ def plan(session: Session, body: PlanJob) -> Plan:
     places = turn if not isinstance(turn, Waits) else _if_alone(needs, machines, turn)
     nodes = _nodes(session, spec, known, places) if known else []
     return Plan(
-        start=_start(turn, places, len(first)), shards=shards, staleness=forecast.staleness(spec), size=size,
+        code=code, start=_start(turn, places, len(first)), shards=shards, staleness=forecast.staleness(spec), size=size,
         traffic=known and forecast.traffic(spec, known), near=_near(places), memory=known and forecast.memory(spec, known),
-        nodes=nodes, warnings=[*JobWarning.of(body.spec), *_too_little(nodes)], notes=JobWarning.notes_on(body.spec),
+        nodes=nodes, warnings=[*JobWarning.of(body.spec), *JobWarning.of_code(found), *_too_little(nodes)],
+        notes=JobWarning.notes_on(body.spec),
     )  # fmt: skip
+
+
+def _code(session: Session, files: FileStore, body: PlanJob) -> tuple[CodeState, CodeFindings]:
+    if body.bundle is None:
+        return "missing", CodeFindings()
+    if bundles.code_of(session, files, body.bundle) is None:
+        return "not_uploaded", CodeFindings()
+    return "checked", bundles.require(session, files, body.bundle, body.spec)
 
 
 Needs = tuple[JobSpec, int]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Literal
 from uuid import UUID
 
 from pydantic import Field
@@ -63,7 +64,14 @@ class NodeMemory(Schema):
     total: int
 
 
+CodeState = Literal["missing", "not_uploaded", "checked"]
+
+
 class Plan(Schema):
+    code: CodeState = Field(
+        description="missing: no bundle is named, so `submitJob` would refuse it; not_uploaded: the bundle is not here yet; "
+        "checked: the bundle is here and fits the job file, as far as its text says"
+    )
     start: PlannedStart
     shards: PlannedShards
     staleness: Staleness

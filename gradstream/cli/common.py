@@ -67,6 +67,20 @@ def warn(spec: JobSpec) -> None:
         talk(f"note: {note.pointer}: {note.text}")
 
 
+def check_code(spec: JobSpec, job_file: Path, overrides: list[str] | None, code: Path, *, sent: bool) -> None:
+    """Say what looks wrong in the code. `sent`: the job gets nothing but `code`; else modules may be installed here.
+
+    Raises: InvalidJob: the job would fail at its start, with the lines of the job file."""
+    from gradstream import jobfile
+    from gradstream.cli.output import talk
+    from gradstream.workload_source import check_workload, read_folder
+
+    found = check_workload(read_folder(code, whole=sent), spec)
+    for warning in found.warnings:
+        talk(f"warning: {warning.pointer}: {warning.message}", "yellow")
+    jobfile.refuse(found.errors, job_file, overrides or [])
+
+
 def exit_with(job: Job) -> NoReturn:
     raise typer.Exit(OUTCOMES[job.status])
 

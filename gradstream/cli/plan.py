@@ -17,12 +17,16 @@ if TYPE_CHECKING:
 def show_plan(
     client: Client, job_file: Path, overrides: list[str] | None, code: Path | None, *, measure: bool, as_json: bool
 ) -> None:
-    """Print it on stdout, warnings on stderr. Raises: InvalidJob, InvalidBundle; InvalidWorkload where it measures."""
+    """Print it on stdout, warnings on stderr.
+
+    Raises: InvalidJob, InvalidBundle, as a submit would; InvalidWorkload where it measures."""
     from gradstream import jobfile
+    from gradstream.cli.common import check_code
     from gradstream.cli.output import print_json, print_table, talk
 
     spec = jobfile.load(job_file, overrides or [])
     folder = code or job_file.parent
+    check_code(spec, job_file, overrides, folder, sent=True)
     plan = client.plan(spec, code=folder, size=_size(spec, folder) if measure else None)
     if as_json:
         print_json(plan.as_dict())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gradstream.cli import submit
-from gradstream.cli.common import INTERRUPTED, OUTCOMES, AsJson, Code, JobFile, Overrides, TokenFile, Url
+from gradstream.cli.common import INTERRUPTED, OUTCOMES, AsJson, Code, JobFile, Overrides, TokenFile, Url, check_code
 
 if TYPE_CHECKING:
     from gradstream.local_run import Progress
@@ -39,6 +39,7 @@ def _local(job_file: Path, overrides: list[str], code: Path, as_json: bool) -> N
     from gradstream.errors import GradstreamError
 
     spec = jobfile.load(job_file, overrides)
+    check_code(spec, job_file, overrides, code, sent=False)
     talk("importing torch")
     from gradstream import local_run
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gradstream.cli.common import LONG, AsJson, Code, JobFile, Overrides, TokenFile, Url, connect, exit_with, warn
+from gradstream.cli.common import LONG, AsJson, Code, JobFile, Overrides, TokenFile, Url, check_code, connect, exit_with, warn
 
 if TYPE_CHECKING:
     from gradstream.client import Client, Job
@@ -56,4 +56,5 @@ def submitted(client: Client, job_file: Path, overrides: list[str] | None, code:
     source, given = jobfile.read(job_file), overrides or []
     spec = jobfile.load(source, given)
     warn(spec)
+    check_code(spec, job_file, given, code or job_file.parent, sent=True)
     return client.submit(spec, code=code or job_file.parent, key=key, source=source, overrides=given)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from gradstream.cli.common import OUTCOMES, AsJson, Code, JobFile, Overrides, warn
+from gradstream.cli.common import OUTCOMES, AsJson, Code, JobFile, Overrides, check_code, warn
 
 
 def command(
@@ -34,6 +34,7 @@ def command(
     spec = jobfile.load(job_file, overrides or [])
     warn(spec)
     where = (code or job_file.parent).resolve()
+    check_code(spec, job_file, overrides, where, sent=False)
     folder = out or runs.next_run(Path(f"{spec.name}.out"))
     try:
         with Trainer(spec, where if where.is_dir() else where.parent, folder, talk=sys.stderr) as trainer:

@@ -19,7 +19,7 @@ from gradstream.jobfile.document import MAX_TEXT, Document, parse
 from gradstream.jobfile.explain import problems_of
 from gradstream.spec import JobSpec
 
-__all__ = ["MAX_TEXT", "load", "problems_of", "read"]
+__all__ = ["MAX_TEXT", "load", "problems_of", "read", "refuse"]
 
 
 def load(source: Path | str | Mapping[str, Any], overrides: Sequence[str] = ()) -> JobSpec:
@@ -37,9 +37,7 @@ def load(source: Path | str | Mapping[str, Any], overrides: Sequence[str] = ()) 
     try:
         return JobSpec.model_validate(document.data)
     except ValidationError as error:
-        problems = [_with_place(problem, document) for problem in problems_of(error, document.data)]
-        count = f"{len(problems)} problems" if len(problems) > 1 else "a problem"
-        raise InvalidJob(f"the job file has {count}", problems) from error
+        raise _invalid([_with_place(problem, document) for problem in problems_of(error, document.data)]) from error
 
 
 def read(path: Path) -> str:
@@ -50,6 +48,21 @@ def read(path: Path) -> str:
         raise NotFound(f"there is no file {path}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidJob(f"{path} cannot be read as text: {error}") from error
+
+
+def refuse(problems: Sequence[Problem], source: Path | str, overrides: Sequence[str] = ()) -> None:
+    """Raises: InvalidJob with the problems at their lines, if there is one. The job file itself has been loaded before."""
+    if not problems:
+        return
+    document = parse(read(source) if isinstance(source, Path) else source)
+    for override in overrides:
+        document.override(override)
+    raise _invalid([_with_place(problem, document) for problem in problems])
+
+
+def _invalid(problems: list[Problem]) -> InvalidJob:
+    count = f"{len(problems)} problems" if len(problems) > 1 else "a problem"
+    return InvalidJob(f"the job file has {count}", problems)
 
 
 def _with_place(problem: Problem, document: Document) -> Problem:

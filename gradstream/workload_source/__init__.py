@@ -1,6 +1,6 @@
 """The user's code read as text: which workloads it has, which arguments they take, and what a job would fail at.
 
-    code = read_folder(path) or read_archive(data)
+    code = read_folder(path, whole=True) or read_archive(file) or read_texts(texts)
     found = check_workload(code, spec)              errors and warnings, each with a pointer into the job file
     list_workloads(code)                            what a form can offer
 
@@ -10,7 +10,7 @@ Nothing here imports or runs that code, so the API may read what anyone uploads.
 
 from gradstream.workload_source.check import CodeFindings, check_workload, list_workloads
 from gradstream.workload_source.classes import StaticArgument, StaticWorkload
-from gradstream.workload_source.files import CodeText, read_archive, read_folder
+from gradstream.workload_source.files import CodeText, read_archive, read_folder, read_texts
 
 __all__ = [
     "CodeFindings",
@@ -21,4 +21,5 @@ __all__ = [
     "list_workloads",
     "read_archive",
     "read_folder",
+    "read_texts",
 ]

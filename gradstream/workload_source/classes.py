@@ -137,7 +137,6 @@ def defines(found: StaticWorkload, name: str) -> bool:
 def method_of(found: StaticWorkload, name: str) -> tuple[DefinedClass, ast.FunctionDef] | None:
     """The method that a call of this name reaches, with the class that it stands in."""
     for each in found.ancestry:
-        for bound, statement in _attributes(each.node):
-            if bound == name:
-                return (each, statement) if isinstance(statement, ast.FunctionDef) else None
+        if bindings := [statement for bound, statement in _attributes(each.node) if bound == name]:
+            return (each, bindings[-1]) if isinstance(bindings[-1], ast.FunctionDef) else None
     return None

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 MAX_FILE = 512 * 1024
 """Bytes of one file that is read; a longer one is as good as unknown."""
-MAX_TOTAL = 8 * 1024 * 1024
+MAX_TOTAL = 4 * 1024 * 1024
 """Bytes of all files of an archive that are read."""
 
 
@@ -42,24 +42,28 @@ class CodeText:
                 yield ".".join(parts)
 
 
-def read_folder(folder: Path) -> CodeText:
-    """A folder as a process finds it that has it first on its path."""
+def read_folder(path: Path, *, whole: bool) -> CodeText:
+    """A folder of code, or one file. `whole`: the job gets nothing but that; else it is first on the path of its processes."""
+    folder = path if path.is_dir() else path.parent
+    listed = frozenset([path.name] if path.is_file() else (each.name for each in folder.glob("*.py")))
 
-    def read(path: str) -> str | None:
-        file = folder / path
+    def has(name: str) -> bool:
+        return name in listed if path.is_file() and whole else (folder / name).is_file()
+
+    def read(name: str) -> str | None:
+        file = folder / name
         return _decoded(lambda: file.read_bytes() if file.stat().st_size <= MAX_FILE else None)
 
-    listed = frozenset(each.name for each in folder.glob("*.py"))
-    return CodeText(listed, lambda path: (folder / path).is_file(), read, whole=False)
+    return CodeText(listed, has, read, whole)
 
 
-def read_archive(data: bytes) -> CodeText:
+def read_archive(file: IO[bytes]) -> CodeText:
     """A bundle, which was packed or inspected before: see `gradstream.bundle`."""
     texts: dict[str, bytes] = {}
     paths: set[str] = set()
     left = MAX_TOTAL
     try:
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r|gz") as tar:
+        with tarfile.open(fileobj=file, mode="r|gz") as tar:
             for member in tar:
                 if not member.isfile():
                     continue
@@ -72,6 +76,17 @@ def read_archive(data: bytes) -> CodeText:
         return CodeText(frozenset(), lambda path: False, lambda path: None, whole=False)  # `bundle.inspect` says why
     listed = frozenset(paths)
     return CodeText(listed, listed.__contains__, lambda path: _decoded(lambda: texts.get(path)), whole=True)
+
+
+def read_texts(texts: Mapping[str, str | None]) -> CodeText:
+    """All files of some code by their path, with the text of those that are Python."""
+    listed = frozenset(texts)
+
+    def read(path: str) -> str | None:
+        text = texts.get(path)
+        return text if text is not None and len(text) <= MAX_FILE else None
+
+    return CodeText(listed, listed.__contains__, read, whole=True)
 
 
 def _decoded(load: Callable[[], bytes | None]) -> str | None:

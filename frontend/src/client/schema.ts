@@ -176,7 +176,7 @@ export interface paths {
         /**
          * Plan Job
          * @description What would become of a job if it were submitted now: its places or why it waits, its shards, traffic, staleness and memory,
-         *     and the advisor's warnings. Changes nothing, and needs no bundle.
+         *     and the advisor's warnings. Changes nothing. It needs no bundle; the code of one that is uploaded is checked as at a submit.
          */
         post: operations["planJob"];
         delete?: never;
@@ -220,7 +220,8 @@ export interface paths {
         put?: never;
         /**
          * Validate
-         * @description Check a job file without submitting it. Mistakes are part of the answer, each with its place in the file.
+         * @description Check a job file, and the code of a bundle as far as its text says, without submitting it. Mistakes are part of the
+         *     response, each with its place in the file. Nothing of the code is run.
          */
         post: operations["validateJob"];
         delete?: never;
@@ -1376,6 +1377,40 @@ export interface components {
             size: number;
             /** Files */
             files: components["schemas"]["BundledFile"][];
+            /**
+             * Workloads
+             * @description What `workload.entrypoint` may name, the outer modules first
+             */
+            workloads: components["schemas"]["BundledWorkload"][];
+        };
+        /**
+         * BundledArgument
+         * @description An annotated attribute of a workload class: a key of `workload.args`.
+         */
+        BundledArgument: {
+            /**
+             * Name
+             * @example hidden
+             */
+            name: string;
+            /**
+             * Annotation
+             * @description Its type as it is written
+             * @example int
+             */
+            annotation: string;
+            /** Required */
+            required: boolean;
+            /**
+             * Default
+             * @description Null where there is none, or it is no literal
+             */
+            default: unknown;
+            /**
+             * Literal
+             * @description `default` is its value
+             */
+            literal: boolean;
         };
         /** BundledFile */
         BundledFile: {
@@ -1386,6 +1421,27 @@ export interface components {
             path: string;
             /** Size */
             size: number;
+        };
+        /**
+         * BundledWorkload
+         * @description A class that can be trained, as its text says: none of it is run.
+         */
+        BundledWorkload: {
+            /**
+             * Entrypoint
+             * @example digits:Digits
+             */
+            entrypoint: string;
+            /**
+             * Summary
+             * @description The first line of its docstring
+             */
+            summary: string;
+            /**
+             * Arguments
+             * @description Null where the class takes them by rules of its own
+             */
+            arguments: components["schemas"]["BundledArgument"][] | null;
         };
         /** CatalogueEntry */
         CatalogueEntry: {
@@ -3356,6 +3412,12 @@ export interface components {
         };
         /** Plan */
         Plan: {
+            /**
+             * Code
+             * @description missing: no bundle is named, so `submitJob` would refuse it; not_uploaded: the bundle is not here yet; checked: the bundle is here and fits the job file, as far as its text says
+             * @enum {string}
+             */
+            code: "missing" | "not_uploaded" | "checked";
             start: components["schemas"]["PlannedStart"];
             shards: components["schemas"]["PlannedShards"];
             staleness: components["schemas"]["Staleness"];
@@ -3387,7 +3449,7 @@ export interface components {
             spec: components["schemas"]["JobSpec"];
             /**
              * Bundle
-             * @description Hash that `uploadBundle` answered
+             * @description Hash that `uploadBundle` returned
              */
             bundle?: string | null;
             /**
@@ -4321,7 +4383,7 @@ export interface components {
             spec: components["schemas"]["JobSpec"];
             /**
              * Bundle
-             * @description Hash that `uploadBundle` answered
+             * @description Hash that `uploadBundle` returned
              */
             bundle?: string | null;
             /**
@@ -4517,7 +4579,7 @@ export interface components {
         };
         /**
          * ValidateJob
-         * @description One of the two: a spec, or the text of a job file.
+         * @description One of the two: a spec, or the text of a job file. Code, of a bundle or not uploaded yet, is checked with it.
          */
         ValidateJob: {
             /** Spec */
@@ -4526,11 +4588,34 @@ export interface components {
             } | null;
             /** Yaml */
             yaml?: string | null;
+            /**
+             * Bundle
+             * @description Hash that `uploadBundle` returned
+             */
+            bundle?: string | null;
+            /**
+             * Sources
+             * @description Code that is not uploaded yet: all files by their path, with the text of the Python files; null for others. Nothing of it is stored or run
+             * @example {
+             *       "circle.py": "from gradstream import Workload"
+             *     }
+             */
+            sources?: {
+                [key: string]: string | null;
+            } | null;
         };
         /** Validated */
         Validated: {
-            /** Valid */
+            /**
+             * Valid
+             * @description The job file has no mistake, and fits the code of the bundle, if one is given
+             */
             valid: boolean;
+            /**
+             * Ready
+             * @description Valid, and there is code: `submitJob` would take it, once `sources` are uploaded
+             */
+            ready: boolean;
             /**
              * Errors
              * @description Pointers are into the job file, e.g. `/strategy/window`
@@ -4538,7 +4623,7 @@ export interface components {
             errors: components["schemas"]["Fault"][];
             /**
              * Warnings
-             * @description Of a valid file: limits that it is over, with remedies
+             * @description Limits that a valid file is over, and likely mistakes in its code, with remedies
              */
             warnings?: components["schemas"]["JobWarning"][];
             /**
@@ -4546,6 +4631,11 @@ export interface components {
              * @description Of a valid file: what settings come to
              */
             notes?: components["schemas"]["JobWarning"][];
+            /**
+             * Workloads
+             * @description Classes of the code that `workload.entrypoint` may name; of a file with mistakes, too
+             */
+            workloads?: components["schemas"]["BundledWorkload"][];
             /** @description With all defaults filled in; null if not valid */
             spec: components["schemas"]["JobSpec"] | null;
         };

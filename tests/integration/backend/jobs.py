@@ -23,11 +23,21 @@ def workers(count: int, device: str = "cpu") -> dict[str, Any]:
     return {"server": {"count": 1}, "worker": {"count": count, "device": device}}
 
 
+WORK = """from gradstream import Workload
+
+class Work(Workload):
+    hidden: int = 8
+    def model(self): ...
+    def dataset(self, split): ...
+    def loss(self, model, batch): ...
+"""
+
+
 def upload(api: httpx.Client, folder: Path) -> str:
     """A bundle with the workload `work:Work`; its hash."""
     code = folder / "code"
     code.mkdir(exist_ok=True)
-    (code / "work.py").write_text("class Work: ...\n")
+    (code / "work.py").write_text(WORK)
     answer = api.post("/bundles", content=bundle.pack(code).data, headers={"Content-Type": "application/gzip"})
     assert answer.status_code == 201, answer.text
     return str(answer.json()["hash"])

@@ -137,7 +137,7 @@ def test_an_earlier_job_of_the_same_workload_tells_the_size(
     assert "the latest job of this workload" in plan(api)["size"]["message"], "no bundle is named"
     larger = plan(api, bundle=bundle, batch_size=64)["size"]
     assert (larger["size"]["step"], larger["message"][-37:]) == (pytest.approx(0.02), "Scaled from mini-batches of 32 there.")
-    assert plan(api, bundle=bundle, workload={"entrypoint": "work:Work", "args": {"width": 9}})["size"] is None
+    assert plan(api, bundle=bundle, workload={"entrypoint": "work:Work", "args": {"hidden": 9}})["size"] is None
     assert plan(api, bundle=bundle, size=SIZE)["size"]["source"] == "given"
 
 

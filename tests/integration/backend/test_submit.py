@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from backend.problems import MAX_BODY
-from tests.integration.backend.jobs import spec, submit, upload
+from tests.integration.backend.jobs import WORK, spec, submit, upload
 
 
 def test_a_submitted_job_is_queued_and_can_be_read(api: httpx.Client, tmp_path: Path) -> None:
@@ -113,6 +113,46 @@ def test_user_code_must_be_there_and_hold_the_entrypoint(api: httpx.Client, tmp_
     assert lacking.json()["errors"][0]["pointer"] == "/spec/workload/entrypoint"
 
 
+@pytest.mark.parametrize(
+    ("workload", "pointer", "said"),
+    [
+        ({"entrypoint": "work:Wrok"}, "/workload/entrypoint", "did you mean 'Work'?"),
+        ({"entrypoint": "wrok:Work"}, "/workload/entrypoint", "did you mean 'work:Work'?"),
+        ({"entrypoint": "work:Work", "args": {"hiden": 3}}, "/workload/args/hiden", "did you mean 'hidden'?"),
+        ({"entrypoint": "work:Work", "args": {"hidden": "x"}}, "/workload/args/hidden", "integer"),
+    ],
+)
+def test_validate_plan_and_submit_refuse_what_the_code_lacks(
+    api: httpx.Client, tmp_path: Path, workload: dict[str, Any], pointer: str, said: str
+) -> None:
+    job, bundle = spec(workload=workload), upload(api, tmp_path)
+    by_sources = api.post("/jobs/validate", json={"spec": job, "sources": {"work.py": WORK}}).json()
+    by_bundle = api.post("/jobs/validate", json={"spec": job, "bundle": bundle}).json()
+    assert by_sources == by_bundle
+    assert (by_bundle["valid"], by_bundle["ready"], by_bundle["errors"][0]["pointer"]) == (False, False, pointer)
+    assert said in by_bundle["errors"][0]["message"]
+    for path in ("/jobs/plan", "/jobs"):
+        refused = api.post(path, json={"spec": job, "bundle": bundle})
+        assert refused.status_code == 422
+        assert refused.json()["errors"] == [{**by_bundle["errors"][0], "pointer": f"/spec{pointer}"}]
+
+
+def test_a_job_without_code_is_valid_but_not_ready(api: httpx.Client, tmp_path: Path) -> None:
+    without = api.post("/jobs/validate", json={"spec": spec()}).json()
+    assert (without["valid"], without["ready"], without["workloads"]) == (True, False, [])
+    unknown = api.post("/jobs/validate", json={"spec": spec(), "bundle": "0" * 64}).json()
+    assert (unknown["valid"], unknown["ready"]) == (True, False)
+    bundle = upload(api, tmp_path)
+    there = api.post("/jobs/validate", json={"spec": spec(), "bundle": bundle}).json()
+    assert (there["valid"], there["ready"]) == (True, True)
+    hidden = {"name": "hidden", "annotation": "int", "required": False, "default": 8, "literal": True}
+    assert there["workloads"] == [{"entrypoint": "work:Work", "summary": "", "arguments": [hidden]}]
+    assert there["workloads"] == api.get(f"/bundles/{bundle}").json()["workloads"]
+    states = [api.post("/jobs/plan", json={"spec": spec(), "bundle": each}).json()["code"] for each in (None, "0" * 64, bundle)]
+    assert states == ["missing", "not_uploaded", "checked"]
+    assert api.post("/jobs/validate", json={"spec": spec(), "bundle": bundle, "sources": {}}).status_code == 422
+
+
 def test_a_bundle_that_leaves_its_folder_is_refused(api: httpx.Client) -> None:
     answer = api.post("/bundles", content=b"no archive", headers={"Content-Type": "application/gzip"})
     assert (answer.status_code, answer.json()["type"]) == (422, "/problems/InvalidBundle")
@@ -121,7 +161,7 @@ def test_a_bundle_that_leaves_its_folder_is_refused(api: httpx.Client) -> None:
 def test_a_bundle_is_stored_once(api: httpx.Client, tmp_path: Path) -> None:
     hash = upload(api, tmp_path)
     assert upload(api, tmp_path) == hash
-    assert api.get(f"/bundles/{hash}").json()["files"] == [{"path": "work.py", "size": 16}]
+    assert api.get(f"/bundles/{hash}").json()["files"] == [{"path": "work.py", "size": len(WORK)}]
     assert api.get(f"/bundles/{'0' * 64}").status_code == 404
 
 

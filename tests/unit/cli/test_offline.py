@@ -175,10 +175,28 @@ def test_a_platform_that_does_not_answer_is_code_6(monkeypatch: pytest.MonkeyPat
 
 def test_what_is_wrong_with_a_job_is_found_before_anything_is_sent(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRADSTREAM_TOKEN", "secret")
-    for override, said in (("workload.entrypoint=other:Broken", "not in"), ("strategy.lr=-1", "/strategy/lr")):
+    for override, said in (("workload.entrypoint=other:Broken", "no module 'other'"), ("strategy.lr=-1", "/strategy/lr")):
         done = run("submit", job, "--url", "http://127.0.0.1:1", "--set", override)
         assert done.exit_code == 2
         assert said in done.stderr
+
+
+@pytest.mark.parametrize("command", [("submit", "--plan"), ("submit",), ("train",), ("run", "--local")])
+def test_each_command_refuses_what_the_code_lacks_with_the_line_of_the_job_file(
+    job: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRADSTREAM_TOKEN", "secret")
+    where = ("--url", "http://127.0.0.1:1") if command[0] == "submit" else ()
+    [module] = [file.stem for file in job.parent.glob("*.py")]
+    for override, said in (
+        (f"workload.entrypoint={module}:Brokn", "did you mean 'Broken'?"),
+        ("workload.args.exmples=3", "unknown argument; did you mean 'examples'?"),
+        ("workload.args.examples=many", "/workload/args/examples: "),
+    ):
+        done = run(*command, job, *where, "--set", override)
+        assert done.exit_code == 2
+        assert said in done.stderr
+        assert f"(set by '{override}')" in done.stderr
 
 
 def test_run_local_takes_a_data_set_of_texts_and_keeps_what_it_prints_from_stdout(tmp_path: Path) -> None:

@@ -1,0 +1,52 @@
+"""The text of stored bundles, read once and kept for the questions that follow."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from backend.bundles.schemas import BundledArgument, BundledWorkload
+from gradstream import workload_source
+from gradstream.workload_source import CodeText, StaticArgument
+
+_KEPT = 16
+"""Bundles whose text is kept: some MiB each at most."""
+
+
+def workloads(text: CodeText) -> list[BundledWorkload]:
+    return [
+        BundledWorkload(
+            entrypoint=each.entrypoint,
+            summary=each.summary,
+            arguments=None if each.arguments is None else [_argument(argument) for argument in each.arguments],
+        )
+        for each in workload_source.list_workloads(text)
+    ]
+
+
+@lru_cache(_KEPT)
+def read(archive: Path) -> CodeText:
+    """A bundle's name says its content, so it never changes."""
+    with archive.open("rb") as file:
+        return workload_source.read_archive(file)
+
+
+def _argument(argument: StaticArgument) -> BundledArgument:
+    literal = _is_json(argument.default)
+    return BundledArgument(
+        name=argument.name,
+        annotation=argument.annotation,
+        required=argument.required,
+        default=argument.default if literal else None,
+        literal=literal,
+    )
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
