@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
@@ -34,10 +34,16 @@ def install(app: FastAPI, folder: Path | None) -> None:
     app.mount("/assets", _Assets(directory=root / "assets", check_dir=False), name="assets")
 
     @app.get("/{path:path}", include_in_schema=False)
-    def page(path: str) -> FileResponse:
-        if path.startswith("api/"):
-            raise HTTPException(404, f"There is no /{path}.")
-        return FileResponse(_file(root, path) or root / "index.html", headers={"Cache-Control": "no-cache"})
+    def page(path: str, request: Request) -> FileResponse:
+        file = _file(root, path)
+        if file is None and (path.startswith("api/") or not _is_navigation(request)):
+            raise HTTPException(404, f"There is no /{path}. The API is below /api/v1; GET /api/v1/health says whether it works.")
+        return FileResponse(file or root / "index.html", headers={"Cache-Control": "no-cache"})
+
+
+def _is_navigation(request: Request) -> bool:
+    """Browsers ask for HTML by name. A probe for /healthz must not take the page for an answer."""
+    return "text/html" in request.headers.get("accept", "")
 
 
 def _file(root: Path, path: str) -> Path | None:

@@ -82,6 +82,14 @@ def _invalid(error: RequestValidationError) -> Invalid:
     return Invalid("The request is not valid.", problems)
 
 
+def _refuse_content_type(request: Request, error: RequestValidationError) -> Invalid | None:
+    """For a body that was read as text or bytes because its header does not say that it is JSON."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "application/json" or not isinstance(error.body, str | bytes) or not error.body:
+        return None
+    return Invalid(f"The body has the content type '{kind}'; send JSON with the header Content-Type: application/json.")
+
+
 def _problem_of(each: dict[str, Any]) -> Problem:
     if each["type"] == "json_invalid":  # its place is one in the text, not in a document
         return Problem("", f"is not JSON: {each['ctx']['error']} at character {each['loc'][-1]}")
@@ -101,6 +109,8 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def _validation(request: Request, error: RequestValidationError) -> JSONResponse:
+        if not_json := _refuse_content_type(request, error):
+            return response(request.url.path, not_json)
         return response(request.url.path, _invalid(error))
 
     @app.exception_handler(IntegrityError)

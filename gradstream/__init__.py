@@ -6,19 +6,24 @@ from gradstream import Client, Workload, submit, train
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gradstream.spec import JobSpec
-from gradstream.workload import Workload
-
 if TYPE_CHECKING:
     from gradstream.client import Client
     from gradstream.sdk import submit, train
+    from gradstream.spec import JobSpec
+    from gradstream.workload import Workload
 
 __version__ = "0.1.0"
 __all__ = ["Client", "JobSpec", "Workload", "__version__", "submit", "train"]
 
 
-_LAZY = {"Client": "gradstream.client", "submit": "gradstream.sdk", "train": "gradstream.sdk"}
-"""Imported when they are used: workers need none of them, and commands start faster."""
+_LAZY = {
+    "Client": "gradstream.client",
+    "JobSpec": "gradstream.spec",
+    "Workload": "gradstream.workload",
+    "submit": "gradstream.sdk",
+    "train": "gradstream.sdk",
+}
+"""Imported when they are used, so that a command starts, and can be interrupted, at once."""
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from gradstream.cli import completion
+
 if TYPE_CHECKING:
     from gradstream.client import Client, Job
     from gradstream.spec import JobSpec
@@ -19,11 +21,21 @@ TokenFile = Annotated[
     typer.Option("--token-file", help="File with an API token; also GRADSTREAM_TOKEN_FILE", rich_help_panel=PLATFORM),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, for programs")]
-JobReference = Annotated[str, typer.Argument(metavar="JOB", help="Id, the beginning of an id, or a name (its newest job)")]
+JobReference = Annotated[
+    str,
+    typer.Argument(
+        metavar="JOB", help="Id, the beginning of an id, or a name (its newest job)", autocompletion=completion.complete_job
+    ),
+]
 JobFile = Annotated[Path, typer.Argument(metavar="JOB.YAML", help="The job file")]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Set a value of the job file, e.g. strategy.lr=0.1; may be repeated"),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Set a value of the job file, e.g. strategy.lr=0.1; may be repeated",
+        autocompletion=completion.complete_override,
+    ),
 ]
 Code = Annotated[
     Path | None, typer.Option("--code", exists=True, help="Folder or file of user code; default: the job file's folder")

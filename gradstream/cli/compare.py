@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gradstream.cli import completion
 from gradstream.cli.common import AsJson, TokenFile, Url, connect
 
 if TYPE_CHECKING:
@@ -14,7 +15,12 @@ if TYPE_CHECKING:
 
 
 def command(
-    jobs: Annotated[list[str], typer.Argument(metavar="JOB...", help="Ids, beginnings of ids, or names (their newest jobs)")],
+    jobs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="JOB...", help="Ids, beginnings of ids, or names (their newest jobs)", autocompletion=completion.complete_job
+        ),
+    ],
     target: Annotated[float, typer.Option(help="The value to reach")],
     metric: Annotated[str, typer.Option(help="The metric that is to reach it")] = "eval/accuracy",
     at_least: Annotated[
@@ -26,7 +32,7 @@ def command(
 
     Example: gradstream compare digits-sync digits-easgd --metric eval/loss --target 0.2
     """
-    from gradstream.cli.output import print_json, print_table, talk
+    from gradstream.cli.output import Column, print_json, print_table, talk
 
     with connect(url, token_file) as client:
         found = [client.find(job).id for job in jobs]
@@ -36,7 +42,10 @@ def command(
     if as_json:
         print_json(answer.as_dict())
         return
-    columns = ("job", "name", "strategy", "status", ">after", ">samples", ">version", ">sent", ">value", "")
+    columns = (
+        "job", Column("name", wraps=True), Column("strategy", optional=True), Column("status", optional=True), ">after", ">samples",
+        Column("version", right=True, optional=True), Column("sent", right=True, optional=True), ">value", Column("", wraps=True),
+    )  # fmt: skip
     print_table(columns, [_row(item) for item in answer.items])
     for id in answer.missing:
         talk(f"the job {id} was deleted")

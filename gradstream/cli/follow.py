@@ -1,6 +1,6 @@
 """A job's run as it happens, on the terminal: a line of events and a bar of progress, or plain lines where there is no terminal.
 
-Shared by `submit --follow`, `run` and `demo`.
+Shared by `follow`, `submit --follow`, `run` and `demo`.
 """
 
 from __future__ import annotations
@@ -107,9 +107,9 @@ def follow_or_detach(client: Client, job: Job) -> Job:
     try:
         return follow(client, job)
     except KeyboardInterrupt as error:
-        talk(f"\ndetached; {job.name} goes on. To come back:")
-        for words in (f"gradstream logs -f {job.id}", f"gradstream wait {job.id}", f"gradstream stop {job.id}"):
-            talk(f"  {words}")
+        talk(f"\nDetached; {job.name} keeps running.")
+        for purpose, words in (("Follow", "follow"), ("Stop", "stop")):
+            talk(f"  {purpose + ':':8} gradstream {words} {job.id}")
         raise typer.Exit(INTERRUPTED) from error
 
 

@@ -18,15 +18,16 @@ def command(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job ends")] = False,
     process: Annotated[str | None, typer.Option("--process", "-p", help="Only this one, e.g. worker-0")] = None,
     tail: Annotated[int | None, typer.Option("--tail", "-n", min=1, max=10_000, help="Only about the last so many lines")] = None,
+    timestamps: Annotated[bool, typer.Option("--timestamps", "-t", help="Begin each line with the time of its arrival")] = False,
     as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
 ) -> None:  # fmt: skip
     """Print what a job's processes wrote, each line with its process in front. With --json: one object per piece of output.
 
     Example: gradstream logs digits --follow --process worker-0
     """
-    from gradstream.cli.output import print_json
+    from gradstream.cli.output import print_json, talk
 
-    lines = _Lines()
+    lines, printed = _Lines(timestamps), False
     with connect(url, token_file, timeout=LONG if follow else BRIEF) as client:
         found = client.find(job)
         if process is not None:
@@ -35,6 +36,7 @@ def command(
             for chunk in _chunks(client, str(found.id), tail, follow):
                 if process is not None and chunk.label != process:
                     continue
+                printed = True
                 if as_json:
                     print_json(chunk.as_dict())
                 else:
@@ -43,6 +45,8 @@ def command(
             raise typer.Exit(INTERRUPTED) from error
         finally:
             lines.finish()
+    if not printed:
+        talk(f"{process or found.name} has printed nothing{'' if found.ended else ' yet'}.")
 
 
 def _refuse_unknown(client: Client, job: Job, process: str) -> None:
@@ -70,16 +74,23 @@ def _chunks(client: Client, id: str, tail: int | None, follow: bool) -> Iterator
 class _Lines:
     """Whole lines of several processes out of pieces that begin and end anywhere."""
 
-    def __init__(self) -> None:
-        self._begun: dict[str, str] = {}
+    def __init__(self, timestamps: bool) -> None:
+        self._timestamps = timestamps
+        self._begun: dict[str, tuple[str, str]] = {}
+        """The beginning of a line by process, with the prefix that it gets."""
 
     def print(self, chunk: LogChunk) -> None:
-        *lines, rest = (self._begun.get(chunk.label, "") + chunk.text).split("\n")
-        for line in lines:
-            print(f"{chunk.label} | {line.rsplit(chr(13), 1)[-1]}", flush=True)  # of a line repainted by \r, the last state
-        self._begun[chunk.label] = rest
+        prefix = f"{chunk.label} | "
+        if self._timestamps:
+            prefix = f"{chunk.time.astimezone():%Y-%m-%d %H:%M:%S} {prefix}"
+        first_prefix, begun = self._begun.get(chunk.label) or (prefix, "")
+        *lines, rest = (begun + chunk.text).split("\n")
+        for at, line in enumerate(lines):
+            last_state = line.rsplit("\r", 1)[-1]  # of a line that was repainted
+            print(f"{prefix if at else first_prefix}{last_state}", flush=True)
+        self._begun[chunk.label] = (prefix if lines or not begun else first_prefix, rest)
 
     def finish(self) -> None:
-        for label, rest in self._begun.items():
+        for prefix, rest in self._begun.values():
             if rest:
-                print(f"{label} | {rest}", flush=True)
+                print(f"{prefix}{rest}", flush=True)

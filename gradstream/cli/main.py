@@ -10,11 +10,13 @@ code by its kind (EXIT_CODES); a command says another outcome with `raise typer.
 
 from __future__ import annotations
 
+import errno
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from gradstream import errors
 
@@ -45,25 +47,39 @@ COMMANDS: dict[str, _Entry] = {
     "reset": _Entry("reset", _PLATFORM, "Delete a data folder: jobs, metrics, models, accounts"),
     "login": _Entry("login", _PLATFORM, "Keep the address and token of a platform"),
     "submit": _Entry("submit", _JOBS, "Submit a job file"),
+    "follow": _Entry("follow_job", _JOBS, "Show a job's events and progress until it ends"),
     "jobs": _Entry("jobs", _JOBS, "List jobs"),
     "show": _Entry("show", _JOBS, "Show one job"),
     "config": _Entry("config", _JOBS, "Print a job's file, as it was sent or in full"),
     "logs": _Entry("logs", _JOBS, "Print or follow a job's logs"),
     "metrics": _Entry("metrics", _JOBS, "Print a job's metrics"),
+    "events": _Entry("events", _JOBS, "Print what happened to a job"),
     "compare": _Entry("compare", _JOBS, "When each of several jobs reached a target"),
     "wait": _Entry("wait", _JOBS, "Wait for a job's end; the exit code says how it went"),
     "stop": _Entry("stop", _JOBS, "Stop a job, whose model so far is kept, or one worker of it"),
     "restart": _Entry("restart", _JOBS, "Restart one process of a running job"),
+    "priority": _Entry("priority", _JOBS, "Change the priority of a job that waits"),
+    "delete": _Entry("delete", _JOBS, "Delete jobs that have ended, with all their files"),
     "download": _Entry("download", _JOBS, "Download what a job made"),
     "train": _Entry("train", _ALONE, "Train a job file with all its processes on this machine"),
     "run": _Entry("run", _ALONE, "Submit and follow a job file; --local: train it in this process"),
     "advise": _Entry("advise", _ALONE, "Say what to expect of a job file, and what to choose"),
     "sim": _Entry("sim", _ALONE, "Run a job file or a toy problem in virtual time"),
+    "queue": _Entry("queue", _ABOUT, "List the jobs that wait, and the jobs that hold machines"),
     "nodes": _Entry("nodes", _ABOUT, "List nodes and their GPUs"),
     "node": _Entry("node", _ABOUT, "Take a node out of service (drain) and back (resume)"),
     "strategies": _Entry("strategies", _ABOUT, "List the strategies and their settings"),
     "schema": _Entry("schema", _ABOUT, "Print the JSON Schema of the job file"),
 }
+
+
+def _hide_type_of_flags() -> None:
+    """Make help show `--json`, which takes no value, without a type. Typer has no setting for it."""
+    display = TyperOption.display_type_rich
+    TyperOption.display_type_rich = lambda self, ctx: None if self.is_bool_flag else display(self, ctx)  # type: ignore[method-assign]
+
+
+_hide_type_of_flags()
 
 
 class LazyGroup(TyperGroup):
@@ -81,14 +97,23 @@ class LazyGroup(TyperGroup):
         return name, command, rest
 
     def invoke(self, ctx: Any) -> Any:
+        as_json = "--json" in ctx._protected_args + ctx.args
         try:
             return super().invoke(ctx)
         except errors.GradstreamError as error:
-            raise typer.Exit(_report(error)) from error
+            raise typer.Exit(_report(error, as_json)) from error
         except OSError as error:
-            if error.filename is None:  # a closed pipe, for one: click knows what to do
-                raise
-            raise typer.Exit(_report(errors.Conflict(f"{error.filename}: {error.strerror}"))) from error
+            raise typer.Exit(_report(_explain_os_error(error), as_json)) from error
+
+
+def _explain_os_error(error: OSError) -> GradstreamError:
+    """Raises: `error` itself, if it is a closed pipe: click ends the program quietly then."""
+    if error.errno == errno.EPIPE:
+        raise error
+    if error.filename is not None:
+        return errors.Conflict(f"{error.filename}: {error.strerror}")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the rest of what is buffered would fail the same way at exit
+    return errors.Unavailable(f"the output could not be written: {error.strerror or error}")
 
 
 def _load(name: str) -> Any:
@@ -103,17 +128,23 @@ def _load(name: str) -> Any:
     return command
 
 
-def _report(error: GradstreamError) -> int:
-    """Say `error` on stderr, and return the exit code of its kind."""
-    from rich.console import Console  # 40 ms that a command without mistakes does not need
+def _report(error: GradstreamError, as_json: bool) -> int:
+    """Say `error` on stderr, for programs also as JSON on stdout, and return the exit code of its kind."""
     from rich.text import Text
 
-    console = Console(stderr=True)
-    console.print(Text("error: ", "bold red"), Text(error.message), sep="", soft_wrap=True)
-    for problem in getattr(error, "problems", []):
+    from gradstream.cli.output import print_json, talking  # 40 ms that a command without mistakes does not need
+
+    code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1)
+    problems = getattr(error, "problems", [])
+    if as_json:
+        told = {"type": type(error).__name__, "message": error.message, "exit_code": code}
+        print_json({"error": {**told, "problems": [problem.as_dict() for problem in problems]}})
+    console = talking()
+    console.print(Text.assemble(("error: ", "bold red"), error.message))
+    for problem in problems:
         place = f"  {problem.pointer}: " if problem.pointer else "  "
-        console.print(Text(place, "bold"), Text(problem.message), sep="", soft_wrap=True)
-    return next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1)
+        console.print(Text.assemble((place, "bold"), problem.message))
+    return code
 
 
 def _version(wanted: bool) -> None:

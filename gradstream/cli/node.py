@@ -6,10 +6,14 @@ from typing import Annotated
 
 import typer
 
+from gradstream.cli import completion
 from gradstream.cli.common import AsJson, TokenFile, Url, connect
 
 command = typer.Typer(no_args_is_help=True, help="Take a node out of service and back.")
-NodeName = Annotated[str, typer.Argument(metavar="NODE", help="Its name, as `gradstream nodes` lists it")]
+NodeName = Annotated[
+    str,
+    typer.Argument(metavar="NODE", help="Its name, as `gradstream nodes` lists it", autocompletion=completion.complete_node),
+]
 
 
 @command.command()

@@ -10,7 +10,7 @@ def command(as_json: AsJson = False, url: Url = None, token_file: TokenFile = No
 
     Example: gradstream nodes
     """
-    from gradstream.cli.output import ago, print_json, print_table, size, status
+    from gradstream.cli.output import Column, ago, print_json, print_table, size, status
 
     with connect(url, token_file) as client:
         nodes = client.nodes()
@@ -18,7 +18,10 @@ def command(as_json: AsJson = False, url: Url = None, token_file: TokenFile = No
         print_json({"items": [node.as_dict() for node in nodes]})
         return
     print_table(
-        ("node", "status", ">slots used", ">gpus used", ">cpus", ">memory", "seen", "running"),
+        (
+            "node", "status", ">slots used", ">GPUs used", Column("CPUs", right=True, optional=True),
+            Column("memory", right=True, optional=True), Column("last seen", optional=True), Column("running", wraps=True),
+        ),
         [
             (
                 node.name, status("draining" if node.draining_since else node.status), f"{node.slots_used}/{node.slots}",

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+import os
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
+
+from gradstream.cli.tables import Column as Column
+from gradstream.cli.tables import print_table as print_table
 
 if TYPE_CHECKING:
     from gradstream.client import Job
@@ -21,13 +23,11 @@ STYLES = {
     "draining": "yellow",
     "failed": "red", "lost": "red", "timed_out": "red", "cancelled": "magenta",
 }  # fmt: skip
-_UNPIPED_WIDTH = 200
-"""Of tables that go to a file or a pipe, where there is no edge to fit."""
 
 
 @cache
 def talking() -> Console:
-    return Console(stderr=True, soft_wrap=True, highlight=False)
+    return Console(stderr=True, soft_wrap=True, highlight=False, color_system=None if "NO_COLOR" in os.environ else "auto")
 
 
 def talk(words: str, style: str = "") -> None:
@@ -46,19 +46,6 @@ def _finite(data: Any) -> Any:
     if isinstance(data, list | tuple):
         return [_finite(value) for value in data]
     return None if isinstance(data, float) and not math.isfinite(data) else data
-
-
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> None:
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = _UNPIPED_WIDTH
-    table = Table(box=None, header_style="dim", pad_edge=False)
-    for column in columns:
-        right = column.startswith(">")
-        table.add_column(column.removeprefix(">"), justify="right" if right else "left", overflow="fold" if right else "ellipsis")
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
 
 
 def status(word: str) -> Text:

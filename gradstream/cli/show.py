@@ -47,7 +47,7 @@ def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_f
 def _head(job: Job, page: str) -> None:
     from rich.text import Text
 
-    from gradstream.cli.output import ago, duration, number, print_table, progress_line, status
+    from gradstream.cli.output import Column, ago, duration, number, print_table, progress_line, status
 
     rows: list[tuple[str, str | Text]] = [("id", str(job.id)), ("status", status(job.status))]
     rows += [("why", job.message)] if job.message else []
@@ -62,7 +62,7 @@ def _head(job: Job, page: str) -> None:
     rows += [("created", f"{ago(job.created_at)} by {job.user}")]
     if job.started_at and job.ended_at:
         rows += [("took", duration((job.ended_at - job.started_at).total_seconds()))]
-    print_table((job.name, ""), [*rows, ("page", page)])
+    print_table((job.name, Column("", wraps=True)), [*rows, ("page", page)])
 
 
 def _shards(shards: list[ShardLoad]) -> None:
@@ -84,12 +84,12 @@ def _shards(shards: list[ShardLoad]) -> None:
 
 
 def _processes(processes: list[Process]) -> None:
-    from gradstream.cli.output import print_table, status
+    from gradstream.cli.output import Column, print_table, status
 
     if processes:
         print()
         print_table(
-            ("process", "node", "status", "how it ended"),
+            ("process", "node", "status", Column("how it ended", wraps=True)),
             [
                 (one.label, f"{one.node}{'' if one.gpu is None else f' GPU {one.gpu}'}", status(one.status), _ending(one))
                 for one in processes
@@ -116,7 +116,7 @@ def gathered(events: Iterable[Event]) -> list[tuple[Event, int]]:
 
 
 def _events(events: list[tuple[Event, int]]) -> None:
-    from gradstream.cli.output import print_table
+    from gradstream.cli.output import Column, print_table
 
     if events:
         print()
@@ -125,4 +125,4 @@ def _events(events: list[tuple[Event, int]]) -> None:
             (f"{event.time.astimezone():%H:%M:%S}", event.message + word, event.actor)
             for (event, _), word in zip(events, more, strict=True)
         ]  # fmt: skip
-        print_table(("when", "event", "by"), rows)
+        print_table(("when", Column("event", wraps=True), Column("by", optional=True)), rows)

@@ -27,7 +27,7 @@ def command(
         found = client.find(job)
         stopped = client.stop(found.id) if process is None else _worker(client, found, process)
     if process is None:
-        talk(f"{found.name} ({found.id}) is {stopped.status}")
+        talk(f"{found.name} had ended before: {found.status}" if found.ended else f"{found.name} ({found.id}) is {stopped.status}")
     if as_json:
         print_json(stopped.as_dict())
 

@@ -23,7 +23,7 @@ def command(
 
     Example: gradstream strategies --json
     """
-    from gradstream.cli.output import print_json, print_table
+    from gradstream.cli.output import Column, print_json, print_table
     from gradstream.strategies import STRATEGIES
 
     if as_json:
@@ -31,7 +31,8 @@ def command(
     elif as_markdown:
         print("\n".join(markdown()))
     else:
-        print_table(COLUMNS, [(name, cls.summary(), _gates(cls), _settings(cls)) for name, cls in STRATEGIES.items()])
+        columns = (Column(COLUMNS[0]), *(Column(name, wraps=True) for name in COLUMNS[1:]))
+        print_table(columns, [(name, cls.summary(), _gates(cls), _settings(cls)) for name, cls in STRATEGIES.items()])
 
 
 def markdown() -> list[str]:

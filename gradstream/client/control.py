@@ -6,8 +6,8 @@ import time
 from uuid import UUID
 
 from gradstream.client.connection import Connection, JobReference
-from gradstream.client.models import Choices, Job, Node, Process
-from gradstream.errors import NotFound
+from gradstream.client.models import Choices, Job, Node, Process, Queue
+from gradstream.errors import Conflict, NotFound
 
 _LONG_POLL = 15.0
 
@@ -32,12 +32,23 @@ class Control(Connection):
     def delete(self, job: JobReference) -> None:
         self._transport.json("DELETE", f"jobs/{self._id(job)}")
 
+    def change_priority(self, job: JobReference, priority: int) -> Job:
+        """0 to 100; of the jobs that wait, those of higher priority start first."""
+        path = f"jobs/{self._id(job)}/priority"
+        return Job.model_validate(self._transport.json("POST", path, json={"priority": priority}))
+
+    def queue(self) -> Queue:
+        """The jobs that wait, in the order in which they start, and the jobs that hold machines."""
+        return Queue.model_validate(self._transport.json("GET", "jobs/queue"))
+
     def processes(self, job: JobReference) -> list[Process]:
         return [Process.model_validate(item) for item in self._items(f"jobs/{self._id(job)}/processes")]
 
     def live_process(self, job: JobReference, label: str) -> Process:
-        """The process of this label that has not ended. Raises: NotFound."""
+        """The process of this label that has not ended. Raises: NotFound. Conflict: the job has ended."""
         live = {process.label: process for process in self.processes(job) if process.status in ("assigned", "starting", "running")}
+        if not live and (found := self.find(job)).ended:
+            raise Conflict(f"{found.name} has ended ({found.status}); no process of it runs")
         if label not in live:
             raise NotFound(f"the job has no process '{label}' that runs; it has: {', '.join(sorted(live)) or 'none'}")
         return live[label]

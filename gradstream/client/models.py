@@ -97,6 +97,36 @@ class Plan(Answer):
     notes: list[dict[str, str]]
 
 
+class WaitingJob(Answer):
+    id: UUID
+    name: str
+    user: str
+    priority: int
+    position: int
+    """Place in the order in which jobs start, from 1."""
+    reason: str | None
+    message: str | None
+    created_at: datetime
+
+
+class HoldingJob(Answer):
+    id: UUID
+    name: str
+    user: str
+    priority: int
+    status: str
+    slots: int
+    gpus: int
+    nodes: list[dict[str, Any]]
+
+
+class Queue(Answer):
+    waiting: list[WaitingJob]
+    """The first 500."""
+    waiting_total: int
+    holding: list[HoldingJob]
+
+
 class JobPage(Answer):
     items: list[JobSummary]
     next_cursor: str | None

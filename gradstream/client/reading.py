@@ -101,10 +101,12 @@ class Reading(Connection):
         columns: int | None = None,
     ) -> list[Chart]:
         """All that every column of a drawing holds, exactly, for each of these metrics. `x` is step, samples, version or time;
-        `start` and `end` are on that axis."""
+        `start` and `end` are on that axis. Raises: NotFound: the job has measured nothing of this name."""
         asked = {"x": x, "from": start, "to": end, "columns": columns}
         params = {name: value for name, value in asked.items() if value is not None}
-        response = self._transport.json("GET", f"jobs/{self._id(job)}/chart", params={"name": list(names), **params})
+        id = self._id(job)
+        self._refuse_unknown_metrics(id, names)
+        response = self._transport.json("GET", f"jobs/{id}/chart", params={"name": list(names), **params})
         return [Chart.model_validate(item) for item in response["charts"]]
 
     def _refuse_unknown_metrics(self, id: UUID, names: Sequence[str]) -> None:

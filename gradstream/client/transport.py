@@ -37,6 +37,7 @@ class Transport:
         self.url = credentials.url
         host = _host(credentials.url)
         self.timeout = timeout
+        self._is_here = host in LOOPBACK
         self._on_retry = on_retry
         self._http = httpx.Client(
             base_url=f"{credentials.url}/api/v1/",
@@ -107,7 +108,9 @@ class Transport:
         try:
             yield
         except httpx.TransportError as error:
-            raise Unavailable(f"{self.url} cannot be reached: {str(error) or type(error).__name__}", url=self.url) from error
+            remedy = "; is it running? `gradstream up` starts the platform of this machine" if self._is_here else ""
+            why = str(error) or type(error).__name__
+            raise Unavailable(f"{self.url} cannot be reached: {why}{remedy}", url=self.url) from error
 
 
 class _Backoff:

@@ -18,6 +18,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NoReturn
 
+import setproctitle
+
 from gradstream.process import exits, orphans
 from gradstream.process.exits import EXIT_CODES, Exit, ExitReason
 from gradstream.process.launch import die_with_parent
@@ -81,6 +83,7 @@ def _settle(order: ProcessOrder, folder: Path) -> None:
         os.environ.update(order.spec.env)
         sys.path.insert(0, str(folder / "code"))
     sys.argv = [order.label]
+    setproctitle.setproctitle(f"gradstream {order.label} of {order.spec.name} ({order.job_id})")
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_NAME, f"gs {order.label}".encode()[:15])
         Path("/proc/self/oom_score_adj").write_text(_KILL_ME_FIRST)

@@ -32,6 +32,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import setproctitle
+
 from gradstream.process import orphans
 from gradstream.process.begin import begin
 
@@ -174,6 +176,7 @@ def _preload(modules: list[str]) -> None:
 
 def main(argv: list[str]) -> None:
     fd, how, modules = int(argv[0]), argv[1], argv[2:]
+    setproctitle.setproctitle(f"gradstream zygote ({how})")  # a job process could not any more: it empties its environment first
     if how == "fork":
         _preload(modules)
     server = ForkServer(socket.socket(fileno=fd), fork=how == "fork")

@@ -97,7 +97,7 @@ def test_ctrl_c_detaches_and_the_job_goes_on(
         process.send_signal(signal.SIGINT)
         said = process.stderr.read()
         assert process.wait(PATIENCE) == 130
-    assert f"gradstream wait {id}" in said
+    assert f"gradstream follow {id}" in said
     assert client.job(id).status == "running"
     client.stop(id)
     assert client.wait(id, timeout=120).status == "cancelled"
