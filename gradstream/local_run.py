@@ -94,6 +94,7 @@ def _workload(spec: JobSpec, folder: Path) -> Workload:
     """Raises: InvalidWorkload: no such module or class, or it is no Workload."""
     module, _, name = spec.workload.entrypoint.partition(":")
     sys.path.insert(0, str(folder.resolve()))
+    _seed(spec)
     try:
         cls = getattr(importlib.import_module(module), name, None)
     except ModuleNotFoundError as error:
@@ -102,6 +103,7 @@ def _workload(spec: JobSpec, folder: Path) -> Workload:
         raise InvalidWorkload(f"there is no module '{module}' in {folder}") from error
     if not (isinstance(cls, type) and issubclass(cls, Workload)):
         raise InvalidWorkload(f"'{name}' in {module} is {'missing' if cls is None else 'no subclass of gradstream.Workload'}")
+    _seed(spec)
     return cls(**spec.workload.args)
 
 

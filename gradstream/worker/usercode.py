@@ -39,10 +39,10 @@ class UserCode:
     """A workload of which every call is blamed on its author if it raises."""
 
     def __init__(self, spec: JobSpec) -> None:
-        """Imports the entrypoint. Raises: UserError."""
+        """Imports the entrypoint: what it draws at import is the same in every process of the job. Raises: UserError."""
         self._spec = spec
         module, _, name = spec.workload.entrypoint.partition(":")
-        with blaming(f"import {module}"):
+        with blaming(f"import {module}"), randomness.seeded(spec.seed):
             imported = importlib.import_module(module)
             found = getattr(imported, name, None)
             if not (isinstance(found, type) and issubclass(found, Workload)):
@@ -50,7 +50,7 @@ class UserCode:
                 raise InvalidWorkload(
                     f"{spec.workload.entrypoint} is not a subclass of gradstream.Workload; the module '{module}' came from {where}"
                 )
-        with blaming("workload.args"):
+        with blaming("workload.args"), randomness.seeded(spec.seed):
             self._workload = found(**spec.workload.args)
 
     def model(self) -> nn.Module:
