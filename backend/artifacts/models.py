@@ -49,4 +49,5 @@ class ArtifactRow(Base):
     path: Mapped[str]
     size: Mapped[int] = mapped_column(BigInteger)
     sha256: Mapped[str]
+    note: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(server_default=func.clock_timestamp())

@@ -35,3 +35,9 @@ def put_file(
 def resume_file(name: str, process: ProcessDep, session: SessionDep, platform: PlatformDep) -> FileResponse:
     """A file of the cut that the attempt resumes from."""
     return FileResponse(service.resume_file(session, platform.files, process, name))
+
+
+@router.get("/latest/{name}", operation_id="getLatestFile", response_class=FileResponse)
+def latest_file(name: str, process: ProcessDep, session: SessionDep, platform: PlatformDep) -> FileResponse:
+    """A file that the newest attempt of the job has stored, of those that have stored one of this name."""
+    return FileResponse(service.latest_file(session, platform.files, process, name))

@@ -58,7 +58,9 @@ def artifact(session: Session, job_id: UUID, name: str) -> ArtifactRow | None:
     return session.get(ArtifactRow, (job_id, name))
 
 
-def put_artifact(session: Session, *, job_id: UUID, name: str, kind: str, path: str, size: int, sha256: str) -> None:
-    values = {"kind": kind, "path": path, "size": size, "sha256": sha256, "created_at": func.clock_timestamp()}
+def put_artifact(
+    session: Session, *, job_id: UUID, name: str, kind: str, path: str, size: int, sha256: str, note: str | None
+) -> None:
+    values = {"kind": kind, "path": path, "size": size, "sha256": sha256, "note": note, "created_at": func.clock_timestamp()}
     row = insert(ArtifactRow).values(job_id=job_id, name=name, **values)
     session.execute(row.on_conflict_do_update(index_elements=["job_id", "name"], set_=values))

@@ -15,6 +15,7 @@ class Artifact(Schema):
     size: int
     sha256: str
     kind: Kind
+    note: str | None = Field(None, description="Of the best model: its evaluation", examples=["eval/loss 0.31 at 20,000 samples"])
     created_at: datetime
 
 

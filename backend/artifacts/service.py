@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,11 +26,12 @@ from backend.uploads import Upload
 from gradstream.center.entries import FINAL_CUT
 from gradstream.errors import Conflict, Invalid, NotFound, NotSignedIn
 from gradstream.process.order import Resume
+from gradstream.process.store import BEST, EVALUATIONS, MODEL, RESULT
 
-MODEL = "model.safetensors"
-RESULT = "result.json"
 _CUT_FILE = re.compile(r"cuts/(\d{1,9})/(manifest\.json|worker-\d{1,4}\.pt|shard-\d{1,4}\.pt)")
-_FILES = frozenset({MODEL, RESULT})
+_FILES = frozenset({MODEL, BEST, RESULT, EVALUATIONS})
+_LONGEST_HEADER = 1 << 26
+"""Bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,9 @@ def put(session: Session, platform: Platform, process_id: UUID, path: str, uploa
     row = FileRow(job_id=job.id, attempt=process.attempt, path=path, size=upload.size, sha256=sha256, process_id=process.id)
     repository.put_file(session, row)
     committed = _commit_cut(session, platform, job, process, int(found[1])) if found else None
-    if path == MODEL:
-        enter(session, job, process.attempt, MODEL, "model", size=upload.size, sha256=sha256)
+    if path in (MODEL, BEST):
+        note = _about_best(platform.files.of_attempt(job.id, process.attempt, path)) if path == BEST else None
+        enter(session, job, process.attempt, path, "model", size=upload.size, sha256=sha256, note=note)
     return StoredFile(path=path, size=upload.size, sha256=sha256, committed_cut=committed)
 
 
@@ -119,6 +122,28 @@ def resume_file(session: Session, files: FileStore, process_id: UUID, name: str)
     raise NotFound(f"The cut has no file {name}.", name=name)
 
 
+def latest_file(session: Session, files: FileStore, process_id: UUID, name: str) -> Path:
+    """The file of this name that the newest attempt has stored that has one. Raises: NotFound."""
+    process = job_rows.process(session, process_id)
+    if process is None:
+        raise NotSignedIn("This process is not known any more.")
+    found = [row for row in repository.files(session, process.job_id) if row.path == name]
+    if not found:
+        raise NotFound(f"No attempt has stored {name}.", name=name)
+    return files.of_attempt(process.job_id, found[-1].attempt, name)
+
+
+def _about_best(path: Path) -> str | None:
+    """`eval/loss 0.31 at 20,000 samples`, as the file itself says; None, if it does not."""
+    try:
+        with path.open("rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            about = json.loads(file.read(min(length, _LONGEST_HEADER)))["__metadata__"]
+        return f"{storable(about['metric'])} {float(about['value']):.6g} at {int(about['samples']):,} samples"
+    except (ValueError, KeyError, TypeError, struct.error):
+        return None
+
+
 def newest_cut(session: Session, job_id: UUID) -> CutRow | None:
     found = repository.cuts(session, job_id)
     return found[0] if found else None
@@ -142,9 +167,13 @@ def result(session: Session, files: FileStore, job_id: UUID, attempt: int) -> di
     return said | {"eval": {storable(name): score for name, score in scores.items()} if isinstance(scores, dict) else {}}
 
 
-def enter(session: Session, job: JobRow, attempt: int, name: str, kind: Kind, *, size: int, sha256: str) -> None:
+def enter(
+    session: Session, job: JobRow, attempt: int, name: str, kind: Kind, *, size: int, sha256: str, note: str | None = None
+) -> None:
     """Give the user a file that lies in the attempt's folder."""
-    repository.put_artifact(session, job_id=job.id, name=name, kind=kind, path=f"{attempt}/{name}", size=size, sha256=sha256)
+    repository.put_artifact(
+        session, job_id=job.id, name=name, kind=kind, path=f"{attempt}/{name}", size=size, sha256=sha256, note=note
+    )
     feed.changed(session, job)
 
 

@@ -15,6 +15,9 @@ class Reached(Schema):
     time: float = Field(description="Seconds since the epoch, clock of whoever measured")
     seconds: float = Field(description="Since the first attempt was placed")
     samples: int
+    samples_before: int | None = Field(
+        description="Of the point before it: the target was reached somewhere behind these samples. null: it was the first point"
+    )
     step: int
     version: int
     sent_bytes: float = Field(description="Bytes of vectors that all workers had sent until then")

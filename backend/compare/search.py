@@ -109,6 +109,14 @@ def best(trees: Sequence[Tree], goal: Goal) -> Search[float | None]:
     return None if np.isnan(nearest) else float(nearest)
 
 
+def newest_before(trees: Sequence[Tree], time: float) -> Search[int | None]:
+    """Samples of the newest point, not undone, that was measured before then (seconds since the epoch)."""
+    parts = yield from _upto(trees, "time", [float(np.nextafter(time, -np.inf))] * len(trees))
+    undone_from = min((tree.undone_from for tree in trees), default=np.inf)
+    seen = [int(value) for part in parts for value in part["samples_max"] if value < undone_from]
+    return max(seen, default=None)
+
+
 def total(trees: Sequence[Tree], until: float) -> Search[float]:
     """The sum of the finite values measured until then (seconds since the epoch), those among them that were undone later."""
     parts = yield from _upto(trees, "time", [until] * len(trees))

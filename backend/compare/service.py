@@ -51,19 +51,20 @@ def _target(job: JobRow, lines: Sequence[Line], metric: str, goal: Goal) -> Sear
     trees = [tree for _, tree in pairs]
     hit = yield from search.first(trees, goal)
     best = yield from search.best(trees, goal)
+    before = (yield from search.newest_before(trees, float(hit[1]["time"]))) if hit else None
     sent = [tree for line in lines if line.row.name == SENT.name for tree in _trees(line)]
     sent_bytes = (yield from search.total(sent, float(hit[1]["time"]))) if hit else 0.0
     return JobTarget(
         job=job.id, name=job.name, strategy=job.strategy, status=JobStatus(job.status), best=best,
-        reached=hit and _reached(job, pairs[hit[0]][0].row, hit[1], sent_bytes),
+        reached=hit and _reached(job, pairs[hit[0]][0].row, hit[1], sent_bytes, before),
     )  # fmt: skip
 
 
-def _reached(job: JobRow, series: MetricSeriesRow, point: Any, sent_bytes: float) -> Reached:
+def _reached(job: JobRow, series: MetricSeriesRow, point: Any, sent_bytes: float, before: int | None) -> Reached:
     time, began = float(point["time"]), (job.started_at or job.created_at).timestamp()
     return Reached(
         value=float(point["value"]), time=time, seconds=time - began, sent_bytes=sent_bytes,
-        samples=int(point["samples"]), step=int(point["step"]), version=int(point["version"]),
+        samples=int(point["samples"]), samples_before=before, step=int(point["step"]), version=int(point["version"]),
         attempt=series.attempt, source=series.source, rank=series.rank,
     )  # fmt: skip
 

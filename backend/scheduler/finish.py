@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import structlog
 import yaml
@@ -58,12 +59,21 @@ def prepare(platform: Platform, situation: Situation) -> dict[int, Account]:
 
 def succeed(session: Session, platform: Platform, job: JobRow) -> None:
     result = artifacts.result(session, platform.files, job.id, job.attempt)
-    message = "The target is reached." if result.get("target") else "Training is complete."
+    message = _how_it_ended(job, result)
     if result.get("target"):
         feed.record(session, job, "target", message, actor="evaluator", data={"result": result})
     _enter_files(session, platform, job)
     lifecycle.end_attempt(session, job, AttemptStatus.SUCCEEDED, reason=None, message=message)
     switch(session, job, JobStatus.SUCCEEDED, actor="controller", reason=None, message=message, data={"result": result})
+
+
+def _how_it_ended(job: JobRow, result: Mapping[str, Any]) -> str:
+    best = result.get("best")
+    kept = f"{best['metric']} {best['value']:.6g} at {best['samples']:,} samples" if isinstance(best, dict) else ""
+    if result.get("stopped_by") == "patience":
+        return f"Stopped early: {job.spec['stop']['patience']} evaluations in a row were no better than {kept}."
+    ended = "The target is reached." if result.get("target") else "Training is complete."
+    return f"{ended} The best evaluation was {kept}." if kept else ended
 
 
 def finish(session: Session, platform: Platform, job: JobRow, accounts: Mapping[int, Account]) -> None:

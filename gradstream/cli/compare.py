@@ -47,6 +47,8 @@ def command(
         Column("version", right=True, optional=True), Column("sent", right=True, optional=True), ">value", Column("", wraps=True),
     )  # fmt: skip
     print_table(columns, [_row(item) for item in answer.items])
+    if any(_is_coarse(item) for item in answer.items):
+        talk("Evaluations that are far apart find a target late; 'evaluate: {every: 1000 samples}' makes jobs comparable")
     for id in answer.missing:
         talk(f"the job {id} was deleted")
 
@@ -66,4 +68,16 @@ def _row(item: JobTarget) -> tuple[str, ...]:
     if item.reached is None:
         return (*head, "never", "", "", "", "", "nothing measured" if item.best is None else f"best {number(item.best)}")
     r = item.reached
-    return (*head, duration(r.seconds), f"{r.samples:,}", f"{r.version:,}", size(round(r.sent_bytes)), number(r.value), "")
+    costs = duration(r.seconds), f"{r.samples:,}", f"{r.version:,}", size(round(r.sent_bytes))
+    return (*head, *costs, number(r.value), _coarse(item))
+
+
+def _is_coarse(item: JobTarget) -> bool:
+    """More than a fifth of what it took lies between the evaluation that reached the target and the one before."""
+    r = item.reached
+    return r is not None and r.samples - (r.samples_before or 0) > r.samples / 5
+
+
+def _coarse(item: JobTarget) -> str:
+    assert item.reached is not None, "only what was reached is coarse"
+    return f"some time after {item.reached.samples_before or 0:,} samples" if _is_coarse(item) else ""

@@ -194,6 +194,7 @@ class Artifact(Answer):
     size: int
     sha256: str
     kind: str
+    note: str | None = None
     created_at: datetime
 
 
@@ -258,6 +259,8 @@ class Reached(Answer):
     seconds: float
     """Since the first attempt was placed."""
     samples: int
+    samples_before: int | None = None
+    """Of the point before it: the target was reached somewhere behind these."""
     step: int
     version: int
     sent_bytes: float

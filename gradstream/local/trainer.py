@@ -22,6 +22,7 @@ from gradstream.local.child import run_dir
 from gradstream.local.redis import Redis
 from gradstream.metrics import ASKED_AGAIN, LOSS, NO_ROOM, SILENT, STALENESS, TOTAL, Point
 from gradstream.process import damage, room
+from gradstream.process.store import BEST, MODEL
 from gradstream.process.zygote import Zygote
 from gradstream.spec import JobSpec
 from gradstream.wire.client import connect
@@ -103,10 +104,14 @@ class Trainer:
         summary = progress.summary() | {"seconds": round(time.monotonic() - began, 3)}
         if failed or result is None:
             return {"status": "failed", "reason": failed[1].reason if failed else "interrupted", **summary}
-        model = attempt.store / "model.safetensors"
-        self._console.print(f"{progress.line()}\n{progress.exchange()}model: {model}", highlight=False)
+        model = attempt.store / MODEL
+        best = result.get("best")
+        about = f"{best['metric']} {best['value']:.6g} at {best['samples']:,} samples" if best else ""
+        kept = f"\nbest: {model.with_name(BEST)} ({about})" if best else ""
+        self._console.print(f"{progress.line()}\n{progress.exchange()}model: {model}{kept}", highlight=False)
+        told = {"best": best, "stopped_by": result.get("stopped_by")}
         ended = "cancelled" if stopping else "succeeded"
-        return {"status": ended, "eval": result["eval"], "version": result["version"], "model_path": str(model), **summary}
+        return {"status": ended, "eval": result["eval"], "version": result["version"], "model_path": str(model), **told, **summary}
 
     def _attempt(self, spec: JobSpec, number: int) -> LocalAttempt:
         admin, url = connect(self._redis.url, password=self._redis.password), self._redis.url

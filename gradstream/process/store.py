@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 SLOWEST = 1 << 20
 """Bytes per second that a store takes and gives at least. Whoever waits for a file waits that much longer for a large one."""
 
+MODEL, BEST, RESULT, EVALUATIONS = "model.safetensors", "best.safetensors", "result.json", "evaluations.json"
+"""The final model, and that of the best evaluation; what the last evaluation gave; what the next evaluator has to know."""
 _CHUNK = 1 << 20
 Content = str | dict[str, Any]
 """Text; or named tensors for a `.safetensors` file, a state (tensors and plain values) for any other."""
@@ -39,6 +41,9 @@ class Store(Protocol):
 
     def resumed(self, name: str, into: Path) -> Path | None:
         """A file of the cut that this attempt resumes from (`worker-0.pt`), copied into the folder `into`; None: it has none."""
+
+    def latest(self, name: str, into: Path) -> Path | None:
+        """A file that the newest attempt of this job has put that has put one; None: none has."""
 
 
 def open_store(access: StoreAccess, order: ProcessOrder) -> Store:
@@ -72,6 +77,10 @@ class FolderStore:
                 return found
         return None
 
+    def latest(self, name: str, into: Path) -> Path | None:
+        found = (self._root / str(attempt) / name for attempt in range(self._order.attempt, 0, -1))
+        return next((file for file in found if file.exists()), None)
+
 
 class ApiStore:
     """`PUT {url}/api/v1/process/files/{name}`. Repeats while the API is away, up to `PATIENCE` seconds, longer for a large file."""
@@ -100,13 +109,16 @@ class ApiStore:
         self._ask(f"PUT /files/{name}", send, nbytes)
 
     def resumed(self, name: str, into: Path) -> Path | None:
-        if not self._resuming:
-            return None
-        into.mkdir(parents=True, exist_ok=True)
-        target = into / name
+        return self._get(f"/resume/{name}", into / name) if self._resuming else None
+
+    def latest(self, name: str, into: Path) -> Path | None:
+        return self._get(f"/latest/{name}", into / name)
+
+    def _get(self, path: str, target: Path) -> Path | None:
+        target.parent.mkdir(parents=True, exist_ok=True)
 
         def fetch() -> httpx.Response:
-            with self._http.stream("GET", f"/resume/{name}", headers={"Accept-Encoding": "identity"}) as answer:
+            with self._http.stream("GET", path, headers={"Accept-Encoding": "identity"}) as answer:
                 if answer.status_code != 200:
                     answer.read()
                     return answer
@@ -115,7 +127,7 @@ class ApiStore:
                         out.write(chunk)
                 return answer
 
-        return target if self._ask(f"GET /resume/{name}", fetch, may_lack=True).status_code == 200 else None
+        return target if self._ask(f"GET {path}", fetch, may_lack=True).status_code == 200 else None
 
     def _ask(self, what: str, request: Callable[[], httpx.Response], nbytes: int = 0, *, may_lack: bool = False) -> httpx.Response:
         patience = self.PATIENCE + nbytes / SLOWEST

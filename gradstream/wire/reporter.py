@@ -37,6 +37,7 @@ class Reporter:
         self._records: list[Record] = []
         self._number = 0
         self._lock = threading.Lock()
+        self._sending = threading.Lock()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="reporter", daemon=True)
         self._thread.start()
@@ -54,6 +55,11 @@ class Reporter:
         with self._lock:
             self._records.append((time.time(), rank, step, samples, version, *named))
 
+    def flush(self) -> None:
+        """Send what waits, now. Raises: PlaneLost."""
+        with self._sending:
+            self._flush()
+
     def close(self, within: float = 10.0) -> None:
         """Send what is left, and wait for that up to `within` seconds."""
         self._closing.set()
@@ -62,8 +68,8 @@ class Reporter:
     def _run(self) -> None:
         try:
             while not self._closing.wait(EVERY):
-                self._flush()
-            self._flush()
+                self.flush()
+            self.flush()
         except PlaneLost as error:
             log.warning("metrics are not sent any more: %s", error)
 

@@ -18,10 +18,11 @@ from gradstream import metrics
 from gradstream.center.entries import Answer, Join, Leave, Pull, Stop
 from gradstream.process import exits
 from gradstream.process.order import ProcessOrder
-from gradstream.process.store import Uploads, open_store
+from gradstream.process.store import MODEL, RESULT, Uploads, open_store
 from gradstream.wire.port import RedisPort
 from gradstream.wire.reporter import Reporter
 from gradstream.worker import setup
+from gradstream.worker.best import BestModel
 from gradstream.worker.data import in_order, never_empty
 from gradstream.worker.judge import Judge, StopReason
 from gradstream.worker.model import FlatModel
@@ -54,7 +55,8 @@ class _Evaluator:
         self._version, self._samples = -1, 0
         """Of the center that was scored last, which is the one in `_flat`."""
         self._values: dict[str, float] = {}
-        self._judge = Judge(order.spec)
+        self._best = BestModel(open_store(order.store, order), folder) if order.spec.best else None
+        self._judge = Judge(order.spec, self._best.load() if self._best else None)
         self._stop: StopReason | None = None
 
     def run(self) -> None:
@@ -87,6 +89,11 @@ class _Evaluator:
         for key, value in self._values.items():
             self._reporter.point(f"eval/{key}", value, step=answer.version, samples=answer.samples, version=answer.version)
         judgement = self._judge.judge(self._values, samples=answer.samples, version=answer.version)
+        self._reporter.flush()  # with the next request the servers forget this center: what it has scored must not be lost
+        if self._best and self._judge.state.best:
+            if judgement.is_best:
+                self._best.keep(self._judge.state.best, self._flat.tensors())
+            self._best.note(self._judge.state)
         if judgement.stop:
             self._stop = judgement.stop
             self._port.send(Stop(judgement.stop))
@@ -107,9 +114,12 @@ class _Evaluator:
     def _finish(self) -> None:
         """Store the model that was scored last, and what it scored."""
         uploads = Uploads(open_store(self._order.store, self._order), self._folder)
-        uploads.add("model.safetensors", self._flat.tensors())
+        uploads.add(MODEL, self._flat.tensors())
         scores = {key: value if math.isfinite(value) else None for key, value in self._values.items()}  # JSON has no NaN
         result = {"eval": scores, "version": self._version, "samples": self._samples}
-        result |= {"target": self._stop == "target", "stopped_by": self._stop}
-        uploads.add("result.json", json.dumps(result))
+        best = self._judge.state.best
+        result |= {"target": self._stop == "target", "stopped_by": self._stop, "best": best and best.model_dump()}
+        if self._best:
+            self._best.finish()
+        uploads.add(RESULT, json.dumps(result))
         uploads.finish()

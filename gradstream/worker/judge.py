@@ -45,10 +45,11 @@ class Judge:
 
     def judge(self, values: Mapping[str, float], *, samples: int, version: int) -> Judgement:
         """Take in one evaluation, in the order in which they come. Raises: UserError: it lacks a metric of the job file."""
+        is_new = samples >= self.state.samples  # else a job that has resumed repeats it, and what followed from it is to come again
         is_best = self._count(values, samples, version)
         if self._target and self._target.reached(_value(values, self._target.metric, "stop.target.metric")):
             return Judgement(is_best, "target")
-        if self._patience is not None and self.state.without_improvement >= self._patience:
+        if is_new and self._patience is not None and self.state.without_improvement >= self._patience:
             return Judgement(is_best, "patience")
         return Judgement(is_best, None)
 

@@ -6,6 +6,7 @@ import psutil
 import pytest
 import torch
 
+from gradstream.client.models import Job
 from tests.platforms import Lab, slow_until
 from tests.support import eventually
 
@@ -94,3 +95,39 @@ def alive(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def test_evaluations_by_samples_are_those_of_the_undisturbed_run(lab: Lab, go: Path, tmp_path: Path) -> None:
+    """Each falls on the same center, whoever was killed meanwhile; so the best model is the same one, too."""
+    fields = {
+        "strategy": {"name": "sync", "lr": 0.05}, "evaluate": {"every": "640 samples"}, "snapshot": {"every": "1024 samples"},
+        "best": {"metric": "eval/loss"}, "stop": {"epochs": 20},
+    }  # fmt: skip
+    calm = lab.ended(lab.submit("evaluated-calm", **fields))
+    job = lab.submit("evaluated-disturbed", args=slow_until(go) | {"pause": 0.3}, **fields)
+    eventually(lambda: "cut 1 " in lab.messages(job) or None, "the first checkpoint")
+    lab.kill("evaluator")
+    eventually(lambda: lab.process(job, "evaluator").incarnation == 1, "another evaluator")
+    lab.trains(job, 2000)
+    lab.kill("server-0")
+    eventually(lambda: lab.client.job(job.id).attempt == 2 or None, "a new attempt")
+    go.touch()
+    job = lab.ended(job)
+    assert (calm.status, job.status, job.attempt) == ("succeeded", "succeeded", 2)
+    expected, got = scores(lab, calm), scores(lab, job)
+    assert sorted(expected) == [*range(0, calm.progress.samples, 640), calm.progress.samples]
+    assert got == expected
+    files = [{one.name: one for one in lab.client.artifacts(found.id)}["best.safetensors"] for found in (calm, job)]
+    assert files[0].note == files[1].note
+    best = min(expected, key=lambda samples: (expected[samples], samples))
+    assert files[0].note == f"eval/loss {expected[best]:.6g} at {best:,} samples"
+    assert files[0].sha256 == files[1].sha256
+    assert f"The best evaluation was eval/loss {expected[best]:.6g}" in (job.message or "")
+
+
+def scores(lab: Lab, job: Job) -> dict[int, float]:
+    """eval/loss by samples. One that was repeated after a resume has given the same value."""
+    found: dict[int, float] = {}
+    for point in lab.points(job, "eval/loss"):
+        assert found.setdefault(point.samples, point.value) == point.value, point
+    return found

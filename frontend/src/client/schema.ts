@@ -1083,6 +1083,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/process/latest/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Latest File
+         * @description A file that the newest attempt of the job has stored, of those that have stored one of this name.
+         */
+        get: operations["getLatestFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1253,6 +1273,12 @@ export interface components {
              * @enum {string}
              */
             kind: "model" | "job" | "metrics" | "cut";
+            /**
+             * Note
+             * @description Of the best model: its evaluation
+             * @example eval/loss 0.31 at 20,000 samples
+             */
+            note?: string | null;
             /**
              * Created At
              * Format: date-time
@@ -3805,6 +3831,11 @@ export interface components {
             seconds: number;
             /** Samples */
             samples: number;
+            /**
+             * Samples Before
+             * @description Of the point before it: the target was reached somewhere behind these samples. null: it was the first point
+             */
+            samples_before: number | null;
             /** Step */
             step: number;
             /** Version */
@@ -8683,6 +8714,71 @@ export interface operations {
         };
     };
     getResumeFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    getLatestFile: {
         parameters: {
             query?: never;
             header?: never;

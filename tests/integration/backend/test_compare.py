@@ -84,6 +84,8 @@ def test_it_is_the_first_of_all_stored_points_that_reached_it(api: httpx.Client,
         assert {name: item["reached"][name] for name in ("time", "samples", "step", "version", "value", "rank")} == {
             name: first[name] for name in ("time", "samples", "step", "version", "value", "rank")
         }
+        before = max(point["samples"] for point in points if point["time"] < first["time"])
+        assert item["reached"]["samples_before"] == before
         sent = sum(point["value"] for point in stored(api, item["job"], SENT.name) if point["time"] <= first["time"])
         assert item["reached"]["sent_bytes"] == pytest.approx(sent)
 
@@ -108,7 +110,7 @@ def test_what_a_later_attempt_has_undone_does_not_count(api: httpx.Client, platf
     [item] = ask(api, [id], EVAL_ACCURACY.name, at_least=0.9)["items"]
     assert (item["reached"]["attempt"], item["reached"]["samples"]) == (2, 350)
     [item] = ask(api, [id], EVAL_ACCURACY.name, at_least=0.5)["items"]
-    assert (item["reached"]["attempt"], item["reached"]["samples"]) == (1, 100)
+    assert (item["reached"]["attempt"], item["reached"]["samples"], item["reached"]["samples_before"]) == (1, 100, 0)
 
 
 def test_a_deleted_job_is_named_and_keeps_nobody_from_an_answer(api: httpx.Client, several: list[str]) -> None:

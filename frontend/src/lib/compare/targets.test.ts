@@ -1,9 +1,9 @@
 import { expect, it } from "vitest"
 import type { JobTarget } from "@/client"
-import { byCost, timesOf } from "./targets"
+import { byCost, coarseness, timesOf } from "./targets"
 
 function target(name: string, costs: { seconds: number; samples: number; sent_bytes: number } | null): JobTarget {
-  const reached = costs && { ...costs, value: 0.9, time: 0, step: 1, version: 1, attempt: 1, source: "evaluator", rank: -1 }
+  const reached = costs && { ...costs, value: 0.9, time: 0, samples_before: null, step: 1, version: 1, attempt: 1, source: "evaluator", rank: -1 }
   return { job: name, name, strategy: "sync", status: "running", reached, best: 0.5 }
 }
 
@@ -19,4 +19,11 @@ it("tells how many times what the cheapest took", () => {
   expect(timesOf(b!.reached!, items, "seconds")).toBe("× 2.50")
   expect(timesOf(a!.reached!, items, "seconds")).toBe("")
   expect(timesOf(b!.reached!, items, "sent_bytes")).toBe("")
+})
+
+it("says when the evaluation before is far away", () => {
+  const reached = items[1]!.reached!
+  expect(coarseness(reached)).toBe("some time after 0")
+  expect(coarseness({ ...reached, samples_before: 500 })).toBe("some time after 500")
+  expect(coarseness({ ...reached, samples_before: 880 })).toBe("")
 })

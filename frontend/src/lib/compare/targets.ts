@@ -23,3 +23,9 @@ export function timesOf(reached: Reached, items: readonly JobTarget[], cost: Cos
   const least = Math.min(...items.map((item) => item.reached?.[cost] ?? Infinity))
   return reached[cost] > least && least > 0 ? `× ${(reached[cost] / least).toPrecision(3)}` : ""
 }
+
+/** Said when more than a fifth of the samples lies between the point that reached the target and the one before it. */
+export function coarseness({ samples, samples_before }: Reached): string {
+  const before = samples_before ?? 0
+  return samples - before > samples / 5 ? `some time after ${formatCount(before)}` : ""
+}

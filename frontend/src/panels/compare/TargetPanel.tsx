@@ -10,7 +10,7 @@ import { useComparison, type Direction } from "@/hooks/useComparison"
 import { useTargets } from "@/hooks/queries/useTargets"
 import type { Compared } from "@/lib/compare/groups"
 import { pauseOf } from "@/lib/compare/pause"
-import { byCost, COSTS, timesOf, type Cost } from "@/lib/compare/targets"
+import { byCost, coarseness, COSTS, timesOf, type Cost } from "@/lib/compare/targets"
 import { formatNumber } from "@/lib/format"
 import { metricTitle } from "@/lib/metrics"
 import { hasEnded } from "@/lib/status"
@@ -115,6 +115,11 @@ function Reach({ item: { reached, best, status }, items }: { item: JobTarget; it
           <Text component="span" size="xs" c="dimmed">
             {timesOf(reached, items, key)}
           </Text>
+          {key === "samples" && coarseness(reached) && (
+            <Text size="xs" c="dimmed" title="Evaluations are far apart: evaluate every so many samples to compare closely">
+              {coarseness(reached)}
+            </Text>
+          )}
         </Table.Td>
       ))}
       <Table.Td>{formatNumber(reached.version)}</Table.Td>

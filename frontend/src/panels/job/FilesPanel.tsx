@@ -46,7 +46,7 @@ export function FilesPanel() {
   )
 }
 
-function Row({ jobId, artifact: { name, kind, size, created_at, sha256 }, onShow }: { jobId: string; artifact: Artifact; onShow: () => void }) {
+function Row({ jobId, artifact: { name, kind, size, created_at, sha256, note }, onShow }: { jobId: string; artifact: Artifact; onShow: () => void }) {
   return (
     <Table.Tr>
       <Table.Td style={{ overflowWrap: "anywhere" }}>
@@ -54,7 +54,7 @@ function Row({ jobId, artifact: { name, kind, size, created_at, sha256 }, onShow
           {name}
         </Text>
         <Text size="xs" c="dimmed">
-          {MEANINGS[kind]} · {formatBytes(size)} · {formatMoment(created_at)}
+          {note ? `The best model: ${note}` : MEANINGS[kind]} · {formatBytes(size)} · {formatMoment(created_at)}
         </Text>
         <Text size="xs" c="dimmed" ff="monospace" visibleFrom="sm">
           sha256 {sha256}
