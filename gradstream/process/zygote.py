@@ -28,9 +28,10 @@ PRELOAD = (
 """What all job processes import. The first optimiser that one makes would else import torch._dynamo (1 s)."""
 _STEADY = {
     "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false",
-    "PYTHONHASHSEED": "0",
+    "PYTHONHASHSEED": "0", "SPT_NOENV": "1",
 }  # fmt: skip
-"""One thread before the fork, also where scikit-learn brings Arrow along; and sets of text in the same order in every run."""
+"""One thread before the fork, also where scikit-learn brings Arrow along; sets of text in the same order in every run; and a
+process title that leaves /proc/PID/environ alone, where the owner of a process stands."""
 
 
 @dataclass(frozen=True)

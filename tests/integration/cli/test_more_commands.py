@@ -13,6 +13,7 @@ import pytest
 
 from gradstream.cli import completion
 from gradstream.client import Client, Credentials, Job
+from gradstream.process import orphans
 from tests.integration.cli.shared import COMMAND, FOREVER, LINE, Gradstream
 from tests.support import eventually
 
@@ -39,10 +40,11 @@ def test_a_job_process_says_in_ps_what_it_is(client: Client, submit: Callable[..
     job = submit(FOREVER, "name=titled")
     wanted = f"gradstream worker-0 of titled ({job.id})"
 
-    def title() -> bool:
-        return any(_command_line(process) == wanted for process in psutil.Process(os.getpid()).children(recursive=True))
+    def titled() -> list[psutil.Process]:
+        return [process for process in psutil.Process(os.getpid()).children(recursive=True) if _command_line(process) == wanted]
 
-    eventually(title, "a process with this title")
+    [process] = eventually(titled, "a process with this title")
+    assert orphans.OWNER in process.environ(), "the title takes no room from the environment, which says whose the process is"
 
 
 def _command_line(process: psutil.Process) -> str:
