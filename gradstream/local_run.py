@@ -1,15 +1,15 @@
 """`gradstream run job.yaml --local`: the job's workload trained in this process by plain torch, as one would by hand.
 
-It is the baseline that a distributed run is compared with, so nothing of the platform takes part: a DataLoader, the job's
-optimizer at the strategy's learning rate, `batch_size` examples per step. The number of workers, the gate and the rest of
+It is the baseline that a distributed run is compared with: a DataLoader, the job's optimizer at the strategy's learning rate,
+`batch_size` examples per step. Of the platform only the checks of user code and the scoring take part, so that a workload that
+is wrong is refused here in the same words. The number of workers, the gate and the rest of
 the strategy have no meaning here; `stop.steps` counts the steps of this one process.
 """
 
 from __future__ import annotations
 
-import importlib
+import itertools
 import math
-import random
 import sys
 import time
 from collections.abc import Iterator, Sized
@@ -17,19 +17,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy
 import torch
-from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, RandomSampler, SequentialSampler
+from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSampler
 
-from gradstream.data.source import Source
-from gradstream.errors import InvalidWorkload
-from gradstream.process.exits import UserError
+from gradstream.data.source import Source, Stream, length_of
+from gradstream.errors import InvalidJob, InvalidWorkload
 from gradstream.spec import JobSpec
 from gradstream.spec.cadence import is_due
-from gradstream.worker import ensemble, parts
-from gradstream.worker.data import to_device
+from gradstream.worker import parts, randomness
+from gradstream.worker.data import never_empty, to_device
+from gradstream.worker.ensemble import train_step
+from gradstream.worker.gather import Batching
+from gradstream.worker.guard import ParameterGuard
 from gradstream.worker.judge import Judge, StopReason
-from gradstream.workload import Split, Workload
+from gradstream.worker.model import backward, watched
+from gradstream.worker.replica import LossNotFinite
+from gradstream.worker.scoring import Scorer
+from gradstream.worker.shuffled import batches_of
+from gradstream.worker.usercode import UserCode, blaming
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,79 +52,98 @@ class Progress:
 
 
 def train(spec: JobSpec, folder: Path) -> Iterator[Progress]:
-    """Train, reporting at every evaluation; the last report is `finished`.
+    """Train, reporting at every evaluation; the last report is `finished`. `folder`: where the user's modules are.
 
-    Raises: InvalidWorkload, and whatever the user's code raises.
-    """
+    Raises: UserError: the workload raised, or does what would not train elsewhere. LossNotFinite. InvalidWorkload. InvalidJob."""
     torch.set_num_threads(spec.roles.worker.threads)
     device = _device(spec)
-    workload = _workload(spec, folder)
-    model = ensemble.build(workload, spec).to(device)
-    data, held_out = _dataset(workload, spec, "train"), _dataset(workload, spec, "eval")
-    optimizer = spec.optimizer.build(list(model.parameters()), lr=spec.strategy.lr)
-    full_rate = [group["lr"] for group in optimizer.param_groups]
-    length = _length(data, spec)
-    steps = _steps(spec, length)
-    schedule = spec.schedule.for_run(_total_samples(steps, length, spec))
-    clock, judge = _EvaluationClock(spec, length), Judge(spec)
-    losses: list[float] = []
-    samples, seconds = 0, 0.0
-    for step, batch in zip(range(1, steps + 1), _batches(data, spec), strict=False):
-        began = time.perf_counter()
+    if str(folder.resolve()) not in sys.path:
+        sys.path.insert(0, str(folder.resolve()))
+    code = UserCode(spec)
+    model = code.model().to(device)
+    data, held_out = code.dataset("train"), code.dataset("eval")
+    with blaming("dataset('eval')"):
+        never_empty(held_out)
+    scorer = Scorer(code, model, held_out, spec.evaluate.batch_size, device)
+    randomness.seed(spec.seed)
+    if device.type == "cuda":
+        torch.cuda.manual_seed(spec.seed)
+    yield from _Training(spec, code, model, data, scorer, device).reports()
+
+
+class _Training:
+    """The loop that one would write by hand."""
+
+    def __init__(
+        self, spec: JobSpec, code: UserCode, model: torch.nn.Module, data: Any, scorer: Scorer, device: torch.device
+    ) -> None:
+        self._spec, self._code, self._model, self._device = spec, code, model, device
+        self._scorer, self._guard = scorer, ParameterGuard(model)
+        self._optimizer = spec.optimizer.build(list(model.parameters()), lr=spec.strategy.lr)
+        self._full_rate = [group["lr"] for group in self._optimizer.param_groups]
+        self._data, length = data, _length(data, spec)
+        self._steps = _steps(spec, length, code.batching.drop_last)
+        self._schedule = spec.schedule.for_run(_total_samples(self._steps, length, spec, code.batching.drop_last))
+        self._clock, self._judge = _EvaluationClock(spec, length), Judge(spec)
+
+    def reports(self) -> Iterator[Progress]:
+        spec, losses = self._spec, list[float]()
+        samples, seconds = 0, 0.0
+        for step, (batch, examples) in zip(range(1, self._steps + 1), self._batches(), strict=False):
+            began = time.perf_counter()
+            losses.append(self._step(step, to_device(batch, self._device), examples, samples))
+            samples += examples
+            seconds += time.perf_counter() - began
+            if self._clock.is_due(seconds, samples) or step == self._steps:
+                values = self._scorer.score()
+                self._model.train()
+                stopped_by = self._judge.judge(values, samples=samples, version=step).stop
+                finished = bool(stopped_by) or step == self._steps
+                mean, total = sum(losses) / len(losses), samples + (self._steps - step) * spec.batch_size
+                yield Progress(step, samples, total, seconds, mean, values, finished, stopped_by)
+                losses = []
+                if finished:
+                    return
+
+    def _step(self, step: int, batch: Any, examples: int, samples: int) -> float:
+        """One step of the optimizer. Returns the loss."""
+        spec, optimizer = self._spec, self._optimizer
         optimizer.zero_grad()
-        shares = parts.of(to_device(batch, device), _examples(batch), spec.at_once)
-        losses.append(ensemble.train_step(model, shares, workload.loss, torch.Tensor.backward))
-        if math.isfinite(losses[-1]):
+        with blaming("dataset('train')"):
+            shares = parts.of(batch, examples, spec.at_once)
+        loss = watched(self._guard, None, lambda: train_step(self._model, shares, self._code.loss, backward))
+        if math.isfinite(loss):
             if spec.optimizer.clip_norm is not None:
-                torch.nn.utils.clip_grad_norm_(model.parameters(), spec.optimizer.clip_norm)
-            for group, rate in zip(optimizer.param_groups, full_rate, strict=True):
-                group["lr"] = rate * schedule.factor(samples)
+                torch.nn.utils.clip_grad_norm_(self._model.parameters(), spec.optimizer.clip_norm)
+            for group, rate in zip(optimizer.param_groups, self._full_rate, strict=True):
+                group["lr"] = rate * self._schedule.factor(samples)
             optimizer.step()
         elif spec.on_nan == "fail":
-            raise InvalidWorkload(f"the loss of mini-batch {step - 1} is {losses[-1]}; a smaller strategy.lr may help")
-        samples += _examples(batch)
-        seconds += time.perf_counter() - began
-        if clock.is_due(seconds, samples) or step == steps:
-            values = _evaluate(workload, model, held_out, spec, device)
-            stopped_by = _judge(judge, values, samples, step)
-            finished = bool(stopped_by) or step == steps
-            mean = sum(losses) / len(losses)
-            yield Progress(step, samples, samples + (steps - step) * spec.batch_size, seconds, mean, values, finished, stopped_by)
-            losses = []
-            if finished:
+            raise LossNotFinite(f"the loss of mini-batch {step - 1} is {loss}")
+        return loss
+
+    def _batches(self) -> Iterator[tuple[Any, int]]:
+        """Mini-batches with how many examples each has, pass after pass."""
+        loader = _loader(self._data, self._spec.batch_size, self._code.batching, torch.Generator().manual_seed(self._spec.seed))
+        for epoch in itertools.count():
+            if hook := self._code.on_epoch:
+                hook(epoch)
+            passed = self._one_pass(loader)
+            first = next(passed, None)
+            if first is None:
+                raise InvalidWorkload("dataset('train') gave no example in a whole pass")
+            yield first
+            yield from passed
+
+    def _one_pass(self, loader: DataLoader[Any]) -> Iterator[tuple[Any, int]]:
+        batches = iter(loader)
+        while True:
+            with blaming("dataset('train')"):
+                batch, examples = next(batches, (None, 0))
+            if not examples:
                 return
-
-
-def _workload(spec: JobSpec, folder: Path) -> Workload:
-    """Raises: InvalidWorkload: no such module or class, or it is no Workload."""
-    module, _, name = spec.workload.entrypoint.partition(":")
-    sys.path.insert(0, str(folder.resolve()))
-    _seed(spec)
-    try:
-        cls = getattr(importlib.import_module(module), name, None)
-    except ModuleNotFoundError as error:
-        if error.name != module.partition(".")[0]:
-            raise
-        raise InvalidWorkload(f"there is no module '{module}' in {folder}") from error
-    if not (isinstance(cls, type) and issubclass(cls, Workload)):
-        raise InvalidWorkload(f"'{name}' in {module} is {'missing' if cls is None else 'no subclass of gradstream.Workload'}")
-    _seed(spec)
-    return cls(**spec.workload.args)
-
-
-def _seed(spec: JobSpec) -> None:
-    """Before each call that makes something, as on the platform: splits that are drawn at random then belong together."""
-    random.seed(spec.seed)
-    numpy.random.seed(spec.seed)
-    torch.manual_seed(spec.seed)
-
-
-def _dataset(workload: Workload, spec: JobSpec, split: Split) -> Any:
-    _seed(spec)
-    data = workload.dataset(split)
-    if not isinstance(data, IterableDataset) and not len(data):  # type: ignore[arg-type]
-        raise InvalidWorkload(f"dataset('{split}') is empty")
-    return data
+            if examples == self._spec.batch_size or not self._code.batching.drop_last:
+                yield batch, examples
 
 
 def _length(data: Any, spec: JobSpec) -> int | None:
@@ -136,60 +160,31 @@ def _length(data: Any, spec: JobSpec) -> int | None:
 def _device(spec: JobSpec) -> torch.device:
     wanted = spec.roles.worker.device
     if wanted == "cuda" and not torch.cuda.is_available():
-        raise InvalidWorkload("roles.worker.device is cuda, but torch finds no GPU here")
+        raise InvalidJob("roles.worker.device is cuda, but torch finds no GPU here")
     return torch.device("cpu" if wanted == "cpu" or not torch.cuda.is_available() else "cuda")
 
 
-def _steps(spec: JobSpec, examples: int | None) -> int:
-    by_epochs = math.inf
-    if spec.stop.epochs is not None and examples is not None:
-        by_epochs = math.ceil(spec.stop.epochs * math.ceil(examples / spec.batch_size))
+def _steps(spec: JobSpec, examples: int | None, drop_last: bool) -> int:
+    """Raises: UserError: there is not one mini-batch."""
+    if examples is None:
+        return spec.stop.steps or 0
+    per_epoch = batches_of(examples, spec.batch_size, drop_last)
+    with blaming("dataset('train')"):
+        if not per_epoch:
+            raise InvalidWorkload(f"it has {examples} examples, which is no mini-batch")
+    by_epochs = math.inf if spec.stop.epochs is None else math.ceil(spec.stop.epochs * per_epoch)
     return int(min(by_epochs, math.inf if spec.stop.steps is None else spec.stop.steps))
 
 
-def _batches(data: Dataset[Any], spec: JobSpec) -> Iterator[Any]:
-    loader = _loader(data, spec.batch_size, torch.Generator().manual_seed(spec.seed))
-    while True:
-        batch = None
-        for batch in loader:
-            yield batch
-        if batch is None:
-            raise InvalidWorkload("dataset('train') gave no example in a whole pass")
-
-
-def _loader(data: Any, batch_size: int, generator: torch.Generator | None = None) -> DataLoader[Any]:
-    """In a random order, if there is a generator and the data has an order of ours. A `Source` gives whole batches by itself."""
-    if isinstance(data, IterableDataset):
-        return DataLoader(data, batch_size)
+def _loader(data: Any, batch_size: int, batching: Batching, generator: torch.Generator) -> DataLoader[Any]:
+    """Gives (batch, examples), in a random order if the data has none of its own. A `Source` gives whole batches by itself."""
+    if isinstance(data, Source | Stream):
+        batching.never_for(data)
     if isinstance(data, Source):
-        sampler = SequentialSampler(data) if generator is None else RandomSampler(data, generator=generator)
-        return DataLoader(data, sampler=BatchSampler(sampler, batch_size, drop_last=False), batch_size=None, generator=generator)
-    return DataLoader(data, batch_size, shuffle=generator is not None, generator=generator)
-
-
-def _examples(batch: Any) -> int:
-    """The length of the first tensor in a batch, which is what a DataLoader stacks along, or of its first list of texts."""
-    while not isinstance(batch, torch.Tensor):
-        first = next(iter(batch.values() if isinstance(batch, dict) else batch))
-        if isinstance(first, str | bytes):
-            break
-        batch = first
-    return len(batch)
-
-
-def _evaluate(workload: Workload, model: torch.nn.Module, data: Any, spec: JobSpec, device: torch.device) -> dict[str, float]:
-    totals: dict[str, float] = {}
-    examples = 0
-    model.eval()
-    with torch.no_grad():
-        for batch in _loader(data, spec.evaluate.batch_size):
-            for name, value in ensemble.evaluate(model, to_device(batch, device), workload.evaluate).items():
-                totals[name] = totals.get(name, 0.0) + value * _examples(batch)
-            examples += _examples(batch)
-    model.train()
-    if not examples:
-        raise InvalidWorkload("dataset('eval') gave no example; the model is scored on it")
-    return {name: total / examples for name, total in totals.items()}
+        sampler = BatchSampler(RandomSampler(data, generator=generator), batch_size, drop_last=False)
+        return DataLoader(data, sampler=sampler, batch_size=None, generator=generator, collate_fn=lambda b: (b, length_of(b)))
+    order: dict[str, Any] = {} if isinstance(data, IterableDataset) else {"shuffle": True, "generator": generator}
+    return DataLoader(data, batch_size, collate_fn=lambda examples: (batching.join(examples), len(examples)), **order)
 
 
 class _EvaluationClock:
@@ -213,17 +208,9 @@ class _EvaluationClock:
         return due
 
 
-def _judge(judge: Judge, values: dict[str, float], samples: int, step: int) -> StopReason | None:
-    """Raises: InvalidWorkload."""
-    try:
-        return judge.judge(values, samples=samples, version=step).stop
-    except UserError as error:
-        raise InvalidWorkload(str(error)) from error
-
-
-def _total_samples(steps: int, length: int | None, spec: JobSpec) -> int:
-    """As on the platform: the last mini-batch of a pass may be smaller."""
-    if length is None:
+def _total_samples(steps: int, length: int | None, spec: JobSpec, drop_last: bool) -> int:
+    """As on the platform: the last mini-batch of a pass may be smaller, or is left out."""
+    if length is None or drop_last:
         return steps * spec.batch_size
     passes, rest = divmod(steps, math.ceil(length / spec.batch_size))
     return passes * length + min(rest * spec.batch_size, length)

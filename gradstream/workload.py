@@ -28,6 +28,8 @@ class Workload:
 
     classifies: ClassVar[bool] = True
     """The default `evaluate` reports accuracy, taking the model's output as class scores and batch[1] as labels."""
+    drop_last: ClassVar[bool] = False
+    """Each worker leaves out the last mini-batch of a pass if it has fewer than `batch_size` examples."""
 
     def __init__(self, **args: Any) -> None:
         for key, value in _checked(type(self), args).items():
@@ -45,13 +47,32 @@ class Workload:
         """The mean loss over the batch, a scalar."""
         raise NotImplementedError
 
-    def evaluate(self, model: nn.Module, batch: Any) -> dict[str, float]:
-        """Means over one evaluation batch; they are averaged over the split, weighted by examples."""
-        values = {"loss": float(self.loss(model, batch))}
+    def collate_fn(self, examples: list[Any]) -> Any:
+        """A batch of single examples, as a DataLoader's collate_fn. Not called for what gives whole batches (gradstream.data)."""
+        from torch.utils.data import default_collate
+
+        return default_collate(examples)
+
+    def evaluate(self, model: nn.Module, batch: Any) -> dict[str, Any]:
+        """Numbers that are means over one evaluation batch: they are averaged over the split, weighted by examples. With
+        `summarize`, tensors and arrays too, such as scores and labels."""
+        from gradstream import accuracy
+
+        values = {"loss": accuracy.scalar(self.loss(model, batch))}
         if self.classifies:
-            scores, labels = model(batch[0]), batch[1]
-            values["accuracy"] = float((scores.argmax(-1) == labels).float().mean())
+            values["accuracy"] = accuracy.share_correct(model, batch)
         return values
+
+    def summarize(self, outputs: list[dict[str, Any]]) -> dict[str, float]:
+        """Metrics of the whole evaluation split: AUC, F1, R2, perplexity. `outputs`: what `evaluate` returned for each batch, in
+        the order of the split, on the CPU. A metric of the same name as a mean of `evaluate` replaces it."""
+        return {}
+
+    def on_epoch(self, epoch: int) -> None:
+        """Called in each worker before the first mini-batch of its pass number `epoch` (from 0), and after a resume inside it."""
+
+    def on_checkpoint(self, model: nn.Module, checkpoint: int) -> None:
+        """Called in each worker when it has saved its part of a checkpoint. `model`: the worker's own; leave it as it is."""
 
     def combine(self, outputs: list[Any]) -> Any:
         """The output of an ensemble (`members` of the job), from what its members return for one input: their mean, tensor by

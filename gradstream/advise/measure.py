@@ -63,7 +63,7 @@ def measure(spec: JobSpec, folder: Path) -> Measured:
     sys.path.insert(0, str(folder.resolve()))
     code = UserCode(spec)
     flat = FlatModel(code.model(), torch.device("cpu"))
-    batches = Batches(code.dataset("train"), spec, rank=0)
+    batches = Batches(code.dataset("train"), spec, 0, code.batching)
     problem = ModelProblem(code, flat, batches, spec.at_once)
     batch, _ = batches.take(0, flat.device)
     look = _Look(code, flat, batch)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import traceback
-from contextlib import redirect_stdout
+from contextlib import chdir, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -36,21 +36,33 @@ def command(
 def _local(job_file: Path, overrides: list[str], code: Path, as_json: bool) -> None:
     from gradstream import jobfile
     from gradstream.cli.output import number, print_json, talk
-    from gradstream.errors import GradstreamError
+    from gradstream.errors import GradstreamError, InvalidWorkload
 
     spec = jobfile.load(job_file, overrides)
     check_code(spec, job_file, overrides, code, sent=False)
+    folder = (code if code.is_dir() else code.parent).resolve()
     talk("importing torch")
     from gradstream import local_run
+    from gradstream.process.exits import UserError, explain_user_error
+    from gradstream.worker.replica import LossNotFinite
 
     last: Progress | None = None
     try:
-        with redirect_stdout(sys.stderr):  # what the workload prints is talk
-            for last in local_run.train(spec, code if code.is_dir() else code.parent):
+        with redirect_stdout(sys.stderr), chdir(folder):  # what the workload prints is talk; its relative paths begin there
+            for last in local_run.train(spec, folder):
                 values = "  ".join(f"eval/{name} {number(value)}" for name, value in sorted(last.evaluation.items()))
                 talk(f"{last.samples:,}/{last.total_samples:,} samples  loss {number(last.loss)}  {values}")
+    except InvalidWorkload as error:
+        _fail(str(error), error)
     except GradstreamError:
         raise
+    except UserError as error:
+        cause = error.__cause__
+        if isinstance(cause, Exception) and not isinstance(cause, GradstreamError):
+            talk("".join(_of_the_user(cause)), "red")
+        _fail(explain_user_error(error), error)
+    except LossNotFinite as error:
+        _fail(f"{error}; {LossNotFinite.REMEDY}", error)
     except KeyboardInterrupt as error:
         raise typer.Exit(INTERRUPTED) from error
     except Exception as error:
@@ -66,6 +78,14 @@ def _local(job_file: Path, overrides: list[str], code: Path, as_json: bool) -> N
             "samples_per_second": last.samples / last.seconds, "eval": last.evaluation,
             "target_reached": last.stopped_by == "target", "stopped_by": last.stopped_by,
         })  # fmt: skip
+
+
+def _fail(why: str, error: Exception) -> NoReturn:
+    """As a job on the platform fails."""
+    from gradstream.cli.output import talk
+
+    talk(f"failed: {why}", "red")
+    raise typer.Exit(OUTCOMES["failed"]) from error
 
 
 def _of_the_user(error: Exception) -> list[str]:

@@ -126,9 +126,10 @@ def blame(error: Exception) -> NoReturn:
     import traceback
 
     from gradstream.cli.output import talk
+    from gradstream.process.exits import UserError, explain_user_error
 
     cause = error.__cause__
-    talk(f"error: {error}: {type(cause).__name__}: {cause}" if cause else f"error: {error}", "red")
+    talk(f"error: {explain_user_error(error) if isinstance(error, UserError) else error}", "red")
     if cause and (frames := traceback.extract_tb(cause.__traceback__)):
         talk(f"  in {frames[-1].filename}, line {frames[-1].lineno}: {frames[-1].line}")
     raise typer.Exit(OUTCOMES["failed"]) from error

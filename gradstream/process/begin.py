@@ -82,6 +82,7 @@ def _settle(order: ProcessOrder, folder: Path) -> None:
     if runs_user_code:
         os.environ.update(order.spec.env)
         sys.path.insert(0, str(folder / "code"))
+        os.chdir(_make_work_folder(folder))
     sys.argv = [order.label]
     setproctitle.setproctitle(f"gradstream {order.label} of {order.spec.name} ({order.job_id})")
     if sys.platform == "linux":
@@ -94,6 +95,17 @@ def _settle(order: ProcessOrder, folder: Path) -> None:
     import torch
 
     torch.set_num_threads(threads)
+
+
+def _make_work_folder(folder: Path) -> Path:
+    """A folder of this process's own with a link to each entry of its code: so relative paths read what was submitted, and what
+    user code writes by a relative path does not end in code that other processes share."""
+    work = folder / "work"
+    work.mkdir(exist_ok=True)
+    with contextlib.suppress(FileNotFoundError):  # without a bundle, the code is installed on the node
+        for entry in (folder / "code").iterdir():
+            (work / entry.name).symlink_to(entry)
+    return work
 
 
 def _yield_to_others() -> None:

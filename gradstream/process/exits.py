@@ -109,6 +109,19 @@ def read(folder: Path, code: int) -> Exit:
     return said.model_copy(update={"code": code})
 
 
+def explain_user_error(error: UserError) -> str:
+    """One sentence: where the workload failed, and with which words."""
+    cause = error.__cause__
+    if cause is None:
+        return str(error)
+    if isinstance(cause, GradstreamError):
+        return f"{error}: {cause}"
+    hint = ""
+    if isinstance(cause, FileNotFoundError) and isinstance(cause.filename, str) and not os.path.isabs(cause.filename):
+        hint = "; relative paths begin in the folder of the job's code"
+    return f"{error}: {type(cause).__name__}: {cause}{hint}"
+
+
 @contextmanager
 def explained(folder: Path) -> Iterator[Ending]:
     """Turn what a process ends with into its exit code and `exit.json`. Exceptions end here, printed to the process's log."""
@@ -120,8 +133,7 @@ def explained(folder: Path) -> Iterator[Ending]:
     except UserError as error:
         cause = error.__cause__
         traceback.print_exception(cause or error)
-        what = str(cause) if isinstance(cause, GradstreamError) else f"{type(cause).__name__}: {cause}"
-        ending.set(ExitReason.USER_ERROR, f"{error}: {what}" if cause else str(error))
+        ending.set(ExitReason.USER_ERROR, explain_user_error(error))
     except Exception as error:
         traceback.print_exc()
         ending.set(ExitReason.INTERNAL, f"{type(error).__name__}: {error}")

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import random
 import sys
-from collections import defaultdict
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,9 +22,10 @@ from gradstream.center.entries import Buffers
 from gradstream.process.begin import seed_of
 from gradstream.spec import JobSpec
 from gradstream.worker import randomness
-from gradstream.worker.data import Batches, in_order, never_empty
+from gradstream.worker.data import Batches, never_empty
 from gradstream.worker.model import FlatModel, ModelProblem
 from gradstream.worker.problem import Gradient
+from gradstream.worker.scoring import Scorer
 from gradstream.worker.usercode import UserCode, blaming
 
 _CPU = torch.device("cpu")
@@ -48,20 +48,19 @@ class Workloads:
         self._spec = spec
         self._code = UserCode(spec)
         self._data = self._code.dataset("train")
-        self._held_out: Any = None
-        self._scored: FlatModel | None = None
+        self._scored: tuple[FlatModel, Scorer] | None = None
 
     def __call__(self, spec: JobSpec, rank: int) -> Randomly:
         """The same model and data for any number of workers and any strategy: `spec` may differ from the first one in those.
 
         Raises: DatasetTooSmall, UserError."""
         flat = FlatModel(self._code.model(), _CPU)
-        problem = ModelProblem(self._code, flat, Batches(self._data, spec, rank), spec.at_once)
+        problem = ModelProblem(self._code, flat, Batches(self._data, spec, rank, self._code.batching), spec.at_once)
         return Randomly(problem, seed_of(spec.seed, "worker", rank))
 
     def total_samples(self) -> int:
         """Examples that all workers train in all. Raises: DatasetTooSmall."""
-        return Batches(self._data, self._spec, 0).total_samples
+        return Batches(self._data, self._spec, 0, self._code.batching).total_samples
 
     def epoch_samples(self) -> int | None:
         """Examples of one pass of all workers over the data; None: not known. Raises: DatasetTooSmall."""
@@ -69,23 +68,17 @@ class Workloads:
 
     def evaluate(self, view: Center) -> dict[str, float]:
         """Means over the evaluation split, weighted by examples, as the platform's evaluator gives them. Raises: UserError."""
-        flat = self._scored = self._scored or FlatModel(self._code.model(), _CPU)
-        if self._held_out is None:
-            self._held_out = self._code.dataset("eval")
-            never_empty(self._held_out)
+        if self._scored is None:
+            flat, held_out = FlatModel(self._code.model(), _CPU), self._code.dataset("eval")
+            with blaming("dataset('eval')"):
+                never_empty(held_out)
+            self._scored = flat, Scorer(self._code, flat.model, held_out, self._spec.evaluate.batch_size, _CPU)
+        flat, scorer = self._scored
         flat.theta.copy_(view.center())
         if buffers := view.buffers():
             flat.load_buffers(buffers)
         flat.refresh()
-        flat.model.eval()
-        sums: dict[str, float] = defaultdict(float)
-        total = 0
-        with torch.no_grad(), blaming("dataset('eval')"):
-            for batch, examples in in_order(self._held_out, self._spec.evaluate.batch_size, _CPU):
-                for key, value in self._code.evaluate(flat.model, batch).items():
-                    sums[key] += value * examples
-                total += examples
-        return {key: value / total for key, value in sums.items()}
+        return scorer.score()
 
 
 class Randomly:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -33,7 +34,7 @@ def main(order: ProcessOrder, folder: Path) -> int:
         except DatasetTooSmall as error:
             ending.set(ExitReason.DATASET_TOO_SMALL, str(error))
         except LossNotFinite as error:
-            ending.set(ExitReason.LOSS_NOT_FINITE, f"{error}; lower the learning rate, or set on_nan: drop")
+            ending.set(ExitReason.LOSS_NOT_FINITE, f"{error}; {error.REMEDY}")
         finally:
             reporter.close()
     return ending.code
@@ -45,12 +46,16 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
     dataset = code.dataset("train")
     flat = setup.flat_model(code, order)
     with blaming("dataset('train')", but=DatasetTooSmall):
-        problem = ModelProblem(code, flat, Prefetched(Batches(dataset, spec, rank), spec), spec.at_once)
+        problem = ModelProblem(code, flat, Prefetched(Batches(dataset, spec, rank, code.batching), spec), spec.at_once)
     store = open_store(order.store, order)
     uploads = Uploads(store, folder)
 
     def on_loss(t: int, loss: float) -> None:
         reporter.point(metrics.LOSS, loss, rank=rank, step=t, samples=link.samples, version=link.version)
+
+    def save(cut: int, state: dict[str, Any]) -> None:
+        uploads.add(f"cuts/{cut}/worker-{rank}.pt", state, needed=False)
+        problem.on_checkpoint(cut)
 
     w = Replica(spec, problem, on_loss)
     port = setup.port(order, flat)
@@ -59,7 +64,7 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
     port.on_damage = lambda count: reporter.point(metrics.ASKED_AGAIN, count, rank=rank)
     link = Link(
         spec, port, w, rank, order.incarnation,
-        save=lambda cut, state: uploads.add(f"cuts/{cut}/worker-{rank}.pt", state, needed=False),
+        save=save,
     )  # fmt: skip
     link.on_push = _PushReport(reporter, w, link, port, problem)
     link.on_distance = lambda distance: reporter.point(

@@ -18,8 +18,8 @@ from gradstream.data.source import each
 from gradstream.errors import InvalidWorkload
 from gradstream.process.begin import seed_of
 from gradstream.spec import JobSpec
-from gradstream.worker.gather import Gather
-from gradstream.worker.shuffled import Shuffled
+from gradstream.worker.gather import PLAIN, Batching, Gather
+from gradstream.worker.shuffled import Shuffled, batches_of
 from gradstream.worker.streamed import Streamed, evaluation_batches
 
 
@@ -41,20 +41,17 @@ class Feed(Protocol):
 
 
 class Batches:
-    """`total` mini-batches; the last of an epoch may be smaller."""
+    """`total` mini-batches; the last of an epoch may be smaller, or is left out."""
 
-    def __init__(self, dataset: Dataset[Any], spec: JobSpec, rank: int) -> None:
+    def __init__(self, dataset: Dataset[Any], spec: JobSpec, rank: int, batching: Batching = PLAIN) -> None:
         """Raises: DatasetTooSmall, InvalidWorkload."""
         self.streams = isinstance(dataset, IterableDataset)
         """Mini-batches come in an order of their own."""
-        self._feed: Feed = Streamed(dataset, spec, rank) if isinstance(dataset, IterableDataset) else _shuffled(dataset, spec, rank)
-        self._batch = spec.batch_size
+        self._feed = _feed(dataset, spec, rank, batching)
+        self._batch, self._drop_last = spec.batch_size, batching.drop_last
         shares = [self._feed.share(r) for r in range(spec.roles.worker.count)]
-        if not all(share is None or share for share in shares):
-            raise DatasetTooSmall(
-                f"dataset('train') has {sum(share or 0 for share in shares)} examples for {len(shares)} workers; "
-                "give it more, or lower roles.worker.count"
-            )
+        if not all(share is None or self._per_epoch(share) for share in shares):
+            raise _too_small([share or 0 for share in shares], self._batch if self._drop_last else 1)
         if None in shares:
             _needs_no_length(spec)
         self.thread_safe = self._feed.thread_safe
@@ -64,7 +61,7 @@ class Batches:
         """Mini-batches in one pass over this rank's share; if nobody knows, all."""
         self.total_samples = sum(self._samples(self._total(spec, share), share) for share in shares)
         """If nobody knows the length: as many as there are in batches that are full."""
-        self.epoch_samples = None if None in shares else sum(share or 0 for share in shares)
+        self.epoch_samples = None if None in shares else sum(self._trained(share or 0) for share in shares)
         """In one pass of all ranks over the data; None: nobody knows."""
         self.fetch = self._feed.take
         """Mini-batch number `position` (from 0) of this rank, on the CPU, and how many examples it has."""
@@ -75,7 +72,11 @@ class Batches:
         return to_device(batch, device), examples
 
     def _per_epoch(self, share: int | None) -> int | None:
-        return None if share is None else math.ceil(share / self._batch)
+        return None if share is None else batches_of(share, self._batch, self._drop_last)
+
+    def _trained(self, share: int) -> int:
+        """Examples of a share that are trained in one pass."""
+        return share - share % self._batch if self._drop_last else share
 
     def _total(self, spec: JobSpec, share: int | None) -> int:
         per_epoch = self._per_epoch(share)
@@ -85,14 +86,28 @@ class Batches:
     def _samples(self, total: int, share: int | None) -> int:
         if share is None:
             return total * self._batch
-        epochs, rest = divmod(total, math.ceil(share / self._batch))
-        return epochs * share + min(rest * self._batch, share)
+        epochs, rest = divmod(total, batches_of(share, self._batch, self._drop_last))
+        return epochs * self._trained(share) + min(rest * self._batch, share)
 
 
-def _shuffled(dataset: Dataset[Any], spec: JobSpec, rank: int) -> Shuffled:
+def _feed(dataset: Dataset[Any], spec: JobSpec, rank: int, batching: Batching) -> Feed:
+    """Raises: InvalidWorkload."""
+    if isinstance(dataset, IterableDataset):
+        return Streamed(dataset, spec, rank, batching)
     if not isinstance(dataset, Sized):
         raise InvalidWorkload("dataset('train') must be a map-style data set with __len__ and __getitem__, or an IterableDataset")
-    return Shuffled(Gather(dataset), len(dataset), spec, rank)
+    return Shuffled(Gather(dataset, batching), len(dataset), spec, rank, batching.drop_last)
+
+
+def _too_small(shares: list[int], needs: int) -> DatasetTooSmall:
+    if needs == 1:
+        return DatasetTooSmall(
+            f"dataset('train') has {sum(shares)} examples for {len(shares)} workers; give it more, or lower roles.worker.count"
+        )
+    return DatasetTooSmall(
+        f"dataset('train') has {sum(shares)} examples for {len(shares)} workers, and with drop_last each needs a mini-batch of "
+        f"{needs}; give it more, or lower batch_size or roles.worker.count"
+    )
 
 
 def _needs_no_length(spec: JobSpec) -> None:
@@ -117,28 +132,30 @@ def never_empty(dataset: Dataset[Any]) -> None:
         raise InvalidWorkload("dataset('eval') is empty; the center is scored on it")
 
 
-def in_order(dataset: Dataset[Any], batch_size: int, device: torch.device) -> Iterator[tuple[Any, int]]:
+def in_order(dataset: Dataset[Any], batch_size: int, device: torch.device, batching: Batching = PLAIN) -> Iterator[tuple[Any, int]]:
     """The whole evaluation split once, in its own order, as (batch, examples). Raises: InvalidWorkload, if it is empty."""
     found = False
-    for batch, examples in _in_order(dataset, batch_size):
+    for batch, examples in _in_order(dataset, batch_size, batching):
         found = True
         yield to_device(batch, device), examples
     if not found:
         raise InvalidWorkload("dataset('eval') gave no example; the center is scored on it")
 
 
-def _in_order(dataset: Dataset[Any], batch_size: int) -> Iterator[tuple[Any, int]]:
+def _in_order(dataset: Dataset[Any], batch_size: int, batching: Batching) -> Iterator[tuple[Any, int]]:
     if isinstance(dataset, IterableDataset):
-        yield from evaluation_batches(dataset, batch_size)
+        yield from evaluation_batches(dataset, batch_size, batching)
         return
-    gather, size = Gather(dataset), len(cast(Sized, dataset))
+    gather, size = Gather(dataset, batching), len(cast(Sized, dataset))
     for start in range(0, size, batch_size):
         chosen = torch.arange(start, min(start + batch_size, size))
         yield gather.take(chosen, partial(seed_of, 0, "evaluation", start)), len(chosen)
 
 
 def to_device(batch: Any, device: torch.device) -> Any:
-    """The same nest of tuples, lists and dicts with its tensors on `device`."""
+    """The same nest of tuples, lists and dicts with its tensors on `device`; a batch of another class by its own `to`."""
     if device.type == "cpu":
         return batch
+    if hasattr(batch, "to") and not isinstance(batch, torch.Tensor):
+        return batch.to(device)
     return each(batch, lambda tensor: tensor.to(device, non_blocking=True))

@@ -77,12 +77,3 @@ def train_step(
             total += share * value.item()
         losses.append(total)
     return sum(losses) / len(losses)
-
-
-def evaluate(model: nn.Module, batch: Any, score: Callable[[nn.Module, Any], dict[str, float]]) -> dict[str, float]:
-    """What the model scores; of an ensemble also `members_<key>`, the mean of what its members score alone."""
-    values = score(model, batch)
-    if not isinstance(model, Ensemble):
-        return values
-    alone = [score(member, batch) for member in model.members]
-    return {f"members_{key}": sum(one[key] for one in alone) / len(alone) for key in alone[0]} | values

@@ -7,11 +7,9 @@ import json
 import logging
 import math
 import time
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch.utils.data import Dataset
 
 from gradstream import metrics
@@ -23,9 +21,10 @@ from gradstream.wire.port import RedisPort
 from gradstream.wire.reporter import Reporter
 from gradstream.worker import setup
 from gradstream.worker.best import BestModel
-from gradstream.worker.data import in_order, never_empty
+from gradstream.worker.data import never_empty
 from gradstream.worker.judge import Judge, StopReason
 from gradstream.worker.model import FlatModel
+from gradstream.worker.scoring import Scorer
 from gradstream.worker.usercode import UserCode, blaming
 
 log = logging.getLogger(__name__)
@@ -50,6 +49,7 @@ class _Evaluator:
         with blaming("dataset('eval')"):
             never_empty(self._dataset)
         self._flat: FlatModel = setup.flat_model(self._code, order)
+        self._scorer = Scorer(self._code, self._flat.model, self._dataset, order.spec.evaluate.batch_size, self._flat.device)
         self._port: RedisPort = setup.port(order, self._flat)
         self._port.on_damage = lambda count: reporter.point(metrics.ASKED_AGAIN, count)
         self._version, self._samples = -1, 0
@@ -85,7 +85,8 @@ class _Evaluator:
         self._flat.theta.copy_(answer.payload.x)
         if answer.payload.buffers:
             self._flat.load_buffers(answer.payload.buffers)
-        self._values = self._score()
+        self._flat.refresh()
+        self._values = self._scorer.score()
         for key, value in self._values.items():
             self._reporter.point(f"eval/{key}", value, step=answer.version, samples=answer.samples, version=answer.version)
         judgement = self._judge.judge(self._values, samples=answer.samples, version=answer.version)
@@ -97,19 +98,6 @@ class _Evaluator:
         if judgement.stop:
             self._stop = judgement.stop
             self._port.send(Stop(judgement.stop))
-
-    def _score(self) -> dict[str, float]:
-        """Means over the evaluation split, weighted by examples."""
-        self._flat.refresh()
-        self._flat.model.eval()
-        sums: dict[str, float] = defaultdict(float)
-        total = 0
-        with torch.no_grad(), blaming("dataset('eval')"):
-            for batch, examples in in_order(self._dataset, self._order.spec.evaluate.batch_size, self._flat.device):
-                for key, value in self._code.evaluate(self._flat.model, batch).items():
-                    sums[key] += value * examples
-                total += examples
-        return {key: value / total for key, value in sums.items()}
 
     def _finish(self) -> None:
         """Store the model that was scored last, and what it scored."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import torch
@@ -13,11 +13,13 @@ from torch import Tensor, nn
 
 from gradstream.center.entries import Buffers
 from gradstream.errors import InvalidWorkload, PlaneLost
+from gradstream.process.exits import UserError
 from gradstream.worker import ensemble, parts, randomness
 from gradstream.worker.buffers import ModelBuffers, plain_name
 from gradstream.worker.data import Batches
 from gradstream.worker.early import Early
 from gradstream.worker.fetchers import FetcherLost
+from gradstream.worker.guard import GUIDE, ParameterGuard
 from gradstream.worker.prefetch import Prefetched
 from gradstream.worker.problem import Gradient
 from gradstream.worker.usercode import UserCode, blaming
@@ -41,7 +43,7 @@ class FlatModel:
         self.theta = torch.empty(size, dtype=dtype, device=device)
         self.gradient = torch.empty_like(self.theta)
         self._inside = [p for p in self.trained if p.dtype == dtype]
-        self._apart = [p.detach() for p in self.trained if p.dtype != dtype]
+        self._apart = [p.data for p in self.trained if p.dtype != dtype]  # writing to these counts no version of the parameter
         self._views: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
         """Of each vector that the model has moved to, by address."""
         views = self._views_of(self.theta)
@@ -124,13 +126,31 @@ def _widest(model: nn.Module) -> torch.dtype:
     return reduce(torch.promote_types, (p.dtype for _, p in named))
 
 
-def _backward(loss: Tensor) -> None:
+def backward(loss: Tensor) -> None:
     with blaming("backward of loss()", but=PlaneLost):  # gradients may leave meanwhile
         if not loss.requires_grad:
             raise InvalidWorkload(
-                "the loss depends on no trained parameter; compute it outside of torch.no_grad(), and detach nothing on its way"
+                "the loss depends on no trained parameter; compute it outside of torch.no_grad(), and detach nothing on its way. A "
+                f"loss that steps optimizers of its own, as a GAN's, needs another form: see {GUIDE}"
             )
         loss.backward()  # type: ignore[no-untyped-call]
+
+
+def watched(guard: ParameterGuard, home: int | None, step: Callable[[], float]) -> float:
+    """The loss that a step returns. Raises: UserError, if user code raises in it or changes parameters by itself."""
+    guard.begin(home)
+    try:
+        loss = step()
+    except UserError:
+        _check(guard)  # a change in place often ends as an error of autograd, which says less
+        raise
+    _check(guard)
+    return loss
+
+
+def _check(guard: ParameterGuard) -> None:
+    with blaming("loss()"):
+        guard.check()
 
 
 def _dense(p: nn.Parameter) -> Tensor:
@@ -146,6 +166,9 @@ class ModelProblem:
     def __init__(self, code: UserCode, flat: FlatModel, batches: Batches | Prefetched, at_once: int | None = None) -> None:
         """`at_once`: examples that the model computes with at a time; None: whole mini-batches."""
         self._code, self._flat, self._batches, self._at_once = code, flat, batches, at_once
+        self._guard = ParameterGuard(flat.model)
+        self._epoch: int | None = None
+        """That on_epoch was called for last."""
         self._modules = list(flat.model.modules())
         """Looked at instead of told for each mini-batch that they train, which takes thirty times as long."""
         self._settle: Callable[[], None] = lambda: None
@@ -159,19 +182,36 @@ class ModelProblem:
         """Spent waiting for mini-batches, since it was last set to 0."""
 
     def gradient(self, position: int) -> Gradient:
-        """Raises: UserError, if the workload raises. FetcherLost."""
+        """Raises: UserError, if the workload raises or changes parameters by itself. FetcherLost."""
         shares, examples = self._taken(position)
         if self._early and len(shares) == 1:
-            loss = ensemble.train_step(self._flat.model, shares, self._code.loss, self._early.during(_backward))
+            loss = self._step(shares, self._early.during(backward))
             return Gradient(self._early.gathered(), loss, examples)
-        loss = ensemble.train_step(self._flat.model, shares, self._code.loss, _backward)
+        loss = self._step(shares, backward)
         self._settle()
         return Gradient(self._flat.gather_gradient(), loss, examples)
 
     def differentiate(self, position: int) -> tuple[float, int]:
         """Raises: as `gradient`."""
         shares, examples = self._taken(position)
-        return ensemble.train_step(self._flat.model, shares, self._code.loss, _backward), examples
+        return self._step(shares, backward), examples
+
+    def _step(self, shares: list[parts.Part], backward: Callable[[Tensor], None]) -> float:
+        step = partial(ensemble.train_step, self._flat.model, shares, self._code.loss, backward)
+        return watched(self._guard, self._flat.theta.data_ptr(), step)
+
+    def on_checkpoint(self, number: int) -> None:
+        """This worker has saved its part of a checkpoint. Raises: UserError."""
+        if hook := self._code.on_checkpoint:
+            self._guard.begin(self._flat.theta.data_ptr())
+            hook(self._flat.model, number)
+            with blaming("on_checkpoint()"):
+                self._guard.check()
+
+    def _enter_epoch(self, epoch: int) -> None:
+        if epoch != self._epoch and (hook := self._code.on_epoch):
+            self._epoch = epoch
+            hook(epoch)
 
     def descend(self, alpha: float) -> None:
         self._flat.descend(alpha)
@@ -182,6 +222,7 @@ class ModelProblem:
 
     def _taken(self, position: int) -> tuple[list[parts.Part], int]:
         """The mini-batch as the model gets it, and how many examples it has; the model is ready for it."""
+        self._enter_epoch(position // self.per_epoch)
         began = time.perf_counter()
         with blaming("dataset('train')", but=FetcherLost):
             batch, examples = self._batches.take(position, self._flat.device)

@@ -20,6 +20,8 @@ from gradstream.worker.problem import Gathers, InPieces, Prepares, Problem
 class LossNotFinite(Exception):
     """The loss is a NaN or an infinity, and the job says that this ends it."""
 
+    REMEDY = "lower the learning rate, or set on_nan: drop"
+
 
 class DataEnded(Exception):
     """A strategy asked for a mini-batch after the last one: its round must end with the data, and send what it has trained."""

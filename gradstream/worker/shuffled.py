@@ -22,10 +22,10 @@ from gradstream.worker.gather import Gather
 class Shuffled:
     """Implements `Feed`."""
 
-    def __init__(self, gather: Gather, size: int, spec: JobSpec, rank: int) -> None:
+    def __init__(self, gather: Gather, size: int, spec: JobSpec, rank: int, drop_last: bool = False) -> None:
         self._gather, self._size, self._rank, self._workers = gather, size, rank, spec.roles.worker.count
         self._batch, self._seed = spec.batch_size, spec.seed
-        self._per_epoch = max(1, math.ceil(self.share(rank) / self._batch))
+        self._per_epoch = max(1, batches_of(self.share(rank), self._batch, drop_last))
         self._epoch: _Epoch | None = None
         self.thread_safe = gather.thread_safe
 
@@ -40,6 +40,11 @@ class Shuffled:
         begin = self._rank + index * self._batch * self._workers
         chosen = self._epoch.order[begin : begin + self._batch * self._workers : self._workers].long()
         return self._gather.take(chosen, partial(seed_of, self._seed, f"batch {position}", self._rank)), len(chosen)
+
+
+def batches_of(share: int, batch: int, drop_last: bool) -> int:
+    """Mini-batches in one pass over a share."""
+    return share // batch if drop_last else math.ceil(share / batch)
 
 
 class _Epoch:

@@ -9,7 +9,6 @@ that, and else reads what comes before.
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Iterator, Sequence, Sized
 from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
@@ -18,19 +17,25 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
-from torch.utils.data import IterableDataset, default_collate
+from torch.utils.data import IterableDataset
 
 from gradstream.data.source import Stream, each, length_of
 from gradstream.errors import InvalidWorkload
 from gradstream.process.begin import seed_of
 from gradstream.spec import JobSpec
 from gradstream.worker import randomness
+from gradstream.worker.gather import PLAIN, Batching
+from gradstream.worker.shuffled import batches_of
 
 
 class Streamed:
     """Implements `Feed`."""
 
-    def __init__(self, dataset: IterableDataset[Any], spec: JobSpec, rank: int) -> None:
+    def __init__(self, dataset: IterableDataset[Any], spec: JobSpec, rank: int, batching: Batching = PLAIN) -> None:
+        """Raises: InvalidWorkload."""
+        if isinstance(dataset, Stream):
+            batching.never_for(dataset)
+        self._batching, self._rank = batching, rank
         workers, declared = spec.roles.worker.count, spec.data.length
         self._seed, self._batch = spec.seed, spec.batch_size
         own = hasattr(dataset, "shard")
@@ -46,7 +51,7 @@ class Streamed:
         self._block = self._batch * self._step
         self._length = share if own else length
         """Examples in a pass of what this rank reads; None: nobody knows."""
-        self._per_pass = None if share is None else max(1, math.ceil(share / self._batch))
+        self._per_pass = None if share is None else max(1, batches_of(share, self._batch, batching.drop_last))
         self._next = -1
         """Position whose batch comes next from the reader."""
         self._pass = self._index = 0
@@ -64,7 +69,8 @@ class Streamed:
             self._go_to(position)
         kept, reader = self._kept()
         self._next += 1
-        return reader.batch(kept), reader.count(kept)
+        with self._collating(position):
+            return reader.batch(kept), reader.count(kept)
 
     def _kept(self) -> tuple[Any, _Reader]:
         """This rank's part of the next block that has one, and the reader that it is from."""
@@ -80,7 +86,7 @@ class Streamed:
             self._guessed = False
             if read < self._block:  # a pass whose length is not known has ended
                 self._reader = None
-            if reader.count(kept):
+            if reader.count(kept) >= (self._batch if self._batching.drop_last else 1):
                 return kept, reader
         raise InvalidWorkload(
             f"a whole pass over dataset('train') has nothing for one of {self._step} workers; give it more, or have fewer workers"
@@ -103,6 +109,12 @@ class Streamed:
         if self.thread_safe:
             return nullcontext()
         return randomness.seeded(seed_of(self._seed, f"pass {self._pass} block {self._index}", self._drawn_by), gpus=False)
+
+    def _collating(self, position: int) -> AbstractContextManager[None]:
+        """A collate_fn may draw; what it draws depends on the position alone."""
+        if self._batching.collate is None:
+            return nullcontext()
+        return randomness.seeded(seed_of(self._seed, f"collate {position}", self._rank), gpus=False)
 
     def _go_to(self, position: int) -> None:
         """So that the batch of this position comes next."""
@@ -127,7 +139,7 @@ class Streamed:
             return _Pieces(self._dataset.pieces(start))
         if hasattr(self._dataset, "seek"):
             self._dataset.seek(start)
-        return _Examples(iter(self._dataset))
+        return _Examples(iter(self._dataset), self._batching)
 
     def _read_to(self, index: int) -> None:
         """Block by block, so that the same random numbers are drawn as when they were trained on."""
@@ -159,8 +171,8 @@ class _Reader(Protocol):
 class _Examples:
     """Of an iterator over single examples."""
 
-    def __init__(self, iterator: Iterator[Any]) -> None:
-        self._iterator = iterator
+    def __init__(self, iterator: Iterator[Any], batching: Batching) -> None:
+        self._iterator, self._batching = iterator, batching
 
     def read(self, count: int, first: int, step: int) -> tuple[list[Any], int]:
         kept, read = [], 0
@@ -171,7 +183,7 @@ class _Examples:
         return kept, read
 
     def batch(self, kept: list[Any]) -> Any:
-        return default_collate(kept)
+        return self._batching.join(kept)
 
     def count(self, kept: list[Any]) -> int:
         return len(kept)
@@ -236,13 +248,14 @@ def _length(dataset: IterableDataset[Any]) -> int | None:
     return len(dataset) if isinstance(dataset, Sized) else None
 
 
-def evaluation_batches(dataset: IterableDataset[Any], batch_size: int) -> Iterator[tuple[Any, int]]:
+def evaluation_batches(dataset: IterableDataset[Any], batch_size: int, batching: Batching = PLAIN) -> Iterator[tuple[Any, int]]:
     """All of it once, in its order; the same random numbers each time."""
-    reader = _Pieces(dataset.pieces(0)) if isinstance(dataset, Stream) else _Examples(iter(dataset))
+    reader = _Pieces(dataset.pieces(0)) if isinstance(dataset, Stream) else _Examples(iter(dataset), batching)
     for block in range(2**62):
         with randomness.seeded(seed_of(0, "evaluation", block), gpus=False):
             kept, read = reader.read(batch_size, 0, 1)
+            batch = reader.batch(kept) if read else None
         if read:
-            yield reader.batch(kept), read
+            yield batch, read
         if read < batch_size:
             return

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
 import torch
 from torch import nn
-from torch.utils.data import Dataset
+from torch.utils.data import DataLoader, Dataset
 
+from gradstream.accuracy import checked_loss, described, is_number
 from gradstream.errors import InvalidWorkload
+from gradstream.process.begin import seed_of
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
 from gradstream.worker import ensemble, randomness
+from gradstream.worker.gather import Batching
 from gradstream.workload import Split, Workload
 
 _LONGEST_METRIC = 100
@@ -61,24 +65,75 @@ class UserCode:
     def dataset(self, split: Split) -> Dataset[Any]:
         """The same data set in every process of the job, also if it is split at random."""
         with blaming(f"dataset({split!r})"), randomness.seeded(self._spec.seed):
-            return self._workload.dataset(split)
+            found = self._workload.dataset(split)
+            if isinstance(found, DataLoader):
+                raise InvalidWorkload(
+                    f"dataset({split!r}) returned a DataLoader; return the Dataset that it reads. The job makes the mini-batches: "
+                    "see batch_size in the job file, and collate_fn and drop_last of a Workload"
+                )
+            if found is None or isinstance(found, tuple):
+                raise InvalidWorkload(
+                    f"dataset({split!r}) must return a Dataset, such as TensorDataset(x, y), not {described(found)}"
+                )
+            return found
+
+    @property
+    def batching(self) -> Batching:
+        """How examples become mini-batches."""
+        collate = None if self._inherits("collate_fn") else self._workload.collate_fn
+        return Batching(collate, bool(self._workload.drop_last))
 
     def loss(self, model: nn.Module, batch: Any) -> torch.Tensor:
         with blaming("loss()"):
-            loss = self._workload.loss(model, batch)
-            if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
-                raise InvalidWorkload(f"loss() must return a scalar tensor, not {_described(loss)}")
-        return loss
+            try:
+                return checked_loss(self._workload.loss(model, batch))
+            except ValueError as error:
+                if "more than 1 value per channel" in str(error):  # what BatchNorm says
+                    raise InvalidWorkload(
+                        f"{error}. The last mini-batch of a pass has one example, and BatchNorm needs two: set drop_last = True "
+                        "in the workload, or choose another batch_size"
+                    ) from error
+                raise
 
-    def evaluate(self, model: nn.Module, batch: Any) -> dict[str, float]:
-        return ensemble.evaluate(model, batch, self._scores)
-
-    def _scores(self, model: nn.Module, batch: Any) -> dict[str, float]:
+    def evaluate(self, model: nn.Module, batch: Any) -> dict[str, Any]:
         with blaming("evaluate()"):
             values = self._workload.evaluate(model, batch)
             if not isinstance(values, dict):
-                raise InvalidWorkload(f"evaluate() must return a dict of numbers, not {_described(values)}")
+                raise InvalidWorkload(f"evaluate() must return a dict of numbers, not {described(values)}")
+            return {_metric(key): value for key, value in values.items()}
+
+    @property
+    def summarize(self) -> Callable[[list[dict[str, Any]]], dict[str, float]] | None:
+        """None: the workload has none of its own."""
+        return None if self._inherits("summarize") else self._summarize
+
+    def _summarize(self, outputs: list[dict[str, Any]]) -> dict[str, float]:
+        with blaming("summarize()"):
+            values = self._workload.summarize(outputs)
+            if not isinstance(values, dict) or not all(map(is_number, values.values())):
+                raise InvalidWorkload(f"summarize() must return a dict of numbers, not {described(values)}")
             return {_metric(key): float(value) for key, value in values.items()}
+
+    @property
+    def on_epoch(self) -> Callable[[int], None] | None:
+        """None: the workload has none of its own. What it draws changes no other random number."""
+        return None if self._inherits("on_epoch") else self._on_epoch
+
+    def _on_epoch(self, epoch: int) -> None:
+        with blaming("on_epoch()"), randomness.seeded(seed_of(self._spec.seed, "on_epoch", epoch), gpus=False):
+            self._workload.on_epoch(epoch)
+
+    @property
+    def on_checkpoint(self) -> Callable[[nn.Module, int], None] | None:
+        """Likewise."""
+        return None if self._inherits("on_checkpoint") else self._on_checkpoint
+
+    def _on_checkpoint(self, model: nn.Module, checkpoint: int) -> None:
+        with blaming("on_checkpoint()"), randomness.seeded(seed_of(self._spec.seed, "on_checkpoint", checkpoint), gpus=False):
+            self._workload.on_checkpoint(model, checkpoint)
+
+    def _inherits(self, method: str) -> bool:
+        return getattr(type(self._workload), method) is getattr(Workload, method) and method not in vars(self._workload)
 
 
 def _metric(key: object) -> str:
@@ -86,7 +141,3 @@ def _metric(key: object) -> str:
     if isinstance(key, str) and key.isprintable() and 1 <= len(key) <= _LONGEST_METRIC:
         return key
     raise InvalidWorkload(f"evaluate() must name its metrics by 1 to {_LONGEST_METRIC} printable characters, not {repr(key)[:60]}")
-
-
-def _described(value: object) -> str:
-    return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else f"a {type(value).__name__}"

@@ -180,7 +180,7 @@ def test_a_process_sees_only_what_it_may(any_bench: Bench, monkeypatch: pytest.M
     assert seen["env"]["CUDA_VISIBLE_DEVICES"] == "1"
     assert seen["env"]["PATH"] == os.environ["PATH"]
     assert "PYTEST_CURRENT_TEST" not in seen["env"]
-    assert (seen["cwd"], seen["argv"], seen["leads"]) == (str(any_bench.place(order.id)), ["worker-0"], True)
+    assert (seen["cwd"], seen["argv"], seen["leads"]) == (str(any_bench.place(order.id) / "work"), ["worker-0"], True)
 
 
 def test_a_server_gets_neither_user_code_nor_its_environment(bench: Bench) -> None:
@@ -312,8 +312,8 @@ DAEMONS = """
         time.sleep(600)
     def main(order, folder):
         {detach}
-        Path("detached").touch()
-        while not Path("go").exists():
+        (folder / "detached").touch()
+        while not (folder / "go").exists():
             time.sleep(0.01)
         return 0
 """

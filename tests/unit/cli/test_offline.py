@@ -25,6 +25,7 @@ from gradstream import Workload
 
 class Broken(Workload):
     where: str = ""
+    reads: str = ""
     examples: int = 64
     classifies = False
 
@@ -32,9 +33,13 @@ class Broken(Workload):
         return nn.Linear(1, 1)
 
     def dataset(self, split):
+        if self.reads:
+            open(self.reads).close()
         return TensorDataset(torch.ones(self.examples, 1))
 
     def loss(self, model, batch):
+        if self.where in ("float", "vector"):
+            return 1.0 if self.where == "float" else model(batch[0]).view(-1)
         if self.where == "loss":
             raise KeyError("the user's own mistake")
         return model(batch[0]).mean() * (float("nan") if self.where == "nan" else 1)
@@ -124,20 +129,44 @@ def test_a_mistake_in_user_code_is_shown_from_where_their_code_begins(job: Path)
 @pytest.mark.parametrize(
     ("override", "said"),
     [
+        ("workload.entrypoint=json:Broken", "json:Broken is not a subclass of gradstream.Workload"),
+        ("workload.args.examples=0", "dataset('eval') is empty"),
+        ("workload.args.where=nan", "the loss of mini-batch 0 is nan; lower the learning rate, or set on_nan: drop"),
+        ("workload.args.where=float", "loss() must return a scalar tensor, not a float"),
+        ("workload.args.where=vector", "loss() must return a scalar tensor, not a tensor of shape (32,); take its mean()"),
+    ],
+)
+def test_a_workload_fails_here_in_the_words_and_with_the_code_of_the_platform(job: Path, override: str, said: str) -> None:
+    done = run("run", job, "--local", "--set", override)
+    assert done.exit_code == 10
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
         ("workload.entrypoint=nowhere:Broken", "no module 'nowhere'"),
-        ("workload.entrypoint=json:Broken", "missing"),
         ("workload.args.wher=x", "did you mean 'where'?"),
         ("workload.args.examples=many", "/workload/args/examples"),
-        ("workload.args.examples=0", "dataset('train') is empty"),
-        ("workload.args.where=nan", "the loss of mini-batch 0 is nan"),
         ("strategy.name=asynk", "did you mean 'async'?"),
     ],
 )
-def test_mistakes_of_the_user_are_sentences(job: Path, override: str, said: str) -> None:
+def test_a_mistake_in_the_job_file_has_another_code(job: Path, override: str, said: str) -> None:
     done = run("run", job, "--local", "--set", override)
     assert done.exit_code == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_relative_paths_begin_in_the_folder_of_the_code(job: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "away").mkdir()
+    monkeypatch.chdir(tmp_path / "away")
+    assert run("run", job, "--local", "--set", f"workload.args.reads={job.name}").exit_code == 0
+    done = run("run", job, "--local", "--set", "workload.args.reads=gone.csv")
+    assert done.exit_code == 10
+    assert "No such file or directory: 'gone.csv'; relative paths begin in the folder of the job's code" in done.stderr
+    assert Path.cwd() == tmp_path / "away"
 
 
 def test_a_loss_that_is_not_finite_can_be_dropped(job: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from gradstream import bundle, jobfile, local_run
 from gradstream.local_run import Progress
+from gradstream.process.exits import UserError
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 REAL_MNIST = os.environ.get("GRADSTREAM_TEST_MNIST")
@@ -78,8 +79,9 @@ def test_mnist_reads_idx_files_and_trains_both_networks(idx: Path, network: str)
 def test_mnist_refuses_files_that_are_cut_short(idx: Path) -> None:
     path = idx / "t10k-labels-idx1-ubyte"
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(ValueError, match="not a whole IDX file"):
+    with pytest.raises(UserError) as raised:
         train("mnist", f"workload.args.path={idx}")
+    assert "not a whole IDX file" in str(raised.value.__cause__)
 
 
 @pytest.mark.skipif(REAL_MNIST is None, reason="GRADSTREAM_TEST_MNIST names no folder with the real data set")

@@ -10,6 +10,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 from torch import nn
+from torch.utils.data import TensorDataset
 
 from gradstream import local_run, sim
 from gradstream.errors import InvalidWorkload
@@ -17,6 +18,7 @@ from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
 from gradstream.worker.data import Batches
 from gradstream.worker.model import FlatModel, ModelProblem
+from gradstream.worker.scoring import Scorer
 from gradstream.worker.usercode import UserCode
 from gradstream.workload import Workload
 
@@ -105,7 +107,7 @@ def test_an_ensemble_is_scored_by_the_mean_of_the_outputs_and_its_members_alone(
     model, (x, y) = code.model().eval(), code.dataset("eval").tensors  # type: ignore[attr-defined]
     first, second = model.members  # type: ignore[misc]
     with torch.no_grad():
-        values = code.evaluate(model, (x, y))
+        values = Scorer(code, model, TensorDataset(x, y), 7, torch.device("cpu")).score()
         mean = (first(x) + second(x)) / 2
         assert torch.equal(model(x), mean)
         alone = [float(nn.functional.cross_entropy(member(x), y)) for member in (first, second)]
