@@ -34,6 +34,7 @@ from gradstream.worker.model import backward, watched
 from gradstream.worker.replica import LossNotFinite
 from gradstream.worker.scoring import Scorer
 from gradstream.worker.shuffled import batches_of
+from gradstream.worker.start import model_without_platform
 from gradstream.worker.usercode import UserCode, blaming
 
 
@@ -60,7 +61,7 @@ def train(spec: JobSpec, folder: Path) -> Iterator[Progress]:
     if str(folder.resolve()) not in sys.path:
         sys.path.insert(0, str(folder.resolve()))
     code = UserCode(spec)
-    model = code.model().to(device)
+    model = model_without_platform(code, spec, folder).to(device)
     data, held_out = code.dataset("train"), code.dataset("eval")
     with blaming("dataset('eval')"):
         never_empty(held_out)

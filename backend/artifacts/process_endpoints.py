@@ -37,6 +37,12 @@ def resume_file(name: str, process: ProcessDep, session: SessionDep, platform: P
     return FileResponse(service.resume_file(session, platform.files, process, name))
 
 
+@router.get("/start", operation_id="getStartFile", response_class=FileResponse)
+def start_file(process: ProcessDep, session: SessionDep, platform: PlatformDep) -> FileResponse:
+    """The weights of another job that this one begins from."""
+    return FileResponse(service.start_file(session, platform.files, process))
+
+
 @router.get("/latest/{name}", operation_id="getLatestFile", response_class=FileResponse)
 def latest_file(name: str, process: ProcessDep, session: SessionDep, platform: PlatformDep) -> FileResponse:
     """A file that the newest attempt of the job has stored, of those that have stored one of this name."""

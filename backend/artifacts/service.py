@@ -26,7 +26,7 @@ from backend.uploads import Upload
 from gradstream.center.entries import FINAL_CUT
 from gradstream.errors import Conflict, Invalid, NotFound, NotSignedIn
 from gradstream.process.order import Resume
-from gradstream.process.store import BEST, EVALUATIONS, MODEL, RESULT
+from gradstream.process.store import BEST, EVALUATIONS, MODEL, RESULT, START
 
 _CUT_FILE = re.compile(r"cuts/(\d{1,9})/(manifest\.json|worker-\d{1,4}\.pt|shard-\d{1,4}\.pt)")
 _FILES = frozenset({MODEL, BEST, RESULT, EVALUATIONS})
@@ -131,6 +131,17 @@ def latest_file(session: Session, files: FileStore, process_id: UUID, name: str)
     if not found:
         raise NotFound(f"No attempt has stored {name}.", name=name)
     return files.of_attempt(process.job_id, found[-1].attempt, name)
+
+
+def start_file(session: Session, files: FileStore, process_id: UUID) -> Path:
+    """Raises: NotFound: the job begins from no other one."""
+    process = job_rows.process(session, process_id)
+    if process is None:
+        raise NotSignedIn("This process is not known any more.")
+    path = files.of_job(process.job_id) / START
+    if not path.exists():
+        raise NotFound("This job begins from no other one's weights.")
+    return path
 
 
 def _about_best(path: Path) -> str | None:

@@ -97,6 +97,10 @@ def live_processes(session: Session, *, node_id: UUID | None = None, job_id: UUI
     return list(session.scalars(statement.order_by(ProcessRow.job_id, ProcessRow.role, ProcessRow.rank)))
 
 
+def newest_named(session: Session, name: str) -> JobRow | None:
+    return session.scalar(select(JobRow).where(JobRow.name == name).order_by(JobRow.created_at.desc(), JobRow.id).limit(1))
+
+
 def claim_key(session: Session, user_id: UUID, key: str, request: bytes, job_id: UUID) -> IdempotencyKeyRow | None:
     """Enter the key for a new job; or, if it is taken, what it was taken for. Waits for a request that is under way with it."""
     values = {"user_id": user_id, "key": key, "request": request, "job_id": job_id}

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from backend.bundles import service as bundles
 from backend.files import FileStore
-from backend.jobs import feed, repository
+from backend.jobs import feed, repository, start
 from backend.jobs.models import JobRow
 from backend.jobs.schemas import Job, JobWarning
 from backend.jobs.service import find, view
@@ -28,7 +28,8 @@ from gradstream.workload_source import CodeFindings, CodeText, check_workload, r
 def submit(session: Session, files: FileStore, caller: Caller, body: SubmitJob, key: str | None) -> Job:
     """Queue a job; or, for a key that was used before, give the job of that time.
 
-    Raises: InvalidJob: the bundle is missing or does not fit the job file, or `source` says something else than `spec`.
+    Raises: InvalidJob: the bundle is missing or does not fit the job file, `start_from` names no model, or `source` says something
+    else than `spec`.
     Conflict: the key stands for another request.
     """
     job_id = uuid4()
@@ -42,6 +43,7 @@ def submit(session: Session, files: FileStore, caller: Caller, body: SubmitJob, 
     bundles.require(session, files, body.bundle, body.spec)
     spec = body.spec
     _require_source(body)
+    source = start.find_source(session, files, spec)
     job = JobRow(
         id=job_id, name=spec.name, user_id=caller.user_id, spec=spec.model_dump(mode="json"), bundle=body.bundle,
         source=body.source, overrides=body.overrides,
@@ -55,6 +57,10 @@ def submit(session: Session, files: FileStore, caller: Caller, body: SubmitJob, 
     feed.record(
         session, job, "status", f"queued: {caller.name} submitted it.", actor=caller.actor, data={"from": None, "to": "queued"}
     )
+    if source:
+        start.copy_weights(files, source, job_id)
+        data = {"job": str(source.job.id), "file": source.name, "sha256": source.sha256}
+        feed.record(session, job, "start", source.sentence, actor=caller.actor, data=data)
     feed.changed(session, job)
     return view(job)
 

@@ -25,6 +25,7 @@ from gradstream.process import damage, room
 from gradstream.process.store import BEST, MODEL
 from gradstream.process.zygote import Zygote
 from gradstream.spec import JobSpec
+from gradstream.spec.start import NEEDS_A_FILE
 from gradstream.wire.client import connect
 
 
@@ -36,6 +37,8 @@ class Trainer:
         for role, device in (("worker", spec.roles.worker.device), ("server", spec.roles.server.device)):
             if device == "cuda":
                 raise InvalidJob(f"roles.{role}.device: gradstream train hands out no GPUs; take cpu or auto, or submit the job")
+        if spec.start_from and spec.start_from.job:
+            raise InvalidJob(NEEDS_A_FILE)
         if folder.exists() and any(folder.iterdir()):
             raise Conflict(f"{folder} is not empty; choose another folder with --out, or remove it")
         folder.mkdir(parents=True, exist_ok=True)

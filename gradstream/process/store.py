@@ -28,6 +28,8 @@ SLOWEST = 1 << 20
 
 MODEL, BEST, RESULT, EVALUATIONS = "model.safetensors", "best.safetensors", "result.json", "evaluations.json"
 """The final model, and that of the best evaluation; what the last evaluation gave; what the next evaluator has to know."""
+START = "start.safetensors"
+"""Weights of another job that this one begins from."""
 _CHUNK = 1 << 20
 Content = str | dict[str, Any]
 """Text; or named tensors for a `.safetensors` file, a state (tensors and plain values) for any other."""
@@ -44,6 +46,9 @@ class Store(Protocol):
 
     def latest(self, name: str, into: Path) -> Path | None:
         """A file that the newest attempt of this job has put that has put one; None: none has."""
+
+    def start(self, into: Path) -> Path | None:
+        """The weights of another job that this one begins from."""
 
 
 def open_store(access: StoreAccess, order: ProcessOrder) -> Store:
@@ -81,6 +86,9 @@ class FolderStore:
         found = (self._root / str(attempt) / name for attempt in range(self._order.attempt, 0, -1))
         return next((file for file in found if file.exists()), None)
 
+    def start(self, into: Path) -> Path | None:
+        return None  # without a control plane there are no other jobs
+
 
 class ApiStore:
     """`PUT {url}/api/v1/process/files/{name}`. Repeats while the API is away, up to `PATIENCE` seconds, longer for a large file."""
@@ -113,6 +121,9 @@ class ApiStore:
 
     def latest(self, name: str, into: Path) -> Path | None:
         return self._get(f"/latest/{name}", into / name)
+
+    def start(self, into: Path) -> Path | None:
+        return self._get("/start", into / START)
 
     def _get(self, path: str, target: Path) -> Path | None:
         target.parent.mkdir(parents=True, exist_ok=True)

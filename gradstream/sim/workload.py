@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from gradstream.center.entries import Buffers
 from gradstream.process.begin import seed_of
@@ -26,6 +26,7 @@ from gradstream.worker.data import Batches, never_empty
 from gradstream.worker.model import FlatModel, ModelProblem
 from gradstream.worker.problem import Gradient
 from gradstream.worker.scoring import Scorer
+from gradstream.worker.start import model_without_platform
 from gradstream.worker.usercode import UserCode, blaming
 
 _CPU = torch.device("cpu")
@@ -45,7 +46,7 @@ class Workloads:
         """`folder`: where the user's modules are. Raises: UserError, InvalidWorkload."""
         if str(folder.resolve()) not in sys.path:
             sys.path.insert(0, str(folder.resolve()))
-        self._spec = spec
+        self._spec, self._folder = spec, folder
         self._code = UserCode(spec)
         self._data = self._code.dataset("train")
         self._scored: tuple[FlatModel, Scorer] | None = None
@@ -54,9 +55,12 @@ class Workloads:
         """The same model and data for any number of workers and any strategy: `spec` may differ from the first one in those.
 
         Raises: DatasetTooSmall, UserError."""
-        flat = FlatModel(self._code.model(), _CPU)
+        flat = FlatModel(self._model(), _CPU)
         problem = ModelProblem(self._code, flat, Batches(self._data, spec, rank, self._code.batching), spec.at_once)
         return Randomly(problem, seed_of(spec.seed, "worker", rank))
+
+    def _model(self) -> nn.Module:
+        return model_without_platform(self._code, self._spec, self._folder)
 
     def total_samples(self) -> int:
         """Examples that all workers train in all. Raises: DatasetTooSmall."""
@@ -64,12 +68,12 @@ class Workloads:
 
     def epoch_samples(self) -> int | None:
         """Examples of one pass of all workers over the data; None: not known. Raises: DatasetTooSmall."""
-        return Batches(self._data, self._spec, 0).epoch_samples
+        return Batches(self._data, self._spec, 0, self._code.batching).epoch_samples
 
     def evaluate(self, view: Center) -> dict[str, float]:
         """Means over the evaluation split, weighted by examples, as the platform's evaluator gives them. Raises: UserError."""
         if self._scored is None:
-            flat, held_out = FlatModel(self._code.model(), _CPU), self._code.dataset("eval")
+            flat, held_out = FlatModel(self._model(), _CPU), self._code.dataset("eval")
             with blaming("dataset('eval')"):
                 never_empty(held_out)
             self._scored = flat, Scorer(self._code, flat.model, held_out, self._spec.evaluate.batch_size, _CPU)

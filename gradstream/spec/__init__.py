@@ -7,9 +7,10 @@ from gradstream.spec.cadence import Cadence, Evaluate, Snapshot
 from gradstream.spec.input import Data, WorkloadRef
 from gradstream.spec.job import JobSpec, Retention
 from gradstream.spec.roles import Roles, ServerRole, WorkerRole
+from gradstream.spec.start import StartFrom
 from gradstream.spec.stopping import Best, Stop, Target
 
 __all__ = [
-    "Best", "Cadence", "Data", "Evaluate", "JobSpec", "Retention", "Roles", "ServerRole", "Snapshot", "Stop", "Target",
+    "Best", "Cadence", "Data", "Evaluate", "JobSpec", "Retention", "Roles", "ServerRole", "Snapshot", "StartFrom", "Stop", "Target",
     "WorkerRole", "WorkloadRef",
 ]  # fmt: skip

@@ -17,6 +17,7 @@ from gradstream.spec.cadence import Evaluate, Snapshot
 from gradstream.spec.input import Data, WorkloadRef
 from gradstream.spec.part import SpecPart
 from gradstream.spec.roles import Roles
+from gradstream.spec.start import StartFrom
 from gradstream.spec.stopping import Best, Stop
 from gradstream.spec.values import Seconds, storable
 from gradstream.strategies import AnyStrategy
@@ -45,6 +46,7 @@ class JobSpec(SpecPart, frozen=True):
     gate: Gate | None = Field(None, description="bsp, asp, {ssp: 3}, ...; default: the strategy's own")
     roles: Roles = Roles()
     batch_size: int = Field(32, ge=1, description="Examples per mini-batch of each worker")
+    start_from: StartFrom | None = Field(None, description="Begin from another model's weights; default: those that model() draws")
     stop: Stop
     best: Best | None = Field(None, description="Keep the model of the best evaluation beside the final one; default: only that")
     seed: int = Field(1, ge=0, lt=2**31, description="Model, order of the data and everything else that is drawn")

@@ -44,7 +44,7 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
     spec, rank = order.spec, order.rank
     code = UserCode(spec)
     dataset = code.dataset("train")
-    flat = setup.flat_model(code, order)
+    flat = setup.flat_model(code, order, folder)
     with blaming("dataset('train')", but=DatasetTooSmall):
         problem = ModelProblem(code, flat, Prefetched(Batches(dataset, spec, rank, code.batching), spec), spec.at_once)
     store = open_store(order.store, order)

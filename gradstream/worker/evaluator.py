@@ -48,7 +48,7 @@ class _Evaluator:
         self._dataset: Dataset[Any] = self._code.dataset("eval")
         with blaming("dataset('eval')"):
             never_empty(self._dataset)
-        self._flat: FlatModel = setup.flat_model(self._code, order)
+        self._flat: FlatModel = setup.flat_model(self._code, order, folder)
         self._scorer = Scorer(self._code, self._flat.model, self._dataset, order.spec.evaluate.batch_size, self._flat.device)
         self._port: RedisPort = setup.port(order, self._flat)
         self._port.on_damage = lambda count: reporter.point(metrics.ASKED_AGAIN, count)

@@ -1083,6 +1083,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/process/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Start File
+         * @description The weights of another job that this one begins from.
+         */
+        get: operations["getStartFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/process/latest/{name}": {
         parameters: {
             query?: never;
@@ -2854,6 +2874,8 @@ export interface components {
              * @default 32
              */
             batch_size: number;
+            /** @description Begin from another model's weights; default: those that model() draws */
+            start_from?: components["schemas"]["StartFrom"] | null;
             stop: components["schemas"]["Stop"];
             /** @description Keep the model of the best evaluation beside the final one; default: only that */
             best?: components["schemas"]["gradstream__spec__stopping__Best"] | null;
@@ -4261,6 +4283,30 @@ export interface components {
              * @description By which rule; a sentence
              */
             reason: string;
+        };
+        /**
+         * StartFrom
+         * @description Weights of a model with the same parameters and buffers, by name and shape. Optimizers begin anew.
+         */
+        StartFrom: {
+            /**
+             * Job
+             * @description Another job's model: its id, or its name for its newest job
+             */
+            job?: string | null;
+            /**
+             * Checkpoint
+             * @description Of that job: its final model, or that of its best evaluation (see best)
+             * @default final
+             * @enum {string}
+             */
+            checkpoint: "final" | "best";
+            /**
+             * File
+             * @description Or a .safetensors file in the folder of the code
+             * @example a.safetensors
+             */
+            file?: string | null;
         };
         /**
          * Step
@@ -8720,6 +8766,69 @@ export interface operations {
             path: {
                 name: string;
             };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    getStartFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
             cookie?: never;
         };
         requestBody?: never;

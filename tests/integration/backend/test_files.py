@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+import torch
+from safetensors.torch import save
+
 from backend.platform import Platform
 from tests.integration.backend.agent import put_file
+from tests.integration.backend.jobs import spec, submit, upload
 from tests.integration.backend.running import Running
 
 
@@ -36,6 +44,47 @@ def test_old_cuts_are_forgotten(running: Running, platform: Platform) -> None:
         running.agent.commit_cut(number)
     folder = platform.files.of_job(running.agent.order("worker-0").job_id) / "1" / "cuts"
     assert sorted(path.name for path in folder.iterdir()) == ["2", "3"]
+
+
+def test_the_best_model_says_which_evaluation_it_is_of_and_the_newest_judgement_is_found(running: Running) -> None:
+    about = {"metric": "eval/loss", "value": "0.25", "samples": "12000", "version": "7"}
+    running.agent.put("evaluator", "best.safetensors", save({"w": torch.zeros(1)}, metadata=about))
+    running.agent.put("evaluator", "evaluations.json", b"{}")
+    [best] = [item for item in running.items("artifacts") if item["name"] == "best.safetensors"]
+    assert (best["kind"], best["note"]) == ("model", "eval/loss 0.25 at 12,000 samples")
+    headers = {"Authorization": f"Bearer {running.agent.order('evaluator').store.token}"}
+    assert running.agent.http.get("/process/latest/evaluations.json", headers=headers).content == b"{}"
+    assert running.agent.http.get("/process/latest/nothing.json", headers=headers).status_code == 404
+    assert running.agent.http.get("/process/start", headers=headers).status_code == 404
+
+
+def test_a_job_starts_from_a_copy_of_another_ones_model(running: Running, platform: Platform, tmp_path: Path) -> None:
+    content = save({"w": torch.ones(2)})
+    running.agent.put("evaluator", "model.safetensors", content)
+    for reference in (running.id, "small"):
+        job = submit(running.api, tmp_path, name="next", start_from={"job": str(reference)})
+        started = running.api.get(f"/jobs/{job['id']}/events").json()["items"]
+        assert any(str(running.id) in event["message"] and event["kind"] == "start" for event in started)
+        platform.files.remove_job(running.agent.order("worker-0").job_id)  # as when it is deleted
+        assert (platform.files.of_job(UUID(job["id"])) / "start.safetensors").read_bytes() == content
+        running.agent.put("evaluator", "model.safetensors", content)
+
+
+@pytest.mark.parametrize(
+    ("start", "said"),
+    [
+        ({"job": "nobody"}, "there is no job 'nobody'"),
+        ({"job": "small"}, "has no model.safetensors; a job stores its model when training ends"),
+        ({"job": "small", "checkpoint": "best"}, "has no best.safetensors; it had no `best`"),
+        ({"file": "/home/me/a.safetensors"}, "put it into the folder of the code"),
+        ({"file": "../a.safetensors"}, "put it into the folder of the code"),
+    ],
+)
+def test_what_a_job_cannot_start_from_is_refused(start: dict[str, str], said: str, running: Running, tmp_path: Path) -> None:
+    body = {"spec": spec(name="next", start_from=start), "bundle": upload(running.api, tmp_path)}
+    answer = running.api.post("/jobs", json=body)
+    assert answer.status_code == 422
+    assert said in answer.text
 
 
 def test_logs_are_stored_once_and_in_order(running: Running) -> None:
