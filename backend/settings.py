@@ -51,6 +51,8 @@ class Settings(BaseSettings):
     sign_in_code_lifetime: timedelta = timedelta(minutes=10)
     stop_grace: timedelta = timedelta(seconds=20)
     """How long a stopped job may take to write its last cut before it is killed."""
+    orders_within: timedelta = timedelta(seconds=15)
+    """A node that sends heartbeats, but names no process that it was told to run for so long, gets no more jobs for a while."""
     start_timeout: timedelta = timedelta(minutes=2)
     """An attempt whose processes are not all running by then is given up."""
     cuts_kept: int = 2

@@ -128,8 +128,10 @@ class Processes:
             process.folder.mkdir(mode=0o700)
             if process.order.bundle is not None and (code := await self._code(process)):
                 (process.folder / "code").symlink_to(code)
-        except (InvalidBundle, NotFound, OSError) as error:
-            self._ended(process, Exit(reason=ExitReason.CANNOT_START, message=f"its folder could not be made: {error}"))
+        except OSError as error:
+            self._ended(process, Exit(reason=ExitReason.NODE_UNFIT, message=f"its folder could not be made: {error}"))
+        except Exception as error:  # whatever an archive may be that nobody foresaw
+            self._ended(process, Exit(reason=ExitReason.CANNOT_START, message=f"its code could not be unpacked: {error}"))
         while not self._zygote.alive:
             await asyncio.sleep(_LOOK)  # until its successor is there: 2 s at most
         if process.state == "exited" or process.killed_at is not None:
@@ -187,7 +189,7 @@ class Processes:
                 process.state, process.pid = "running", pid
                 self.changed.set()
             case Refused(message=message):
-                self._ended(process, Exit(reason=ExitReason.CANNOT_START, message=message))
+                self._ended(process, Exit(reason=ExitReason.NODE_UNFIT, message=message))
             case Exited(code=code):
                 self._ended(process, self._in_truth(exits.read(process.folder, code)))
 

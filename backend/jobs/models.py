@@ -163,6 +163,12 @@ class ProcessRow(Base):
     reason: Mapped[str | None]
     message: Mapped[str | None]
     assigned_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    told_at: Mapped[datetime | None]
+    """When its node was first told to run it."""
+    told: Mapped[int] = mapped_column(default=0)
+    """How often its node was told, until it knew."""
+    heard_at: Mapped[datetime | None]
+    """When its node first named it among what it knows."""
     started_at: Mapped[datetime | None]
     ended_at: Mapped[datetime | None]
     replaced: Mapped[bool] = mapped_column(default=False)

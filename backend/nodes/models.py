@@ -29,6 +29,13 @@ class NodeRow(Base):
     last_seen_at: Mapped[datetime] = mapped_column(server_default=func.now())
     draining_since: Mapped[datetime | None]
     """No process is placed there; what runs may finish. Stays when its agent registers anew."""
+    trouble: Mapped[str | None]
+    """Why jobs are kept away from it: it did not act on its orders, or could not start processes. None: they are not."""
+    trouble_since: Mapped[datetime | None]
+    troubles: Mapped[int] = mapped_column(default=0)
+    """How often in a row; the next try comes later each time."""
+    retry_at: Mapped[datetime | None]
+    """From then on processes are placed there again, to see whether they start."""
 
 
 class PresenceRow(Base):

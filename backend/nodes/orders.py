@@ -22,7 +22,7 @@ def desired(session: Session, platform: Platform, node_id: UUID) -> list[Process
     orders: list[ProcessOrder] = []
     for job_id in sorted({row.job_id for row in rows}):
         job, wanted = jobs.find(session, job_id), [row for row in rows if row.job_id == job_id]
-        if any(row.status == ProcessStatus.ASSIGNED for row in wanted):
+        if any(row.heard_at is None for row in wanted):
             job, wanted = _tell(session, job_id, node_id)
         attempt = lifecycle.current_attempt(session, job)
         if _wanted(session, job, attempt):
@@ -37,12 +37,15 @@ def _wanted(session: Session, job: JobRow, attempt: AttemptRow) -> bool:
 
 
 def _tell(session: Session, job_id: UUID, node_id: UUID) -> tuple[JobRow, list[ProcessRow]]:
-    """Note, under the job's lock, that from now on the node may be running what it had not heard of."""
+    """Note, under the job's lock, that from now on the node may be running what it had not heard of, and how often it was told."""
     job = jobs.lock(session, job_id)
     rows = jobs.live_processes(session, node_id=node_id, job_id=job_id)
     if _wanted(session, job, lifecycle.current_attempt(session, job)):
         for row in rows:
-            if row.status == ProcessStatus.ASSIGNED and row.attempt == job.attempt:
+            if row.heard_at is not None or row.attempt != job.attempt:
+                continue
+            row.told, row.told_at = row.told + 1, row.told_at or now(session)
+            if row.status == ProcessStatus.ASSIGNED:
                 lifecycle.process_changed(session, job, row, ProcessStatus.STARTING)
     return job, rows
 

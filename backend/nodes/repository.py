@@ -31,6 +31,7 @@ def enter(session: Session, body: Register, token_hash: bytes) -> UUID:
         "token_hash": token_hash, "status": NodeStatus.READY, "slots": body.slots, "cpus": body.cpus, "memory": body.memory,
         "gpus": [gpu.model_dump() for gpu in body.gpus], "labels": body.labels, "version": body.version,
         "registered_at": func.clock_timestamp(), "last_seen_at": func.clock_timestamp(),
+        "trouble": None, "trouble_since": None, "troubles": 0, "retry_at": None,
     }  # fmt: skip
     row = insert(NodeRow).values(name=body.name, **values)
     return session.scalars(row.on_conflict_do_update(index_elements=["name"], set_=values).returning(NodeRow.id)).one()

@@ -54,6 +54,9 @@ class Node(Schema):
     registered_at: datetime
     last_seen_at: datetime
     draining_since: datetime | None = Field(description="Since when no process is placed there; null: it takes processes")
+    trouble: str | None = Field(description="Why jobs are kept away from it for now; null: they are not")
+    trouble_since: datetime | None
+    retry_at: datetime | None = Field(description="When a process is placed there again, to see whether it starts")
     processes: list[NodeProcess]
 
 

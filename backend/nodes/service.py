@@ -10,12 +10,12 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from backend import secrets
-from backend.db import PLACES, wait_for_lock
+from backend.db import PLACES, now, wait_for_lock
 from backend.jobs import lifecycle
 from backend.jobs import service as jobs
 from backend.jobs.models import ProcessRow
 from backend.jobs.statuses import ProcessStatus
-from backend.nodes import orders, repository, usage
+from backend.nodes import orders, repository, trouble, usage
 from backend.nodes.models import NodeRow
 from backend.nodes.schemas import Desired, GpuUse, Heartbeat, Node, NodeProcess, Nodes, Register, Registered, ReportedProcess
 from backend.platform import Platform
@@ -58,6 +58,7 @@ def register(session: Session, platform: Platform, body: Register) -> Registered
 def heartbeat(session: Session, platform: Platform, node: NodeCaller, body: Heartbeat) -> Desired:
     repository.seen(session, node.node_id, body.load, body.memory_used)
     _take_reports(session, node, body.processes)
+    trouble.lose_unheard(session, node.node_id, node.name, platform.settings.orders_within)
     desired = orders.desired(session, platform, node.node_id)
     return Desired(desired=desired, heartbeat_every=platform.settings.heartbeat_every.total_seconds())
 
@@ -67,7 +68,7 @@ def _take_reports(session: Session, node: NodeCaller, reports: list[ReportedProc
     wait in a circle."""
     by_id = {report.id: report for report in reports}
     known = jobs.processes_of_node(session, list(by_id), node.node_id)
-    news = [row for row in known if row.ended_at is None and (row.status != by_id[row.id].state or by_id[row.id].usage)]
+    news = [row for row in known if row.ended_at is None and _is_news(row, by_id[row.id])]
     for job_id in sorted({row.job_id for row in news}):
         job = jobs.lock(session, job_id)
         rows = jobs.processes_of_node(session, [row.id for row in news if row.job_id == job_id], node.node_id)
@@ -75,11 +76,20 @@ def _take_reports(session: Session, node: NodeCaller, reports: list[ReportedProc
             report = by_id[row.id]
             if row.ended_at is not None:
                 continue
+            row.heard_at = row.heard_at or now(session)
             if report.state == "exited":
-                lifecycle.process_ended(session, job, row, _exit(report), ProcessStatus.EXITED, actor=node.actor)
+                lifecycle.process_ended(session, job, row, exit := _exit(report), ProcessStatus.EXITED, actor=node.actor)
+                if exit.reason is ExitReason.NODE_UNFIT:
+                    trouble.note(session, node.node_id, f"{row.label} of {job.name} could not start: {exit.message}")
             elif report.state != row.status and report.state in _STATES:
                 lifecycle.process_changed(session, job, row, ProcessStatus(report.state), pid=report.pid)
+                if report.state == ProcessStatus.RUNNING:
+                    trouble.clear(session, node.node_id)
         usage.store(session, job, [(row, by_id[row.id].usage) for row in rows if row.ended_at is None])
+
+
+def _is_news(row: ProcessRow, report: ReportedProcess) -> bool:
+    return row.heard_at is None or row.status != report.state or report.usage is not None
 
 
 _STATES = frozenset({ProcessStatus.STARTING, ProcessStatus.RUNNING})

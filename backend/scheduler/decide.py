@@ -15,10 +15,14 @@ from uuid import UUID
 from backend.jobs.lifecycle import respawns
 from backend.jobs.statuses import AttemptStatus, JobStatus
 from backend.scheduler.situation import Process, Situation
-from gradstream.process.exits import FAILS_THE_JOB, UNCHARGED, ExitReason
+from gradstream.process.exits import FAILED_STARTS, FAILS_THE_JOB, UNCHARGED, ExitReason
 
 MOST_UNCHARGED = 20
 """Attempts that were not the job's fault; after so many something is wrong with the platform, and the job fails."""
+MOST_FAILED_STARTS = 5
+"""Starts in a row that failed through no fault of the job, of an attempt or of one process; then the job fails."""
+START_TIMEOUT = "start_timeout"
+"""Why an attempt ended: its processes did not all come to run."""
 CUT_PATIENCE = 60.0
 """Seconds after which a cut that did not come is given up, and the next may be asked for; see `Situation.to_store`."""
 KILL_PATIENCE = 60.0
@@ -124,6 +128,8 @@ def _after_failures(now: Situation, plane_there: bool) -> Step | None:
         return _restart(now, ExitReason.PLANE_LOST, "Redis came back without this attempt.", None)
     for process in failed:
         said = f"{process.label} ended: {process.message or process.reason}."
+        if process.failed_starts >= MOST_FAILED_STARTS:
+            return _never_starts(str(process.reason), said, process)
         if _may_respawn(process, now):
             charged = process.reason not in UNCHARGED
             if charged and now.retries_used >= now.spec.retries:
@@ -145,13 +151,21 @@ def _may_respawn(process: Process, now: Situation) -> bool:
 
 
 def _restart(now: Situation, reason: str, message: str, process: Process | None) -> Step:
-    charged = reason not in UNCHARGED
+    failed_start = reason == START_TIMEOUT or reason in FAILED_STARTS
+    charged = not failed_start and reason not in UNCHARGED
     if charged and now.retries_used >= now.spec.retries:
         return _no_retries(now, reason, message, process)
+    if failed_start and now.failed_starts + 1 >= MOST_FAILED_STARTS:
+        return _never_starts(reason, message, process)
     if reason != ExitReason.RESTARTED and now.attempt - now.intended > now.retries_used + MOST_UNCHARGED:
         lost = f"{MOST_UNCHARGED} earlier attempts were lost, and not by the job's fault"
         return Fail(reason, f"{message} {lost}; something is wrong with the platform.", process.id if process else None)
     return Restart(reason, message, charged)
+
+
+def _never_starts(reason: str, message: str, process: Process | None) -> Fail:
+    told = f"{message} It did not start {MOST_FAILED_STARTS} times in a row; the events say on which nodes, and why."
+    return Fail(reason, told, process.id if process else None)
 
 
 def _no_retries(now: Situation, reason: str, message: str, process: Process | None) -> Fail:
@@ -174,7 +188,7 @@ def _going_on(now: Situation, start_timeout: float) -> Step | None:
             return Run()
         if now.attempt_age > start_timeout:
             late = ", ".join(process.label for process in now.processes if not (process.running or process.ended))
-            return _restart(now, "start_timeout", f"{late} did not start within {start_timeout:g} s.", None)
+            return _restart(now, START_TIMEOUT, f"{late} did not start within {start_timeout:g} s.", None)
         return None
     if now.all_ended:
         if now.final_cut and now.model:

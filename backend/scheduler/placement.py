@@ -30,6 +30,8 @@ class Machine:
     free_gpus: tuple[int, ...] = ()
     draining: bool = False
     """Nothing new is placed on it, whatever is free."""
+    trouble: str | None = None
+    """Why nothing new is placed on it for now, beside draining."""
     gpu_memory: Mapping[int, int] = field(default_factory=dict)
     """Bytes of each GPU; of those that are not in it, nobody knows."""
 
@@ -54,7 +56,7 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Shortage:
     reason: str
-    """waiting_for_nodes, draining, too_large, no_capacity, no_gpu; for programs."""
+    """waiting_for_nodes, draining, node_trouble, too_large, no_capacity, no_gpu; for programs."""
     message: str
     """The same as a sentence."""
 
@@ -129,7 +131,7 @@ def _evaluator(workers: Sequence[Place]) -> Place:
 
 
 def _open(machines: Sequence[Machine]) -> list[Machine]:
-    return [machine for machine in machines if not machine.draining]
+    return [machine for machine in machines if not machine.draining and machine.trouble is None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +210,15 @@ def _shortage(spec: JobSpec, connected: Sequence[Machine], shard_takes: int) -> 
         return Shortage("waiting_for_nodes", "No machine is connected; the job starts when one is.")
     machines = _open(connected)
     drained = ", ".join(machine.name for machine in connected if machine.draining)
-    if not machines:
+    troubled = [machine for machine in connected if machine.trouble and not machine.draining]
+    if not machines and not troubled:
         return Shortage("draining", f"All machines drain ({drained}); the job starts when one is resumed or another one connects.")
-    beside = f", those that drain ({drained}) not counted" if drained else ""
+    if not machines:
+        message = f"No machine can take it now; {troubled[0].name} is tried again soon. {troubled[0].trouble}"
+        return Shortage("node_trouble", message)
+    left_out = [f"those that drain ({drained})"] if drained else []
+    left_out += [f"those in trouble ({', '.join(machine.name for machine in troubled)})"] if troubled else []
+    beside = f", {' and '.join(left_out)} not counted" if left_out else ""
     workers = spec.roles.worker.count
     if spec.roles.worker.device == "cuda":
         gpus = sum(min(m.gpus, m.slots) for m in machines)

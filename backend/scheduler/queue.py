@@ -4,12 +4,13 @@ whom is decided in `placement.Line`."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 
 from sqlalchemy.orm import Session
 
 from backend.artifacts import service as artifacts
-from backend.db import PLACES, after_commit, try_lock
+from backend.db import PLACES, after_commit, now, try_lock
 from backend.hints import Hints
 from backend.jobs import earlier, feed
 from backend.jobs import repository as job_rows
@@ -102,16 +103,18 @@ def free_machines(session: Session) -> list[Machine]:
     """The ready nodes with what is free on them. Only whoever holds the lock `PLACES` may give it away."""
     running = jobs.live_processes(session)
     ready = [node for node in nodes.all_nodes(session) if node.status == NodeStatus.READY]
-    return [_machine(node, [process for process in running if process.node_id == node.id]) for node in ready]
+    moment = now(session)
+    return [_machine(node, [process for process in running if process.node_id == node.id], moment) for node in ready]
 
 
-def _machine(node: NodeRow, running: Sequence[ProcessRow]) -> Machine:
+def _machine(node: NodeRow, running: Sequence[ProcessRow], moment: datetime) -> Machine:
     slots, gpus = {process.slot for process in running}, {process.gpu for process in running}
     indices = [gpu["index"] for gpu in node.gpus]
     return Machine(
         node.id, node.name, node.slots, tuple(slot for slot in range(node.slots) if slot not in slots),
         len(indices), tuple(gpu for gpu in indices if gpu not in gpus), draining=node.draining_since is not None,
         gpu_memory={gpu["index"]: gpu["memory"] for gpu in node.gpus},
+        trouble=node.trouble if node.retry_at is not None and node.retry_at > moment else None,
     )  # fmt: skip
 
 

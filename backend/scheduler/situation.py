@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import takewhile
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -20,12 +21,13 @@ from backend.metrics.progress import center_bytes, seconds_to_store
 from backend.nodes import service as nodes
 from gradstream.center import auto
 from gradstream.center.entries import FINAL_CUT
-from gradstream.process.exits import GOOD, ExitReason
+from gradstream.process.exits import FAILED_STARTS, GOOD, ExitReason
 from gradstream.process.order import Role, plane_id
 from gradstream.spec import JobSpec
 
 SHARDED = "sharded"
 """Why an attempt ended: `roles.server.count: auto` has come to more than one shard."""
+_NEVER_RAN = FAILED_STARTS | {"start_timeout"}
 _INTENDED = (ExitReason.RESTARTED, SHARDED)
 
 
@@ -38,6 +40,8 @@ class Process:
     ended: bool
     reason: ExitReason | None = None
     message: str = ""
+    failed_starts: int = 0
+    """Incarnations in a row, up to this one, that could not be started."""
 
     @property
     def failed(self) -> bool:
@@ -71,6 +75,8 @@ class Situation:
     """Seconds that it may take to store a vector of the center's size."""
     intended: int = 0
     """Earlier attempts that ended because somebody wanted it so, and nothing was wrong."""
+    failed_starts: int = 0
+    """Attempts in a row, before this one, of which the processes did not come to run."""
     shards: auto.Choice | None = None
     """What `roles.server.count: auto` comes to, where that can be said now and has not been."""
 
@@ -87,7 +93,8 @@ def load(session: Session, job: JobRow) -> Situation:
     moment = now(session)
     attempts = job_rows.attempts(session, job.id)
     attempt = attempts[-1] if attempts else None
-    rows = [row for row in job_rows.processes(session, job.id, job.attempt) if not row.replaced]
+    all_rows = job_rows.processes(session, job.id, job.attempt)
+    rows = [row for row in all_rows if not row.replaced]
     since = _Since(moment)
     return Situation(
         job_id=job.id, status=JobStatus(job.status), spec=jobs.spec_of(job), retries_used=job.retries_used,
@@ -96,7 +103,7 @@ def load(session: Session, job: JobRow) -> Situation:
         intended=sum(each.reason in _INTENDED for each in attempts),
         attempt_age=since(attempt.started_at if attempt else None), stop_posted=bool(attempt and attempt.stop_posted),
         stop_overdue=since(job.stop_at) if job.stop_at else None,
-        processes=tuple(_process(row) for row in rows),
+        processes=tuple(_process(row, all_rows) for row in rows), failed_starts=_failed_attempts(attempts[:-1]),
         ended_for=min((since(row.ended_at) for row in rows if row.ended_at), default=0.0),
         cut_requested=attempt.cut_requested if attempt else 0,
         since_cut_request=since(attempt.cut_requested_at or attempt.running_at if attempt else None),
@@ -142,8 +149,19 @@ def _ran(attempt: AttemptRow, moment: datetime) -> float:
     return ((attempt.ended_at or moment) - attempt.running_at).total_seconds() if attempt.running_at else 0.0
 
 
-def _process(row: ProcessRow) -> Process:
+def _failed_attempts(attempts: Sequence[AttemptRow]) -> int:
+    failed = takewhile(lambda each: each.running_at is None and each.reason in _NEVER_RAN, reversed(attempts))
+    return len(list(failed))
+
+
+def _failed_starts(row: ProcessRow, rows: Sequence[ProcessRow]) -> int:
+    lives = sorted((each for each in rows if each.label == row.label), key=lambda each: -each.incarnation)
+    return len(list(takewhile(lambda each: each.reason in FAILED_STARTS, lives)))
+
+
+def _process(row: ProcessRow, rows: Sequence[ProcessRow]) -> Process:
     return Process(
         row.id, row.role, row.label, running=row.status == ProcessStatus.RUNNING, ended=row.ended_at is not None,
         reason=ExitReason(row.reason) if row.reason else None, message=row.message or "",
+        failed_starts=_failed_starts(row, rows),
     )  # fmt: skip

@@ -23,9 +23,11 @@ from backend.jobs.states import switch
 from backend.jobs.statuses import AttemptStatus, JobStatus
 from backend.logs import service as logs
 from backend.metrics import ingest
+from backend.nodes import trouble
 from backend.platform import Platform
 from backend.scheduler import finish, queue, undone
 from backend.scheduler.decide import (
+    START_TIMEOUT,
     Fail,
     Finish,
     PostStop,
@@ -169,6 +171,10 @@ class Steps:
             feed.changed(session, job)
 
     def _restart(self, session: Session, job: JobRow, step: Restart, accounts: dict[int, Account]) -> None:
+        if step.reason == START_TIMEOUT:
+            for late in job_rows.live_processes(session, job_id=job.id):
+                if late.started_at is None:
+                    trouble.note(session, late.node_id, f"{late.label} of {job.name} did not start in time.")
         lifecycle.end_attempt(session, job, AttemptStatus.LOST, reason=step.reason, message=step.message)
         job.retries_used += step.charged
         used = f"{job.retries_used} of {job.spec['retries']} retries used" if step.charged else "not counted as a retry"

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import typer
+
 from gradstream.cli.common import AsJson, TokenFile, Url, connect
+
+if TYPE_CHECKING:
+    from gradstream.client.models import Node
 
 
 def command(as_json: AsJson = False, url: Url = None, token_file: TokenFile = None) -> None:
@@ -17,6 +24,9 @@ def command(as_json: AsJson = False, url: Url = None, token_file: TokenFile = No
     if as_json:
         print_json({"items": [node.as_dict() for node in nodes]})
         return
+    for node in nodes:
+        if node.trouble:
+            typer.echo(f"{node.name} gets no jobs for now, and is tried again later. {node.trouble}", err=True)
     print_table(
         (
             "node", "status", ">slots used", ">GPUs used", Column("CPUs", right=True, optional=True),
@@ -24,10 +34,14 @@ def command(as_json: AsJson = False, url: Url = None, token_file: TokenFile = No
         ),
         [
             (
-                node.name, status("draining" if node.draining_since else node.status), f"{node.slots_used}/{node.slots}",
+                node.name, status(_standing(node)), f"{node.slots_used}/{node.slots}",
                 f"{sum(1 for gpu in node.gpus if gpu['used_by'])}/{len(node.gpus)}", str(node.cpus), size(node.memory),
                 ago(node.last_seen_at), " ".join(process["label"] for process in node.processes),
             )
             for node in nodes
         ],
     )  # fmt: skip
+
+
+def _standing(node: Node) -> str:
+    return "draining" if node.draining_since else "unavailable" if node.trouble else node.status

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 STYLES = {
     "succeeded": "green", "ready": "green", "running": "cyan", "starting": "cyan", "stopping": "yellow", "queued": "yellow",
-    "draining": "yellow",
+    "draining": "yellow", "unavailable": "red",
     "failed": "red", "lost": "red", "timed_out": "red", "cancelled": "magenta",
 }  # fmt: skip
 

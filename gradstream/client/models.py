@@ -211,6 +211,9 @@ class Node(Answer):
     last_seen_at: datetime
     draining_since: datetime | None = None
     """Since when no process is placed there."""
+    trouble: str | None = None
+    """Why jobs are kept away from it for now."""
+    retry_at: datetime | None = None
     processes: list[dict[str, Any]]
 
 

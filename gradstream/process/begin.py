@@ -46,14 +46,17 @@ def begin(order_json: str, folder: Path, entrypoint: str, parent: int) -> NoRetu
     die_with_parent(parent, signal.SIGKILL)
     os.setsid()
     orphans.adopt()  # what its children leave stays below it, so that it ends with it
-    code = EXIT_CODES[ExitReason.INTERNAL]
+    code = exits.CANNOT_BEGIN
     try:
         _redirect(folder)
         order = ProcessOrder.model_validate_json(order_json)
         _settle(order, folder)
-        code = _run(_resolve(entrypoint), order, folder)
+        main = _resolve(entrypoint)
+        (folder / exits.BEGAN).touch()
+        code = EXIT_CODES[ExitReason.INTERNAL]
+        code = _run(main, order, folder)
     except BaseException as error:  # nothing may unwind into the code that forked us
-        code = _explain(error, folder)
+        _explain(error, folder)
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -152,10 +155,10 @@ def _run(main: Callable[[ProcessOrder, Path], int], order: ProcessOrder, folder:
         return asked.code if isinstance(asked.code, int) else int(asked.code is not None)
 
 
-def _explain(error: BaseException, folder: Path) -> int:
-    traceback.print_exception(error)
-    exits.write(folder, Exit(reason=ExitReason.INTERNAL, message=f"{type(error).__name__}: {error}"))
-    return EXIT_CODES[ExitReason.INTERNAL]
+def _explain(error: BaseException, folder: Path) -> None:
+    with contextlib.suppress(OSError):  # the disk may be full
+        traceback.print_exception(error)
+        exits.write(folder, Exit(reason=ExitReason.INTERNAL, message=f"{type(error).__name__}: {error}"))
 
 
 if __name__ == "__main__":  # where a fork is not safe: a fresh interpreter, told by the first line of its stdin

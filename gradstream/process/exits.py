@@ -38,7 +38,10 @@ class ExitReason(StrEnum):
     RESTARTED = "restarted"
     """A user asked for it. Written by the control plane, which lets the node end it."""
     CANNOT_START = "cannot_start"
-    """The agent could not start it: no bundle, no GPU. Written by the agent."""
+    """Its node could not carry out the order: no bundle, something that it does not know. Written by the agent."""
+    NODE_UNFIT = "node_unfit"
+    """Its node could not start it, nor would it have started another: no disk space, no memory, a broken installation. Written by
+    the agent."""
 
 
 EXIT_CODES: dict[ExitReason, int] = {
@@ -50,10 +53,16 @@ GOOD = frozenset({ExitReason.DONE, ExitReason.STOPPED})
 """Nothing went wrong."""
 FAILS_THE_JOB = frozenset({ExitReason.USER_ERROR, ExitReason.LOSS_NOT_FINITE, ExitReason.DATASET_TOO_SMALL})
 """A new attempt would end the same way."""
-UNCHARGED = frozenset({ExitReason.PLANE_LOST, ExitReason.NODE_LOST, ExitReason.STOPPED, ExitReason.RESTARTED})
+FAILED_STARTS = frozenset({ExitReason.CANNOT_START, ExitReason.NODE_UNFIT})
+"""It never ran. Not the job's fault, as far as anybody knows."""
+UNCHARGED = FAILED_STARTS | {ExitReason.PLANE_LOST, ExitReason.NODE_LOST, ExitReason.STOPPED, ExitReason.RESTARTED}
 """Not the job's fault: a new attempt is made without using up one of its `retries`."""
 
 LONGEST_MESSAGE = 2000
+CANNOT_BEGIN = 71
+"""Exit code of a process that failed before its `main` began."""
+BEGAN = "began"
+"""The file that says that it has begun."""
 
 
 class Exit(BaseModel, frozen=True):
@@ -97,14 +106,18 @@ def write(folder: Path, exit: Exit) -> None:
 
 
 def read(folder: Path, code: int) -> Exit:
-    """How the process with this exit code and folder ended, in the words of whoever knows best."""
+    """How the process with this exit code and folder ended, in the words of whoever knows best. User code can write `exit.json`,
+    too: a reason that only the platform may give counts as none."""
     try:
         said = Exit.model_validate(json.loads((folder / "exit.json").read_text()))
     except (OSError, ValueError):
         said = None
     if code < 0:
         return Exit(reason=ExitReason.KILLED, message=f"killed by signal {-code}", code=code)
-    if said is None:
+    if code == CANNOT_BEGIN and not (folder / BEGAN).exists():
+        message = said.message if said else "it left no reason"
+        return Exit(reason=ExitReason.NODE_UNFIT, message=f"it could not begin on its node: {message}", code=code)
+    if said is None or said.reason not in EXIT_CODES:
         return Exit(reason=ExitReason.INTERNAL, message=f"ended with exit code {code} and left no reason", code=code)
     return said.model_copy(update={"code": code})
 

@@ -3366,6 +3366,18 @@ export interface components {
              * @description Since when no process is placed there; null: it takes processes
              */
             draining_since: string | null;
+            /**
+             * Trouble
+             * @description Why jobs are kept away from it for now; null: they are not
+             */
+            trouble: string | null;
+            /** Trouble Since */
+            trouble_since: string | null;
+            /**
+             * Retry At
+             * @description When a process is placed there again, to see whether it starts
+             */
+            retry_at: string | null;
             /** Processes */
             processes: components["schemas"]["NodeProcess"][];
         };

@@ -17,6 +17,7 @@ const ICONS: Record<string, Icon> = {
   exited: IconLogout,
   failed: IconX,
   lost: IconX,
+  unavailable: IconX,
   cancelled: IconBan,
   timed_out: IconHourglass,
 }

@@ -18,6 +18,7 @@ export function toneOf(status: string): Tone {
       return "good"
     case "failed":
     case "lost":
+    case "unavailable":
     case "timed_out":
       return "bad"
     case "running":

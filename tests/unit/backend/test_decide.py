@@ -13,6 +13,7 @@ from backend.jobs.statuses import ENDED, AttemptStatus, JobStatus
 from backend.scheduler.decide import (
     CUT_PATIENCE,
     KILL_PATIENCE,
+    MOST_FAILED_STARTS,
     MOST_UNCHARGED,
     Fail,
     Finish,
@@ -87,7 +88,9 @@ def test_start() -> None:
     assert next_step(waiting) is None
     assert next_step(STARTING) == Run()
     late = next_step(replace(waiting, attempt_age=121))
-    assert late == Restart("start_timeout", "worker-0 did not start within 120 s.", charged=True)
+    assert late == Restart("start_timeout", "worker-0 did not start within 120 s.", charged=False)
+    assert isinstance(next_step(replace(waiting, attempt_age=121, failed_starts=MOST_FAILED_STARTS - 2)), Restart)
+    assert isinstance(next_step(replace(waiting, attempt_age=121, failed_starts=MOST_FAILED_STARTS - 1)), Fail)
     assert next_step(all_ended(STARTING)) == Run(), "a job that was over before it was seen running"
 
 
@@ -122,6 +125,24 @@ def test_the_machines_fault_is_not_charged_but_bounded(reason: ExitReason) -> No
     assert isinstance(step, Restart)
     assert not step.charged
     assert isinstance(next_step(replace(now, attempt=2 + MOST_UNCHARGED + 1)), Fail)
+
+
+@pytest.mark.parametrize("reason", [ExitReason.CANNOT_START, ExitReason.NODE_UNFIT])
+def test_a_failed_start_is_not_charged_but_bounded(reason: ExitReason) -> None:
+    now = replace(ended(STARTING, SERVER, reason, "No space left on device"), retries_used=2)
+    step = next_step(now)
+    assert step == Restart(str(reason), "server-0 ended: No space left on device.", charged=False)
+    last = next_step(replace(now, failed_starts=MOST_FAILED_STARTS - 1))
+    assert isinstance(last, Fail)
+    assert "No space left on device" in last.message
+    assert "5 times in a row" in last.message
+
+
+def test_a_respawn_that_cannot_start_is_not_charged_but_bounded() -> None:
+    now = replace(ended(RUNNING, WORKER, ExitReason.NODE_UNFIT, "no memory"), retries_used=2)
+    assert next_step(now) == Respawn(WORKER.id, "worker-0", "worker-0 ended: no memory.", charged=False)
+    again = tuple(replace(p, failed_starts=MOST_FAILED_STARTS) if p.id == WORKER.id else p for p in now.processes)
+    assert isinstance(next_step(replace(now, processes=again)), Fail)
 
 
 def test_what_people_restart_by_hand_is_not_bounded() -> None:

@@ -5,16 +5,16 @@ import { Panel } from "@/components/Panel"
 import { Stat } from "@/components/Stat"
 import { StatusBadge } from "@/components/StatusBadge"
 import { useNow } from "@/hooks/useNow"
-import { formatAgo, formatBytes, formatNumber } from "@/lib/format"
+import { formatAgo, formatBytes, formatDuration, formatNumber } from "@/lib/format"
 import { DrainButton } from "./DrainButton"
 import classes from "./NodeCard.module.css"
 
 export function NodeCard({ node }: { node: Node }) {
   const now = useNow()
-  const { name, status, cpus, memory, memory_used, load, gpus, version, last_seen_at, draining_since } = node
+  const { name, status, cpus, memory, memory_used, load, gpus, version, last_seen_at, draining_since, trouble, retry_at } = node
   const actions = (
     <>
-      <StatusBadge status={draining_since && status === "ready" ? "draining" : status} />
+      <StatusBadge status={status !== "ready" ? status : draining_since ? "draining" : trouble ? "unavailable" : status} />
       <DrainButton node={node} />
     </>
   )
@@ -25,6 +25,13 @@ export function NodeCard({ node }: { node: Node }) {
           <Alert variant="light" color="yellow" p="xs" mb="sm">
             <Text size="sm">
               It drains since {formatAgo(draining_since, now)}: nothing new is placed here{node.processes.length > 0 ? ", what runs may finish" : ""}.
+            </Text>
+          </Alert>
+        )}
+        {trouble && status === "ready" && (
+          <Alert variant="light" color="red" p="xs" mb="sm">
+            <Text size="sm">
+              {trouble} Jobs are kept away from it; {retry_at !== null && Date.parse(retry_at) > now ? `it is tried again in ${formatDuration((Date.parse(retry_at) - now) / 1000)}` : "the next job tries it again"}.
             </Text>
           </Alert>
         )}
