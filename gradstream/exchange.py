@@ -11,6 +11,8 @@ from pydantic import BaseModel, Field
 from gradstream import metrics
 from gradstream.metrics import Point
 
+_UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("bytes", 1.0))
+
 
 class Exchange(BaseModel, frozen=True):
     """Of one attempt; means are over the pushes of all workers."""
@@ -42,7 +44,9 @@ class Exchange(BaseModel, frozen=True):
         """`sent 25.1 of 100.0 kB, 75% saved by int8, error 0.31`"""
         if self.saved is None:
             return "nothing sent: vectors lie in shared memory"
-        sent = f"sent {self.sent_bytes / 1e3:,.1f} of {self.raw_bytes / 1e3:,.1f} kB"
+        unit, size = next(((unit, size) for unit, size in _UNITS if self.raw_bytes >= 10 * size), _UNITS[-1])
+        digits = 0 if unit == "bytes" else 1
+        sent = f"sent {self.sent_bytes / size:,.{digits}f} of {self.raw_bytes / size:,.{digits}f} {unit}"
         saved = f"{self.saved:.0%} saved by {codec}" if codec != "raw" else ""
         error = f"error {self.error:.2g}" if self.error is not None else ""
         return ", ".join(filter(None, (sent, saved, error)))

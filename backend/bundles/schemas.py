@@ -10,6 +10,7 @@ from backend.schemas import Schema
 class BundledFile(Schema):
     path: str = Field(examples=["digits.py"])
     size: int
+    warning: str | None = Field(None, description="Why it looks like a credential; null: it does not", examples=[None])
 
 
 class BundledArgument(Schema):

@@ -36,9 +36,13 @@ def store_bytes(session: Session, files: FileStore, caller: Caller, packed: bund
 
 
 def _enter(session: Session, files: FileStore, packed: bundles.Bundle, caller: Caller) -> Bundle:
-    listed = [{"path": file.path, "size": file.size} for file in packed.files]
+    listed = [_listed(file) for file in packed.files]
     repository.enter(session, hash=packed.hash, size=len(packed.data), files=listed, user_id=caller.user_id)
     return _view(files, packed.hash, len(packed.data), listed)
+
+
+def _listed(file: bundles.BundledFile) -> dict[str, Any]:
+    return {"path": file.path, "size": file.size, **({"warning": file.warning} if file.warning else {})}
 
 
 def show(session: Session, files: FileStore, hash: str) -> Bundle:

@@ -40,13 +40,13 @@ def command(
 
     Example: gradstream advise job.yaml --set roles.worker.count=8 --bandwidth 100MB/s --speeds straggler:5
     """
-    from gradstream import jobfile
     from gradstream.advise.warnings import warnings
+    from gradstream.cli.jobsource import find_job
     from gradstream.cli.output import print_json, talk
     from gradstream.sim.speeds import parse
 
-    spec = jobfile.load(job_file, overrides or [])
-    folder = code or job_file.parent
+    source = find_job(job_file, code)
+    spec, folder = source.spec(overrides), source.folder
     given = (seconds(step), bytes_per_second(bandwidth), seconds(latency) or 0.0)
     try:
         chosen = parse(speeds)
@@ -55,7 +55,7 @@ def command(
         raise typer.BadParameter(str(error), param_hint="--speeds") from error
     talk("importing torch, training some mini-batches, simulating every strategy")
     with redirect_stdout(sys.stderr):  # what the workload prints is talk
-        measured, machines, advice = _advice(spec, folder if folder.is_dir() else folder.parent, *given, chosen)
+        measured, machines, advice = _advice(spec, folder, *given, chosen)
     if as_json:
         print_json(_facts(advice, measured, machines, warnings(spec)))
     else:

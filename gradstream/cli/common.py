@@ -27,7 +27,9 @@ JobReference = Annotated[
         metavar="JOB", help="Id, the beginning of an id, or a name (its newest job)", autocompletion=completion.complete_job
     ),
 ]
-JobFile = Annotated[Path, typer.Argument(metavar="JOB.YAML", help="The job file")]
+JobFile = Annotated[
+    Path, typer.Argument(metavar="JOB.YAML", help="The job file, a folder with a job.yaml in it, or - for standard input")
+]
 Overrides = Annotated[
     list[str] | None,
     typer.Option(
@@ -79,7 +81,7 @@ def warn(spec: JobSpec) -> None:
         talk(f"note: {note.pointer}: {note.text}")
 
 
-def check_code(spec: JobSpec, job_file: Path, overrides: list[str] | None, code: Path, *, sent: bool) -> None:
+def check_code(spec: JobSpec, source: str, overrides: list[str] | None, code: Path, *, sent: bool) -> None:
     """Say what looks wrong in the code. `sent`: the job gets nothing but `code`; else modules may be installed here.
 
     Raises: InvalidJob: the job would fail at its start, with the lines of the job file."""
@@ -90,7 +92,7 @@ def check_code(spec: JobSpec, job_file: Path, overrides: list[str] | None, code:
     found = check_workload(read_folder(code, whole=sent), spec)
     for warning in found.warnings:
         talk(f"warning: {warning.pointer}: {warning.message}", "yellow")
-    jobfile.refuse(found.errors, job_file, overrides or [])
+    jobfile.refuse(found.errors, source, overrides or [])
 
 
 def exit_with(job: Job) -> NoReturn:

@@ -42,7 +42,9 @@ def command(
     with _interruptible(), _started(data_dir, port) as platform:
         with _bounded(f"the job has not ended within {_ENOUGH} s; the logs in {platform.folder.logs} say what it waits for"):
             result = _train(platform)
-        _tell(result, platform.sign_in_url)
+        _tell(result)
+        if not leave:
+            _tell_where(result, platform.sign_in_url)
         if as_json:
             print_json(result.as_dict())
         if not leave:
@@ -127,6 +129,7 @@ def _train(platform: Platform) -> Result:
     import psutil
 
     from gradstream.cli.follow import conclude, follow
+    from gradstream.cli.jobsource import find_job
     from gradstream.cli.submit import submitted
     from gradstream.client import Client, Credentials
     from gradstream.errors import Unavailable
@@ -142,7 +145,7 @@ def _train(platform: Platform) -> Result:
 
     with Client(credentials, timeout=LONG, on_retry=retrying) as client:
         example = _example("digits")
-        job = submitted(client, example / "job.yaml", None, None)
+        job = submitted(client, find_job(example / "job.yaml", None), None)
         page = f"{platform.url}/jobs/{job.id}"
         job = follow(client, job, seen=rate.see)
         seconds = time.time() - began
@@ -180,7 +183,7 @@ def _example(name: str) -> Path:
     return folder
 
 
-def _tell(result: Result, sign_in: str) -> None:
+def _tell(result: Result) -> None:
     from gradstream.cli.output import duration, number, talk
 
     if result.model:
@@ -189,6 +192,12 @@ def _tell(result: Result, sign_in: str) -> None:
             f"\naccuracy {accuracy} on images it has not seen, {duration(result.seconds)} after the start of the demo", "bold green"
         )
         talk(f"the model is {result.model}")
+
+
+def _tell_where(result: Result, sign_in: str) -> None:
+    """Links, which are good for as long as the platform runs."""
+    from gradstream.cli.output import talk
+
     talk(f"the job is at {result.page}")
     if sign_in:
         talk(f"sign in, once, within ten minutes, with {sign_in}")

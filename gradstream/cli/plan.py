@@ -10,24 +10,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gradstream.cli.jobsource import GivenJob
     from gradstream.client import Client, Plan
     from gradstream.spec import JobSpec
 
 
-def show_plan(
-    client: Client, job_file: Path, overrides: list[str] | None, code: Path | None, *, measure: bool, as_json: bool
-) -> None:
+def show_plan(client: Client, given: GivenJob, overrides: list[str] | None, *, measure: bool, as_json: bool) -> None:
     """Print it on stdout, warnings on stderr.
 
     Raises: InvalidJob, InvalidBundle, as a submit would; InvalidWorkload where it measures."""
-    from gradstream import jobfile
-    from gradstream.cli.common import check_code
     from gradstream.cli.output import print_json, print_table, talk
 
-    spec = jobfile.load(job_file, overrides or [])
-    folder = code or job_file.parent
-    check_code(spec, job_file, overrides, folder, sent=True)
-    plan = client.plan(spec, code=folder, size=_size(spec, folder) if measure else None)
+    spec = given.spec(overrides)
+    given.check_code(spec, overrides, sent=True)
+    plan = client.plan(spec, code=given.code, size=_size(spec, given.folder) if measure else None)
     if as_json:
         print_json(plan.as_dict())
         return
@@ -44,7 +40,7 @@ def _size(spec: JobSpec, folder: Path) -> dict[str, float]:
 
     talk("importing torch, training some mini-batches")
     with redirect_stdout(sys.stderr):  # what the workload prints is talk
-        measured = measured_here(spec, folder if folder.is_dir() else folder.parent)
+        measured = measured_here(spec, folder)
     return {"parameters": measured.parameters, "step": measured.step}
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from gradstream.cli import submit
-from gradstream.cli.common import INTERRUPTED, OUTCOMES, AsJson, Code, JobFile, Overrides, TokenFile, Url, check_code
+from gradstream.cli.common import INTERRUPTED, OUTCOMES, AsJson, Code, JobFile, Overrides, TokenFile, Url
+from gradstream.cli.jobsource import GivenJob, find_job
 
 if TYPE_CHECKING:
     from gradstream.local_run import Progress
@@ -28,19 +29,17 @@ def command(
     Example: gradstream run job.yaml --local
     """
     if local:
-        _local(job_file, overrides or [], code or job_file.parent, as_json)
+        _local(find_job(job_file, code), overrides, as_json)
     else:
         submit.command(job_file, overrides, code, follow=True, key=None, as_json=as_json, url=url, token_file=token_file)
 
 
-def _local(job_file: Path, overrides: list[str], code: Path, as_json: bool) -> None:
-    from gradstream import jobfile
+def _local(given: GivenJob, overrides: list[str] | None, as_json: bool) -> None:
     from gradstream.cli.output import number, print_json, talk
     from gradstream.errors import GradstreamError, InvalidWorkload
 
-    spec = jobfile.load(job_file, overrides)
-    check_code(spec, job_file, overrides, code, sent=False)
-    folder = (code if code.is_dir() else code.parent).resolve()
+    spec, folder = given.spec(overrides), given.folder
+    given.check_code(spec, overrides, sent=False)
     talk("importing torch")
     from gradstream import local_run
     from gradstream.process.exits import UserError, explain_user_error

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gradstream.cli.common import LONG, AsJson, Code, JobFile, Overrides, TokenFile, Url, check_code, connect, exit_with, warn
+from gradstream.cli.common import LONG, AsJson, Code, JobFile, Overrides, TokenFile, Url, connect, exit_with, warn
 
 if TYPE_CHECKING:
+    from gradstream.cli.jobsource import GivenJob
     from gradstream.client import Client, Job
 
 
@@ -20,6 +20,7 @@ def command(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show progress until the end; Ctrl-C detaches")] = False,
     key: Annotated[str | None, typer.Option("--idempotency-key", help="The same key gives the same job")] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what would become of it: submit nothing")] = False,
+    list_files: Annotated[bool, typer.Option("--list", help="Only print which files would be sent, and what is left out")] = False,
     measure: Annotated[bool, typer.Option("--measure", help="A plan for the model's size and speed as measured here")] = False,
     as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
 ) -> None:  # fmt: skip
@@ -27,16 +28,22 @@ def command(
 
     Example: gradstream submit job.yaml --set roles.worker.count=4 --follow
     """
+    from gradstream.bundle import pack
     from gradstream.cli.follow import conclude, follow_or_detach
+    from gradstream.cli.jobsource import find_job, list_bundle
     from gradstream.cli.output import print_json, talk
     from gradstream.cli.plan import show_plan
 
+    given = find_job(job_file, code)
+    if list_files:
+        list_bundle(pack(given.code), as_json=as_json)
+        return
     if plan or measure:
         with connect(url, token_file) as client:
-            show_plan(client, job_file, overrides, code, measure=measure, as_json=as_json)
+            show_plan(client, given, overrides, measure=measure, as_json=as_json)
         return
     with connect(url, token_file, timeout=LONG if follow else 10.0) as client:
-        job = submitted(client, job_file, overrides, code, key)
+        job = submitted(client, given, overrides, key)
         talk(f"{job.name} is {job.status}; {client.url}/jobs/{job.id}")
         if not as_json:
             print(job.id, flush=True)
@@ -49,12 +56,18 @@ def command(
         exit_with(job)
 
 
-def submitted(client: Client, job_file: Path, overrides: list[str] | None, code: Path | None, key: str | None = None) -> Job:
+def submitted(client: Client, given: GivenJob, overrides: list[str] | None, key: str | None = None) -> Job:
     """Raises: InvalidJob, InvalidBundle before anything is sent."""
-    from gradstream import jobfile
+    from gradstream.bundle import pack
+    from gradstream.cli.jobsource import tell_bundle
 
-    source, given = jobfile.read(job_file), overrides or []
-    spec = jobfile.load(source, given)
+    spec = given.spec(overrides)
     warn(spec)
-    check_code(spec, job_file, given, code or job_file.parent, sent=True)
-    return client.submit(spec, code=code or job_file.parent, key=key, source=source, overrides=given)
+    packed = pack(given.code)
+    given.check_code(spec, overrides, sent=True)
+    packed.require(spec.workload.entrypoint)
+    is_new = not client.has_bundle(packed.hash)
+    bundle = client.upload(packed)
+    job = client.submit(spec, bundle=bundle, key=key, source=given.text, overrides=overrides or [])
+    tell_bundle(packed, sent=is_new)
+    return job

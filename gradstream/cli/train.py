@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from gradstream.cli.common import OUTCOMES, AsJson, Code, JobFile, Overrides, check_code, warn
+from gradstream.cli.common import OUTCOMES, AsJson, Code, JobFile, Overrides, warn
 
 
 def command(
@@ -26,18 +26,18 @@ def command(
     """Train a job file with all its processes on this machine.
 
     Example: gradstream train examples/digits/job.yaml --set roles.worker.count=4"""
-    from gradstream import jobfile
+    from gradstream.cli.jobsource import find_job
     from gradstream.cli.output import print_json
     from gradstream.local import runs
     from gradstream.local.trainer import Trainer
 
-    spec = jobfile.load(job_file, overrides or [])
+    given = find_job(job_file, code)
+    spec, where = given.spec(overrides), given.folder
     warn(spec)
-    where = (code or job_file.parent).resolve()
-    check_code(spec, job_file, overrides, where, sent=False)
+    given.check_code(spec, overrides, sent=False)
     folder = out or runs.next_run(Path(f"{spec.name}.out"))
     try:
-        with Trainer(spec, where if where.is_dir() else where.parent, folder, talk=sys.stderr) as trainer:
+        with Trainer(spec, where, folder, talk=sys.stderr) as trainer:
             result = trainer.run()
     finally:
         if out is None:

@@ -20,9 +20,21 @@ if TYPE_CHECKING:
 class Submission(Connection):
     """The methods of `Client` that send code and jobs."""
 
-    def upload(self, code: Path | str) -> str:
+    def has_bundle(self, hash: str) -> bool:
+        """Whether the platform has a bundle of this hash."""
+        try:
+            self._transport.json("GET", f"bundles/{hash}")
+        except NotFound:
+            return False
+        return True
+
+    def upload(self, code: Path | str | bundles.Bundle) -> str:
         """Bundle a folder or file, send it unless the platform has it, and return its hash."""
-        return self._send(bundles.pack(Path(code)))
+        packed = code if isinstance(code, bundles.Bundle) else bundles.pack(Path(code))
+        if not self.has_bundle(packed.hash):
+            headers = {"Content-Type": "application/gzip"}
+            self._transport.json("POST", "bundles", content=packed.data, headers=headers, timeout=120)
+        return packed.hash
 
     def submit(
         self,
@@ -46,7 +58,7 @@ class Submission(Connection):
         """
         found = resolve_job(job, code=code, workload=workload, overrides=overrides, source=source)
         if found.has_code and bundle is None:
-            bundle = self._send(found.pack_code())
+            bundle = self.upload(found.pack_code())
         if key and not (key.isascii() and key.isprintable()):
             raise Invalid(f"the idempotency key '{key}' has characters that HTTP does not carry; use letters, digits and '-'")
         told = {"bundle": bundle, "source": found.source, "overrides": found.overrides}
@@ -71,11 +83,3 @@ class Submission(Connection):
             bundle = found.pack_code().hash
         body: dict[str, Any] = {"spec": found.spec.model_dump(mode="json"), "bundle": bundle, "size": size and dict(size)}
         return Plan.model_validate(self._transport.json("POST", "jobs/plan", json=body))
-
-    def _send(self, packed: bundles.Bundle) -> str:
-        try:
-            self._transport.json("GET", f"bundles/{packed.hash}")
-        except NotFound:
-            headers = {"Content-Type": "application/gzip"}
-            self._transport.json("POST", "bundles", content=packed.data, headers=headers, timeout=120)
-        return packed.hash

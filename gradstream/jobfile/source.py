@@ -49,9 +49,7 @@ class ResolvedJob:
             with tempfile.TemporaryDirectory() as folder:
                 self.write_code(Path(folder))
                 packed = bundles.pack(Path(folder))
-        if not packed.holds(self.spec.workload.entrypoint):
-            module = self.spec.workload.entrypoint.partition(":")[0]
-            raise InvalidBundle(f"workload.entrypoint names the module '{module}', which is not in {self.code}")
+        packed.require(self.spec.workload.entrypoint)
         return packed
 
     def write_code(self, into: Path) -> None:

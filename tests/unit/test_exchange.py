@@ -46,7 +46,7 @@ def test_a_codec_saves_what_it_takes_away_and_owes_what_it_lost_lately() -> None
     assert found is not None
     assert found.saved == 0.75
     assert found.error == pytest.approx(0.4), "the last of each worker"
-    assert found.traffic("int8") == "sent 0.2 of 1.0 kB, 75% saved by int8, error 0.4"
+    assert found.traffic("int8") == "sent 250 of 1,000 bytes, 75% saved by int8, error 0.4"
 
 
 def test_nothing_is_saved_where_nothing_is_sent() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradstream import bundle
+from gradstream.bundle import limits
 from gradstream.errors import InvalidBundle
 
 
@@ -111,12 +112,12 @@ def test_links_that_leave_the_folder_and_special_files_are_named(tmp_path: Path)
 def test_a_bundle_that_is_too_large_names_its_largest_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "weights.bin").write_bytes(os.urandom(3000))
     (tmp_path / "digits.py").write_text("x")
-    monkeypatch.setattr(bundle, "MAX_BYTES", 2000)
+    monkeypatch.setattr(limits, "MAX_BYTES", 2000)
     with pytest.raises(InvalidBundle, match=r"\.gradstreamignore") as caught:
         bundle.pack(tmp_path)
     assert caught.value.problems[0].pointer == "/weights.bin"
 
-    monkeypatch.setattr(bundle, "MAX_UNPACKED", 2000)
+    monkeypatch.setattr(limits, "MAX_UNPACKED", 2000)
     with pytest.raises(InvalidBundle, match="of files") as caught:
         bundle.pack(tmp_path)
     assert caught.value.problems[0].pointer == "/weights.bin"
@@ -128,6 +129,6 @@ def test_too_many_files_and_none_at_all(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(InvalidBundle, match="not there"):
         bundle.pack(tmp_path / "gone")
     write(tmp_path, a="", b="", c="")
-    monkeypatch.setattr(bundle, "MAX_FILES", 2)
+    monkeypatch.setattr(limits, "MAX_FILES", 2)
     with pytest.raises(InvalidBundle, match="more than 2 files"):
         bundle.pack(tmp_path)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradstream import bundle
+from gradstream.bundle import limits
 from gradstream.errors import InvalidBundle
 
 
@@ -86,22 +87,22 @@ def test_a_folder_in_use_is_not_written_to(tmp_path: Path) -> None:
 
 
 def test_a_decompression_bomb_stops_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundle, "MAX_UNPACKED", 4 * bundle.MIB)
+    monkeypatch.setattr(limits, "MAX_UNPACKED", 4 * bundle.MIB)
     bomb = archive(entry("zeros", size=16 * bundle.MIB))
     assert len(bomb) < 100_000
     assert "more than 4 MiB" in str(refused(bomb, tmp_path / "out"))
 
 
 def test_zeros_behind_the_archive_are_a_bomb_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundle, "MAX_UNPACKED", 4 * bundle.MIB)
+    monkeypatch.setattr(limits, "MAX_UNPACKED", 4 * bundle.MIB)
     data = gzip.compress(gzip.decompress(archive(entry("ok"))) + bytes(16 * bundle.MIB))
     assert "more than 4 MiB" in str(refused(data, tmp_path / "out"))
 
 
 def test_limits_on_bytes_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundle, "MAX_FILES", 2)
+    monkeypatch.setattr(limits, "MAX_FILES", 2)
     assert "more than 2 files" in str(refused(archive(entry("a"), entry("b"), entry("c")), tmp_path / "out"))
-    monkeypatch.setattr(bundle, "MAX_BYTES", 10)
+    monkeypatch.setattr(limits, "MAX_BYTES", 10)
     assert "are allowed" in str(refused(archive(entry("a")), tmp_path / "out"))
 
 

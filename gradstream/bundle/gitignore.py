@@ -1,0 +1,89 @@
+"""What version control ignores, read from its files: neither git nor its index is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+_NAME = ".gitignore"
+
+
+class GitIgnored:
+    """The .gitignore files of a folder, of the folders in it, and of its parents up to the root of the repository.
+
+    A folder that its parents ignore was meant when it was named: then their rules do not count for what is in it."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+        self._rules: list[tuple[Path, str, GitIgnoreSpec]] = []
+        """Base folder, where the rules stand, and the rules; the last one that says something decides."""
+        self._seen: set[Path] = set()
+        repository = next((folder for folder in (self._root, *self._root.parents) if (folder / ".git").exists()), None)
+        if repository and repository != self._root:
+            self._add(repository, ".git/info/exclude", _exclude_file(repository))
+            for folder in reversed([each for each in self._root.parents if each.is_relative_to(repository)]):
+                self._add(folder, _NAME, folder / _NAME)
+            if self._says(self._root, is_folder=True):
+                self._rules.clear()
+        elif repository:
+            self._add(repository, ".git/info/exclude", _exclude_file(repository))
+        self.enter(self._root)
+
+    def enter(self, folder: Path) -> None:
+        """Read the rules of a folder before its entries are asked about."""
+        if folder not in self._seen:
+            self._seen.add(folder)
+            self._add(folder, _NAME, folder / _NAME)
+
+    def reason(self, path: str, *, is_folder: bool) -> str | None:
+        """`listed in .gitignore`, for a path relative to the root; None: it is not ignored."""
+        where = self._says(self._root / path, is_folder=is_folder)
+        return f"listed in {where}" if where else None
+
+    def _says(self, path: Path, *, is_folder: bool) -> str | None:
+        for base, where, rules in reversed(self._rules):
+            if path.is_relative_to(base) and path != base:
+                found = rules.check_file(path.relative_to(base).as_posix() + ("/" if is_folder else ""))
+                if found.include is not None:
+                    return where if found.include else None
+        return None
+
+    def _add(self, base: Path, where: str, file: Path) -> None:
+        from pathspec import GitIgnoreSpec
+
+        if lines := list(_lines(file)):
+            inside = base.relative_to(self._root).as_posix() if base.is_relative_to(self._root) else str(base)
+            named = where if inside == "." else f"{inside}/{where}"
+            self._rules.append((base, named, GitIgnoreSpec.from_lines(_valid(lines))))
+
+
+def _lines(file: Path) -> Iterator[str]:
+    try:
+        yield from file.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return  # it is not there, or not for us
+
+
+def _valid(lines: Iterable[str]) -> Iterator[str]:
+    """Without what git would skip, too."""
+    from pathspec import GitIgnoreSpec
+
+    for line in lines:
+        try:
+            GitIgnoreSpec.from_lines([line])
+        except ValueError:
+            continue
+        yield line
+
+
+def _exclude_file(repository: Path) -> Path:
+    """`info/exclude`; a worktree keeps it with the repository that it belongs to."""
+    git = repository / ".git"
+    if git.is_file():
+        git = repository / "".join(_lines(git)).removeprefix("gitdir:").strip()
+        git = git / "".join(_lines(git / "commondir"))
+    return git / "info" / "exclude"

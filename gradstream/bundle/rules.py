@@ -1,0 +1,59 @@
+"""What never travels, as patterns: the command line, the SDK and the page follow the same ones.
+
+`make generate` writes them into the page. Names follow the syntax of .gitignore and are compared in lower case; contents are
+regular expressions that Python and JavaScript read alike, with `^` at every line.
+"""
+
+from __future__ import annotations
+
+IGNORE_FILE = ".gradstreamignore"
+"""In the packed folder's root; the syntax of .gitignore. `!pattern` takes in what a rule below leaves out."""
+
+CACHES = (
+    ".git/", ".hg/", ".svn/", "__pycache__/", "*.py[co]", ".venv/", "venv/", "node_modules/", "*.egg-info/", ".mypy_cache/",
+    ".ruff_cache/", ".pytest_cache/", ".ipynb_checkpoints/", ".idea/", ".vscode/", ".ds_store",
+)  # fmt: skip
+"""Nobody misses them, so they are not mentioned."""
+
+DOT_FILES = (".*", f"!{IGNORE_FILE}")
+
+CREDENTIALS = (
+    "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*_rsa", "*_ed25519", "!*.pub", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks",
+    "*.keystore", "*.kdbx", "*.ppk", "*.ovpn", "*.gpg", "*.agekey",
+    ".ssh/", ".aws/", ".azure/", ".kube/", ".gnupg/", ".docker/", ".secrets/", "secrets/",
+    ".netrc", "_netrc", "netrc", ".pypirc", "pypirc", ".npmrc", "npmrc", ".pgpass", "pgpass.conf", ".my.cnf", ".git-credentials",
+    "git-credentials", ".htpasswd", "htpasswd", ".dockercfg", ".dockerconfigjson", ".vault-token", ".terraformrc", "terraform.rc",
+    ".*_history", "kubeconfig", "kubeconfig.*", "*.kubeconfig", "*-kubeconfig", "credentials", "credentials.*", "*[-_]credentials",
+    "*[-_]credentials.*", "client_secret*.json", "*service[-_]account*.json", "*serviceaccount*.json",
+    "secret", "secrets", "secret.*", "secrets.*", "*[-_]secret.*", "*[-_]secrets.*", "*.secret",
+    ".env", ".env.*", "*.env", ".envrc", "password", "passwords", "*password.txt", "*passwords.txt",
+    "*.tfstate", "*.tfstate.*", "*.tfvars", "*accesskeys.csv",
+    "rootkey.csv", "wallet.dat", "!*.py", "!*.pyi",
+)  # fmt: skip
+"""Names of files that hold keys and passwords. A module may have any name: its content says whether it holds one."""
+
+TOKENS = (
+    "token", "*.token", "token.txt", "token.json", "*[-_]token", "*[-_]token.txt", "api[-_]key*", "apikey*", "*[-_]api[-_]key*",
+    "!*.py",
+)  # fmt: skip
+"""Names of files that hold a token if they are small: data sets of language have such names, too."""
+TOKEN_SIZE = 4096
+
+CONTENTS = {
+    "a private key": r"^[ \t]*-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|^PuTTY-User-Key-File-|\bAGE-SECRET-KEY-1",
+    "the key of a service account": r'"type"\s*:\s*"service_account"|"private_key"\s*:\s*"-----BEGIN',
+    "an OAuth secret": r'"(?:client_secret|refresh_token)"\s*:\s*"[^"]{10,}"',
+    "a key of AWS": r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\b[Aa][Ww][Ss]_[A-Za-z_]+_[Kk][Ee][Yy]\s*[=:]\s*[\"']?[A-Za-z0-9/+=]{16,}",
+    "a token of GitHub": r"\bgh[pousr]_[A-Za-z0-9]{36,}|\bgithub_pat_[A-Za-z0-9_]{30,}",
+    "a token of GitLab": r"\bglpat-[A-Za-z0-9_-]{20,}",
+    "a token of Slack": r"\bxox[abprs]-[A-Za-z0-9-]{10,}",
+    "a token of Hugging Face": r"\bhf_[A-Za-z0-9]{30,}",
+    "an API key": r"\bsk-[A-Za-z0-9_-]{32,}|\bAIza[0-9A-Za-z_-]{35}|\b[sr]k_live_[A-Za-z0-9]{16,}",
+    "a token of a package registry": r"\bnpm_[A-Za-z0-9]{36}|\bpypi-[A-Za-z0-9_-]{16,}|_authToken\s*=\s*\S{8,}",
+    "a token of Gradstream": r"\bgst_[A-Za-z0-9_-]{20,}",
+    "a sign-in to a cluster": r"^[ \t]*client-key-data:\s*\S{16,}|^current-context:\s*\S",
+    "a sign-in to a registry of images": r'"auths"\s*:\s*\{\s*"',
+    "a machine's password": r"\bmachine\s+\S+\s+login\s+\S+\s+password\s+\S+",
+}  # fmt: skip
+SCANNED = 64 * 1024
+"""Bytes of each file that are searched for these."""
