@@ -66,6 +66,7 @@ page: backend/page/index.html  ## build the web page
 
 generate: client  ## write anew what is made from the code: README's table of strategies, the API document, the page's API client
 	$(BIN)/python scripts/readme-table
+	$(BIN)/python scripts/bundle-rules
 
 format: .venv/.dev  ## lay out the Python code as `make check` wants it
 	$(BIN)/ruff format .

@@ -1467,6 +1467,12 @@ export interface components {
             path: string;
             /** Size */
             size: number;
+            /**
+             * Warning
+             * @description Why it looks like a credential; null: it does not
+             * @example null
+             */
+            warning?: string | null;
         };
         /**
          * BundledWorkload

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process"
 import { describe, expect, it } from "vitest"
-import { pack, picked, tooMuch, withoutIgnored } from "./bundle"
+import { pack, picked, tooMuch } from "./bundle"
 
 function file(path: string, content = "x"): File {
   return Object.assign(new File([content], path.split("/").at(-1)!), { webkitRelativePath: path })
@@ -14,18 +14,6 @@ describe("picked", () => {
 
   it("keeps names of single files", () => {
     expect(picked([Object.assign(new File(["x"], "digits.py"), { webkitRelativePath: "" })])[0]!.path).toBe("digits.py")
-  })
-})
-
-describe("withoutIgnored", () => {
-  it("leaves out caches, version control and environments", async () => {
-    const kept = await withoutIgnored(picked(["a/train.py", "a/.git/HEAD", "a/__pycache__/train.pyc", "a/x/.venv/bin/python", "a/.env"].map((p) => file(p))))
-    expect(kept.map(({ path }) => path)).toEqual(["train.py"])
-  })
-
-  it("follows the folder's own ignore file, exceptions included", async () => {
-    const files = picked([file("a/.gradstreamignore", "*.csv\n!small.csv\n"), file("a/big.csv"), file("a/small.csv"), file("a/train.py")])
-    expect((await withoutIgnored(files)).map(({ path }) => path)).toEqual([".gradstreamignore", "small.csv", "train.py"])
   })
 })
 

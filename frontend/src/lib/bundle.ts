@@ -1,5 +1,5 @@
-import ignore from "ignore"
 import type { Bundle } from "@/client"
+import { IGNORE_FILE, type LeftOut } from "./leftOut"
 import { tar } from "./tar"
 
 const MIB = 1024 * 1024
@@ -7,15 +7,6 @@ const MIB = 1024 * 1024
 export const MAX_BUNDLE_BYTES = 64 * MIB
 const MAX_UNPACKED = 256 * MIB
 const MAX_FILES = 10_000
-const IGNORE_FILE = ".gradstreamignore"
-/** The same defaults as `gradstream submit`. */
-const IGNORED = [
-  ".git/", ".hg/", ".svn/", "__pycache__/", "*.py[co]", ".venv/", "venv/", "node_modules/", "*.egg-info/", ".mypy_cache/",
-  ".ruff_cache/", ".pytest_cache/", ".ipynb_checkpoints/", ".idea/", ".vscode/", ".DS_Store", ".env",
-]
-
-const DEFAULTS = ignore().add(IGNORED)
-
 export interface PickedFile {
   path: string
   file: File
@@ -24,8 +15,8 @@ export interface PickedFile {
 /** Files that are chosen and not uploaded yet. */
 export interface Picked {
   files: readonly PickedFile[]
-  /** How many were left out. */
-  ignored: number
+  /** What stays on this machine, and why. */
+  leftOut: readonly LeftOut[]
 }
 
 /** A bundle that the server has. */
@@ -41,24 +32,13 @@ export function picked(files: readonly File[]): PickedFile[] {
   return files.map((file) => ({ path: file.webkitRelativePath.split("/").slice(1).join("/") || file.name, file }))
 }
 
-export function ignoredByDefault(path: string): boolean {
-  return DEFAULTS.ignores(path)
-}
-
 /** Why these cannot be one bundle, or null. */
 export function tooMuch(files: readonly PickedFile[]): string | null {
   const bytes = files.reduce((sum, { file }) => sum + file.size, 0)
-  if (files.length === 0) return "There is no file to pack: everything that was picked is ignored."
+  if (files.length === 0) return "There is no file to pack: everything that was picked is left out."
   if (files.length > MAX_FILES) return `These are ${files.length} files; ${MAX_FILES} are allowed. List what the job does not need in ${IGNORE_FILE}.`
   if (bytes > MAX_UNPACKED) return `These are ${(bytes / MIB).toFixed(0)} MiB; ${MAX_UNPACKED / MIB} are allowed. Give data as a path in workload.args instead.`
   return null
-}
-
-/** Leaves out what cannot matter to a job, and what the folder's own ignore file names. */
-export async function withoutIgnored(files: readonly PickedFile[]): Promise<PickedFile[]> {
-  const own = await files.find(({ path }) => path === IGNORE_FILE)?.file.text()
-  const rules = ignore().add(IGNORED).add(own ?? "")
-  return files.filter(({ path }) => !rules.ignores(path))
 }
 
 /** A gzip-compressed tar file of them. */

@@ -1,5 +1,6 @@
 /** Files that were dropped on the page, folders with all that is in them. */
-import { ignoredByDefault, type PickedFile } from "./bundle"
+import type { PickedFile } from "./bundle"
+import { isNeverOpened } from "./leftOut"
 
 /** Of one folder the names begin inside it, as the bundle's do. Folders that never travel are not even opened. */
 export async function dropped(items: Iterable<DataTransferItem>): Promise<PickedFile[]> {
@@ -16,7 +17,7 @@ async function walk(entries: readonly FileSystemEntry[], folder: string): Promis
 
 async function one(entry: FileSystemEntry, path: string): Promise<PickedFile[]> {
   if (!isFolder(entry)) return [{ path, file: await fileOf(entry as FileSystemFileEntry) }]
-  return ignoredByDefault(`${path}/`) ? [] : walk(await listing(entry), `${path}/`)
+  return isNeverOpened(`${path}/`) ? [] : walk(await listing(entry), `${path}/`)
 }
 
 function isFolder(entry: FileSystemEntry): entry is FileSystemDirectoryEntry {

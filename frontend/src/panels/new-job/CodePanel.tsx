@@ -2,17 +2,19 @@ import { Alert, Button, FileButton, Group, Text } from "@mantine/core"
 import { IconAlertTriangle, IconFiles, IconFolder } from "@tabler/icons-react"
 import type { NewJob } from "@/hooks/useNewJob"
 import { Panel } from "@/components/Panel"
-import { picked, tooMuch, withoutIgnored, type PickedFile } from "@/lib/bundle"
+import { picked, tooMuch, type PickedFile } from "@/lib/bundle"
+import { selectFiles } from "@/lib/leftOut"
 import { CodeFiles } from "./CodeFiles"
 import { DropArea } from "./DropArea"
 import { ExamplePicker } from "./ExamplePicker"
+import { LeftOutFiles } from "./LeftOutFiles"
 
 /** The user's code: an example's, an earlier job's, or files of this machine, which are shown before they are uploaded. */
 export function CodePanel({ job }: { job: NewJob }) {
   const take = async (files: readonly PickedFile[]) => {
     if (files.length === 0) return
-    const kept = await withoutIgnored(files)
-    job.setPicked({ files: kept, ignored: files.length - kept.length })
+    const { kept, leftOut } = await selectFiles(files)
+    job.setPicked({ files: kept, leftOut })
     const jobFile = kept.find(({ path }) => path === "job.yaml")
     if (jobFile) job.setText(await jobFile.file.text())
   }
@@ -51,9 +53,9 @@ export function CodePanel({ job }: { job: NewJob }) {
 function Chosen({ job: { picked: chosen, setPicked, send, upload } }: { job: NewJob }) {
   const files = chosen!.files.map(({ path, file }) => ({ path, size: file.size }))
   const problem = tooMuch(chosen!.files)
-  const left = chosen!.ignored > 0 ? `; ${chosen!.ignored} left out by the ignore rules` : ""
   return (
-    <CodeFiles files={files} headline={<>To be uploaded{left}:</>}>
+    <CodeFiles files={files} headline={<>To be uploaded:</>}>
+      <LeftOutFiles leftOut={chosen!.leftOut} />
       {problem && (
         <Alert mt="sm" color="red" variant="light" icon={<IconAlertTriangle />} title="This is not a bundle">
           {problem}
