@@ -1140,6 +1140,26 @@ export interface components {
             buffered: number;
             /** Dropped */
             dropped: number;
+            /**
+             * Dropped Stale
+             * @description Of `dropped`: staler than the gate allows
+             */
+            dropped_stale: number;
+            /**
+             * Dropped Quorum
+             * @description Of `dropped`: after the quorum had closed the round
+             */
+            dropped_quorum: number;
+            /**
+             * Dropped Not Finite
+             * @description Of `dropped`: a NaN or an infinity in it
+             */
+            dropped_not_finite: number;
+            /**
+             * Dropped Superseded
+             * @description Of `dropped`: from an incarnation that a newer one had replaced
+             */
+            dropped_superseded: number;
             /** Pending */
             pending: number;
             /** Undone */
@@ -2554,6 +2574,8 @@ export interface components {
             samples: number;
             /** Total Samples */
             total_samples?: number | null;
+            /** Done */
+            done?: number | null;
             /**
              * Samples Per Second
              * @description `mean_samples_per_second` of `Progress`
@@ -2561,6 +2583,8 @@ export interface components {
             samples_per_second?: number | null;
             /** Loss */
             loss?: number | null;
+            /** Not Finite */
+            not_finite?: number[];
             /**
              * Loss Curve
              * @description As `Progress` has it, rounded to a hundredth of its height or finer
@@ -2572,6 +2596,8 @@ export interface components {
             eval?: {
                 [key: string]: number | null;
             };
+            /** Main Metric */
+            main_metric?: string | null;
         };
         /** Health */
         Health: {
@@ -3467,8 +3493,13 @@ export interface components {
             deaths: components["schemas"]["Death"][];
             /** Best */
             best: components["schemas"]["backend__overview__schemas__Best"][];
-            /** @description Null before two pushes of a worker */
+            /** @description Null for one worker, and before two pushes of a worker */
             speed: components["schemas"]["Speed"] | null;
+            /**
+             * Seconds
+             * @description From when the workers could begin until the last of them ended, or until now
+             */
+            seconds: number;
             /** Workers */
             workers: components["schemas"]["WorkerLoad"][];
             /** Servers */
@@ -3755,20 +3786,35 @@ export interface components {
              */
             version: number;
             /**
+             * Done
+             * @description Mini-batches trained in this attempt, of all, 0 to 1; null: not known
+             */
+            done?: number | null;
+            /**
+             * Seconds Left
+             * @description Until the slowest worker has trained its share, at its recent speed; null: not known
+             */
+            seconds_left?: number | null;
+            /**
              * Samples Per Second
-             * @description All workers that still train together, lately
+             * @description Samples over wall-clock time, in the last 10 s or more
              */
             samples_per_second?: number | null;
             /**
              * Mean Samples Per Second
-             * @description From the first push of this attempt to the last
+             * @description The same from when the workers of this attempt could begin until the center changed last
              */
             mean_samples_per_second?: number | null;
             /**
              * Loss
-             * @description Mean of the workers' last mini-batch losses
+             * @description Mean of the workers' last mini-batch losses; null if one is not finite
              */
             loss?: number | null;
+            /**
+             * Not Finite
+             * @description Workers whose last loss is a NaN or an infinity
+             */
+            not_finite?: number[];
             /**
              * Loss Curve
              * @description The loss so far as at most 33 points: means of equally many mini-batches
@@ -3790,6 +3836,12 @@ export interface components {
             eval?: {
                 [key: string]: number | null;
             };
+            /**
+             * Main Metric
+             * @description The key in `eval` that the job is judged by: target, accuracy or another
+             * @example accuracy
+             */
+            main_metric?: string | null;
             /**
              * Alerts
              * @description What is wrong with the training, and what to do about it, a sentence each
@@ -4039,6 +4091,11 @@ export interface components {
              */
             busy: number | null;
             /**
+             * Worked
+             * @description Share of the time that a shard worked, on average
+             */
+            worked: number | null;
+            /**
              * Apply
              * @description Seconds to decode and apply an entry, the mean of all
              */
@@ -4265,29 +4322,34 @@ export interface components {
         };
         /**
          * Speed
-         * @description Against one worker that has the job for itself.
+         * @description Against one worker that has the job for itself and neither sends nor waits.
          */
         Speed: {
             /**
              * Samples Per Second
-             * @description Of all workers together in this attempt, since their first pushes
+             * @description Of the job in this attempt: samples over wall-clock time
              */
             samples_per_second: number;
             /**
              * One Alone
-             * @description Of one worker that only computes and fetches data; the mean of the workers
+             * @description Samples per second of one worker while it computes and fetches data; null: not measured
              */
-            one_alone: number;
+            one_alone: number | null;
             /**
              * Factor
-             * @description The first over the second
+             * @description The first over the second; null: the second is not measured
              */
-            factor: number;
+            factor: number | null;
             /**
              * Workers
-             * @description Workers that both are of
+             * @description Workers of the job
              */
             workers: number;
+            /**
+             * Message
+             * @description Why there is no factor, and how to measure it
+             */
+            message: string | null;
         };
         /** Staleness */
         Staleness: {
@@ -4840,6 +4902,21 @@ export interface components {
             send: number;
             /** Wait */
             wait: number;
+            /**
+             * Before
+             * @description Seconds from when the workers could begin until its first push
+             */
+            before: number;
+            /**
+             * Ended
+             * @description Seconds for which it has ended while others trained
+             */
+            ended: number;
+            /**
+             * Slower
+             * @description How many times slower than the others it is; null: it is not slow
+             */
+            slower: number | null;
             /**
              * Sent Per Second
              * @description Bytes of vectors sent, per second

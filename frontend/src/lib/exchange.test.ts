@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { balance, savedShare, timeOfPush } from "./exchange"
+import { balance, emptyShards, savedShare, timeOfPush } from "./exchange"
 import { makeExchange } from "./testing"
 
 describe("timeOfPush", () => {
@@ -44,4 +44,11 @@ describe("balance", () => {
     expect(balance(loads(null, null))).toBeNull()
     expect(balance([])).toBeNull()
   })
+})
+
+it("leaves shards that hold nothing out of the balance, and names them", () => {
+  const shard = { apply: null, queue: null }
+  const shards = [{ rank: 0, slice_bytes: 0, busy: 0.9, ...shard }, { rank: 1, slice_bytes: 648, busy: 0.8, ...shard }]
+  expect(balance(shards)).toBeNull()
+  expect(emptyShards(shards)).toEqual([0])
 })

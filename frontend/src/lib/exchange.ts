@@ -26,9 +26,14 @@ export function savedShare({ sent_bytes, raw_bytes }: Exchange): number | null {
   return raw_bytes > 0 ? 1 - sent_bytes / raw_bytes : null
 }
 
-/** How even the load of the shards is, 0 to 1: the mean of what they work, over that of the busiest. Null with less than two. */
+/** Shards that hold nothing, as the model is too small to be cut into so many slices. */
+export function emptyShards(shards: readonly ShardLoad[]): number[] {
+  return shards.filter(({ slice_bytes }) => slice_bytes === 0).map(({ rank }) => rank)
+}
+
+/** How even the load of the shards is, 0 to 1: the mean of what they work, over that of the busiest. Null with less than two that hold something. */
 export function balance(shards: readonly ShardLoad[]): number | null {
-  const busy = shards.map((shard) => shard.busy).filter((share) => share !== null)
+  const busy = shards.filter(({ slice_bytes }) => slice_bytes !== 0).map((shard) => shard.busy).filter((share) => share !== null)
   const most = Math.max(...busy)
   return busy.length > 1 && most > 0 ? busy.reduce((sum, share) => sum + share, 0) / busy.length / most : null
 }

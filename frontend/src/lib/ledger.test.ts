@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { accounts } from "./ledger"
+import { accounts, whyDropped } from "./ledger"
 
 const none = new Map<number, number>()
 
@@ -17,4 +17,11 @@ it("adds up: pushed = applied + buffered + dropped + pending + undone", () => {
 it("tells what is missing", () => {
   const [account] = accounts({ pushed: new Map([[0, 9]]), applied: new Map([[0, 8]]), buffered: none, dropped: none, pending: none, undone: none })
   expect(account!.missing).toBe(1)
+})
+
+it("says why pushes were dropped", () => {
+  const dropped = { dropped: 15, dropped_stale: 12, dropped_quorum: 0, dropped_not_finite: 3, dropped_superseded: 0 }
+  expect(whyDropped(dropped)).toBe("12 too stale, 3 NaN or infinite")
+  expect(whyDropped({ ...dropped, dropped_stale: 0, dropped_not_finite: 0 })).toBe("the reason was not recorded")
+  expect(whyDropped({ dropped: 0, dropped_stale: 0, dropped_quorum: 0, dropped_not_finite: 0, dropped_superseded: 0 })).toBe("not learned")
 })

@@ -1,7 +1,8 @@
 import type { Account } from "@/client"
+import { formatCount } from "./format"
 
 /** What became of the pushes of a worker, over all attempts. */
-export interface WorkerAccount extends Account {
+export interface WorkerAccount extends Omit<Account, (typeof REASONS)[number]["name"]> {
   rank: number
   /** pushed less all that is known of them: 0, or something is missing. */
   missing: number
@@ -11,10 +12,26 @@ export interface WorkerAccount extends Account {
 export const FATES = [
   { name: "applied", meaning: "changed the center" },
   { name: "buffered", meaning: "kept for a later step of the server" },
-  { name: "dropped", meaning: "too stale, beyond the quorum, or not finite" },
+  { name: "dropped", meaning: "not learned" },
   { name: "pending", meaning: "waiting for their round to close" },
   { name: "undone", meaning: "by a return to a cut" },
 ] as const
+
+/** Why a push was dropped. */
+export const REASONS = [
+  { name: "dropped_stale", meaning: "too stale" },
+  { name: "dropped_quorum", meaning: "after the quorum" },
+  { name: "dropped_not_finite", meaning: "NaN or infinite" },
+  { name: "dropped_superseded", meaning: "from a replaced worker" },
+] as const
+
+type Counted = "dropped" | (typeof REASONS)[number]["name"]
+
+/** "12 too stale, 3 NaN or infinite" */
+export function whyDropped(account: Record<Counted, number>): string {
+  const known = REASONS.filter(({ name }) => account[name] > 0)
+  return known.map(({ name, meaning }) => `${formatCount(account[name])} ${meaning}`).join(", ") || (account.dropped > 0 ? "the reason was not recorded" : "not learned")
+}
 
 export type Fate = (typeof FATES)[number]["name"]
 

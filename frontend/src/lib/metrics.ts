@@ -31,6 +31,11 @@ const TITLES: Record<string, string> = {
   "ledger/applied": "Pushes applied",
   "ledger/buffered": "Pushes buffered",
   "ledger/dropped": "Pushes dropped",
+  "ledger/dropped_stale": "Pushes dropped: too stale",
+  "ledger/dropped_quorum": "Pushes dropped: after the quorum",
+  "ledger/dropped_not_finite": "Pushes dropped: NaN or infinite",
+  "ledger/dropped_superseded": "Pushes dropped: from a replaced worker",
+  "time/on_core": "Share of computing on a core",
   "ledger/pending": "Pushes pending",
   "ledger/undone": "Pushes undone",
 }
@@ -67,7 +72,7 @@ const GROUPS: Record<string, string> = {
 /** What matters most stands first; the others by name. */
 const FIRST = ["train/loss", "train/staleness", "train/samples_per_second", "train/staleness_seconds", "train/base_distance", "eval/accuracy", "eval/loss"]
 /** One number each, said in the progress of the job. */
-export const NO_CHART: readonly string[] = ["train/total_samples", "train/epoch_samples"]
+export const NO_CHART: readonly string[] = ["train/total_samples", "train/epoch_samples", "train/share", "train/active", "system/cores"]
 
 /** Metrics by the part before "/"; those that are pinned in a group of their own before all others. A search finds names and titles. */
 export function metricGroups(names: readonly string[], pinned: readonly string[], search: string): MetricGroup[] {

@@ -4,7 +4,7 @@ import { priceOf, serverBar, spans, workerBar } from "./overview"
 
 const worker = (over: Partial<WorkerLoad>): WorkerLoad => ({
   rank: 0, label: "worker-0", at: null, clock: 1, behind: 0, step: 1, samples_per_second: null, pushes: 1, seconds: 0, compute: 0, data: 0, send: 0,
-  wait: 0, sent_per_second: null, received_per_second: null, cpu: null, memory: null, gpu: null, gpu_memory: null, ...over,
+  wait: 0, before: 0, ended: 0, slower: null, sent_per_second: null, received_per_second: null, cpu: null, memory: null, gpu: null, gpu_memory: null, ...over,
 })
 
 const life = (over: Partial<Life>): Life => ({
@@ -18,18 +18,32 @@ const death = (over: Partial<Death>): Death => ({
 })
 
 test("what was measured and what is left over fill the bar", () => {
-  const bar = workerBar(worker({ seconds: 10, compute: 4, data: 1, send: 1, wait: 2 }))
-  expect(bar?.slices.map(({ name, share }) => [name, share])).toEqual([["Compute", 0.4], ["Data", 0.1], ["Send", 0.1], ["Wait", 0.2], ["Other", 0.2]])
+  const bar = workerBar(worker({ seconds: 10, compute: 4, data: 1, send: 1, wait: 2 }), 10)
+  expect(bar?.slices.filter((slice) => slice.share > 0).map(({ name, share }) => [name, share])).toEqual([
+    ["Compute", 0.4], ["Data", 0.1], ["Send", 0.1], ["Wait", 0.2], ["Other", 0.2],
+  ])
+})
+
+test("a worker that has ended fills its part of the time axis of all", () => {
+  const bar = workerBar(worker({ seconds: 166, compute: 160, before: 2, ended: 1001 }), 1169)
+  const shares = Object.fromEntries(bar!.slices.map(({ name, share }) => [name, Math.round(100 * share)]))
+  expect(shares).toMatchObject({ Compute: 14, Start: 0, Ended: 86 })
+  expect(bar!.slices.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1)
 })
 
 test("times that overlap fill the bar without a rest", () => {
-  const bar = workerBar(worker({ seconds: 3, compute: 3, wait: 1 }))
-  expect(bar?.slices.map(({ share }) => share)).toEqual([0.75, 0, 0, 0.25, 0])
+  const bar = workerBar(worker({ seconds: 3, compute: 3, wait: 1 }), 3)
+  expect(bar?.slices.map(({ share }) => share)).toEqual([0.75, 0, 0, 0.25, 0, 0, 0])
+})
+
+test("a shard's bar is its average", () => {
+  const server = { label: "server-0", at: null, step: 0, busy: 1, worked: 0.25, apply: null, queue: null, cpu: null, memory: null }
+  expect(serverBar(server, 8)?.slices.map(({ seconds }) => seconds)).toEqual([2, 6])
 })
 
 test("before the second push nobody knows", () => {
-  expect(workerBar(worker({}))).toBeNull()
-  expect(serverBar({ label: "server-0", at: null, step: 0, busy: null, apply: null, queue: null, cpu: null, memory: null })).toBeNull()
+  expect(workerBar(worker({ before: 3 }), 10)).toBeNull()
+  expect(serverBar({ label: "server-0", at: null, step: 0, busy: null, worked: null, apply: null, queue: null, cpu: null, memory: null }, 10)).toBeNull()
 })
 
 test("phases of attempts follow each other up to now", () => {

@@ -23,28 +23,32 @@ const OF_WORKER = [
 export const OTHER = "Other"
 export const APPLY = "Apply"
 export const IDLE = "Idle"
+export const START = "Start"
+export const ENDED = "Ended"
 export const SLICES: readonly string[] = [...OF_WORKER.map(([name]) => name), APPLY]
 /** What is left over and what is nothing: grey. */
-export const QUIET: readonly string[] = [OTHER, IDLE]
+export const QUIET: readonly string[] = [START, OTHER, IDLE, ENDED]
 
-/** Where a worker's time went, since its first push. What was measured may overlap, and then fills the bar. */
-export function workerBar(worker: WorkerLoad): TimeBar | null {
+/** Where a worker's time went, of the seconds in which any worker trained. What was measured may overlap, and then fills the bar. */
+export function workerBar(worker: WorkerLoad, seconds: number): TimeBar | null {
   const measured = OF_WORKER.map(([name, meaning, field]) => ({ name, meaning, seconds: worker[field] }))
-  const sum = measured.reduce((all, { seconds }) => all + seconds, 0)
-  const whole = Math.max(sum, worker.seconds)
-  if (whole <= 0) return null
-  const other = { name: OTHER, meaning: "between two pushes and measured by nobody", seconds: whole - sum }
-  return { label: worker.label, slices: [...measured, other].map((slice) => ({ ...slice, share: slice.seconds / whole })) }
+  if (worker.seconds <= 0 && measured.every((slice) => slice.seconds === 0)) return null
+  const start = { name: START, meaning: "until its first push", seconds: worker.before }
+  const ended = { name: ENDED, meaning: "it has ended, and others still train", seconds: worker.ended }
+  const sum = [...measured, start, ended].reduce((all, slice) => all + slice.seconds, 0)
+  const whole = Math.max(sum, seconds)
+  const other = { name: OTHER, meaning: "not measured, such as the loop itself", seconds: whole - sum }
+  return { label: worker.label, slices: [...measured, start, other, ended].map((slice) => ({ ...slice, share: slice.seconds / whole })) }
 }
 
-/** How a shard spent its time lately. */
-export function serverBar({ label, busy }: ServerLoad): TimeBar | null {
-  if (busy === null) return null
+/** How a shard spent the same time, on average. */
+export function serverBar({ label, worked }: ServerLoad, seconds: number): TimeBar | null {
+  if (worked === null) return null
   return {
     label,
     slices: [
-      { name: APPLY, meaning: "decoding pushes and applying them to its slice of the center", seconds: busy, share: busy },
-      { name: IDLE, meaning: "nothing to do", seconds: 1 - busy, share: 1 - busy },
+      { name: APPLY, meaning: "decoding pushes and applying them to its slice of the center", seconds: worked * seconds, share: worked },
+      { name: IDLE, meaning: "nothing to do", seconds: (1 - worked) * seconds, share: 1 - worked },
     ],
   }
 }

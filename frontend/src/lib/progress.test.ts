@@ -9,6 +9,17 @@ describe("share", () => {
     expect(share(makeJob({ progress: { ...progress, samples: 250, total_samples: 1000 } }))).toBe(0.25)
   })
 
+  it("counts mini-batches whose pushes were dropped as trained", () => {
+    expect(share(makeJob({ progress: { ...progress, samples: 100, total_samples: 1000, done: 0.5 } }))).toBe(0.5)
+  })
+
+  it("is never whole before the job has ended", () => {
+    const all = { ...progress, samples: 1000, total_samples: 1000, done: 1 }
+    expect(share(makeJob({ progress: all }))).toBe(0.99)
+    expect(share(makeJob({ progress: { ...all, samples: 999, done: 0.999 } }))).toBe(0.99)
+    expect(share(makeJob({ progress: all, status: "succeeded" }))).toBe(1)
+  })
+
   it("is unknown without a total, and whole for a job that succeeded before it", () => {
     const without = { ...progress, samples: 250, total_samples: null }
     expect(share(makeJob({ progress: without }))).toBeNull()
@@ -17,15 +28,15 @@ describe("share", () => {
 })
 
 describe("secondsLeft", () => {
-  const going = { ...progress, samples: 600, total_samples: 1000, samples_per_second: 50 }
+  const going = { ...progress, samples: 600, total_samples: 1000, samples_per_second: 50, seconds_left: 1000 }
 
-  it("is the rest at the present speed", () => {
-    expect(secondsLeft(makeJob({ progress: going }))).toBe(8)
+  it("is the slowest worker's, which the server knows, whatever the speed of all is", () => {
+    expect(secondsLeft(makeJob({ progress: going }))).toBe(1000)
   })
 
   it("is not guessed for a job that does not run or has no speed yet", () => {
     expect(secondsLeft(makeJob({ progress: going, status: "stopping" }))).toBeNull()
-    expect(secondsLeft(makeJob({ progress: { ...going, samples_per_second: null } }))).toBeNull()
+    expect(secondsLeft(makeJob({ progress: { ...going, seconds_left: null } }))).toBeNull()
   })
 })
 

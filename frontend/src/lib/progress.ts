@@ -9,18 +9,20 @@ export interface Phase {
   state: "done" | "now" | "next" | "skipped"
 }
 
-/** 0 to 1, or null while the total is not known. A job that succeeded is done, also where a target ended it early. */
+/** Work that is left over until the job has ended: the last evaluation, and the model on its way. */
+const NEVER_ALL = 0.99
+
+/** 0 to 1, or null while the total is not known. Only a job that succeeded is done, also where a target ended it early. */
 export function share({ status, progress }: JobSummary): number | null {
   if (status === "succeeded") return 1
-  const { samples, total_samples } = progress
-  return total_samples ? Math.min(1, samples / total_samples) : null
+  const { samples, total_samples, done } = progress
+  const trained = Math.max(done ?? 0, total_samples ? samples / total_samples : 0)
+  return typeof done !== "number" && !total_samples ? null : Math.min(NEVER_ALL, Math.floor(trained * 100) / 100)
 }
 
-/** Seconds that are left at the present speed; null where nobody can say. */
+/** Seconds until the slowest worker has trained its share; null where that is not known. */
 export function secondsLeft({ status, progress }: Job): number | null {
-  const { samples, total_samples, samples_per_second } = progress
-  if (status !== "running" || !total_samples || !samples_per_second) return null
-  return Math.max(0, total_samples - samples) / samples_per_second
+  return status === "running" ? (progress.seconds_left ?? null) : null
 }
 
 /** Waiting, starting and training with their times, as far as the job came. */

@@ -6,14 +6,14 @@ import { Stat } from "@/components/Stat"
 import { useOverview } from "@/hooks/queries/useOverview"
 import { useFeed } from "@/hooks/useFeed"
 import { useNothing } from "@/hooks/useNothing"
-import { counted, formatCount, formatDuration, formatNumber, formatPercent } from "@/lib/format"
+import { NONE, counted, formatCount, formatDuration, formatNumber, formatPercent } from "@/lib/format"
 import { metricTitle } from "@/lib/metrics"
 import { hasEnded } from "@/lib/status"
 import classes from "./ProgressPanel.module.css"
 
 const HOW =
-  "Reckoned, not measured: one worker alone would need for a mini-batch what computing it and fetching its data take the workers now, and would neither send nor wait. " +
-  "Where workers share cores, one alone would compute faster, and the true speed-up is smaller."
+  "Samples per wall-clock second of the whole job, over those of one worker while it only computes and fetches data (the median of the workers). " +
+  "It is shown only where each worker had a processor core or a GPU of its own, as one that shares a core would be faster alone."
 
 /** The best evaluations, and how much faster than one worker the job is. */
 export function BestPanel() {
@@ -41,7 +41,8 @@ function Best({ mark: { metric, value, samples, version, attempt, after } }: { m
   return <Stat label={metricTitle(metric)} value={shown} detail={when.filter(Boolean).join(", ")} />
 }
 
-function Speed({ speed: { factor, one_alone, samples_per_second, workers } }: { speed: NonNullable<Overview["speed"]> }) {
+function Speed({ speed: { factor, one_alone, samples_per_second, workers, message } }: { speed: NonNullable<Overview["speed"]> }) {
+  if (factor === null) return <Stat label={<Explained what="Speed-up" how={HOW} />} value={NONE} detail={message ?? undefined} />
   const rates = `${formatNumber(samples_per_second)} samples/s by ${counted(workers, "worker")}, ${formatNumber(one_alone)} by one alone`
   return <Stat label={<Explained what="Speed-up" how={HOW} />} value={`${formatNumber(factor)} ×`} detail={rates} />
 }

@@ -6,17 +6,19 @@ import { useOverview } from "@/hooks/queries/useOverview"
 import { useFeed } from "@/hooks/useFeed"
 import { useNothing } from "@/hooks/useNothing"
 import { formatCount } from "@/lib/format"
-import { FATES } from "@/lib/ledger"
+import { FATES, whyDropped } from "@/lib/ledger"
 import classes from "./LedgerPanel.module.css"
 
 /** What became of every push. */
 export function LedgerPanel() {
-  const overview = useOverview(useFeed((feed) => feed.job))
+  const job = useFeed((feed) => feed.job)
+  const overview = useOverview(job)
+  const { version } = job.progress
   const ledger = overview.data?.ledger
   const nothing = useNothing()
   return (
     <Panel title="Ledger" subtitle="What became of every push of all workers, in all attempts">
-      <Loaded {...overview} isEmpty={!ledger} empty={nothing("Nothing has been pushed")}>
+      <Loaded {...overview} isEmpty={!ledger} empty={version > 0 ? "The servers count the pushes once a second." : nothing("Nothing has been pushed")}>
         {ledger && <Line ledger={ledger} />}
       </Loaded>
     </Panel>
@@ -28,7 +30,7 @@ function Line({ ledger }: { ledger: Account }) {
     <dl className={classes.line}>
       <Term name="pushed" count={ledger.pushed} meaning="by the workers" sign="" />
       {FATES.map(({ name, meaning }, index) => (
-        <Term key={name} name={name} count={ledger[name]} meaning={meaning} sign={index === 0 ? "=" : "+"} />
+        <Term key={name} name={name} count={ledger[name]} meaning={name === "dropped" ? whyDropped(ledger) : meaning} sign={index === 0 ? "=" : "+"} />
       ))}
     </dl>
   )

@@ -4,7 +4,7 @@ import { formatDuration, formatPercent } from "@/lib/format"
 import { secondsLeft, share } from "@/lib/progress"
 import classes from "./ProgressPanel.module.css"
 
-/** How much of the training is done, and how long the rest takes at the present speed. */
+/** How much of the training is done, and how long the slowest worker takes for the rest. */
 export function ProgressBar({ job }: { job: Job }) {
   const done = share(job)
   const left = secondsLeft(job)
@@ -17,7 +17,7 @@ export function ProgressBar({ job }: { job: Job }) {
       </Text>
       {left !== null && (
         <Text size="sm" c="dimmed" className="numbers">
-          {formatDuration(left)} left
+          {left < 1 ? "finishing" : `about ${formatDuration(left)} left`}
         </Text>
       )}
     </div>

@@ -6,9 +6,13 @@ import { hasEnded } from "@/lib/status"
 import { Timeline } from "./Timeline"
 import classes from "./ProgressPanel.module.css"
 
+function workersOf(ranks: readonly number[]): string {
+  return `${ranks.length === 1 ? "worker" : "workers"} ${ranks.join(", ")}`
+}
+
 export function ProgressPanel() {
   const job = useFeed((feed) => feed.job)
-  const { samples, total_samples, version, samples_per_second, mean_samples_per_second, loss, mean_staleness, eval: evaluation } = job.progress
+  const { samples, total_samples, version, samples_per_second, mean_samples_per_second, loss, not_finite, mean_staleness, eval: evaluation } = job.progress
   const [throughput, unit] = hasEnded(job.status) ? [mean_samples_per_second, "samples/s on average"] : [samples_per_second, "samples/s"]
   return (
     <Panel>
@@ -16,7 +20,7 @@ export function ProgressPanel() {
       <dl className={classes.stats}>
         <Stat label="Samples" value={formatNumber(samples, 4)} note={total_samples ? `of ${formatNumber(total_samples, 4)}` : undefined} />
         <Stat label="Throughput" value={formatNumber(throughput)} note={unit} />
-        <Stat label="Training loss" value={formatNumber(loss)} />
+        <Stat label="Training loss" value={not_finite?.length ? "NaN" : formatNumber(loss)} note={not_finite?.length ? `of ${workersOf(not_finite)}` : undefined} />
         {Object.entries(evaluation ?? {}).map(([key, value]) => (
           <Stat key={key} label={`Eval ${key}`} value={key === "accuracy" ? formatPercent(value) : formatNumber(value)} />
         ))}

@@ -2,8 +2,8 @@ import { Table } from "@mantine/core"
 import type { ShardLoad } from "@/client"
 import { Panel } from "@/components/Panel"
 import { useFeed } from "@/hooks/useFeed"
-import { balance } from "@/lib/exchange"
-import { formatBytes, formatCount, formatMoments, formatPercent } from "@/lib/format"
+import { balance, emptyShards } from "@/lib/exchange"
+import { counted, formatBytes, formatCount, formatMoments, formatPercent } from "@/lib/format"
 
 const HEADS = ["Slice", "Busy on average", "Apply", "Longest queue"]
 
@@ -14,7 +14,12 @@ export function ShardsPanel() {
   if (!shards || shards.length === 0) return null
   const even = balance(shards)
   const why = notes?.find(({ pointer }) => pointer === "/roles/server/count")
+  const empty = emptyShards(shards)
+  const enough = shards.length - empty.length
   const subtitle = [
+    empty.length > 0
+      ? `${enough === 1 ? "One server is" : `${enough} servers are`} enough: the model is so small that ${counted(empty.length, "shard")} of ${shards.length} holds nothing.`
+      : "",
     even === null ? "" : `Balance ${formatPercent(even, 0)}: what a shard works in the mean, over the busiest.`,
     why ? `auto: ${why.message}` : "",
   ]

@@ -6,24 +6,26 @@ import { StackedBars } from "@/charts/StackedBars"
 import { useOverview } from "@/hooks/queries/useOverview"
 import { useFeed } from "@/hooks/useFeed"
 import { useNothing } from "@/hooks/useNothing"
+import { formatDuration } from "@/lib/format"
 import { QUIET, serverBar, SLICES, workerBar } from "@/lib/overview"
 
 const HOW =
-  "Of each worker since its first push in this attempt: what it measured of itself, push by push. Other is what nobody measured, such as the loop itself. " +
-  "Of each shard: lately, the time that it applied pushes."
+  "All bars share one time axis: from when the workers of this attempt could begin until the last of them ended. A worker measures itself, push by push. " +
+  "Start is the time until its first push, Ended the time after its last. Other is not measured. A shard's bar is the average over its life."
 
 /** Where the time goes, process by process. */
 export function TimePanel() {
   const overview = useOverview(useFeed((feed) => feed.job))
   const nothing = useNothing()
-  const { workers = [], servers = [] } = overview.data ?? {}
-  const bars = [...workers.map(workerBar), ...servers.map(serverBar)].filter((bar) => bar !== null)
+  const { workers = [], servers = [], seconds = 0 } = overview.data ?? {}
+  const bars = [...workers.map((worker) => workerBar(worker, seconds)), ...servers.map((server) => serverBar(server, seconds))].filter((bar) => bar !== null)
   return (
     <Panel title={<Explained what="Where the time goes" how={HOW} />} subtitle="Of every worker and shard in this attempt">
       <Loaded {...overview} isEmpty={bars.length === 0} empty={nothing("Nothing has been measured")}>
         <StackedBars bars={bars} order={SLICES} quiet={QUIET} />
         <Text size="xs" c="dimmed" mt="xs">
-          Beside each bar: the share of computing, or of a shard that of applying. Waiting is time at the gate and for answers; applying happens meanwhile, on the shards.
+          Every bar is {formatDuration(seconds)} long. The number beside it is the share of computing, and of applying for a shard. Workers wait at the gate and for
+          answers; shards apply meanwhile.
         </Text>
       </Loaded>
     </Panel>

@@ -34,6 +34,7 @@ function columns(workers: readonly WorkerLoad[], now: number): Column<WorkerLoad
     { head: "Lag", cell: ({ behind }) => formatCount(behind) },
     { head: "Mini-batches", cell: ({ step }) => formatCount(step) },
     { head: "Samples/s", cell: ({ samples_per_second }) => formatNumber(samples_per_second) },
+    ...(workers.some(({ slower }) => slower !== null) ? [{ head: "Speed", cell: ({ slower }: WorkerLoad) => (slower ? `${formatNumber(slower, 2)} × slower` : "") }] : []),
     { head: "CPU", cell: ({ cpu }) => formatPercent(cpu, 0) },
     { head: "Memory", cell: ({ memory }) => bytes(memory) },
   ]

@@ -23,11 +23,11 @@ export const CELLS: Record<ColumnId, (job: JobSummary, now: number) => ReactNode
   progress: (job) => <Done job={job} />,
   loss: ({ name, progress }) => (
     <>
-      <span className={classes.number}>{formatNumber(progress.loss)}</span>
+      <span className={classes.number}>{progress.not_finite?.length ? "NaN" : formatNumber(progress.loss)}</span>
       <Sparkline values={progress.loss_curve ?? []} label={`Loss of ${name} over its life`} />
     </>
   ),
-  accuracy: ({ progress }) => formatPercent(progress.eval?.accuracy),
+  accuracy: ({ progress }) => <MainMetric progress={progress} />,
   throughput: ({ progress }) => formatNumber(progress.samples_per_second),
   staleness: ({ progress }) => formatNumber(progress.mean_staleness),
   time: ({ started_at, ended_at }, now) => formatDuration(secondsBetween(started_at, ended_at ?? now)),
@@ -41,6 +41,18 @@ function Status({ job: { status, reason, position } }: { job: JobSummary }) {
       <StatusBadge status={status} />
       {why && <small>{position ? `${why}, #${position}` : why}</small>}
     </span>
+  )
+}
+
+/** The metric that the job is judged by; its name stands beside it unless it is the accuracy. */
+function MainMetric({ progress: { main_metric, eval: evaluation } }: { progress: JobSummary["progress"] }) {
+  const value = main_metric ? evaluation?.[main_metric] : null
+  if (!main_metric || value === null || value === undefined) return NONE
+  if (main_metric === "accuracy") return formatPercent(value)
+  return (
+    <>
+      {formatNumber(value)} <small title={`eval/${main_metric}`}>{main_metric}</small>
+    </>
   )
 }
 

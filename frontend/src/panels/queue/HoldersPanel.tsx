@@ -8,17 +8,19 @@ import { StatusBadge } from "@/components/StatusBadge"
 import { useNodes } from "@/hooks/queries/useNodes"
 import { useQueue } from "@/hooks/queries/useQueue"
 import { useNow } from "@/hooks/useNow"
-import { formatAgo } from "@/lib/format"
+import { counted, formatAgo } from "@/lib/format"
 import classes from "./queue.module.css"
 
 export function HoldersPanel() {
   const queue = useQueue()
-  const nodes = useNodes().data?.items.filter(({ status, draining_since }) => status === "ready" && draining_since === null) ?? []
+  const nodes = useNodes().data?.items.filter(({ status, draining_since, slots_used }) => status === "ready" && (draining_since === null || slots_used > 0)) ?? []
   const now = useNow()
   const items = queue.data?.holding ?? []
   const [slots, used] = [nodes.reduce((sum, node) => sum + node.slots, 0), nodes.reduce((sum, node) => sum + node.slots_used, 0)]
+  const draining = nodes.filter(({ draining_since }) => draining_since !== null).length
+  const words = `${used} of ${slots} slots are in use${draining > 0 ? `; ${counted(draining, "node")} draining` : ""}`
   return (
-    <Panel title="Who holds what" subtitle={`${used} of ${slots} slots of nodes that take processes are in use`} flush>
+    <Panel title="Who holds what" subtitle={words} flush>
       <Loaded {...queue} isEmpty={items.length === 0} empty="No job has machines." emptyIcon={IconServerOff}>
         <Table className={classes.table} aria-label="Jobs that have machines">
           <Table.Thead>
