@@ -150,6 +150,7 @@ def _print(advice: Advice, measured: Measured, machines: Machines) -> None:
         print(f"roles.server.count: auto. {_shards(spec, measured).reason}")
     print()
     _print_outlooks(advice.strategies)
+    print(_upper_limit(spec, machines.step))
     print("\nBytes per second to and from each worker that does not wait, by codec")
     _print_traffic(advice.strategies, measured, machines)
     choice = advice.choice
@@ -162,7 +163,7 @@ def _print_outlooks(strategies: list[Outlook]) -> None:
     from gradstream.cli.output import number, print_table
 
     print_table(
-        ("strategy", "gate", ">window", ">staleness", ">effective lr", ">of the limit", ">busy", ">samples/s"),
+        ("strategy", "gate", ">window", ">staleness", ">effective lr", ">of the limit", ">busy", ">samples/s at most"),
         [
             (
                 each.name, str(each.spec.effective_gate), str(each.window or ""), f"{each.staleness:.1f}",
@@ -171,6 +172,18 @@ def _print_outlooks(strategies: list[Outlook]) -> None:
             for each in strategies
         ],
     )  # fmt: skip
+
+
+def _upper_limit(spec: JobSpec, step: float) -> str:
+    """Which hardware the throughput in the table holds for, and what this machine can give."""
+    from gradstream.worker.oncore import physical_cores
+
+    cores, processes = physical_cores(), spec.roles.worker.count + spec.roles.server.shards + 1
+    told = f"samples/s is an upper limit: each of the {processes} processes has its own core, and messages cost no computing."
+    if processes <= cores:
+        return told
+    here = cores * spec.batch_size / step
+    return f"{told} This machine has {cores} physical cores, which compute at most {here:,.0f} samples/s; expect less here."
 
 
 def _print_traffic(strategies: list[Outlook], measured: Measured, machines: Machines) -> None:

@@ -55,10 +55,16 @@ class Bar:
 
     def job(self, job: Job) -> None:
         total = job.progress.total_samples
-        done = total if job.status == "succeeded" else job.progress.samples
+        done = total if job.status == "succeeded" else _trained(job)
         self._bar.update(
             self._task, description=status(job.status).markup, completed=done or 0, total=total, now=progress_line(job)
         )
+
+
+def _trained(job: Job) -> int:
+    """Samples whose mini-batches are trained, never all of them before the job has ended."""
+    now, total = job.progress, job.progress.total_samples or 0
+    return min(max(now.samples, int((now.done or 0) * total)), int(0.99 * total))
 
 
 class Lines:

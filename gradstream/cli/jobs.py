@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gradstream.cli import completion
 from gradstream.cli.common import AsJson, TokenFile, Url, connect
+
+if TYPE_CHECKING:
+    from gradstream.client.models import JobSummary
 
 _LARGEST_PAGE = 200
 SORTS = "created, name, status, strategy, user, workers, priority, accuracy, loss, throughput or staleness"
@@ -25,7 +29,10 @@ def command(
     user: Annotated[list[str] | None, typer.Option(help="Only jobs of this user; may be repeated")] = None,
     query: Annotated[str | None, typer.Option("--query", "-q", help="Only jobs whose name contains this")] = None,
     sort: Annotated[str, typer.Option(help=SORTS)] = "created",
-    ascending: Annotated[bool, typer.Option("--ascending", help="The least first; of created, the oldest")] = False,
+    ascending: Annotated[
+        bool | None,
+        typer.Option("--ascending/--descending", help="Default: the best, newest or largest first; names and states from a to z"),
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=_LARGEST_PAGE, help="How many")] = 20,
     cursor: Annotated[str | None, typer.Option(help="Continue behind a page; --json has the cursor as next_cursor")] = None,
     as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
@@ -46,7 +53,7 @@ def command(
             user=user,
             q=query,
             sort=sort,
-            descending=not ascending,
+            descending=not (sort in _LEAST_FIRST if ascending is None else ascending),
         )
     if as_json:
         output.print_json(page.as_dict())
@@ -55,13 +62,15 @@ def command(
         output.talk("No job matches." if status or strategy or user or query else "There are no jobs yet.")
         return
     columns = ("id", output.Column("name", wraps=True), "status", output.Column("strategy", optional=True))
-    numbers = (output.Column("samples", right=True, optional=True), output.Column("accuracy", right=True, optional=True))
+    shown = _SORTED.get(sort)
+    numbers = [output.Column("samples", right=True, optional=True), output.Column("evaluation", right=True, optional=True)]
+    numbers += [output.Column(sort, right=True)] if shown else []
     output.print_table(
         (*columns, *numbers, output.Column("created", optional=True), output.Column("reason", wraps=True)),
         [
             (
                 str(job.id)[:8], job.name, output.status(job.status), f"{job.strategy} {job.gate}", f"{job.progress.samples:,}",
-                output.number(job.progress.eval.get("accuracy")), output.ago(job.created_at), _remark(job.status, job.message),
+                _evaluation(job), *([shown(job)] if shown else []), output.ago(job.created_at), _remark(job.status, job.message),
             )
             for job in page.items
         ],
@@ -87,3 +96,37 @@ def _refuse_unknown_strategies(names: list[str]) -> None:
 
 def _remark(status: str, message: str | None) -> str:
     return message or "" if status not in ("succeeded", "running") else ""
+
+
+def _evaluation(job: JobSummary) -> str:
+    """The metric that the job is judged by: `accuracy 0.97`."""
+    from gradstream.cli.output import number
+
+    name = job.progress.main_metric
+    return f"{name} {number(job.progress.eval.get(name))}" if name else ""
+
+
+def _loss(job: JobSummary) -> str:
+    from gradstream.cli.output import number
+
+    return "NaN" if job.progress.not_finite else number(job.progress.loss)
+
+
+def _throughput(job: JobSummary) -> str:
+    from gradstream.cli.output import number
+
+    return f"{number(job.progress.samples_per_second)}/s" if job.progress.samples_per_second is not None else ""
+
+
+def _staleness(job: JobSummary) -> str:
+    from gradstream.cli.output import number
+
+    return number(job.progress.mean_staleness)
+
+
+_LEAST_FIRST = frozenset({"name", "status", "strategy", "user", "loss", "staleness"})
+_SORTED: dict[str, Callable[[JobSummary], str]] = {
+    "loss": _loss, "throughput": _throughput, "staleness": _staleness, "user": lambda job: job.user,
+    "workers": lambda job: str(job.workers), "priority": lambda job: str(job.priority),
+}  # fmt: skip
+"""What a list shows because it is sorted by it, and does not show otherwise."""

@@ -27,11 +27,17 @@ class Progress(Answer):
     total_samples: int | None = None
     epoch_samples: int | None = None
     version: int = 0
+    done: float | None = None
+    seconds_left: float | None = None
     samples_per_second: float | None = None
     mean_samples_per_second: float | None = None
     loss: float | None = None
+    not_finite: list[int] = Field(default_factory=list)
+    """Workers whose last loss is a NaN or an infinity."""
     mean_staleness: float | None = None
     eval: dict[str, float | None] = Field(default_factory=dict)
+    main_metric: str | None = None
+    """The key in `eval` that the job is judged by."""
     alerts: list[str] = Field(default_factory=list)
     first_step_at: datetime | None = None
     exchange: Exchange | None = None
@@ -50,6 +56,8 @@ class JobSummary(Answer):
     seq: int
     strategy: str
     gate: str
+    priority: int = 50
+    workers: int = 0
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None

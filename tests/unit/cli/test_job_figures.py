@@ -1,0 +1,43 @@
+"""What the list of jobs and the line of progress say of a job's figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradstream.cli import jobs, output
+from gradstream.cli.follow import _trained
+from gradstream.client.models import Job
+
+
+def job(status: str = "running", **progress: Any) -> Job:
+    return Job.model_validate({
+        "id": "11111111-1111-1111-1111-111111111111", "name": "a", "status": status, "reason": None, "message": None,
+        "position": None,
+        "seq": 1, "strategy": "adag", "gate": "asp", "created_at": "2026-01-10T12:00:00Z", "started_at": None, "ended_at": None,
+        "attempt": 1, "user": "ada", "progress": progress, "spec": {}, "bundle": None, "retries_used": 0,
+    })  # fmt: skip
+
+
+def test_each_job_shows_the_metric_that_it_is_judged_by() -> None:
+    assert jobs._evaluation(job(eval={"accuracy": 0.975, "loss": 0.1}, main_metric="accuracy")) == "accuracy 0.975"
+    assert jobs._evaluation(job(eval={"mae": 0.25, "loss": 0.1}, main_metric="mae")) == "mae 0.25"
+    assert jobs._evaluation(job()) == ""
+
+
+def test_what_is_sorted_by_is_shown_best_first() -> None:
+    assert jobs._SORTED["loss"](job(loss=0.5)) == "0.5"
+    assert jobs._SORTED["loss"](job(not_finite=[1])) == "NaN"
+    assert "loss" in jobs._LEAST_FIRST
+    assert not jobs._LEAST_FIRST & {"accuracy", "throughput", "created"}
+
+
+def test_the_line_of_progress_says_nan_and_how_long_it_takes() -> None:
+    line = output.progress_line(job(samples=100, not_finite=[0], seconds_left=950.0))
+    assert "loss NaN" in line
+    assert "about 16 min left" in line
+    assert "left" not in output.progress_line(job("failed", samples=100, seconds_left=950.0))
+
+
+def test_the_bar_is_never_full_before_the_end() -> None:
+    assert _trained(job(samples=1000, total_samples=1000, done=1.0)) == 990
+    assert _trained(job(samples=100, total_samples=1000, done=0.5)) == 500
