@@ -23,6 +23,8 @@ class Steady(Workload):
     after: int = 3
     straggler: str = ""
     """A folder that is not there: the worker that makes it, the first, pauses at each mini-batch."""
+    lag: float = 1.0
+    """Seconds of that pause."""
 
     def model(self) -> nn.Module:
         if self.breaks == "model":
@@ -42,7 +44,7 @@ class Steady(Workload):
 
     def loss(self, model: nn.Module, batch: list[torch.Tensor]) -> torch.Tensor:
         if model.training and not (self.until and os.path.exists(self.until)):
-            time.sleep(1.0 if self._is_straggler() else self.pause)
+            time.sleep(self.lag if self._is_straggler() else self.pause)
         loss = nn.functional.mse_loss(model(batch[0]), batch[1])
         if model.training and self.breaks in ("loss", "nan"):
             self.after -= 1
