@@ -77,9 +77,7 @@ def _progress(drawn: random.Random) -> dict[str, Any]:
     curve, low = Curve(), drawn.uniform(0.02, 0.6)
     for step in range(200):
         curve.take(low + 2.3 / (1 + step / drawn.uniform(8, 14)) + drawn.gauss(0, 0.05))
-    throughput = Throughput()
-    throughput.take(0, 100.0 * drawn.randrange(1, 40), at=0.0)
-    throughput.note(60_000, at=0.0)
+    throughput = Throughput(began=(0.0, 0), now=(60_000 / (100.0 * drawn.randrange(1, 40)), 60_000))
     state = Folded(
         attempt=1, samples=60_000, total_samples=60_000, version=900, loss={0: round(low, 1)}, curve=curve,
         throughput=throughput, staleness_sum=900.0 * drawn.randrange(0, 5), staleness_count=900,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from gradstream import metrics
 from gradstream.center.ledger import Decision, Silence
@@ -26,13 +26,31 @@ class Report:
         self._entries = self._queued = self._steps = 0
         self._moments = Moments()
         self._silence = Silence(order.spec.roles.worker.count)
+        self._active: dict[int, bool] = {}
+        """Which ranks take part, as it was reported last. Empty until training begins."""
+        self._decided = False
 
-    def decided(self, decisions: Iterable[Decision]) -> None:
+    def members_changed(self) -> None:
+        """After a join or a leave: which workers take part, from when training begins. A worker that was lost comes back, so it
+        still counts."""
+        shard = self._shard
+        if not (self._first and shard.started and shard.center):
+            return
+        left = {rank for rank, leave in shard.members.left.items() if leave.why != "lost" and rank not in shard.members}
+        for rank, active in [*((rank, True) for rank in sorted(shard.members)), *((rank, False) for rank in sorted(left))]:
+            if self._active.get(rank) != active:
+                self._active[rank] = active
+                place = {"samples": shard.center.samples, "version": shard.center.version}
+                self._reporter.point(metrics.ACTIVE, float(active), rank=rank, **place)
+
+    def decided(self, decisions: Sequence[Decision]) -> None:
         """After each entry: each push that is decided; how stale it was, if it counted; and who turns out to contribute nothing."""
         center = self._shard.center
         if not self._first or center is None:
             return
         now = time.monotonic()
+        if decisions and not self._decided:  # so that the first pushes are in the ledger when the version that they made is shown
+            self._decided, self._due = True, min(self._due, now)
         self._moments.see(center.version, now)
         for d in decisions:
             account = self._shard.ledger.accounts[d.rank]
@@ -90,4 +108,6 @@ class Report:
         if self._first:
             for rank, account in sorted(self._shard.ledger.accounts.items()):
                 accounts = {metric: getattr(account, metric.name.removeprefix("ledger/")) for metric in metrics.LEDGER}
+                reasons = {metric: getattr(account, metric.name.removeprefix("ledger/")) for metric in metrics.REASONS}
+                accounts |= {metric: count for metric, count in reasons.items() if count}
                 self._reporter.points(accounts, rank=rank, **place)

@@ -90,6 +90,8 @@ class Server:
         if self._order.rank == 0:
             self._note_accounts(entry, outcome)
         self._after(outcome, position)
+        if isinstance(entry, Join | Leave):
+            self._report.members_changed()
 
     def _note_accounts(self, entry: Entry, outcome: Outcome) -> None:
         accounts = self.shard.ledger.accounts

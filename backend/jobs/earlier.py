@@ -11,7 +11,8 @@ from sqlalchemy.orm import Session
 
 from backend.jobs import repository
 from backend.jobs.models import JobRow
-from backend.metrics.progress import center_bytes, shown
+from backend.metrics.progress import center_bytes
+from backend.metrics.summary import shown
 from gradstream.advise.forecast import ITEM, Size, rhythm
 from gradstream.spec import JobSpec
 

@@ -21,7 +21,7 @@ from backend.jobs.list_schemas import JobCounts, JobPage, JobQuery, JobSort
 from backend.jobs.models import JobRow
 from backend.jobs.schemas import JobSummary
 from backend.jobs.statuses import JobStatus
-from backend.metrics.progress import headway
+from backend.metrics.summary import headway
 from backend.users.models import UserRow
 
 S = TypeVar("S", bound=Select[Any])

@@ -22,15 +22,27 @@ class Progress(Schema):
     total_samples: int | None = Field(None, description="Samples the job will train if it is not stopped")
     epoch_samples: int | None = Field(None, description="Samples of one pass over the training data; null: not known")
     version: int = Field(0, description="Changes of the center so far")
-    samples_per_second: float | None = Field(None, description="All workers that still train together, lately")
-    mean_samples_per_second: float | None = Field(None, description="From the first push of this attempt to the last")
-    loss: float | None = Field(None, description="Mean of the workers' last mini-batch losses")
+    done: float | None = Field(None, description="Mini-batches trained in this attempt, of all, 0 to 1; null: not known")
+    seconds_left: float | None = Field(
+        None, description="Until the slowest worker has trained its share, at its recent speed; null: not known"
+    )
+    samples_per_second: float | None = Field(None, description="Samples over wall-clock time, in the last 10 s or more")
+    mean_samples_per_second: float | None = Field(
+        None, description="The same from when the workers of this attempt could begin until the center changed last"
+    )
+    loss: float | None = Field(None, description="Mean of the workers' last mini-batch losses; null if one is not finite")
+    not_finite: list[int] = Field(default_factory=list, description="Workers whose last loss is a NaN or an infinity")
     loss_curve: list[float] = Field(
         default_factory=list, description="The loss so far as at most 33 points: means of equally many mini-batches"
     )
     mean_staleness: float | None = Field(None, description="Mean over all pushes so far")
     eval: dict[str, float | None] = Field(
         default_factory=dict, description="Last evaluation", examples=[{"accuracy": 0.97, "loss": 0.11}]
+    )
+    main_metric: str | None = Field(
+        None,
+        description="The key in `eval` that the job is judged by: target, accuracy or another",
+        examples=["accuracy"],
     )
     alerts: list[str] = Field(
         default_factory=list, description="What is wrong with the training, and what to do about it, a sentence each"
@@ -45,13 +57,16 @@ class Headway(Schema):
 
     samples: int = 0
     total_samples: int | None = None
+    done: float | None = None
     samples_per_second: float | None = Field(None, description="`mean_samples_per_second` of `Progress`")
     loss: float | None = None
+    not_finite: list[int] = Field(default_factory=list)
     loss_curve: list[float] = Field(
         default_factory=list, description="As `Progress` has it, rounded to a hundredth of its height or finer"
     )
     mean_staleness: float | None = None
     eval: dict[str, float | None] = Field(default_factory=dict)
+    main_metric: str | None = None
 
 
 class JobWarning(Schema):

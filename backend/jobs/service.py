@@ -17,7 +17,7 @@ from backend.jobs.models import JobRow, ProcessRow
 from backend.jobs.schemas import Job, JobWarning
 from backend.jobs.states import switch
 from backend.jobs.statuses import ENDED, JobStatus
-from backend.metrics.progress import shown
+from backend.metrics.summary import shown
 from backend.platform import Platform
 from backend.users.service import Caller
 from gradstream.errors import Conflict, NotFound

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, Field
 
-from backend.jobs.schemas import Headway, Progress
+from backend.metrics import alerts
 from backend.metrics.curve import Curve
 from backend.metrics.points import label
+from backend.metrics.remaining import TAKEN as REMAINING
+from backend.metrics.remaining import Remaining
 from backend.metrics.throughput import Throughput
 from backend.overview.standing import Standings
 from gradstream import metrics
 from gradstream.center.ledger import Silent
 from gradstream.exchange import FIGURES, Figures
-from gradstream.gate import Gate
 from gradstream.metrics import Point
-from gradstream.process import room
 from gradstream.process.store import SLOWEST
 
 _LARGEST = 1e100
 """Sums of values up to here stay finite, which Postgres wants. Others are stored and drawn, but are not part of the progress."""
 _FAULTS = 20
 _DAMAGED = 100
-_EVAL = "eval/"
+EVAL = "eval/"
+_FIRST_SHARD = "server-0"
+"""It tells of what all shards decide alike."""
 _TAKEN = frozenset(
-    metric.name for metric in (metrics.LOSS, metrics.THROUGHPUT, metrics.STALENESS, metrics.TOTAL, metrics.EPOCH, metrics.SILENT,
+    metric.name for metric in (metrics.LOSS, metrics.STALENESS, metrics.TOTAL, metrics.EPOCH, metrics.SILENT,
                                metrics.NO_ROOM)
 )  # fmt: skip
 
@@ -42,7 +45,14 @@ class Folded(BaseModel):
     epoch_samples: int | None = None
     loss: dict[int, float] = Field(default_factory=dict)
     """The last one of each worker."""
+    not_finite: list[int] = Field(default_factory=list)
+    """Workers whose last loss is a NaN or an infinity."""
     throughput: Throughput = Field(default_factory=Throughput)
+    remaining: Remaining = Field(default_factory=Remaining)
+    done: float | None = None
+    """Share of the training that is done, 0 to 1."""
+    target: str | None = None
+    """The metric of the job's target."""
     staleness_sum: float = 0.0
     staleness_count: int = 0
     eval: dict[str, float] = Field(default_factory=dict)
@@ -52,6 +62,10 @@ class Folded(BaseModel):
     """Workers that did not get their shared memory, in any attempt, with the bytes that each needed."""
     damaged: dict[str, int] = Field(default_factory=dict)
     """Processes that were sent something damaged, in any attempt, with how often they have asked for it again."""
+    slow: dict[int, float] = Field(default_factory=dict)
+    """Workers that were found to be slow, in this attempt, and how many times slower than the others they are; 0: no more."""
+    dropping: list[str] = Field(default_factory=list)
+    """Why many pushes are dropped, in any attempt."""
     refused: dict[str, str] = Field(default_factory=dict)
     """What is not stored of its metrics, in any attempt: a sentence for each process and field."""
     curve: Curve = Field(default_factory=Curve)
@@ -63,41 +77,67 @@ class Folded(BaseModel):
     first_step_at: datetime | None = None
 
 
-def fold(state: dict[str, Any], attempt: int, batches: Iterable[tuple[str, Sequence[Point]]], at: datetime) -> dict[str, Any]:
+_OF_ATTEMPT = ("samples", "version", "loss", "not_finite", "throughput", "remaining", "done", "figures", "slow")
+"""What begins anew with an attempt."""
+
+
+def fold(
+    state: dict[str, Any], attempt: int, batches: Iterable[tuple[str, Sequence[Point]]], at: datetime, target: str | None = None
+) -> dict[str, Any]:
     """The state after these points, each with who measured it. A new attempt begins where its cut was, so what counts up
-    starts over."""
+    starts over. `target`: the metric of the job's target."""
     new = Folded.model_validate(state)
     if attempt < new.attempt:
         return state  # late news of a life that has ended
     if new.attempt != attempt:
-        over = {"samples": 0, "version": 0, "loss": {}, "throughput": Throughput(), "figures": Figures()}
-        new = new.model_copy(update={"attempt": attempt, **over})
-    seconds = at.timestamp()
+        fresh = Folded(attempt=attempt)
+        new = new.model_copy(update={name: getattr(fresh, name) for name in ("attempt", *_OF_ATTEMPT)})
+    new.target = target
     for source, points in batches:
-        new.samples = max(new.samples, *(point.samples for point in points), 0)
-        new.version = max(new.version, *(point.version for point in points), 0)
-        finite = [point for point in points if abs(point.value) <= _LARGEST]
-        for point in finite:
-            if point.name in _TAKEN or point.name.startswith(_EVAL):
-                _take(new, point, seconds)
-            elif point.name in FIGURES:
-                new.figures.take(source, point)
-            elif point.name == metrics.ASKED_AGAIN.name:
-                _note_damage(new.damaged, label(source), int(point.value))
-        new.standings.take(source, attempt, finite)
-    new.throughput.note(new.samples, seconds)
+        _take_batch(new, source, points, at.timestamp())
+    new.throughput.note(at.timestamp())
+    new.done = new.remaining.done(new.standings)
+    new.slow = alerts.slow_workers(new.slow, new.standings)
+    new.dropping = alerts.dropped_reasons(new.dropping, new.standings.ledger)
     if new.first_step_at is None and new.version > 0:
         new.first_step_at = at
     return new.model_dump(mode="json")
 
 
-def _take(new: Folded, point: Point, at: float) -> None:
+def _take_batch(new: Folded, source: str, points: Sequence[Point], at: float) -> None:
+    new.samples = max(new.samples, *(point.samples for point in points), 0)
+    new.version = max(new.version, *(point.version for point in points), 0)
+    for point in points:
+        if point.name == metrics.LOSS.name:
+            _note_finite(new, point)
+    finite = [point for point in points if abs(point.value) <= _LARGEST]
+    for point in finite:
+        if point.name in _TAKEN or point.name.startswith(EVAL):
+            _take(new, point)
+        elif point.name in REMAINING:
+            new.remaining.take(point)
+        elif point.name in FIGURES:
+            new.figures.take(source, point)
+        elif point.name == metrics.ASKED_AGAIN.name:
+            _note_damage(new.damaged, label(source), int(point.value))
+    if label(source) == _FIRST_SHARD:
+        for point in finite:
+            new.throughput.take(point, at)
+    new.standings.take(source, new.attempt, finite)
+
+
+def _note_finite(new: Folded, point: Point) -> None:
+    """Whether the loss that a worker reported last is finite."""
+    if math.isfinite(point.value) == (point.rank in new.not_finite):
+        others = [rank for rank in new.not_finite if rank != point.rank]
+        new.not_finite = others if math.isfinite(point.value) else sorted([*others, point.rank])
+
+
+def _take(new: Folded, point: Point) -> None:
     match point.name:
         case metrics.LOSS.name:
             new.loss[point.rank] = point.value
             new.curve.take(point.value)
-        case metrics.THROUGHPUT.name:
-            new.throughput.take(point.rank, point.value, at)
         case metrics.STALENESS.name:
             new.staleness_sum, new.staleness_count = new.staleness_sum + point.value, new.staleness_count + 1
         case metrics.TOTAL.name:
@@ -109,7 +149,7 @@ def _take(new: Folded, point: Point, at: float) -> None:
         case metrics.NO_ROOM.name:
             new.no_room.setdefault(point.rank, int(point.value))
         case name:
-            new.eval[name.removeprefix(_EVAL)] = point.value
+            new.eval[name.removeprefix(EVAL)] = point.value
 
 
 def _note_damage(known: dict[str, int], who: str, count: int) -> None:
@@ -166,36 +206,16 @@ def seconds_to_store(state: dict[str, Any]) -> float:
 def figures(state: dict[str, Any]) -> dict[str, float | None]:
     """What lists of jobs are sorted by: the columns of `JobRow` of these names."""
     kept = Folded.model_validate(state)
-    measured = {"loss": _loss(kept), "samples_per_second": kept.throughput.mean, "mean_staleness": _staleness(kept)}
+    measured = {"loss": mean_loss(kept), "samples_per_second": kept.throughput.mean, "mean_staleness": mean_staleness(kept)}
     return {"accuracy": kept.eval.get("accuracy"), **measured}
 
 
-def _loss(kept: Folded) -> float | None:
+def mean_loss(kept: Folded) -> float | None:
+    """None: there is none yet, or the mean is not finite."""
+    if kept.not_finite:
+        return None
     return sum(kept.loss.values()) / len(kept.loss) if kept.loss else None
 
 
-def _staleness(kept: Folded) -> float | None:
+def mean_staleness(kept: Folded) -> float | None:
     return kept.staleness_sum / kept.staleness_count if kept.staleness_count else None
-
-
-def shown(state: dict[str, Any], gate: Gate) -> Progress:
-    kept = Folded.model_validate(state)
-    alerts = [found.sentence(gate) for found in silent(state).values()]
-    if kept.no_room:
-        alerts.append(room.sentence(kept.no_room))
-    alerts += kept.refused.values()
-    return Progress(
-        samples=kept.samples, total_samples=kept.total_samples, epoch_samples=kept.epoch_samples, version=kept.version,
-        samples_per_second=kept.throughput.lately, mean_samples_per_second=kept.throughput.mean,
-        loss=_loss(kept), loss_curve=kept.curve.line, mean_staleness=_staleness(kept), eval=dict(kept.eval), alerts=alerts,
-        first_step_at=kept.first_step_at, exchange=kept.figures.exchange(), shards=list(kept.figures.loads()),
-    )  # fmt: skip
-
-
-def headway(state: dict[str, Any], figures: dict[str, float | None]) -> Headway:
-    """Of the state, what lists show; `figures` are the columns that stand beside it. Reads no more of it: lists are long."""
-    curve = Curve.model_validate(state.get("curve", {}))
-    return Headway(
-        samples=state.get("samples", 0), total_samples=state.get("total_samples"), loss_curve=curve.sketch,
-        eval=state.get("eval", {}), **figures,
-    )  # fmt: skip

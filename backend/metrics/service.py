@@ -32,6 +32,7 @@ from backend.metrics.schemas import (
     PointRow,
     Storage,
 )
+from backend.metrics.summary import new_alerts
 from gradstream.metrics import CATALOGUE, Point
 from gradstream.process import damage, room
 from gradstream.spec import JobSpec
@@ -79,10 +80,11 @@ def _store(session: Session, job: JobRow, attempt: int, batches: Sequence[Came])
         return 0
     stored = _keep(session, job, attempt, feed.take(session, job, len(new)), new)
     before = job.progress
-    job.progress = fold(before, attempt, [(batch.source, batch.decoded.plain()) for batch in stored], now(session))
+    job.progress = fold(before, attempt, [(batch.source, batch.decoded.plain()) for batch in stored], now(session), _target(job))
     jobs.note_figures(job, figures(job.progress))
     _tell_of_silence(session, job, before)
     _tell_of_room(session, job, before)
+    _tell_of_alerts(session, job, before)
     _tell_of_damage(session, job, before)
     _tell_of_faults(session, job, stored)
     feed.changed(session, job)
@@ -131,6 +133,17 @@ def _tell_of_silence(session: Session, job: JobRow, before: dict[str, Any]) -> N
         if rank not in known:
             data = {"rank": rank, "dropped": worker.dropped}
             feed.record(session, job, "warning", worker.sentence(gate), actor="server-0", data=data)
+
+
+def _target(job: JobRow) -> str | None:
+    """The metric of the job's target, read without checking the whole job file once more."""
+    return ((job.spec.get("stop") or {}).get("target") or {}).get("metric")
+
+
+def _tell_of_alerts(session: Session, job: JobRow, before: dict[str, Any]) -> None:
+    """Of each slow worker once in an attempt, and of each reason for dropping many pushes once in the life of the job."""
+    for sentence, data in new_alerts(before, job.progress, lambda: JobSpec.model_validate(job.spec).effective_gate):
+        feed.record(session, job, "warning", sentence, actor="server-0", data=data)
 
 
 def _tell_of_room(session: Session, job: JobRow, before: dict[str, Any]) -> None:

@@ -1,58 +1,82 @@
-"""Samples per second of a job, lately and on average, folded from what its workers say. Kept in the job's row; pure."""
+"""Samples per second of a job, lately and on average, folded from what shard 0 reports. Kept in the job's row; pure.
+
+Both are samples over wall-clock time: samples are those that the center has seen, and times are all of one clock, that of shard 0.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pydantic import BaseModel, Field
 
-_SILENCE = 15.0
-"""Seconds for which any worker's last word counts; one that speaks rarely may be silent for some of its own pauses."""
+from gradstream import metrics
+from gradstream.metrics import Point
+
+SPAN = 10.0
+"""Seconds that "lately" means at least."""
+CHANGES = 4
+"""Changes of the center that it reaches back at least, as some jobs push once a minute."""
+_APART = 1.0
+"""Seconds between two marks."""
+_KEPT = 16
 _PAUSES = 3
+"""Typical pauses after which a silence is taken for a standstill."""
 
+_TELLING = frozenset({metrics.ACTIVE.name, metrics.NORM.name, metrics.STALENESS.name})
+"""What is measured when training begins and with each change. Shard 0 has other figures before all workers are there."""
 
-@dataclass(slots=True)
-class Pace:
-    """Of one worker."""
-
-    rate: float
-    at: float
-    """When it was last told, by the clock of who folds."""
-    pause: float = 0.0
-    """Seconds between its last two words."""
+Mark = tuple[float, int]
+"""A moment by shard 0's clock, and the samples that the center had seen."""
 
 
 class Throughput(BaseModel):
-    """Of one attempt. Times are seconds by the clock of who folds, so nodes' clocks need not agree."""
+    """Of one attempt."""
 
-    paces: dict[int, Pace] = Field(default_factory=dict)
-    began: tuple[float, int] | None = None
-    """When the first word came, and how many samples the center had seen by then."""
-    now: tuple[float, int] | None = None
-    """The same of the last word."""
+    began: Mark | None = None
+    """When the workers could begin."""
+    now: Mark | None = None
+    """When the center changed last."""
+    marks: list[Mark] = Field(default_factory=list)
+    """Some of the changes, oldest first."""
+    heard_at: float = 0.0
+    """When shard 0 told of that change, by the clock of who folds."""
+    silent: float = 0.0
+    """Seconds since then."""
 
-    def take(self, rank: int, rate: float, at: float) -> None:
-        before = self.paces.get(rank)
-        pause = (at - before.at if at > before.at else before.pause) if before else 0.0
-        self.paces[rank] = Pace(rate=rate, at=at, pause=pause)
+    def take(self, point: Point, at: float) -> None:
+        """A point that shard 0 has measured. `at`: seconds by the clock of who folds."""
+        mark = (point.time, point.samples)
+        if point.name not in _TELLING:
+            return
+        if self.began is None:
+            self.began, self.marks, self.now, self.heard_at = mark, [mark], mark, at
+        elif self.now is None or point.samples > self.now[1]:
+            self.now, self.heard_at = mark, at
+            if point.time >= self.marks[-1][0] + _APART:
+                self.marks = [*self.marks[-_KEPT:], mark]
 
-    def note(self, samples: int, at: float) -> None:
-        """How far the attempt is, once workers have spoken."""
-        if self.paces:
-            self.now = at, samples
-            self.began = self.began or self.now
+    def note(self, at: float) -> None:
+        """Something was heard of the job, by the clock of who folds."""
+        self.silent = max(0.0, at - self.heard_at) if self.began else 0.0
 
     @property
     def lately(self) -> float | None:
-        """Of the workers that still train; who has left or hangs counts no more."""
-        if not self.paces or self.now is None:
+        """A job that stands still slows down to 0."""
+        if self.began is None or self.now is None or self.now[0] <= self.began[0]:
             return None
-        return sum(one.rate for one in self.paces.values() if self.now[0] - one.at <= max(_SILENCE, _PAUSES * one.pause))
+        since = self._since()
+        seconds, samples = self.now[0] - since[0], self.now[1] - since[1]
+        pause = seconds / max(1, sum(mark[0] > since[0] for mark in self.marks))
+        return samples / (seconds + (self.silent if self.silent > max(SPAN / 2, _PAUSES * pause) else 0.0))
+
+    def _since(self) -> Mark:
+        """The newest mark that is far enough back."""
+        assert self.began is not None, "training has begun"
+        assert self.now is not None, "the center has changed"
+        old = [mark for mark in self.marks[:-CHANGES] if mark[0] <= self.now[0] - SPAN]
+        return old[-1] if old else self.marks[0] if self.marks else self.began
 
     @property
     def mean(self) -> float | None:
-        """From the first word to the last; of a job that was as far at the first, what was said last."""
-        if self.began is None or self.now is None:
+        """From when the workers could begin until the center changed last."""
+        if self.began is None or self.now is None or self.now[0] <= self.began[0]:
             return None
-        seconds, samples = self.now[0] - self.began[0], self.now[1] - self.began[1]
-        return samples / seconds if seconds > 0 and samples > 0 else self.lately
+        return (self.now[1] - self.began[1]) / (self.now[0] - self.began[0])

@@ -3,35 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from backend.overview.schemas import Account, Best, ServerLoad, Speed, WorkerLoad
+from backend.overview.schemas import Account, Best, ServerLoad, WorkerLoad
 from backend.overview.standing import Standing, Standings
 from gradstream.exchange import ShardLoad
-from gradstream.metrics import CATALOGUE
+from gradstream.metrics import CATALOGUE, REASONS
 from gradstream.spec import JobSpec
 
 _WORKER = "worker-"
 _FATES = ("applied", "buffered", "dropped", "pending")
+_REASONS = tuple(metric.name.removeprefix("ledger/") for metric in REASONS)
 _LOWER = ("loss", "error", "perplexity")
 
 
-def workers(found: Standings) -> list[WorkerLoad]:
+def workers(found: Standings, axis: Axis, slow: Mapping[int, float]) -> list[WorkerLoad]:
     """By rank."""
     clocks = {rank: account["pushed"] for rank, account in found.ledger.items() if "pushed" in account}
     fastest = max(clocks.values(), default=0)
     ranked = {int(label.removeprefix(_WORKER)): one for label, one in found.processes.items() if label.startswith(_WORKER)}
-    return [_worker(rank, ranked[rank], clocks.get(rank), fastest) for rank in sorted(ranked)]
+    return [
+        _worker(rank, ranked[rank], clocks.get(rank), fastest, axis).model_copy(update={"slower": slow.get(rank) or None})
+        for rank in sorted(ranked)
+    ]
 
 
-def _worker(rank: int, one: Standing, clock: int | None, fastest: int) -> WorkerLoad:
+def _worker(rank: int, one: Standing, clock: int | None, fastest: int, axis: Axis) -> WorkerLoad:
     return WorkerLoad(
         rank=rank, label=f"{_WORKER}{rank}", at=_moment(one.at), clock=clock, behind=None if clock is None else fastest - clock,
         step=one.step, samples_per_second=one.last.get("rate"), pushes=one.pushes, seconds=one.seconds,
         **{part: one.sums.get(part, 0.0) for part in ("compute", "data", "send", "wait")},
+        before=max(0.0, one.began - axis.began) if one.began and axis.began else 0.0,
+        ended=max(0.0, axis.ended - axis.left[rank]) if rank in axis.left else 0.0, slower=None,
         sent_per_second=_per_second(one, "sent"), received_per_second=_per_second(one, "received"),
         cpu=one.last.get("cpu"), memory=_whole(one, "memory"), gpu=one.last.get("gpu"), gpu_memory=_whole(one, "gpu_memory"),
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The time that all workers of an attempt share, in seconds since the epoch; 0: not yet."""
+
+    began: float
+    ended: float
+    left: Mapping[int, float]
+    """When workers left for good, by rank."""
+
+    @classmethod
+    def of(cls, found: Standings, began: float, left: Mapping[int, float]) -> Axis:
+        """It ends when the last worker has left, or with the last that was heard of one."""
+        heard = {label: one for label, one in found.processes.items() if label.startswith(_WORKER)}
+        over = bool(heard) and all(int(label.removeprefix(_WORKER)) in left for label in heard)
+        return cls(began, max(left.values() if over else (one.at for one in heard.values()), default=began), left)
+
+    @property
+    def seconds(self) -> float:
+        return max(0.0, self.ended - self.began) if self.began else 0.0
 
 
 def servers(found: Standings, shards: Sequence[ShardLoad]) -> list[ServerLoad]:
@@ -41,6 +69,7 @@ def servers(found: Standings, shards: Sequence[ShardLoad]) -> list[ServerLoad]:
     return [
         ServerLoad(
             label=label, at=_moment(one.at), step=one.step, busy=one.last.get("busy"),
+            worked=by_label[label].busy if label in by_label else None,
             apply=by_label[label].apply if label in by_label else None, queue=_whole(one, "queue"),
             cpu=one.last.get("cpu"), memory=_whole(one, "memory"),
         )
@@ -53,29 +82,11 @@ def _servers_by_rank(item: tuple[str, Standing]) -> tuple[bool, int]:
     return not number.isdecimal(), int(number) if number.isdecimal() else 0
 
 
-def speed(found: Standings, batch_size: int) -> Speed | None:
-    """One worker alone is reckoned, not measured: it would need for a mini-batch what computing it and fetching it take now."""
-    counted = [
-        (batch_size * one.steps / one.seconds, batch_size * one.steps / busy)
-        for label, one in found.processes.items()
-        if label.startswith(_WORKER) and one.steps and one.seconds and (busy := _spent(one))
-    ]
-    if not counted:
-        return None
-    together, alone = sum(rate for rate, _ in counted), sum(rate for _, rate in counted) / len(counted)
-    return Speed(samples_per_second=together, one_alone=alone, factor=together / alone, workers=len(counted))
-
-
-def _spent(one: Standing) -> float:
-    """Seconds that a worker alone would need, too."""
-    return one.sums.get("compute", 0.0) + one.sums.get("data", 0.0)
-
-
 def ledger(accounts: Mapping[int, Mapping[str, int]]) -> Account | None:
     """The shards' own count goes back with a cut; what was undone is added to it."""
     if not any(accounts.values()):
         return None
-    sums = {fate: sum(account.get(fate, 0) for account in accounts.values()) for fate in ("pushed", *_FATES, "undone")}
+    sums = {fate: sum(account.get(fate, 0) for account in accounts.values()) for fate in ("pushed", *_FATES, *_REASONS, "undone")}
     return Account(**{**sums, "pushed": sums["pushed"] + sums["undone"]})
 
 

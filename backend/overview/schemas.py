@@ -65,12 +65,15 @@ class Best(Schema):
 
 
 class Speed(Schema):
-    """Against one worker that has the job for itself."""
+    """Against one worker that has the job for itself and neither sends nor waits."""
 
-    samples_per_second: float = Field(description="Of all workers together in this attempt, since their first pushes")
-    one_alone: float = Field(description="Of one worker that only computes and fetches data; the mean of the workers")
-    factor: float = Field(description="The first over the second")
-    workers: int = Field(description="Workers that both are of")
+    samples_per_second: float = Field(description="Of the job in this attempt: samples over wall-clock time")
+    one_alone: float | None = Field(
+        description="Samples per second of one worker while it computes and fetches data; null: not measured"
+    )
+    factor: float | None = Field(description="The first over the second; null: the second is not measured")
+    workers: int = Field(description="Workers of the job")
+    message: str | None = Field(description="Why there is no factor, and how to measure it")
 
 
 class WorkerLoad(Schema):
@@ -89,6 +92,9 @@ class WorkerLoad(Schema):
     data: float
     send: float
     wait: float
+    before: float = Field(description="Seconds from when the workers could begin until its first push")
+    ended: float = Field(description="Seconds for which it has ended while others trained")
+    slower: float | None = Field(description="How many times slower than the others it is; null: it is not slow")
     sent_per_second: float | None = Field(description="Bytes of vectors sent, per second")
     received_per_second: float | None
     cpu: float | None = Field(description="Cores")
@@ -104,6 +110,7 @@ class ServerLoad(Schema):
     at: datetime | None
     step: int = Field(description="Entries of the log handled so far")
     busy: float | None = Field(description="Share of the time that it worked, lately")
+    worked: float | None = Field(description="Share of the time that a shard worked, on average")
     apply: float | None = Field(description="Seconds to decode and apply an entry, the mean of all")
     queue: int | None = Field(description="Entries that wait")
     cpu: float | None = Field(description="Cores")
@@ -117,6 +124,10 @@ class Account(Schema):
     applied: int
     buffered: int
     dropped: int
+    dropped_stale: int = Field(description="Of `dropped`: staler than the gate allows")
+    dropped_quorum: int = Field(description="Of `dropped`: after the quorum had closed the round")
+    dropped_not_finite: int = Field(description="Of `dropped`: a NaN or an infinity in it")
+    dropped_superseded: int = Field(description="Of `dropped`: from an incarnation that a newer one had replaced")
     pending: int
     undone: int
 
@@ -126,7 +137,8 @@ class Overview(Schema):
     lives: list[Life]
     deaths: list[Death]
     best: list[Best]
-    speed: Speed | None = Field(description="Null before two pushes of a worker")
+    speed: Speed | None = Field(description="Null for one worker, and before two pushes of a worker")
+    seconds: float = Field(description="From when the workers could begin until the last of them ended, or until now")
     workers: list[WorkerLoad]
     servers: list[ServerLoad]
     ledger: Account | None = Field(description="Of all workers, over all attempts; null before the first push")

@@ -14,10 +14,11 @@ from backend.jobs import service as jobs
 from backend.jobs.history_schemas import CutRef
 from backend.jobs.models import AttemptRow, EventRow, JobRow, ProcessRow
 from backend.jobs.statuses import AttemptStatus
-from backend.metrics.progress import shown, standings
+from backend.metrics.progress import Folded
 from backend.overview import loads
-from backend.overview.schemas import Config, Cost, Death, Life, Overview
+from backend.overview.schemas import Config, Cost, Death, Life, Overview, Speed
 from backend.overview.shortest import shortest
+from backend.overview.speedup import Seat, speed
 from backend.overview.standing import Standings
 from gradstream.process.exits import GOOD, ExitReason
 from gradstream.spec import JobSpec
@@ -26,16 +27,31 @@ from gradstream.spec import JobSpec
 def overview(session: Session, job_id: UUID) -> Overview:
     """Raises: NotFound."""
     job = jobs.find(session, job_id)
-    spec, found = JobSpec.model_validate(job.spec), standings(job.progress)
+    spec, kept = JobSpec.model_validate(job.spec), Folded.model_validate(job.progress)
+    found = kept.standings
     attempts, processes = job_rows.attempts(session, job_id), job_rows.processes(session, job_id)
-    here = found if found.attempt == job.attempt else Standings(ledger=found.ledger)
-    shards = shown(job.progress, spec.effective_gate).shards
+    live = kept if kept.attempt == job.attempt else Folded(standings=Standings(ledger=found.ledger))
+    here, begun = live.standings, live.throughput.began
+    axis = loads.Axis.of(here, begun[0] if begun else 0.0, live.remaining.left)
     cuts = job_rows.events(session, job_id, kinds=["cut"]) if len(attempts) > 1 else []
     return Overview(
         attempt=job.attempt, lives=_lives(job, attempts, found, cuts), deaths=deaths(processes),
-        best=loads.best(found, spec, job.started_at), speed=loads.speed(here, spec.batch_size),
-        workers=loads.workers(here), servers=loads.servers(here, shards), ledger=loads.ledger(found.ledger),
+        best=loads.best(found, spec, job.started_at), speed=_speed(job, spec, live, processes), seconds=axis.seconds,
+        workers=loads.workers(here, axis, live.slow), servers=loads.servers(here, live.figures.loads()),
+        ledger=loads.ledger(found.ledger),
     )  # fmt: skip
+
+
+def _speed(job: JobRow, spec: JobSpec, kept: Folded, processes: Sequence[ProcessRow]) -> Speed | None:
+    threads, shares = spec.roles.worker.threads, sum(kept.remaining.shares.values())
+    seats = {
+        row.rank: Seat(row.node, row.gpu is not None, threads)
+        for row in processes
+        if row.role == "worker" and row.attempt == job.attempt
+    }
+    found = {rank: one for rank in seats if (one := kept.standings.worker(rank))}
+    examples = kept.total_samples / shares if kept.total_samples and shares else spec.batch_size
+    return speed(found, seats, kept.throughput.mean, examples, spec.roles.worker.count)
 
 
 def config(session: Session, job_id: UUID) -> Config:

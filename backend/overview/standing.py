@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,17 +20,19 @@ _SPENT = {
 """What is summed up over a worker's pushes."""
 _LAST = {
     metrics.CPU.name: "cpu", metrics.MEMORY.name: "memory", metrics.GPU.name: "gpu", metrics.GPU_MEMORY.name: "gpu_memory",
-    metrics.THROUGHPUT.name: "rate", metrics.QUEUE.name: "queue", metrics.BUSY.name: "busy",
+    metrics.THROUGHPUT.name: "rate", metrics.QUEUE.name: "queue", metrics.BUSY.name: "busy", metrics.ON_CORE.name: "on_core",
+    metrics.CORES.name: "cores",
 }  # fmt: skip
 """Of what only the last value is of interest."""
-_LEDGER = {
-    metric.name: metric.name.removeprefix("ledger/")
-    for metric in (metrics.PUSHED, metrics.APPLIED, metrics.BUFFERED, metrics.DROPPED, metrics.PENDING, metrics.UNDONE)
-}
+_LEDGER = {metric.name: metric.name.removeprefix("ledger/") for metric in (*metrics.LEDGER, *metrics.REASONS, metrics.UNDONE)}
 _OF_PROCESSES = frozenset({*_SPENT, *_LAST, metrics.APPLY.name})
 _EVAL = "eval/"
 _PROCESS = re.compile(r"(?:(?:worker|server)-[0-9]{1,9}|evaluator)\.[0-9]{1,9}")
 """Label and incarnation of those that are told of. User code may send under any name; what is none of these is no process."""
+_FADES = 0.2
+"""What counts as recent: a fifth of the time so far, so that an estimate neither jumps nor lags."""
+_SHORTEST_MEMORY = 10.0
+"""Seconds that count as recent at least."""
 _END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 
@@ -52,8 +55,18 @@ class Standing:
     """Mini-batches of those pushes."""
     seconds: float = 0.0
     """That those took, one after another."""
+    began: float = 0.0
+    """When the first push of all was made; 0: not yet."""
+    recent_steps: float = 0.0
+    recent_seconds: float = 0.0
+    """Mini-batches and the seconds that they took, where older ones count less: see `_FADES`."""
     sums: dict[str, float] = field(default_factory=dict)
     last: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def pause(self) -> float:
+        """Seconds between two pushes, on average."""
+        return self.seconds / self.pushes if self.pushes else 0.0
 
     def take(self, incarnation: int, point: Point) -> None:
         if incarnation != self.incarnation:
@@ -65,6 +78,7 @@ class Standing:
             self.last[_LAST[point.name]] = point.value
         elif point.name == metrics.COMPUTE.name and self.first is None:
             self.first, self.step, self.since = point.step, point.step, point.time
+            self.began = self.began or point.time
         elif point.name in _SPENT and point.step != self.first:
             self._spend(point)
         if point.name in (metrics.COMPUTE.name, metrics.APPLY.name):
@@ -73,9 +87,11 @@ class Standing:
     def _spend(self, point: Point) -> None:
         if point.name == metrics.COMPUTE.name:
             self.pushes += 1
-            self.steps += max(0, point.step - self.step)
-            self.seconds += max(0.0, point.time - self.since)
-            self.since = point.time
+            steps, seconds = max(0, point.step - self.step), max(0.0, point.time - self.since)
+            self.steps, self.seconds, self.since = self.steps + steps, self.seconds + seconds, point.time
+            kept = math.exp(-seconds / max(_SHORTEST_MEMORY, _FADES * self.seconds))
+            self.recent_steps = self.recent_steps * kept + steps
+            self.recent_seconds = self.recent_seconds * kept + seconds
         what = _SPENT[point.name]
         self.sums[what] = self.sums.get(what, 0.0) + point.value
 
@@ -108,6 +124,9 @@ class Standings(BaseModel):
     reached: dict[int, int] = Field(default_factory=dict)
     """Samples that the center had seen at most, by attempt."""
     evaluations: dict[str, Extremes] = Field(default_factory=dict)
+
+    def worker(self, rank: int) -> Standing | None:
+        return self.processes.get(f"worker-{rank}")
 
     def take(self, source: str, attempt: int, points: Sequence[Point]) -> None:
         """`source`: the label of who measured them, and its incarnation. Points of an attempt that is over are not for this."""

@@ -12,6 +12,9 @@ from msgspec import Struct
 from gradstream.gate import Gate
 
 Fate = Literal["applied", "buffered", "dropped"]
+Reason = Literal["stale", "quorum", "not_finite", "superseded"]
+"""Why a push is dropped: staler than the gate allows; after the quorum had closed its round; with a NaN or infinity in it; from an
+incarnation that a newer one has replaced."""
 
 
 class Decision(Struct, frozen=True):
@@ -25,6 +28,8 @@ class Decision(Struct, frozen=True):
     steps: int
     examples: int
     norm: float
+    reason: Reason | None = None
+    """Null unless dropped."""
 
 
 @dataclass(slots=True)
@@ -35,6 +40,11 @@ class Account:
     applied: int = 0
     buffered: int = 0
     dropped: int = 0
+    dropped_stale: int = 0
+    dropped_quorum: int = 0
+    dropped_not_finite: int = 0
+    dropped_superseded: int = 0
+    """The last four add up to `dropped`, except in a job that began before reasons were counted."""
 
     @property
     def pending(self) -> int:
@@ -61,6 +71,9 @@ class Ledger:
     def decide(self, decision: Decision) -> None:
         account = self.accounts[decision.rank]
         setattr(account, decision.fate, getattr(account, decision.fate) + 1)
+        if decision.reason:
+            counter = f"dropped_{decision.reason}"
+            setattr(account, counter, getattr(account, counter) + 1)
 
     def state(self) -> dict[int, dict[str, int]]:
         return {rank: asdict(account) for rank, account in self.accounts.items()}

@@ -40,7 +40,7 @@ from gradstream.center.entries import (
 )
 from gradstream.center.evaluations import EvaluationQueue
 from gradstream.center.gate import keeper
-from gradstream.center.ledger import Decision, Fate, Ledger
+from gradstream.center.ledger import Decision, Fate, Ledger, Reason
 from gradstream.center.members import Member, Members
 from gradstream.center.updates import Update, Updates
 from gradstream.center.waiting import Waiting
@@ -206,7 +206,7 @@ class Shard:
         """From a life that is over, or not the newest: it changes nothing and says so."""
         if self.members.first_sight(entry.rank, entry.incarnation, entry.seq) and isinstance(entry, Push):
             self.ledger.pushed(entry.rank)
-            self._decide(entry, "dropped")
+            self._decide(entry, "dropped", reason="superseded")
         self._answers.word(entry.rank, entry.incarnation, entry.seq, "fenced")
 
     def _push(self, push: Push, payload: Payload) -> None:
@@ -217,7 +217,7 @@ class Shard:
         if not push.finite or self._gate.late(push, center.version):
             if self._drift:
                 self._drift.give_up(push.rank)
-            self._decide(push, "dropped")
+            self._decide(push, "dropped", reason=self._why_dropped(push))
             self._hold(Held("dropped", push), push)
             return
         if center.buffers and payload.buffers:
@@ -299,7 +299,7 @@ class Shard:
         held = {u.rank: Held(fate, u.push, u.answer) for u in us}
         for rank, (push, _) in pending.items():
             if rank not in held:
-                self._decide(push, "dropped")
+                self._decide(push, "dropped", reason="quorum")
             member = self.members.get(rank)
             if member and member.incarnation == push.incarnation:
                 self._hold(held.get(rank, Held("dropped", push)), push)
@@ -315,9 +315,14 @@ class Shard:
             self._decide(u.push, fate, u.staleness)
         return fate
 
-    def _decide(self, push: Push, fate: Fate, staleness: int | None = None) -> None:
+    def _why_dropped(self, push: Push) -> Reason:
+        if not push.finite:
+            return "not_finite"
+        return "quorum" if self.spec.effective_gate.mode == "bsp" else "stale"
+
+    def _decide(self, push: Push, fate: Fate, staleness: int | None = None, reason: Reason | None = None) -> None:
         staleness = self._center().version - push.base if staleness is None else staleness
-        decision = Decision(push.rank, push.incarnation, push.seq, fate, staleness, push.steps, push.examples, push.norm)
+        decision = Decision(push.rank, push.incarnation, push.seq, fate, staleness, push.steps, push.examples, push.norm, reason)
         self.ledger.decide(decision)
         self._out.decisions.append(decision)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,9 @@ from gradstream.worker import loop, setup
 from gradstream.worker.data import Batches, DatasetTooSmall
 from gradstream.worker.link import Link
 from gradstream.worker.model import ModelProblem
+from gradstream.worker.oncore import physical_cores
 from gradstream.worker.prefetch import Prefetched
+from gradstream.worker.rate import Rate
 from gradstream.worker.replica import LossNotFinite, Replica
 from gradstream.worker.usercode import UserCode, blaming
 
@@ -66,6 +69,8 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
         spec, port, w, rank, order.incarnation,
         save=save,
     )  # fmt: skip
+    reporter.point(metrics.SHARE, problem.total, rank=rank)
+    reporter.point(metrics.CORES, physical_cores(), rank=rank)
     link.on_push = _PushReport(reporter, w, link, port, problem)
     link.on_distance = lambda distance: reporter.point(
         metrics.BASE_DISTANCE, distance, rank=rank, step=w.t, samples=link.samples, version=link.version
@@ -88,17 +93,23 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
         ending.set(ExitReason.STOPPED, "left because it was told to stop")
 
 
+_ON_CORE_EVERY = 1.0
+"""Seconds between two reports of what changes slowly."""
+
+
 class _PushReport:
     """Where the time of a push went."""
 
     def __init__(self, reporter: Reporter, w: Replica, link: Link, port: RedisPort, problem: ModelProblem) -> None:
         self._reporter, self._w, self._link, self._port, self._problem = reporter, w, link, port, problem
         self._last = time.perf_counter()
+        self._rate = Rate()
+        self._told_on_core = -math.inf
 
     def __call__(self, push: Push) -> None:
         now = time.perf_counter()
         values = {
-            metrics.THROUGHPUT: push.examples / max(now - self._last, 1e-9),
+            metrics.THROUGHPUT: self._rate.after(push.examples, now - self._last),
             metrics.COMPUTE: self._w.compute_seconds - self._problem.data_seconds,
             metrics.DATA: self._problem.data_seconds,
             metrics.SEND: self._link.send_seconds,
@@ -109,6 +120,9 @@ class _PushReport:
         }
         if self._link.codec_error:
             values[metrics.CODEC_ERROR] = self._link.codec_error
+        on_core = self._problem.on_core.share if self._problem.on_core else None
+        if on_core is not None and now >= self._told_on_core + _ON_CORE_EVERY:
+            values[metrics.ON_CORE], self._told_on_core = on_core, now
         self._reporter.points(values, rank=push.rank, step=push.position, samples=self._link.samples, version=self._link.version)
         self._port.bytes_sent = self._port.bytes_raw = self._port.bytes_received = 0
         self._last, self._w.compute_seconds, self._problem.data_seconds, self._link.wait_seconds = now, 0.0, 0.0, 0.0

@@ -20,6 +20,7 @@ from gradstream.worker.data import Batches
 from gradstream.worker.early import Early
 from gradstream.worker.fetchers import FetcherLost
 from gradstream.worker.guard import GUIDE, ParameterGuard
+from gradstream.worker.oncore import OnCore
 from gradstream.worker.prefetch import Prefetched
 from gradstream.worker.problem import Gradient
 from gradstream.worker.usercode import UserCode, blaming
@@ -180,25 +181,32 @@ class ModelProblem:
         """In one pass of all workers over the data; None: nobody knows."""
         self.data_seconds = 0.0
         """Spent waiting for mini-batches, since it was last set to 0."""
+        self.on_core = OnCore() if flat.device.type == "cpu" else None
+        """None on a GPU: there the thread only waits."""
 
     def gradient(self, position: int) -> Gradient:
         """Raises: UserError, if the workload raises or changes parameters by itself. FetcherLost."""
         shares, examples = self._taken(position)
         if self._early and len(shares) == 1:
-            loss = self._step(shares, self._early.during(backward))
+            loss = self._step(position, shares, self._early.during(backward))
             return Gradient(self._early.gathered(), loss, examples)
-        loss = self._step(shares, backward)
+        loss = self._step(position, shares, backward)
         self._settle()
         return Gradient(self._flat.gather_gradient(), loss, examples)
 
     def differentiate(self, position: int) -> tuple[float, int]:
         """Raises: as `gradient`."""
         shares, examples = self._taken(position)
-        return self._step(shares, backward), examples
+        return self._step(position, shares, backward), examples
 
-    def _step(self, shares: list[parts.Part], backward: Callable[[Tensor], None]) -> float:
+    def _step(self, position: int, shares: list[parts.Part], backward: Callable[[Tensor], None]) -> float:
         step = partial(ensemble.train_step, self._flat.model, shares, self._code.loss, backward)
-        return watched(self._guard, self._flat.theta.data_ptr(), step)
+        if self.on_core:
+            self.on_core.begin(position)
+        loss = watched(self._guard, self._flat.theta.data_ptr(), step)
+        if self.on_core:
+            self.on_core.end(position)
+        return loss
 
     def on_checkpoint(self, number: int) -> None:
         """This worker has saved its part of a checkpoint. Raises: UserError."""

@@ -112,9 +112,9 @@ class Replica:
 
     def _trained(self, loss: float, examples: int, began: float) -> None:
         """Count a mini-batch. Raises: LossNotFinite."""
+        self._on_loss(self.t, loss)
         if self._fails_on_nan and not math.isfinite(loss):
             raise LossNotFinite(f"the loss of mini-batch {self.t} is {loss}")
-        self._on_loss(self.t, loss)
         self.t += 1
         self.steps += 1
         self.examples += examples

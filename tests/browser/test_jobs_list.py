@@ -89,7 +89,7 @@ def test_back_from_a_job_comes_to_where_one_was(open_page: OpenPage, client: Cli
 
 def test_sorting_by_a_column_holds_for_all_pages(open_page: OpenPage, many: int) -> None:
     page = open_page("/jobs?user=bob&user=eve")
-    head = page.get_by_role("columnheader", name="Accuracy")
+    head = page.get_by_role("columnheader", name="Evaluation")
     head.get_by_role("button").click()
     expect(head).to_have_attribute("aria-sort", "descending")
     expect(page).to_have_url(re.compile("sort=-accuracy"))

@@ -19,7 +19,7 @@ from backend.platform import Platform
 from backend.scheduler import finish
 from backend.scheduler.controller import Controller
 from benchmarks import rows
-from gradstream.metrics import LOSS, STALENESS, THROUGHPUT, Point
+from gradstream.metrics import ACTIVE, LOSS, STALENESS, Point
 from gradstream.wire import plane
 from tests.integration.backend.agent import Agent
 from tests.integration.backend.jobs import submit, workers
@@ -179,12 +179,14 @@ def test_the_queue_says_who_waits_why_and_who_holds_what(running: Running, tmp_p
 
 
 def test_the_columns_that_lists_are_sorted_by_follow_what_is_measured(running: Running, platform: Platform) -> None:
-    values = {LOSS.name: 2.5, "eval/accuracy": 0.5, THROUGHPUT.name: 100.0, STALENESS.name: 3.0}
+    values = {LOSS.name: 2.5, "eval/accuracy": 0.5, STALENESS.name: 3.0}
+    applied = [Point(ACTIVE.name, 0, 0, 0, 0, 10.0, 1.0), Point(STALENESS.name, 0, 1, 200, 1, 12.0, 3.0)]
     points = [Point(name, 0, 1, 32, 1, 1.0, value) for name, value in values.items()]
     with platform.database.transaction() as session:
         job = job_rows.lock(session, UUID(running.id))
         assert job
-        metrics.store(session, job, 1, [("worker-0.0", 1, points), ("worker-1.0", 1, [Point(LOSS.name, 1, 1, 64, 1, 1.0, 1.5)])])
+        metrics.store(session, job, 1, [("worker-0.0", 1, points), ("worker-1.0", 1, [Point(LOSS.name, 1, 1, 64, 1, 1.0, 1.5)]),
+                                         ("server-0.0", 0, applied)])  # fmt: skip
         assert (job.accuracy, job.loss, job.samples_per_second, job.mean_staleness) == (0.5, 2.0, 100.0, 3.0)
     shown = running.job["progress"]
     assert (shown["loss"], shown["samples_per_second"], shown["mean_staleness"]) == (2.0, 100.0, 3.0)

@@ -12,6 +12,7 @@ from backend.metrics import export, ingest
 from backend.metrics.points import label
 from backend.platform import Platform
 from gradstream.metrics import (
+    ACTIVE,
     APPLY,
     ASKED_AGAIN,
     CATALOGUE,
@@ -27,6 +28,7 @@ from gradstream.metrics import (
     RECEIVED,
     SEND,
     SENT,
+    SHARE,
     SILENT,
     SLICE,
     STALENESS,
@@ -73,9 +75,13 @@ def test_more_than_one_portion(api: httpx.Client, stream: Stream) -> None:
 
 
 def test_progress_is_folded_from_the_points(api: httpx.Client, stream: Stream) -> None:
-    stream.send("worker-0.0", 0, point(LOSS.name, 2.0, rank=0), point(THROUGHPUT.name, 100.0, rank=0), point(TOTAL.name, 640))
+    stream.send("worker-0.0", 0, point(LOSS.name, 2.0, rank=0), point(TOTAL.name, 640))
     stream.send("worker-0.0", 1, point(EPOCH.name, 320))
-    stream.send("worker-1.0", 0, point(LOSS.name, 1.0, rank=1), point(THROUGHPUT.name, 50.0, rank=1))
+    stream.send(
+        "worker-0.0", 2, point(SHARE.name, 20, rank=0), point(SHARE.name, 60, rank=1), point(COMPUTE.name, 0.1, rank=0, step=8)
+    )
+    stream.send("server-0.0", 10, *(point(ACTIVE.name, 1.0, rank=rank, time=999.0) for rank in (0, 1)))
+    stream.send("worker-1.0", 0, point(LOSS.name, 1.0, rank=1))
     stream.send(
         "server-0.0", 0, point(STALENESS.name, 0.0, samples=64, version=1), point(STALENESS.name, 1.0, samples=128, version=2)
     )
@@ -84,10 +90,13 @@ def test_progress_is_folded_from_the_points(api: httpx.Client, stream: Stream) -
     progress = api.get(f"/jobs/{stream.job_id}").json()["progress"]
     assert progress.pop("first_step_at") is not None
     assert progress == {
-        "samples": 128, "total_samples": 640, "epoch_samples": 320, "version": 2, "samples_per_second": 150.0,
-        "mean_samples_per_second": 150.0, "loss": 1.5,
+        "samples": 128, "total_samples": 640, "epoch_samples": 320, "version": 2, "samples_per_second": 128.0,
+        "mean_samples_per_second": 128.0, "done": 0.1, "seconds_left": None, "loss": 1.5, "not_finite": [],
         "mean_staleness": 0.5,
-        "eval": {"accuracy": 0.5}, "alerts": [], "exchange": None, "shards": [], "loss_curve": [2.0, 1.0],
+        "eval": {"accuracy": 0.5}, "main_metric": "accuracy", "alerts": [], "exchange": {
+            "pushes": 1, "compute": 0.1, "data": 0.0, "send": 0.0, "wait": 0.0, "sent_bytes": 0.0, "raw_bytes": 0.0,
+            "received_bytes": 0.0, "error": None,
+        }, "shards": [], "loss_curve": [2.0, 1.0],
     }  # fmt: skip
 
 

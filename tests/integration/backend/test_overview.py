@@ -74,6 +74,7 @@ def test_history_is_read_only_where_it_is_told_of(running: Running, platform: Pl
 
 
 def test_where_the_time_goes_and_the_best_evaluation(running: Running, platform: Platform) -> None:
+    say(platform, running, "server-0.0", 0, train_active=1.0)
     for number in range(3):
         say(platform, running, "worker-0.0", number, time_compute=0.25, time_data=0.0, time_wait=0.5)
     say(platform, running, "evaluator.0", 0, eval_accuracy=0.5)
@@ -83,7 +84,13 @@ def test_where_the_time_goes_and_the_best_evaluation(running: Running, platform:
     found = look(running)
     (worker,) = found["workers"]
     assert (worker["label"], worker["pushes"], worker["compute"], worker["wait"]) == ("worker-0", 2, 0.5, 1.0)
-    assert found["speed"]["factor"] == 0.25
+    assert (worker["before"], found["seconds"]) == (0.0, 2.0)
+    assert found["speed"] is None, "nothing has been applied"
+    say(platform, running, "server-0.0", 1, train_staleness=0.0)
+    running.controller.run_once()
+    speed = look(running)["speed"]
+    assert (speed["samples_per_second"], speed["workers"], speed["factor"], speed["one_alone"]) == (32.0, 2, None, None)
+    assert "only 1 of 2 workers" in speed["message"]
     (best,) = found["best"]
     assert (best["value"], best["samples"], best["higher_is_better"]) == (0.75, 32, True)
 

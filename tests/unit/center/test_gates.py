@@ -87,6 +87,9 @@ class TestRounds:
         outcome = push(to, 0)
         assert told(outcome) == [(0, "dropped", True)]
         assert outcome.answers[0].version == 1
+        assert [decision.reason for decision in outcome.decisions] == ["quorum"]
+        account = to.ledger.accounts[0]
+        assert (account.dropped, account.dropped_quorum, account.dropped_stale) == (1, 1, 0)
 
     def test_who_is_too_late_for_a_round_that_it_is_not_drawn_for_waits(self) -> None:
         """It began at once, and its push counted in a round that was drawn without it."""

@@ -75,6 +75,7 @@ class TestLives:
         to = begun()
         to.handle(Join(0, 1))
         assert told(push(to, 0, incarnation=0)) == [(0, "fenced", False)]
+        assert to.ledger.accounts[0].dropped_superseded == to.ledger.accounts[0].dropped
         assert theta(to) == [0, 0, 0]
         assert told(push(to, 0, incarnation=1)) == [(0, "applied", True)]
 
@@ -118,13 +119,14 @@ class TestStaleness:
         to = begun({"max_staleness": 1})
         push(to, 0)
         outcome = push(to, 1)
-        assert [(d.fate, d.staleness) for d in outcome.decisions] == [("dropped", 1)]
+        assert [(d.fate, d.staleness, d.reason) for d in outcome.decisions] == [("dropped", 1, "stale")]
         assert (told(outcome), outcome.answers[0].version) == ([(1, "dropped", True)], 1)
 
     def test_what_is_not_finite_is_dropped(self) -> None:
         to = begun()
         push(to, 0, finite=False, x=torch.full((3,), torch.nan))
         assert theta(to) == [0, 0, 0]
+        assert to.ledger.accounts[0].dropped_not_finite == 1
 
     def test_acknowledgements_bring_nothing(self) -> None:
         first, second = push(begun(), 0, want="ack").answers

@@ -1,0 +1,99 @@
+"""What the figures of a job's processes say is wrong with its training, and what to do about it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from statistics import median
+
+from backend.overview.standing import Standing, Standings
+from gradstream.gate import Gate
+
+Cost = Callable[[Standing], float]
+
+_SLOW, _NOT_SLOW = 2.0, 1.5
+"""Times slower than the others from which on a worker is told of; and below which it is told of no more."""
+_CHANGED = 1.2
+"""A factor that changes by less stays as it was, so that the sentence does not change with each report."""
+_PUSHES = 3
+_SECONDS = 5.0
+"""Of a worker's time that are looked at, at least."""
+_ENOUGH_DROPPED = {"not_finite": (3, 0.05), "stale": (20, 0.25)}
+"""Dropped pushes, and share of all, from which on an alert says so. Beyond a quorum they are dropped on purpose."""
+
+
+def slow_workers(known: Mapping[int, float], found: Standings) -> dict[int, float]:
+    """How many times slower than the others each slow worker is, by rank. 0: it was slow, and is no more."""
+    ranked = {int(label.removeprefix("worker-")): one for label, one in found.processes.items() if label.startswith("worker-")}
+    counted = {rank: one for rank, one in ranked.items() if one.pushes >= _PUSHES and one.steps}
+    slow = dict(known)
+    for rank, one in counted.items():
+        others = [other for number, other in counted.items() if number != rank]
+        if not others or one.seconds < _SECONDS:
+            continue
+        factor, before = max(_factor(one, others, _whole), _factor(one, others, _busy)), slow.get(rank, 0.0)
+        if factor >= _SLOW and not before / _CHANGED < factor < before * _CHANGED:
+            slow[rank] = factor
+        elif factor < _NOT_SLOW and before:
+            slow[rank] = 0.0
+    return slow
+
+
+def _factor(one: Standing, others: list[Standing], cost: Cost) -> float:
+    typical = median(cost(other) for other in others)
+    return cost(one) / typical if typical > 0 else 0.0
+
+
+def _whole(one: Standing) -> float:
+    """Seconds of a mini-batch with everything. Where a gate holds the others back, it is the same for all."""
+    return one.seconds / one.steps
+
+
+def _busy(one: Standing) -> float:
+    """Seconds of a mini-batch that the worker itself takes."""
+    return sum(one.sums.get(part, 0.0) for part in ("compute", "data", "send")) / one.steps
+
+
+def slow_sentence(rank: int, factor: float, gate: Gate, finished: int, workers: int) -> str:
+    """`finished`: workers that have trained all of their shares while this one still trains; 0 if it has ended, too."""
+    told = f"worker-{rank} is {factor:.{0 if factor >= 3 else 1}f} times slower than the other workers. "
+    if finished and finished == workers - 1:
+        told += f"They have finished, and the job waits for worker-{rank} alone. "
+    elif gate.mode == "bsp" and gate.quorum is None:
+        told += "They wait for it in each round. "
+    else:
+        told += "Each worker trains a fixed share of the data, so the job ends when the slowest one does. "
+    do = f"Stop worker-{rank} on the Workers tab to leave out the rest of its share"
+    if gate.mode == "bsp" and gate.quorum is None:
+        return told + f"{do}, set gate.quorum to go on without it, or use adag or dynsgd under asp, where nobody waits."
+    return told + f"{do}, run it on a faster machine, or train with fewer workers."
+
+
+def dropped_reasons(known: list[str], ledger: Mapping[int, Mapping[str, int]]) -> list[str]:
+    """Why many pushes were dropped: each reason, from when it is true until the job's end."""
+    pushed = _sum(ledger, "pushed")
+    found = [
+        reason
+        for reason, (least, share) in _ENOUGH_DROPPED.items()
+        if (count := _sum(ledger, f"dropped_{reason}")) >= least and count >= share * pushed
+    ]
+    return [*known, *(reason for reason in found if reason not in known)]
+
+
+def dropped_sentence(reason: str, ledger: Mapping[int, Mapping[str, int]], gate: Gate) -> str:
+    pushed, dropped = _sum(ledger, "pushed"), {rank: account.get(f"dropped_{reason}", 0) for rank, account in ledger.items()}
+    share = f"{100 * sum(dropped.values()) / max(1, pushed):.0f} %"
+    if reason == "stale":
+        return (
+            f"{share} of the pushes were dropped because they were {gate.max_staleness} or more updates stale. "
+            "Raise gate.max_staleness, train with fewer workers, or use ssp, which holds fast workers back."
+        )
+    ranks = sorted(rank for rank, count in dropped.items() if count)
+    who = f"worker {ranks[0]}" if len(ranks) == 1 else f"workers {', '.join(map(str, ranks[:-1]))} and {ranks[-1]}"
+    return (
+        f"{share} of the pushes were dropped because they held a NaN or an infinity; they came from {who}. "
+        "The model does not learn from them. Lower strategy.lr, or look for such values in the data."
+    )
+
+
+def _sum(ledger: Mapping[int, Mapping[str, int]], name: str) -> int:
+    return sum(account.get(name, 0) for account in ledger.values())

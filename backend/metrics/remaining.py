@@ -1,0 +1,64 @@
+"""How much of a job's training is done, and how long the rest takes. Each worker has a fixed share of the mini-batches, so the job
+ends when the slowest one has worked off its share. Folded from metrics as they arrive; pure."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+from backend.overview.standing import Standing, Standings
+from gradstream import metrics
+from gradstream.metrics import Point
+
+TAKEN = frozenset({metrics.SHARE.name, metrics.ACTIVE.name})
+
+
+class Remaining(BaseModel):
+    """What is remembered of the shares of the workers of one attempt, by rank."""
+
+    shares: dict[int, int] = Field(default_factory=dict)
+    """Mini-batches of each worker in all."""
+    left: dict[int, float] = Field(default_factory=dict)
+    """Workers that have left for good, and when: what is left of their shares is not trained."""
+
+    def take(self, point: Point) -> None:
+        if point.name == metrics.SHARE.name:
+            self.shares[point.rank] = int(point.value)
+        elif point.name == metrics.ACTIVE.name and point.value:
+            self.left.pop(point.rank, None)
+        elif point.name == metrics.ACTIVE.name:
+            self.left[point.rank] = point.time
+
+    def done(self, found: Standings) -> float | None:
+        """0 to 1: mini-batches that are trained, of all. None: nobody knows how many there are."""
+        total = sum(self._whole(rank, found) for rank in self.shares)
+        trained = sum(min(self._whole(rank, found), _step(rank, found)) for rank in self.shares)
+        return trained / total if total else None
+
+    def _whole(self, rank: int, found: Standings) -> int:
+        return min(self.shares[rank], _step(rank, found)) if rank in self.left else self.shares[rank]
+
+    def seconds(self, found: Standings) -> float | None:
+        """Until the slowest worker has trained its share. None: no worker's speed is known yet."""
+        waiting = {rank: share - _step(rank, found) for rank, share in self.shares.items() if rank not in self.left}
+        paces = {rank: pace for rank in waiting if (one := found.worker(rank)) and (pace := _pace(one))}
+        if not paces:
+            return None if waiting else 0.0
+        slowest = min(paces.values())
+        return max(max(0.0, mini_batches / paces.get(rank, slowest) - _ago(rank, found)) for rank, mini_batches in waiting.items())
+
+
+def _step(rank: int, found: Standings) -> int:
+    one = found.worker(rank)
+    return one.step if one else 0
+
+
+def _pace(one: Standing) -> float:
+    """Mini-batches per second, lately. One that has not pushed for longer than usual becomes slower."""
+    overdue = max(0.0, one.at - one.since - one.pause)
+    return one.recent_steps / (one.recent_seconds + overdue) if one.recent_seconds > 0 else 0.0
+
+
+def _ago(rank: int, found: Standings) -> float:
+    """Seconds since its last push, in which the next one was worked on."""
+    one = found.worker(rank)
+    return min(max(0.0, one.at - one.since), one.pause) if one else 0.0

@@ -1,0 +1,73 @@
+"""What is shown of a job's progress: in full, in a row of a list, and what is new that somebody should be told. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from backend.jobs.schemas import Headway, Progress
+from backend.metrics import alerts
+from backend.metrics.curve import Curve
+from backend.metrics.progress import EVAL, Folded, mean_loss, mean_staleness
+from gradstream.center.ledger import Silent
+from gradstream.gate import Gate
+from gradstream.process import room
+
+
+def shown(state: dict[str, Any], gate: Gate) -> Progress:
+    kept = Folded.model_validate(state)
+    return Progress(
+        samples=kept.samples, total_samples=kept.total_samples, epoch_samples=kept.epoch_samples, version=kept.version,
+        done=kept.done, seconds_left=kept.remaining.seconds(kept.standings), samples_per_second=kept.throughput.lately,
+        mean_samples_per_second=kept.throughput.mean, loss=mean_loss(kept), not_finite=kept.not_finite, loss_curve=kept.curve.line,
+        mean_staleness=mean_staleness(kept), eval=dict(kept.eval), main_metric=main_metric(kept.eval, kept.target),
+        alerts=_alerts(kept, gate), first_step_at=kept.first_step_at, exchange=kept.figures.exchange(),
+        shards=list(kept.figures.loads()),
+    )  # fmt: skip
+
+
+def _alerts(kept: Folded, gate: Gate) -> list[str]:
+    found = [Silent(rank, dropped).sentence(gate) for rank, dropped in sorted(kept.silent.items())]
+    found += [slow_sentence(kept, rank, gate) for rank, factor in sorted(kept.slow.items()) if factor and rank not in kept.silent]
+    found += [alerts.dropped_sentence(reason, kept.standings.ledger, gate) for reason in kept.dropping]
+    if kept.no_room:
+        found.append(room.sentence(kept.no_room))
+    return [*found, *kept.refused.values()]
+
+
+def new_alerts(before: dict[str, Any], state: dict[str, Any], gate: Callable[[], Gate]) -> list[tuple[str, dict[str, Any]]]:
+    """What `state` finds wrong and `before` does not: sentences, each with what it is about."""
+    known = before.get("slow", {}) if before.get("attempt") == state.get("attempt") else {}
+    slow = [rank for rank in state.get("slow", {}) if rank not in known and rank not in state.get("silent", {})]
+    reasons = [reason for reason in state.get("dropping", []) if reason not in before.get("dropping", [])]
+    if not slow and not reasons:
+        return []
+    kept, its = Folded.model_validate(state), gate()
+    told: list[tuple[str, dict[str, Any]]] = [
+        (slow_sentence(kept, int(rank), its), {"rank": int(rank), "slower": kept.slow[int(rank)]}) for rank in slow
+    ]
+    return told + [(alerts.dropped_sentence(reason, kept.standings.ledger, its), {"dropped": reason}) for reason in reasons]
+
+
+def slow_sentence(kept: Folded, rank: int, gate: Gate) -> str:
+    finished = 0 if rank in kept.remaining.left else len(kept.remaining.left)
+    return alerts.slow_sentence(rank, kept.slow[rank], gate, finished, len(kept.remaining.shares))
+
+
+def main_metric(evaluated: Mapping[str, float], target: str | None) -> str | None:
+    """What the job is judged by: its target, else the accuracy, else another metric of its own, else the loss."""
+    wanted = (target or "").removeprefix(EVAL)
+    if wanted in evaluated or not evaluated:
+        return wanted if wanted in evaluated else None
+    own = sorted(name for name in evaluated if name != "loss")
+    return "accuracy" if "accuracy" in own else own[0] if own else "loss"
+
+
+def headway(state: dict[str, Any], figures: dict[str, float | None]) -> Headway:
+    """Of the state, what lists show; `figures` are the columns that stand beside it. Reads no more of it: lists are long."""
+    curve = Curve.model_validate(state.get("curve", {}))
+    return Headway(
+        samples=state.get("samples", 0), total_samples=state.get("total_samples"), done=state.get("done"), loss_curve=curve.sketch,
+        eval=(evaluated := state.get("eval", {})), main_metric=main_metric(evaluated, state.get("target")),
+        not_finite=state.get("not_finite", []), **figures,
+    )  # fmt: skip

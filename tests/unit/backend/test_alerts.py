@@ -1,0 +1,107 @@
+"""What is wrong with a job's training, from the figures of its processes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from backend.metrics import alerts
+from backend.metrics.progress import fold
+from backend.metrics.summary import new_alerts, shown
+from gradstream import metrics
+from gradstream.gate import Gate
+from gradstream.metrics import Metric, Point
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+ASP, BSP = Gate(mode="asp"), Gate(mode="bsp")
+
+
+def point(metric: Metric, rank: int, value: float, step: int = 0, time: float = 100.0) -> Point:
+    return Point(metric.name, rank, step, 0, 0, time, value)
+
+
+def pushes(paces: dict[int, float], seconds: float, compute: dict[int, float] | None = None) -> list[tuple[str, list[Point]]]:
+    """Of workers with so many mini-batches a second."""
+    return [
+        (f"worker-{rank}.0", [
+            point(metrics.COMPUTE, rank, (compute or {}).get(rank, 1 / pace), number + 1, 100.0 + number / pace)
+            for number in range(int(seconds * pace) + 1)
+        ])
+        for rank, pace in paces.items()
+    ]  # fmt: skip
+
+
+def folded(*batches: tuple[str, list[Point]], state: dict[str, Any] | None = None) -> dict[str, Any]:
+    return fold(state or {}, 1, batches, AT)
+
+
+def test_a_slow_worker_is_told_of_with_a_remedy() -> None:
+    state = folded(*pushes({0: 7.0, 1: 7.0, 2: 1.0}, 30.0))
+    [alert] = shown(state, ASP).alerts
+    assert alert.startswith("worker-2 is 7 times slower than the other workers.")
+    assert "a fixed share of the data" in alert
+    assert "Stop worker-2 on the Workers tab" in alert
+    [(sentence, data)] = new_alerts({}, state, lambda: ASP)
+    assert (sentence, data["rank"]) == (alert, 2)
+    assert new_alerts(state, folded(state=state), lambda: ASP) == [], "once"
+
+
+def test_who_waits_for_a_slow_worker_has_its_pace_and_is_not_slow() -> None:
+    """Under bsp all are equally far, and one computes for most of the time."""
+    state = folded(*pushes({0: 1.0, 1: 1.0, 2: 1.0}, 30.0, compute={0: 0.1, 1: 0.1, 2: 0.9}))
+    [alert] = shown(state, BSP).alerts
+    assert "worker-2 is 9 times slower" in alert
+    assert "They wait for it in each round" in alert
+    assert "gate.quorum" in alert
+    assert "adag" in alert
+
+
+def test_when_the_others_have_finished_the_alert_says_so() -> None:
+    left = [point(metrics.SHARE, rank, 200) for rank in range(3)] + [point(metrics.ACTIVE, rank, 0.0) for rank in (0, 1)]
+    state = folded(*pushes({0: 7.0, 1: 7.0, 2: 1.0}, 30.0), ("server-0.0", left))
+    assert "They have finished, and the job waits for worker-2 alone." in shown(state, ASP).alerts[0]
+
+
+def test_equal_workers_and_the_first_moments_raise_no_alert() -> None:
+    assert shown(folded(*pushes({0: 5.0, 1: 4.0, 2: 3.0}, 30.0)), ASP).alerts == []
+    assert shown(folded(*pushes({0: 7.0, 1: 1.0}, 4.0)), ASP).alerts == []
+    assert shown(folded(*pushes({0: 1.0}, 30.0)), ASP).alerts == []
+
+
+def test_a_worker_that_has_become_as_fast_as_the_others_is_told_of_no_more() -> None:
+    first = folded(*pushes({0: 7.0, 1: 1.0}, 10.0))
+    assert shown(first, ASP).alerts
+    later = folded(*pushes({0: 7.0, 1: 7.0}, 300.0), state=first)
+    assert shown(later, ASP).alerts == []
+
+
+def account(rank: int, pushed: int, **reasons: int) -> list[Point]:
+    values = {"pushed": pushed, "dropped": sum(reasons.values()), **{f"dropped_{name}": count for name, count in reasons.items()}}
+    return [Point(f"ledger/{name}", rank, 0, 0, 0, 100.0, value) for name, value in values.items()]
+
+
+def test_pushes_that_are_dropped_as_not_finite_raise_an_alert() -> None:
+    state = folded(("server-0.0", [*account(0, 126, not_finite=134 - 40), *account(1, 126, not_finite=40), *account(2, 0)]))
+    [alert] = shown(state, ASP).alerts
+    assert alert.startswith(
+        "53 % of the pushes were dropped because they held a NaN or an infinity; they came from workers 0 and 1."
+    )
+    assert "strategy.lr" in alert
+    assert [data for _, data in new_alerts({}, state, lambda: ASP)] == [{"dropped": "not_finite"}]
+
+
+def test_stale_pushes_raise_an_alert_and_those_beyond_a_quorum_do_not() -> None:
+    gate = Gate(mode="asp", max_staleness=4)
+    [alert] = shown(folded(("server-0.0", account(0, 100, stale=30))), gate).alerts
+    assert alert.startswith("30 % of the pushes were dropped because they were 4 or more updates stale.")
+    assert shown(folded(("server-0.0", account(0, 100, stale=10))), gate).alerts == []
+    assert shown(folded(("server-0.0", account(0, 100, quorum=50))), Gate(mode="bsp", quorum=2)).alerts == []
+    assert alerts.dropped_reasons([], {0: {"pushed": 100, "dropped_not_finite": 4}}) == []
+
+
+def test_a_loss_that_is_not_finite_is_not_hidden_by_those_before() -> None:
+    losses = [point(metrics.LOSS, 0, 0.5), point(metrics.LOSS, 1, 0.512), point(metrics.LOSS, 1, float("nan"))]
+    state = folded(("worker-0.0", losses))
+    assert (shown(state, ASP).loss, shown(state, ASP).not_finite) == (None, [1])
+    healed = folded(("worker-1.0", [point(metrics.LOSS, 1, 0.3)]), state=state)
+    assert (shown(healed, ASP).loss, shown(healed, ASP).not_finite) == (0.4, [])

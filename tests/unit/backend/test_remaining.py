@@ -1,0 +1,97 @@
+"""How much of a job is done, and how long the rest takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from backend.metrics.remaining import Remaining
+from backend.overview.standing import Standings
+from gradstream.metrics import ACTIVE, COMPUTE, SHARE, Metric, Point
+
+
+def point(metric: Metric, rank: int, value: float, step: int = 0, time: float = 0.0) -> Point:
+    return Point(metric.name, rank, step, 0, 0, time, value)
+
+
+def job(*shares: int) -> tuple[Remaining, Standings]:
+    remaining = Remaining()
+    for rank, share in enumerate(shares):
+        remaining.take(point(SHARE, rank, share))
+    return remaining, Standings()
+
+
+def train(found: Standings, rank: int, until: float, pace: float, first: float = 100.0, step: int = 0) -> None:
+    """A push for each mini-batch."""
+    for number in range(int((until - first) * pace) + 1):
+        found.take(f"worker-{rank}.0", 1, [point(COMPUTE, rank, 1 / pace, step + number + 1, first + number / pace)])
+
+
+def test_nothing_is_said_before_anything_is_known() -> None:
+    assert Remaining().done(Standings()) is None
+    remaining, found = job(100, 100)
+    assert (remaining.done(found), remaining.seconds(found)) == (0.0, None)
+
+
+def test_the_slowest_worker_says_how_long_it_takes() -> None:
+    remaining, found = job(1000, 1000)
+    train(found, 0, until=150.0, pace=10.0)
+    train(found, 1, until=150.0, pace=1.0)
+    assert remaining.done(found) == pytest.approx((501 + 51) / 2000)
+    assert remaining.seconds(found) == pytest.approx(949, rel=0.01)
+
+
+def test_the_end_of_the_fast_ones_changes_nothing() -> None:
+    remaining, found = job(500, 500)
+    train(found, 1, until=150.0, pace=1.0)
+    train(found, 0, until=149.9, pace=10.0)
+    before = remaining.seconds(found)
+    remaining.take(point(ACTIVE, 0, 0.0, time=150.0))
+    train(found, 1, until=160.0, pace=1.0, first=151.0, step=51)
+    after = remaining.seconds(found)
+    assert before is not None
+    assert after is not None
+    assert before - after == pytest.approx(10, abs=1.5)
+
+
+def test_the_rest_of_the_share_of_a_worker_that_was_stopped_is_left_out() -> None:
+    remaining, found = job(100, 1000)
+    train(found, 0, until=104.9, pace=10.0)
+    train(found, 1, until=104.9, pace=10.0)
+    remaining.take(point(ACTIVE, 1, 0.0))
+    assert remaining.done(found) == pytest.approx(100 / 150)
+    assert remaining.seconds(found) == pytest.approx(5, rel=0.05)
+    remaining.take(point(ACTIVE, 1, 1.0))
+    assert remaining.done(found) == pytest.approx(100 / 1100)
+
+
+def test_a_worker_that_gets_faster_is_believed_soon_and_not_at_once() -> None:
+    remaining, found = job(10_000)
+    train(found, 0, until=199.0, pace=1.0)
+    slow = remaining.seconds(found)
+    train(found, 0, until=210.0, pace=10.0, first=200.0, step=100)
+    at_once = remaining.seconds(found)
+    train(found, 0, until=400.0, pace=10.0, first=210.1, step=201)
+    later = remaining.seconds(found)
+    assert slow == pytest.approx(9900, rel=0.02)
+    assert at_once is not None
+    assert 2000 < at_once < 6000
+    assert later == pytest.approx((10_000 - 2101) / 10, rel=0.1)
+
+
+def test_a_worker_that_hangs_takes_longer() -> None:
+    remaining, found = job(100)
+    train(found, 0, until=149.0, pace=1.0)
+    before = remaining.seconds(found)
+    found.processes["worker-0"].at = 349.0
+    after = remaining.seconds(found)
+    assert before is not None
+    assert after is not None
+    assert after > 5 * before
+
+
+def test_all_has_been_trained() -> None:
+    remaining, found = job(10, 10)
+    for rank in (0, 1):
+        train(found, rank, until=109.0, pace=1.0)
+        remaining.take(point(ACTIVE, rank, 0.0))
+    assert (remaining.done(found), remaining.seconds(found)) == (1.0, 0.0)
