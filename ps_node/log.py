@@ -12,6 +12,7 @@ from gradstream.wire import keys
 from gradstream.wire.client import BLOCK, patiently
 from gradstream.wire.messages import Header
 from gradstream.wire.resp import Command, Resp
+from gradstream.wire.tail import check_read
 
 
 class LogReader:
@@ -21,7 +22,10 @@ class LogReader:
         """`most`: entries per read. `meanwhile`: done while entries are waited for, until they can be read from its argument."""
         self._redis = Resp(access.url, user=access.user, password=access.password, block=BLOCK)
         self._key, self._j, self._shard, self._most = keys.log(j), j, shard, most
-        self._position = "0"
+        self._position, self._entries = "0", 0
+        """How far it has come: the id of the last entry, and how many that were."""
+        self._checked = 1
+        """The connection on which the log was last known to be whole."""
         self._meanwhile = meanwhile
         self._news = False
         self.accounts: dict[int, Account] = {}
@@ -32,6 +36,9 @@ class LogReader:
         read = ("XREAD", "COUNT", self._most, "BLOCK", int(BLOCK * 1000), "STREAMS", self._key, self._position)
         reply: Any = patiently(lambda: self._read(*self._told(), read), what="reading the log")
         self._forget()
+        if self._redis.opened > self._checked:
+            patiently(lambda: check_read(self._redis, self._key, self._position, self._entries), what="looking for the log's end")
+            self._checked = self._redis.opened
         if reply is None:
             if not patiently(lambda: self._redis.ask(("EXISTS", self._key)), what="looking for the log")[0]:
                 raise PlaneLost("the log of this attempt is gone")
@@ -52,6 +59,7 @@ class LogReader:
 
     def handled(self, position: str) -> None:
         self._position, self._news = position, True
+        self._entries += 1
 
     def tell(self) -> None:
         """Now, since nothing is read any more."""

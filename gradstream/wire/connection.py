@@ -44,6 +44,8 @@ class Connection:
         self._account = [part for part in (user, password) if part is not None] if password else []
         self._timeout = block + GRACE
         self._socket: socket.socket | None = None
+        self.opened = 0
+        """How often it was made: more than once, if it was lost in between."""
 
     def fileno(self) -> int:
         """To poll. Raises: what connecting raises."""
@@ -76,7 +78,7 @@ class Connection:
         limit = struct.pack("ll", int(self._timeout), int(self._timeout % 1 * 1e6))
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):  # the kernel waits: half the system calls of settimeout
             connection.setsockopt(socket.SOL_SOCKET, option, limit)
-        self._socket = connection
+        self._socket, self.opened = connection, self.opened + 1
         if self._account:
             self._sign_in(connection)
         return connection

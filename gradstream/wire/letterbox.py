@@ -51,6 +51,8 @@ class Letterbox:
         self._doubt_at = time.monotonic() + DOUBT
         self.on_payload_wanted: Callable[[int, int], None] = lambda shard, seq: None
         """Told when a shard has found the payload of an entry damaged."""
+        self.on_doubt: Callable[[], None] = lambda: None
+        """Told when nothing has come for long."""
         self.on_refused: Callable[[], None] = lambda: None
         """Told when letters are asked for again."""
 
@@ -81,6 +83,7 @@ class Letterbox:
         if not patiently(lambda: self._redis.exists(keys.log(self._j)), what="looking for the log"):
             raise PlaneLost("the log of this attempt is gone")
         if time.monotonic() >= self._doubt_at:
+            self.on_doubt()
             self._request()
 
     def _from_pipe(self, block: float) -> bool:

@@ -33,6 +33,7 @@ from gradstream.wire.pipe import LetterPipe
 from gradstream.wire.resp import Command, Resp
 from gradstream.wire.routes import Routes
 from gradstream.wire.shm import NoRoom, Shared
+from gradstream.wire.tail import check_written
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +59,8 @@ class RedisPort:
         self._log = Resp(access.url, user=access.user, password=access.password, block=BLOCK)
         self._posted: Command | None = None
         """The entry sent last, until Redis has confirmed it."""
+        self._written = ""
+        """The id of the last entry that Redis has confirmed."""
         self._is_posted = False
         """The connection that it was posted to still holds the reply."""
         self._j, self._rank, self._incarnation = j, rank, incarnation
@@ -85,6 +88,7 @@ class RedisPort:
         self._far = Far(routes, j, rank, incarnation)
         self._letters = Letterbox(self._redis, j, (rank, incarnation), layout.servers, near=self._near, pipe=self._pipe)
         self._letters.on_payload_wanted = self._far.send_again
+        self._letters.on_doubt = self._look_for_written
         self._asked_again = 0
         self._letters.on_refused = self._far.on_damage = self._ask
         self.on_damage: Callable[[int], None] = lambda count: None
@@ -131,6 +135,11 @@ class RedisPort:
             self._posted = None
             if reply is None:
                 raise PlaneLost("the log of this attempt is gone")
+            self._written = reply.decode()
+
+    def _look_for_written(self) -> None:
+        if self._written:
+            patiently(lambda: check_written(self._log, keys.log(self._j), self._written), what="looking for the last entry")
 
     def _reply_to_posted(self) -> Any:
         assert self._posted is not None

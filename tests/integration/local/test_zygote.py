@@ -185,8 +185,10 @@ def test_a_process_sees_only_what_it_may(any_bench: Bench, monkeypatch: pytest.M
 
 def test_a_server_gets_neither_user_code_nor_its_environment(bench: Bench) -> None:
     order = bench.fork("def main(order, folder): return 0", make_order("server"))
-    assert bench.exit(order) == 70
-    assert "No module named 'body'" in exits.read(bench.place(order.id), 70).message
+    assert bench.exit(order) == exits.CANNOT_BEGIN
+    found = exits.read(bench.place(order.id), exits.CANNOT_BEGIN)
+    assert "No module named 'body'" in found.message
+    assert found.reason is ExitReason.NODE_UNFIT, "what cannot even be imported is missing on the machine"
 
 
 def test_no_secret_stands_in_an_argument_list_or_environment(bench: Bench) -> None:
