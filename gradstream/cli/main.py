@@ -50,7 +50,7 @@ COMMANDS: dict[str, _Entry] = {
     "follow": _Entry("follow_job", _JOBS, "Show a job's events and progress until it ends"),
     "jobs": _Entry("jobs", _JOBS, "List jobs"),
     "show": _Entry("show", _JOBS, "Show one job"),
-    "config": _Entry("config", _JOBS, "Print a job's file, as it was sent or in full"),
+    "config": _Entry("config", _JOBS, "Print a job's file: short, in full, or as it was sent"),
     "logs": _Entry("logs", _JOBS, "Print or follow a job's logs"),
     "metrics": _Entry("metrics", _JOBS, "Print a job's metrics"),
     "events": _Entry("events", _JOBS, "Print what happened to a job"),

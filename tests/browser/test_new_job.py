@@ -53,6 +53,49 @@ def test_a_folder_is_packed_in_the_browser_and_its_job_file_fills_the_form(open_
     assert client.wait(_submitted(page), timeout=120).status == "succeeded"
 
 
+CIRCLE = """from gradstream import Workload
+
+class Circle(Workload):
+    hidden: int = 32
+    radius: float
+    def model(self): ...
+    def dataset(self, split): ...
+    def loss(self, model, batch): ...
+"""
+
+
+def test_nothing_is_green_before_there_is_code_and_the_code_names_its_workload(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page("/jobs/new")
+    status, submit = page.get_by_role("status"), page.get_by_role("button", name=re.compile("submit", re.I))
+    expect(page.get_by_text("Choose the folder with your code.")).to_be_visible()
+    expect(submit).to_be_disabled()
+    expect(page.get_by_test_id("plan")).to_have_count(0)
+
+    folder = tmp_path / "lab"
+    folder.mkdir()
+    (folder / "lab.py").write_text(CIRCLE)
+    (folder / ".env").write_text("SECRET=1")
+    page.get_by_label("A folder of code").set_input_files(folder)
+    expect(page.get_by_label("Entrypoint")).to_have_value("lab:Circle")
+    expect(page.get_by_test_id("left-out")).to_contain_text(".env")
+    expect(page.get_by_label("Value of hidden")).to_have_attribute("placeholder", "32")
+    expect(page.get_by_text("missing: Circle.radius has no default").first).to_be_visible()
+    expect(submit).to_be_disabled()
+    page.get_by_label("Value of radius").fill("0.8")
+    page.get_by_label("Value of radius").press("Enter")
+    expect(page.get_by_label(YAML)).to_have_value(re.compile(r"radius: 0\.8"))
+    expect(status.filter(has_text="The job file is valid and fits its code.")).to_be_visible()
+    expect(page.get_by_test_id("plan")).to_contain_text("processes would start")
+    expect(submit).to_be_enabled()
+
+    page.get_by_label("Entrypoint").fill("lab:Cirkle")
+    expect(page.get_by_role("list", name=LINES)).to_contain_text("there is no class 'Cirkle' in lab.py; did you mean 'Circle'?")
+    expect(submit).to_be_disabled()
+    page.get_by_role("group", name="Workloads in the code").get_by_role("button", name="lab:Circle").click()
+    expect(page.get_by_label("Entrypoint")).to_have_value("lab:Circle")
+    expect(submit).to_be_enabled()
+
+
 def test_text_and_form_follow_each_other_and_the_text_may_be_broken_meanwhile(open_page: OpenPage) -> None:
     page = open_page("/jobs/new?example=digits")
     text = page.get_by_label(YAML)
@@ -89,7 +132,7 @@ def test_a_job_file_over_a_known_limit_is_told_so_before_and_after_it_is_submitt
     expect(text).to_have_value(re.compile("window"))
     heavy = "{name: async, lr: 0.01}\noptimizer: {name: sgd, momentum: 0.9}"
     text.fill(text.input_value().replace("{name: adag, window: 4, lr: 0.3}", heavy))
-    expect(page.get_by_text("It is over a known limit")).to_be_visible()
+    expect(page.get_by_text("1 warning")).to_be_visible()
     expect(page.get_by_role("listitem").filter(has_text="optimizer.momentum")).to_contain_text("which uses 0.4")
     page.get_by_role("button", name="Submit").click()
     _submitted(page)
@@ -103,9 +146,11 @@ def test_what_the_server_refuses_stands_at_its_field_and_nothing_is_lost(open_pa
     expect(text).to_have_value(re.compile("digits:Digits"))
     typed = text.input_value().replace("digits:Digits", "elsewhere:Digits").replace("{epochs:", "{steps: 5, epochs:") + "# mine\n"
     text.fill(typed)
-    page.get_by_role("button", name="Submit").click()
     expect(page.get_by_label("Entrypoint")).to_have_attribute("aria-invalid", "true")
-    expect(page.get_by_role("list", name=LINES)).to_contain_text("the bundle has no module 'elsewhere'")
+    expect(page.get_by_role("list", name=LINES)).to_contain_text(
+        "the code has no module 'elsewhere'; did you mean 'digits:Digits'?"
+    )
+    expect(page.get_by_role("button", name="Submit")).to_be_disabled()
     expect(text).to_have_value(typed)
 
     text.fill(typed.replace("elsewhere:", "digits:"))
@@ -161,7 +206,8 @@ def test_a_dropped_folder_is_shown_before_it_is_uploaded(open_page: OpenPage, cl
     page = open_page("/jobs/new")
     _drop(page, folder)
     shown = page.get_by_test_id("code")
-    expect(shown).to_contain_text("To be uploaded; 1 left out by the ignore rules: 123 files")
+    expect(shown).to_contain_text("To be uploaded: 123 files")
+    expect(page.get_by_test_id("left-out")).to_contain_text("notes.txt")
     expect(page.get_by_label("Name *", exact=False).first).to_have_value("slow-line")
     shown.get_by_role("button", name="Show 115 more").click()
     expect(shown).to_contain_text("nets/net_119.py")
@@ -192,7 +238,7 @@ def test_a_job_is_run_again_from_its_page_with_its_code_and_a_short_job_file(ope
 def test_the_plan_says_where_why_not_and_how_much(open_page: OpenPage) -> None:
     page = open_page("/jobs/new?example=digits")
     text, plan = page.get_by_label(YAML), page.get_by_test_id("plan")
-    job = "name: planned\nworkload: {entrypoint: 'nobody:Had'}\nstop: {epochs: 1}\nstrategy: {name: async}\n"
+    job = "name: planned\nworkload: {entrypoint: 'digits:Digits', args: {hidden: 77}}\nstop: {epochs: 1}\nstrategy: {name: async}\n"
     text.fill(f"{job}roles: {{worker: {{count: 2}}}}\n")
     expect(plan).to_contain_text("server-0, worker-0, worker-1, evaluator")
     expect(plan).to_contain_text("1 on average")

@@ -11,10 +11,13 @@ export interface Beginning {
   code: Code | null
 }
 
+/** Stands in an empty job file until the code says which workloads it has. */
+export const NO_ENTRYPOINT = "my_module:MyWorkload"
+
 const EMPTY = `version: 1
 name: my-job
 workload:
-  entrypoint: my_module:MyWorkload
+  entrypoint: ${NO_ENTRYPOINT}
 strategy:
   name: adag
 stop:

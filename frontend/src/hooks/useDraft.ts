@@ -1,4 +1,5 @@
 import { createContext, useContext } from "react"
+import type { BundledArgument } from "@/client"
 import { getIn, pointer, type Path } from "@/lib/draft"
 
 export interface DraftForm {
@@ -7,6 +8,8 @@ export interface DraftForm {
   /** By JSON pointer into the job file. */
   faults: ReadonlyMap<string, string>
   warnings: ReadonlyMap<string, string>
+  /** What `workload.args` may hold; null: not known. */
+  arguments: readonly BundledArgument[] | null
 }
 
 export const DraftContext = createContext<DraftForm | null>(null)
@@ -21,6 +24,12 @@ export function useDraftField(path: Path) {
     warning: form.warnings.get(pointer(path)),
     set: (value: unknown) => form.set(path, value),
   }
+}
+
+/** The known keys of a map of free ones: the arguments of the workload. */
+export function useKnownKeys(path: Path): readonly BundledArgument[] {
+  const form = useContext(DraftContext)
+  return pointer(path) === "/workload/args" ? (form?.arguments ?? []) : []
 }
 
 /** What is wrong directly below `path` with keys that no field is for: misspelt ones, with what they may mean. */

@@ -1,16 +1,19 @@
 import { useDebouncedValue } from "@mantine/hooks"
 import { useEffect, useMemo, useRef, useState } from "react"
-import { Problem, type Fault, type JobWarning, type ModelSize } from "@/client"
-import type { Code, Picked } from "@/lib/bundle"
-import { emptyDraft, readDraft, setInDraft, type Path } from "@/lib/draft"
+import { Problem, type BundledWorkload, type Fault, type JobWarning, type ModelSize } from "@/client"
+import type { Code, Picked, Sources } from "@/lib/bundle"
+import { emptyDraft, getIn, readDraft, setInDraft, type Draft, type Path } from "@/lib/draft"
 import { newKey } from "@/lib/key"
 import { keep, readKept, type Kept } from "@/lib/kept"
 import { useSubmitJob } from "./queries/useJob"
 import { usePlan } from "./queries/usePlan"
 import { useValidation } from "./queries/useValidation"
+import { NO_ENTRYPOINT } from "./useBeginning"
 import { useCode } from "./useCode"
 
 const NOTHING: JobWarning[] = []
+const NO_WORKLOADS: BundledWorkload[] = []
+const ENTRYPOINT = ["workload", "entrypoint"] as const
 
 /** A job while it is put together: its file, its code, and what the server says about them. `place`: what the draft is kept under. */
 export function useNewJob(initial: Kept, place: string) {
@@ -19,7 +22,7 @@ export function useNewJob(initial: Kept, place: string) {
   const { code, picked, take, pick, send, upload } = useCode((before ?? initial).code)
   const [size, setSize] = useState<ModelSize | null>(null)
   const submission = useSubmitJob()
-  const checked = useChecked(draft.text, draft.error !== null, submission.error)
+  const checked = useChecked(draft, picked ? null : (code?.hash ?? null), picked?.sources ?? null, submission.error)
   const key = useKey()
   const chosen = picked?.files.length ?? before?.chosen ?? 0
   const differs = draft.text !== initial.text || code?.hash !== initial.code?.hash || chosen > 0
@@ -27,6 +30,10 @@ export function useNewJob(initial: Kept, place: string) {
     () => keep(place, differs && !submission.isSuccess ? { text: draft.text, code, chosen } : null),
     [place, differs, submission.isSuccess, draft.text, code, chosen],
   )
+
+  const { workloads } = checked
+  const missing = getIn(draft.value, ENTRYPOINT) === NO_ENTRYPOINT && workloads.length === 1 ? workloads[0]!.entrypoint : null
+  if (missing) setDraft(setInDraft(draft, ENTRYPOINT, missing)) // once: then it is named
 
   const forgetChosen = () => setBefore((kept) => kept && { ...kept, chosen: 0 })
   /** What the server refused may be repaired by any change. */
@@ -37,6 +44,7 @@ export function useNewJob(initial: Kept, place: string) {
   return {
     ...checked,
     draft,
+    hasCode: picked !== null || code !== null,
     code,
     picked,
     setCode: changing<Code | null>((next) => {
@@ -76,9 +84,10 @@ export function useNewJob(initial: Kept, place: string) {
 export type NewJob = ReturnType<typeof useNewJob>
 
 /** What the server says about the text, once one stops typing. */
-function useChecked(text: string, broken: boolean, refused: unknown) {
+function useChecked({ text, error, value }: Draft, bundle: string | null, sources: Sources | null, refused: unknown) {
+  const broken = error !== null
   const [settled] = useDebouncedValue(text, 300)
-  const validation = useValidation(settled)
+  const validation = useValidation(settled, bundle, sources)
   const current = settled === text && !validation.isPlaceholderData
   const data = broken ? undefined : validation.data
   const faults = useMemo(() => (broken ? [] : [...(data?.errors ?? []), ...refusal(refused)]), [broken, data, refused])
@@ -92,8 +101,12 @@ function useChecked(text: string, broken: boolean, refused: unknown) {
     warningsByPointer: useMemo(() => byPointer(warnings), [warnings]),
     notes: data?.notes ?? NOTHING,
     spec: data?.spec ?? undefined,
-    /** The server has seen exactly this text and takes it. */
-    ready: current && data?.valid === true,
+    /** The server has seen exactly this text and this code, and takes both. */
+    ready: current && data?.ready === true,
+    /** What the code has to offer. */
+    workloads: (validation.isPlaceholderData ? null : validation.data?.workloads) ?? NO_WORKLOADS,
+    /** The arguments of the workload that is named, where they are known. */
+    arguments: validation.data?.workloads?.find(({ entrypoint }) => entrypoint === getIn(value, ENTRYPOINT))?.arguments ?? null,
   }
 }
 

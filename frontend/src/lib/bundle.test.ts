@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process"
 import { describe, expect, it } from "vitest"
-import { pack, picked, tooMuch } from "./bundle"
+import { pack, picked, sourcesOf, tooMuch } from "./bundle"
 
 function file(path: string, content = "x"): File {
   return Object.assign(new File([content], path.split("/").at(-1)!), { webkitRelativePath: path })
@@ -29,4 +29,9 @@ it("packs a tar.gz that the system's tar reads", async () => {
   const bundle = await pack(picked([file("a/train.py", "print(1)"), file("a/nets/cnn.py")]))
   const names = execFileSync("tar", ["-tzf", "-"], { input: Buffer.from(await bundle.arrayBuffer()) })
   expect(names.toString()).toBe("nets/cnn.py\ntrain.py\n")
+})
+
+it("gives the text of Python files alone, up to a size", async () => {
+  const { texts } = await sourcesOf(picked([file("a/train.py", "x = 1"), file("a/big.py", "#".repeat(600 * 1024)), file("a/data.csv", "1,2")]))
+  expect(texts).toEqual({ "train.py": "x = 1", "big.py": null, "data.csv": null })
 })

@@ -1,5 +1,6 @@
 import type { Bundle } from "@/client"
 import { IGNORE_FILE, type LeftOut } from "./leftOut"
+import { newKey } from "./key"
 import { tar } from "./tar"
 
 const MIB = 1024 * 1024
@@ -17,6 +18,14 @@ export interface Picked {
   files: readonly PickedFile[]
   /** What stays on this machine, and why. */
   leftOut: readonly LeftOut[]
+  /** What the server reads to say whether the job file fits: the text of the Python files, and the paths of all. */
+  sources: Sources
+}
+
+export interface Sources {
+  /** Stands for the texts where they are compared. */
+  id: string
+  texts: Record<string, string | null>
 }
 
 /** A bundle that the server has. */
@@ -39,6 +48,21 @@ export function tooMuch(files: readonly PickedFile[]): string | null {
   if (files.length > MAX_FILES) return `These are ${files.length} files; ${MAX_FILES} are allowed. List what the job does not need in ${IGNORE_FILE}.`
   if (bytes > MAX_UNPACKED) return `These are ${(bytes / MIB).toFixed(0)} MiB; ${MAX_UNPACKED / MIB} are allowed. Give data as a path in workload.args instead.`
   return null
+}
+
+const MAX_TEXT = 512 * 1024
+const MAX_TEXTS = 4 * MIB
+
+/** A file that is too long for the server to read, or beyond what it reads of all, has no text. */
+export async function sourcesOf(files: readonly PickedFile[]): Promise<Sources> {
+  const texts: Record<string, string | null> = {}
+  let left = MAX_TEXTS
+  for (const { path, file } of files) {
+    const read = path.endsWith(".py") && file.size <= Math.min(MAX_TEXT, left)
+    texts[path] = read ? await file.text() : null
+    if (read) left -= file.size
+  }
+  return { id: newKey(), texts }
 }
 
 /** A gzip-compressed tar file of them. */

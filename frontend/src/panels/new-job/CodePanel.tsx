@@ -2,10 +2,11 @@ import { Alert, Button, FileButton, Group, Text } from "@mantine/core"
 import { IconAlertTriangle, IconFiles, IconFolder } from "@tabler/icons-react"
 import type { NewJob } from "@/hooks/useNewJob"
 import { Panel } from "@/components/Panel"
-import { picked, tooMuch, type PickedFile } from "@/lib/bundle"
+import { picked, sourcesOf, tooMuch, type PickedFile } from "@/lib/bundle"
 import { selectFiles } from "@/lib/leftOut"
 import { CodeFiles } from "./CodeFiles"
 import { DropArea } from "./DropArea"
+import { FoundWorkloads } from "./FoundWorkloads"
 import { ExamplePicker } from "./ExamplePicker"
 import { LeftOutFiles } from "./LeftOutFiles"
 
@@ -14,7 +15,7 @@ export function CodePanel({ job }: { job: NewJob }) {
   const take = async (files: readonly PickedFile[]) => {
     if (files.length === 0) return
     const { kept, leftOut } = await selectFiles(files)
-    job.setPicked({ files: kept, leftOut })
+    job.setPicked({ files: kept, leftOut, sources: await sourcesOf(kept) })
     const jobFile = kept.find(({ path }) => path === "job.yaml")
     if (jobFile) job.setText(await jobFile.file.text())
   }
@@ -46,6 +47,7 @@ export function CodePanel({ job }: { job: NewJob }) {
         </Alert>
       )}
       {job.picked ? <Chosen job={job} /> : job.code && <Uploaded job={job} />}
+      <FoundWorkloads job={job} />
     </Panel>
   )
 }

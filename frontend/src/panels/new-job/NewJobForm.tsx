@@ -14,7 +14,7 @@ import classes from "./NewJobForm.module.css"
 export function NewJobForm({ initial, place }: { initial: Beginning; place: string }) {
   const job = useNewJob(initial, place)
   return (
-    <DraftContext value={{ value: job.draft.value, set: job.setValue, faults: job.faultsByPointer, warnings: job.warningsByPointer }}>
+    <DraftContext value={{ value: job.draft.value, set: job.setValue, faults: job.faultsByPointer, warnings: job.warningsByPointer, arguments: job.arguments }}>
       {job.resumed && job.differs && <Resumed toChooseAgain={job.toChooseAgain} onOver={job.startOver} />}
       <div className={classes.columns}>
         <Stack gap="md" miw={0}>

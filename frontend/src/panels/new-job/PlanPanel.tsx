@@ -12,17 +12,18 @@ import classes from "./PlanPanel.module.css"
 /** What the platform would do with the job if it were submitted now. */
 export function PlanPanel({ job }: { job: NewJob }) {
   const { data: plan, error } = job.plan
+  const shown = job.hasCode && plan
   return (
-    <Panel title="Plan" subtitle={plan && !job.ready ? "Of the job file as it was when it was valid last" : "What would happen if it were submitted now"}>
-      {error && !plan && <Text size="sm">{error.message}</Text>}
-      {!plan && !error && (
+    <Panel title="Plan" subtitle={shown && !job.ready ? "For the job file as it was when it was valid last" : "What would happen if it were submitted now"}>
+      {error && !shown && <Text size="sm">{error.message}</Text>}
+      {!shown && !error && (
         <Text size="sm" c="dimmed">
-          {job.ready ? "Asking the scheduler…" : "It is made as soon as the job file is valid."}
+          {job.ready ? "Asking the scheduler…" : "The plan follows when there is code and the job file is valid."}
         </Text>
       )}
-      {plan && (
+      {shown && (
         <div data-testid="plan" className={classes.plan}>
-          <PlannedStart start={plan.start} />
+          <PlannedStart start={plan.start} current={job.ready} />
           <dl className={classes.facts}>
             <Fact term="Shards" value={`${plan.shards.count}${plan.shards.sure ? "" : " for now"}`} note={plan.shards.sure ? "" : plan.shards.message} />
             <Fact term="Staleness" value={`${formatNumber(plan.staleness.mean)} on average`} note={plan.staleness.reason} />

@@ -4,13 +4,13 @@ import classes from "./PlanPanel.module.css"
 
 type Start = Plan["start"]
 
-/** Which node would take which process; or why the job would wait, and at which place. */
-export function PlannedStart({ start }: { start: Start }) {
+/** `current`: the job could be submitted as it is. Which node would take which process; or why the job would wait, and at which place. */
+export function PlannedStart({ start, current }: { start: Start; current: boolean }) {
   const Icon = start.now ? IconPlayerPlay : IconClockPause
   const nodes = [...new Set(start.processes.map(({ node }) => node))]
   return (
     <>
-      <p className={classes.start} data-now={start.now || undefined}>
+      <p className={classes.start} data-now={(start.now && current) || undefined}>
         <Icon size={16} aria-hidden />
         <span>
           {start.now ? start.message : `It would wait at place ${start.position} in the queue. ${start.message}`}

@@ -10,7 +10,7 @@ const limit = { pointer: "/optimizer/momentum", message: "The total is 1.4. Set 
 const mistake = { pointer: "/strategy/window", message: "must be at least 1" }
 
 function show(over: Partial<NewJob>) {
-  const job = { draft: { error: null }, code: null, faults: [], warnings: [], notes: [], validation: {}, submission: {}, upload: {}, picked: null, ready: true, ...over } as unknown as NewJob
+  const job = { draft: { error: null, text: "name: mine\n" }, hasCode: true, code: null, faults: [], warnings: [], notes: [], validation: {}, submission: {}, upload: {}, picked: null, ready: true, ...over } as unknown as NewJob
   render(
     <MantineProvider>
       <MemoryRouter>
@@ -24,9 +24,22 @@ afterEach(cleanup)
 
 it("tells limits that a valid file is over, with their place, and lets it be submitted", () => {
   show({ warnings: [limit] })
-  expect(screen.getByRole("status").textContent).toContain("It is over a known limit")
+  expect(screen.getByRole("status").textContent).toContain("1 warning")
   expect(screen.getByRole("listitem").textContent).toBe("optimizer.momentum The total is 1.4. Set momentum_correction: true.")
   expect(screen.getByRole("button", { name: "Submit" }).hasAttribute("disabled")).toBe(false)
+})
+
+it("is never green without code, and says what to do", () => {
+  show({ hasCode: false, ready: false })
+  expect(screen.getByRole("status").textContent).toBe("Choose the folder with your code.")
+  expect(screen.getByRole("button", { name: "Submit" }).hasAttribute("disabled")).toBe(true)
+})
+
+it("counts mistakes that stand at their lines, and tells those that have none", () => {
+  const draft = { error: null, text: "strategy:\n  window: 0\n" } as NewJob["draft"]
+  show({ draft, faults: [mistake, { pointer: "/stop", message: "missing; add it" }], ready: false })
+  expect(screen.getByRole("status").textContent).toContain("2 things have to be changed")
+  expect(screen.getAllByRole("listitem").map((item) => item.textContent)).toEqual(["stop missing; add it"])
 })
 
 it("tells mistakes before anything else", () => {

@@ -1,10 +1,12 @@
 import { Button, Text } from "@mantine/core"
 import { IconAlertTriangle, IconCircleCheck, IconRocket } from "@tabler/icons-react"
+import { useMemo } from "react"
 import { useNavigate } from "react-router"
 import type { JobWarning } from "@/client"
 import { Findings } from "@/components/Findings"
 import { Panel } from "@/components/Panel"
 import type { NewJob } from "@/hooks/useNewJob"
+import { linesOf } from "@/lib/places"
 import classes from "./SubmitPanel.module.css"
 
 export function SubmitPanel({ job }: { job: NewJob }) {
@@ -31,6 +33,10 @@ export function SubmitPanel({ job }: { job: NewJob }) {
 
 function Verdict({ job }: { job: NewJob }) {
   const { faults } = job
+  const elsewhere = useMemo(() => {
+    const lines = linesOf(job.draft.text, faults.map(({ pointer }) => pointer))
+    return faults.filter(({ pointer }) => pointer !== "/bundle" && !lines.get(pointer))
+  }, [job.draft.text, faults])
   if (job.draft.error) return <p className={classes.bad}>The job file cannot be read: {job.draft.error}</p>
   if (job.validation.error) return <p className={classes.bad}>{job.validation.error.message}</p>
   if (faults.length > 0) {
@@ -39,15 +45,16 @@ function Verdict({ job }: { job: NewJob }) {
         <p className={classes.bad}>
           <IconAlertTriangle size={16} aria-hidden /> {faults.length === 1 ? "One thing has to be changed" : `${faults.length} things have to be changed`}
         </p>
-        <Findings items={faults} />
+        {elsewhere.length > 0 && <Findings items={elsewhere} />}
       </>
     )
   }
+  if (!job.hasCode) return <p className={classes.warned}>Choose the folder with your code.</p>
   if (!job.ready) return <Text size="sm" c="dimmed">Checking…</Text>
   return (
     <>
       <p className={classes.good}>
-        <IconCircleCheck size={16} aria-hidden /> The job file is valid{job.code || job.picked ? "." : ". No code is chosen: it has to be importable on the nodes."}
+        <IconCircleCheck size={16} aria-hidden /> The job file is valid and fits its code.
       </p>
       <Warnings warnings={job.warnings} />
       {job.notes.length > 0 && <Findings items={job.notes} />}
@@ -61,7 +68,7 @@ function Warnings({ warnings }: { warnings: readonly JobWarning[] }) {
   return (
     <>
       <p className={classes.warned}>
-        <IconAlertTriangle size={16} aria-hidden /> It is over {warnings.length === 1 ? "a known limit" : `${warnings.length} known limits`}
+        <IconAlertTriangle size={16} aria-hidden /> {warnings.length === 1 ? "1 warning" : `${warnings.length} warnings`}
       </p>
       <Findings items={warnings} />
     </>
