@@ -6,7 +6,7 @@ import { WaitingPanel } from "@/panels/queue/WaitingPanel"
 export function QueuePage() {
   return (
     <>
-      <PageTitle title="Queue" subtitle="The most important and then the oldest first; nobody overtakes a job that waits for room" />
+      <PageTitle title="Queue" subtitle="By priority (0 to 100, the higher first), then by age. Jobs start strictly in this order." />
       <Stack gap="md">
         <WaitingPanel />
         <HoldersPanel />
