@@ -77,6 +77,8 @@ class Trainer:
                 while not attempt.over and not attempt.failed:
                     try:
                         for name, end in attempt.pump(0.25):
+                            if attempt.failed and attempt.failed[0] == name:
+                                continue  # it is told at the end, once
                             self._console.print(f"{name}: {end.reason}{': ' + end.message if end.message else ''}")
                         for alert in progress.take(attempt.metrics()):
                             self._console.print(f"[yellow]alert[/]: {alert}", highlight=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from pathlib import Path
 from pydantic import BaseModel, field_validator
 
 from gradstream.errors import GradstreamError, Unavailable
+from gradstream.process.blame import find_line, format_error
 
 
 class ExitReason(StrEnum):
@@ -145,8 +147,9 @@ def explained(folder: Path) -> Iterator[Ending]:
         ending.set(ExitReason.PLANE_LOST, str(error))
     except UserError as error:
         cause = error.__cause__
-        traceback.print_exception(cause or error)
-        ending.set(ExitReason.USER_ERROR, explain_user_error(error))
+        sys.stderr.write(format_error(cause, folder) if cause else f"{error}\n")
+        line = find_line(cause, folder) if cause else None
+        ending.set(ExitReason.USER_ERROR, explain_user_error(error) + (f" ({line})" if line else ""))
     except Exception as error:
         traceback.print_exc()
         ending.set(ExitReason.INTERNAL, f"{type(error).__name__}: {error}")

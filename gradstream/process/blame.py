@@ -1,0 +1,37 @@
+"""What the log of a process and its end say about an error of user code: the user's lines, without the platform's.
+
+Frames of the platform, and of importlib, that lead to user code are left out; what a library did below it stays. Files of the
+job's code are named as in its folder (`w.py`)."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+from gradstream.errors import GradstreamError
+
+
+def format_error(error: BaseException, folder: Path) -> str:
+    """The traceback of what user code has raised, from its own first line on. Without any such line, and where the platform
+    explains the mistake itself, only what was raised. `folder`: of the process."""
+    code = f"{folder / 'code'}/"
+    raised = "".join(traceback.format_exception_only(error)).replace(code, "")
+    frames = [] if isinstance(error, GradstreamError) else _from_user_code(error, code)
+    if not frames:
+        return raised
+    for frame in frames:
+        frame.filename = frame.filename.removeprefix(code)
+    return "".join(["Traceback (most recent call last):\n", *traceback.format_list(frames), raised])
+
+
+def find_line(error: BaseException, folder: Path) -> str | None:
+    """The last line of user code on the way to the error, as `w.py:12`; None: there is none."""
+    code = f"{folder / 'code'}/"
+    theirs = [frame for frame in _from_user_code(error, code) if frame.filename.startswith(code)]
+    return f"{theirs[-1].filename.removeprefix(code)}:{theirs[-1].lineno}" if theirs else None
+
+
+def _from_user_code(error: BaseException, code: str) -> list[traceback.FrameSummary]:
+    frames = list(traceback.extract_tb(error.__traceback__))
+    first = next((number for number, frame in enumerate(frames) if frame.filename.startswith(code)), len(frames))
+    return frames[first:]
