@@ -10,6 +10,8 @@ from pathlib import Path
 
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from gradstream.errors import Conflict
+
 
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(frozen=True, env_prefix="GRADSTREAM_")
@@ -32,6 +34,14 @@ class Settings(BaseSettings):
     page_dir: Path | None = None
     """The built web page; None: the API serves no page."""
     examples_dir: Path | None = None
+
+    join_live_url: str | None = None
+    """The live Redis as machines reach it that join with `gradstream join`: redis://user@host:port. A host of 0.0.0.0 or [::]
+    stands for the host at which a machine reaches the API. None: no machine can join so."""
+    join_live_password_file: Path | None = None
+    """The password of that user; default: live_redis_password_file."""
+    join_plane_url: str | None = None
+    """The gradient plane as those machines reach it; default: plane_public_url."""
 
     node_token_file: Path
     """The shared secret with which machines register."""
@@ -56,6 +66,16 @@ class Settings(BaseSettings):
     start_timeout: timedelta = timedelta(minutes=2)
     """An attempt whose processes are not all running by then is given up."""
     cuts_kept: int = 2
+
+    def require_open_to_machines(self) -> tuple[str, str]:
+        """The live Redis and the gradient plane, as machines that join reach them. Raises: Conflict."""
+        plane = self.join_plane_url or self.plane_public_url
+        if self.join_live_url is None or plane is None:
+            raise Conflict(
+                "This platform lets no machines join: other machines cannot reach its Redis. Start it with "
+                "`gradstream up --host ADDRESS`; in containers, see deploy/README.md."
+            )
+        return self.join_live_url, plane
 
 
 def secret(path: Path | None) -> str | None:

@@ -10,12 +10,13 @@ from urllib.parse import quote, urlsplit
 
 
 def url(redis_url: str, password: str | None) -> str:
-    """Celery's spelling of `redis://host:port/db` or `unix:///path`, with the password in it."""
+    """Celery's spelling of `redis://host:port/db`, `redis://user@host:port` or `unix:///path`, with the password in it."""
     where = urlsplit(redis_url)
-    secret = f":{quote(password, safe='')}@" if password else ""
+    user, _, host = where.netloc.rpartition("@")
+    secret = f"{user}:{quote(password, safe='')}@" if password else ""
     if where.scheme == "unix":
         return f"redis+socket://{secret}{where.path}?virtual_host=0"
-    return f"{where.scheme}://{secret}{where.netloc}{where.path}"
+    return f"{where.scheme}://{secret}{host}{where.path}"
 
 
 SETTINGS: dict[str, Any] = {

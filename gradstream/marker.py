@@ -21,7 +21,9 @@ MARKER = ".gradstream.json"
 FORMAT = 1
 """Of folders that this version makes; a folder with a higher number belongs to a newer version."""
 Kind = Literal["platform", "training", "download", "files"]
-PASSWORDS = ("postgres-password", "redis-live-password", "redis-plane-password", "node-token", "signing-key")
+FIRST_PASSWORDS = ("postgres-password", "redis-live-password", "redis-plane-password", "node-token", "signing-key")
+"""Of the versions without markers."""
+PASSWORDS = (*FIRST_PASSWORDS, "redis-node-password")
 """Of a platform on one machine, a file each in its folder `secrets`."""
 
 
@@ -73,7 +75,7 @@ def kind_of(folder: Path, names: Collection[str]) -> Kind | None:
 def is_old_data_folder(folder: Path) -> bool:
     """Whether a version without markers kept a platform here: its database and all of its passwords are there."""
     secrets = folder / "secrets"
-    return (folder / "postgres" / "PG_VERSION").is_file() and all((secrets / name).is_file() for name in PASSWORDS)
+    return (folder / "postgres" / "PG_VERSION").is_file() and all((secrets / name).is_file() for name in FIRST_PASSWORDS)
 
 
 def _is_a_name(name: str) -> bool:

@@ -143,7 +143,7 @@ class Agent:
 
     def _apply(self, answer: Desired, reports: list[Report]) -> None:
         """Compare what is desired with what was just reported: an end that was not reported yet is not forgotten."""
-        orders = {order.id: order for order in answer.orders}
+        orders = {order.id: self._as_reached_here(order) for order in answer.orders}
         known: dict[UUID, State] = {report.id: report.state for report in reports}
         todo = reconcile.steps(orders.keys() | (answer.refused.keys() & known.keys()), known)
         for id in todo.forget:
@@ -154,6 +154,14 @@ class Agent:
             self._processes.start(self._shared.told(order, orders.values()))
         used = (*orders.values(), *(process.order for process in self._processes.live))
         self._shared.keep({order.plane_id for order in used})
+
+    def _as_reached_here(self, order: ProcessOrder) -> ProcessOrder:
+        """With the addresses that this machine has for the gradient plane and the API, where they are others."""
+        plane, store = self._settings.plane_redis_url, self._settings.process_api_url
+        return order.model_copy(update={
+            "plane": order.plane.model_copy(update={"url": plane or order.plane.url}),
+            "store": order.store.model_copy(update={"url": store or order.store.url}),
+        })  # fmt: skip
 
     async def _ship(self, process: Process) -> None:
         tail = process.tail

@@ -12,8 +12,9 @@ import httpx
 import psutil
 
 import gradstream
-from gradstream.errors import Denied, NotFound, NotSignedIn, Unavailable
+from gradstream.errors import Conflict, Denied, NotFound, NotSignedIn, Unavailable
 from gradstream.process.exits import Exit
+from gradstream.process.machine import machine_of
 from worker_agent.desired import Desired, read_desired
 from worker_agent.gpus import Gpu
 from worker_agent.reconcile import State
@@ -22,7 +23,7 @@ from worker_agent.usage import Usage
 
 _TIMEOUT = httpx.Timeout(5.0)
 _DOWNLOAD_TIMEOUT = httpx.Timeout(10.0, read=30.0)
-_KINDS = {401: NotSignedIn, 403: Denied, 404: NotFound}
+_KINDS = {401: NotSignedIn, 403: Denied, 404: NotFound, 409: Conflict}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ class ControlPlane:
         answer = await self._call(
             "POST", "/register", token=secret(settings.node_token_file),
             json={
-                "name": settings.node_name, "slots": settings.slots, "labels": settings.labels, "version": gradstream.__version__,
+                "name": settings.node_name, "machine": machine_of(settings.work_dir), "slots": settings.slots,
+                "labels": settings.labels, "version": gradstream.__version__,
                 "cpus": os.cpu_count() or 1, "memory": psutil.virtual_memory().total,
                 "gpus": [gpu.as_dict() for gpu in gpus],
             },

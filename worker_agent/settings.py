@@ -19,13 +19,17 @@ class Settings(BaseSettings):
     api_url: str
     """The API's base URL, without /api/v1."""
     node_name: str = Field(default_factory=lambda: socket.gethostname().split(".")[0])
-    """Unique among nodes: a second agent of this name would take the first one's place."""
+    """Unique among nodes: a second agent of this name is refused while the first one lives."""
     node_token_file: Path
-    """The shared secret with which machines register."""
+    """File with what machines register with: a join token, or the secret that the platform's own machines share."""
     live_redis_url: str
-    """Celery broker. redis://host:port or unix:///path, without the password."""
+    """Celery broker. redis://host:port, redis://user@host:port or unix:///path, without the password."""
     live_redis_password_file: Path | None = None
     """File with the password of that Redis; none: it wants no password."""
+    plane_redis_url: str | None = None
+    """Where the job processes of this machine reach the gradient plane, if it is elsewhere for them than the control plane says."""
+    process_api_url: str | None = None
+    """Where the job processes of this machine reach the API, likewise."""
     work_dir: Path
     """The agent's own folder: bundles and the folders of processes. Nothing in it is needed after a restart."""
     slots: int = Field(default_factory=lambda: max(4, os.cpu_count() or 1), ge=1)

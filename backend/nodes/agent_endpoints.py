@@ -1,4 +1,4 @@
-"""What node agents call. Their token is the node's own, but for registration, which takes the shared secret."""
+"""What node agents call. Their token is the node's own, but for registration, which takes a secret of its own."""
 
 from __future__ import annotations
 
@@ -11,14 +11,20 @@ from backend.db import SessionDep
 from backend.logs import service as logs
 from backend.logs.schemas import LogPosition, PostLog
 from backend.nodes import service
-from backend.nodes.auth import NodeDep, shared_secret
-from backend.nodes.schemas import Desired, Heartbeat, Register, Registered
+from backend.nodes.auth import NodeDep, may_register
+from backend.nodes.schemas import Desired, Heartbeat, Join, Joining, Register, Registered
 from backend.platform import PlatformDep
 
 router = APIRouter(prefix="/agent", tags=["agent"])
 
 
-@router.post("/register", operation_id="registerNode", dependencies=[Depends(shared_secret)])
+@router.post("/join", operation_id="prepareJoin", dependencies=[Depends(may_register)])
+def join(body: Join, session: SessionDep, platform: PlatformDep) -> Joining:
+    """What a machine needs to know before its agent registers: where both Redis are, and whether its name is free."""
+    return service.joining(session, platform, body)
+
+
+@router.post("/register", operation_id="registerNode", dependencies=[Depends(may_register)])
 def register(body: Register, session: SessionDep, platform: PlatformDep) -> Registered:
     """Enter a machine, or enter it again after a restart: processes of its former life are then lost."""
     return service.register(session, platform, body)

@@ -16,13 +16,19 @@ Bearer = Annotated[
 ]
 SharedSecret = Annotated[
     HTTPAuthorizationCredentials | None,
-    Depends(HTTPBearer(auto_error=False, scheme_name="registration", description="The secret that all machines share")),
+    Depends(
+        HTTPBearer(
+            auto_error=False, scheme_name="registration", description="The secret of the platform's own machines, or a join token"
+        )
+    ),
 ]
 
 
-def shared_secret(credentials: SharedSecret, platform: PlatformDep) -> None:
-    """Raises: NotSignedIn, unless the request carries the secret with which machines register."""
-    service.check_shared_secret(platform, required(credentials))
+def may_register(credentials: SharedSecret, platform: PlatformDep) -> None:
+    """Raises: NotSignedIn, unless the request carries the secret that the platform's machines share, or a join token."""
+    given = required(credentials)
+    with platform.database.transaction() as session:
+        service.check_registration(session, platform, given)
 
 
 def current_node(credentials: Bearer, platform: PlatformDep) -> NodeCaller:

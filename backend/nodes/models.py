@@ -21,6 +21,8 @@ class NodeRow(Base):
     cpus: Mapped[int]
     memory: Mapped[int] = mapped_column(BigInteger)
     gpus: Mapped[list[dict[str, Any]]]
+    machine: Mapped[str | None]
+    """Made by its agent once, and kept: tells a restart from another machine of the same name."""
     labels: Mapped[dict[str, Any]] = mapped_column(default=dict)
     version: Mapped[str]
     load: Mapped[float | None]

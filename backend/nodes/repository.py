@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import func, select, text, update
+from sqlalchemy import ColumnElement, func, not_, or_, select, text, true, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -25,16 +25,31 @@ def by_token(session: Session, hash: bytes) -> NodeRow | None:
     return session.scalar(select(NodeRow).where(NodeRow.token_hash == hash))
 
 
-def enter(session: Session, body: Register, token_hash: bytes) -> UUID:
-    """A new node, or the node of that name with a new token: the old one is worth nothing from now on."""
+def is_held(session: Session, name: str, machine: str | None, lost_after: timedelta) -> bool:
+    """Whether a node of this name is there whose machine is another one."""
+    held = select(NodeRow.id).where(NodeRow.name == name, not_(_free_for(machine, lost_after)))
+    return session.scalar(held) is not None
+
+
+def _free_for(machine: str | None, lost_after: timedelta) -> ColumnElement[bool]:
+    """Of a node's row: whether this machine may have its name."""
+    silent = NodeRow.last_seen_at < func.clock_timestamp() - lost_after
+    same = NodeRow.machine == machine if machine is not None else true()
+    return or_(NodeRow.machine.is_(None), same, NodeRow.status == NodeStatus.LOST, silent)
+
+
+def enter(session: Session, body: Register, token_hash: bytes, lost_after: timedelta) -> UUID | None:
+    """A new node, or the node of that name with a new token: the old one is worth nothing from now on. None: the name is held by
+    another machine."""
     values = {
         "token_hash": token_hash, "status": NodeStatus.READY, "slots": body.slots, "cpus": body.cpus, "memory": body.memory,
         "gpus": [gpu.model_dump() for gpu in body.gpus], "labels": body.labels, "version": body.version,
-        "registered_at": func.clock_timestamp(), "last_seen_at": func.clock_timestamp(),
+        "machine": body.machine, "registered_at": func.clock_timestamp(), "last_seen_at": func.clock_timestamp(),
         "trouble": None, "trouble_since": None, "troubles": 0, "retry_at": None,
     }  # fmt: skip
     row = insert(NodeRow).values(name=body.name, **values)
-    return session.scalars(row.on_conflict_do_update(index_elements=["name"], set_=values).returning(NodeRow.id)).one()
+    free = _free_for(body.machine, lost_after)
+    return session.scalar(row.on_conflict_do_update(index_elements=["name"], set_=values, where=free).returning(NodeRow.id))
 
 
 def seen(session: Session, node_id: UUID, load: float | None, memory_used: int | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 from uuid import UUID
 
 from pydantic import Field
@@ -64,8 +65,32 @@ class Nodes(Schema):
     items: list[Node]
 
 
+NodeName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$", examples=["node-1"])]
+Machine = Annotated[
+    str | None,
+    Field(max_length=64, description="Made by the agent once, and kept: tells its restart from another machine of the same name"),
+]
+
+
+class Join(Message):
+    name: NodeName
+    machine: Machine = None
+
+
+class Joining(Schema):
+    version: str = Field(description="Of the platform; a machine that joins must have the same")
+    time: datetime = Field(description="The platform's clock")
+    live_url: str = Field(
+        description="The live Redis, which wakes agents. A host of 0.0.0.0 or [::] stands for the host of the API's address",
+        examples=["redis://node@0.0.0.0:8001"],
+    )
+    live_password: str | None
+    plane_url: str = Field(description="The gradient plane, likewise. Each attempt has an account of its own there")
+
+
 class Register(Message):
-    name: str = Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$", examples=["node-1"])
+    name: NodeName
+    machine: Machine = None
     slots: int = Field(ge=1, le=10_000)
     cpus: int = Field(ge=1)
     memory: int = Field(ge=0, description="Bytes")

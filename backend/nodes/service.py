@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hmac
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+import gradstream
 from backend import secrets
 from backend.db import PLACES, now, wait_for_lock
 from backend.jobs import lifecycle
@@ -17,9 +18,23 @@ from backend.jobs.models import ProcessRow
 from backend.jobs.statuses import ProcessStatus
 from backend.nodes import orders, repository, trouble, usage
 from backend.nodes.models import NodeRow
-from backend.nodes.schemas import Desired, GpuUse, Heartbeat, Node, NodeProcess, Nodes, Register, Registered, ReportedProcess
+from backend.nodes.schemas import (
+    Desired,
+    GpuUse,
+    Heartbeat,
+    Join,
+    Joining,
+    Node,
+    NodeProcess,
+    Nodes,
+    Register,
+    Registered,
+    ReportedProcess,
+)
 from backend.platform import Platform
-from gradstream.errors import NotFound, NotSignedIn
+from backend.settings import secret
+from backend.users import service as users
+from gradstream.errors import Conflict, NotFound, NotSignedIn
 from gradstream.process.exits import Exit, ExitReason
 
 
@@ -35,9 +50,26 @@ class NodeCaller:
         return f"node:{self.name}"
 
 
-def check_shared_secret(platform: Platform, given: str) -> None:
-    if not platform.node_token or not hmac.compare_digest(given.encode(), platform.node_token.encode()):
-        raise NotSignedIn("This is not the secret with which machines register here (GRADSTREAM_NODE_TOKEN_FILE).")
+def check_registration(session: Session, platform: Platform, given: str) -> None:
+    """Raises: NotSignedIn: neither the secret that the platform's own machines share nor a join token."""
+    if not (platform.node_token and hmac.compare_digest(given.encode(), platform.node_token.encode())):
+        users.check_join_token(session, given)
+
+
+def joining(session: Session, platform: Platform, body: Join) -> Joining:
+    """Raises: Conflict: no machine can join, or not by this name."""
+    settings = platform.settings
+    live, plane = settings.require_open_to_machines()
+    if repository.is_held(session, body.name, body.machine, settings.node_lost_after):
+        raise _name_is_held(body.name)
+    password = secret(settings.join_live_password_file or settings.live_redis_password_file)
+    return Joining(version=gradstream.__version__, time=datetime.now(UTC), live_url=live, live_password=password, plane_url=plane)
+
+
+def _name_is_held(name: str) -> Conflict:
+    return Conflict(
+        f"Another machine is the node '{name}' here. Choose another name: `gradstream join --name`, GRADSTREAM_NODE_NAME."
+    )
 
 
 def caller_of_token(session: Session, token: str) -> NodeCaller:
@@ -50,7 +82,9 @@ def caller_of_token(session: Session, token: str) -> NodeCaller:
 def register(session: Session, platform: Platform, body: Register) -> Registered:
     """An agent that starts has no processes: what its former life was told to run is lost."""
     token = secrets.new_token("gsn")
-    node_id = repository.enter(session, body, secrets.digest(token))
+    node_id = repository.enter(session, body, secrets.digest(token), platform.settings.node_lost_after)
+    if node_id is None:
+        raise _name_is_held(body.name)
     lose_processes(session, node_id, f"the agent of {body.name} was started again", actor=f"node:{body.name}", told_only=True)
     return Registered(node_id=node_id, token=token, heartbeat_every=platform.settings.heartbeat_every.total_seconds())
 

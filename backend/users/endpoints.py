@@ -8,7 +8,7 @@ from backend.db import SessionDep
 from backend.platform import PlatformDep
 from backend.users import service
 from backend.users.auth import COOKIE, CallerDep, SessionCookie
-from backend.users.schemas import CreatedToken, CreateToken, Me, SignIn, SignInCode, Tokens
+from backend.users.schemas import CreatedToken, CreateToken, Me, SignIn, SignInCode, TokenKind, Tokens
 
 open_router = APIRouter(tags=["users"])
 """The one way in: needs no sign-in."""
@@ -39,19 +39,21 @@ def sign_out(response: Response, session: SessionDep, cookie: SessionCookie = No
 
 @router.get("/tokens", operation_id="listTokens")
 def tokens(session: SessionDep, caller: CallerDep) -> Tokens:
-    """The caller's API tokens, newest first."""
+    """The caller's API tokens and join tokens, newest first."""
     return service.tokens(session, caller)
 
 
 @router.post("/tokens", operation_id="createToken", status_code=status.HTTP_201_CREATED)
-def create_token(body: CreateToken, session: SessionDep, caller: CallerDep) -> CreatedToken:
-    """Make an API token. The answer is the only place where it is shown."""
-    return service.create_token(session, caller.user_id, body.name)
+def create_token(body: CreateToken, session: SessionDep, caller: CallerDep, platform: PlatformDep) -> CreatedToken:
+    """Make an API token, or a token with which machines join. The answer is the only place where it is shown."""
+    if body.kind == TokenKind.JOIN:
+        platform.settings.require_open_to_machines()
+    return service.create_token(session, caller.user_id, body.name, body.kind, body.expires_in)
 
 
 @router.delete("/tokens/{id}", operation_id="deleteToken", status_code=status.HTTP_204_NO_CONTENT)
 def delete_token(id: UUID, session: SessionDep, caller: CallerDep) -> None:
-    """Revoke an API token at once."""
+    """Revoke a token at once. Machines that have joined with it stay."""
     service.delete_token(session, caller, id)
 
 

@@ -26,6 +26,9 @@ class ApiTokenRow(Base):
     hash: Mapped[bytes] = mapped_column(unique=True)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     last_used_at: Mapped[datetime | None]
+    kind: Mapped[str] = mapped_column(server_default="api")
+    """`schemas.TokenKind`"""
+    expires_at: Mapped[datetime | None]
 
 
 class SignInCodeRow(Base):

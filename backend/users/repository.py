@@ -3,11 +3,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from backend.users.models import ApiTokenRow, SessionRow, SignInCodeRow, UserRow
+from backend.users.schemas import TokenKind
 
 _USE_NOTED_EVERY = timedelta(minutes=1)
 
@@ -17,8 +18,15 @@ def ensure_user(session: Session, name: str) -> UserRow:
     return session.scalars(select(UserRow).where(UserRow.name == name)).one()
 
 
-def user_of_token(session: Session, hash: bytes) -> UserRow | None:
-    return session.scalar(select(UserRow).join(ApiTokenRow).where(ApiTokenRow.hash == hash))
+def find_token(session: Session, hash: bytes) -> tuple[ApiTokenRow, UserRow] | None:
+    """One that has not expired, of any kind, and its user."""
+    good = or_(ApiTokenRow.expires_at.is_(None), ApiTokenRow.expires_at > func.now())
+    found = session.execute(select(ApiTokenRow, UserRow).join(UserRow).where(ApiTokenRow.hash == hash, good)).first()
+    return None if found is None else (found[0], found[1])
+
+
+def remove_expired_tokens(session: Session, kind: TokenKind) -> None:
+    session.execute(delete(ApiTokenRow).where(ApiTokenRow.kind == kind, ApiTokenRow.expires_at <= func.now()))
 
 
 def note_use(session: Session, hash: bytes) -> None:

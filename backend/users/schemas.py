@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
+from enum import StrEnum
 from uuid import UUID
 
 from pydantic import Field, model_validator
 
 from backend.schemas import Schema
+
+LONGEST_TOKEN = 10 * 366 * 86400.0
+"""Seconds: ten years."""
 
 
 class User(Schema):
@@ -33,14 +37,27 @@ class SignIn(Schema):
         return self
 
 
+class TokenKind(StrEnum):
+    API = "api"
+    """Acts as its user."""
+    JOIN = "join"
+    """Lets machines register as nodes, and nothing else."""
+
+
 class CreateToken(Schema):
     name: str = Field(min_length=1, max_length=100, description="What it is for", examples=["ci"])
+    kind: TokenKind = Field(TokenKind.API, description="api: acts as you; join: lets machines register, and nothing else")
+    expires_in: float | None = Field(
+        None, gt=0, le=LONGEST_TOKEN, description="Seconds until it expires; null: api never, join after a day", examples=[86400]
+    )
 
 
 class Token(Schema):
     id: UUID
     name: str = Field(examples=["ci"])
+    kind: TokenKind = TokenKind.API
     created_at: datetime
+    expires_at: datetime | None = Field(None, description="null: it does not expire")
     last_used_at: datetime | None = Field(description="To the minute")
 
 

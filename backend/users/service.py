@@ -13,8 +13,12 @@ from backend.db import now
 from backend.settings import Settings
 from backend.users import repository
 from backend.users.models import ApiTokenRow, SessionRow, SignInCodeRow, UserRow
-from backend.users.schemas import CreatedToken, Me, SignIn, SignInCode, Token, Tokens, User
+from backend.users.schemas import CreatedToken, Me, SignIn, SignInCode, Token, TokenKind, Tokens, User
 from gradstream.errors import NotFound, NotSignedIn
+
+JOIN_LIFETIME = 86400.0
+"""Seconds that a join token is good for if nothing else is said."""
+_PREFIXES = {TokenKind.API: "gst", TokenKind.JOIN: "gsj"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +37,33 @@ class Caller:
 
 
 def caller_of_token(session: Session, token: str) -> Caller:
-    hash = secrets.digest(token)
-    user = repository.user_of_token(session, hash)
-    if user is None:
-        raise NotSignedIn("This API token is not known here; it may have been revoked.")
-    repository.note_use(session, hash)
+    user = _user_of_token(session, token, TokenKind.API)
     return Caller(user.id, user.name)
+
+
+def check_join_token(session: Session, token: str) -> None:
+    """Raises: NotSignedIn, unless machines may join with this token."""
+    _user_of_token(session, token, TokenKind.JOIN)
+
+
+_WRONG_KIND = {
+    TokenKind.API: "This token lets machines join, and nothing else. `gradstream token create` makes an API token.",
+    TokenKind.JOIN: "This is an API token, which is not for machines. `gradstream token create --join` makes a join token.",
+}
+
+
+def _user_of_token(session: Session, token: str, kind: TokenKind) -> UserRow:
+    """Raises: NotSignedIn."""
+    hash = secrets.digest(token)
+    found = repository.find_token(session, hash)
+    if found is None:
+        what = "API" if kind == TokenKind.API else "join"
+        raise NotSignedIn(f"This {what} token is not known here. It may have expired or been revoked.")
+    row, user = found
+    if row.kind != kind:
+        raise NotSignedIn(_WRONG_KIND[kind])
+    repository.note_use(session, hash)
+    return user
 
 
 def caller_of_cookie(session: Session, cookie: str) -> Caller:
@@ -59,17 +84,19 @@ def ensure_user(session: Session, name: str) -> UserRow:
 
 def sign_in(session: Session, body: SignIn, lifetime: timedelta) -> tuple[str, Me]:
     """The new session's cookie, and who it is for. Raises: NotSignedIn."""
-    user = _by_code(session, body.code) if body.code else repository.user_of_token(session, secrets.digest(body.token or ""))
-    if user is None:
-        raise NotSignedIn("This token or code is not known, was used before, or has expired. `gradstream open` makes a new link.")
+    user = _by_code(session, body.code) if body.code else _user_of_token(session, body.token or "", TokenKind.API)
     repository.remove_expired(session)
     cookie, expires_at = secrets.new_token("gsc"), now(session) + lifetime
     session.add(SessionRow(hash=secrets.digest(cookie), user_id=user.id, expires_at=expires_at))
     return cookie, Me(user=User(id=user.id, name=user.name), expires_at=expires_at)
 
 
-def _by_code(session: Session, code: str) -> UserRow | None:
-    return repository.take_code(session, secrets.digest(code))
+def _by_code(session: Session, code: str) -> UserRow:
+    """Raises: NotSignedIn."""
+    user = repository.take_code(session, secrets.digest(code))
+    if user is None:
+        raise NotSignedIn("This code is not known, was used before, or has expired. `gradstream open` makes a new link.")
+    return user
 
 
 def sign_out(session: Session, cookie: str | None) -> None:
@@ -81,12 +108,21 @@ def tokens(session: Session, caller: Caller) -> Tokens:
     return Tokens(items=[Token.model_validate(row) for row in repository.tokens(session, caller.user_id)])
 
 
-def create_token(session: Session, user_id: UUID, name: str) -> CreatedToken:
-    token = secrets.new_token("gst")
-    row = ApiTokenRow(user_id=user_id, name=name, hash=secrets.digest(token), last_used_at=None)
+def create_token(
+    session: Session, user_id: UUID, name: str, kind: TokenKind = TokenKind.API, expires_in: float | None = None
+) -> CreatedToken:
+    """`expires_in`: seconds; None: an API token never expires, a join token after a day."""
+    token = secrets.new_token(_PREFIXES[kind])
+    if kind == TokenKind.JOIN:
+        repository.remove_expired_tokens(session, kind)  # each start of a platform makes one
+        expires_in = expires_in or JOIN_LIFETIME
+    expires_at = None if expires_in is None else now(session) + timedelta(seconds=expires_in)
+    row = ApiTokenRow(user_id=user_id, name=name, hash=secrets.digest(token), last_used_at=None, kind=kind, expires_at=expires_at)
     session.add(row)
     session.flush()
-    return CreatedToken(id=row.id, name=name, created_at=row.created_at, last_used_at=None, token=token)
+    return CreatedToken(
+        id=row.id, name=name, kind=kind, created_at=row.created_at, expires_at=expires_at, last_used_at=None, token=token
+    )
 
 
 def delete_token(session: Session, caller: Caller, token_id: UUID) -> None:

@@ -45,6 +45,8 @@ COMMANDS: dict[str, _Entry] = {
     "open": _Entry("open", _PLATFORM, "Open the page in a browser, signed in"),
     "down": _Entry("down", _PLATFORM, "Stop the platform of this data folder"),
     "reset": _Entry("reset", _PLATFORM, "Delete a data folder: jobs, metrics, models, accounts"),
+    "join": _Entry("join", _PLATFORM, "Let the jobs of a platform use this machine"),
+    "token": _Entry("token", _PLATFORM, "List, make and revoke tokens of programs and machines"),
     "login": _Entry("login", _PLATFORM, "Keep the address and token of a platform"),
     "submit": _Entry("submit", _JOBS, "Submit a job file"),
     "follow": _Entry("follow_job", _JOBS, "Show a job's events and progress until it ends"),

@@ -26,12 +26,29 @@ Port = Annotated[int, typer.Option("--port", min=1, max=65535, help="Port of the
 Slots = Annotated[int | None, typer.Option("--slots", min=1, help="Workers that run here at once; default: max(4, cores)")]
 
 
-def options(data_dir: str | None, host: str, port: int, slots: int | None) -> Options:
+Join = Annotated[
+    bool | None,
+    typer.Option("--join/--no-join", help="Let other machines join: open both Redis; default: unless --host is loopback"),
+]
+LivePort = Annotated[
+    int | None, typer.Option("--live-port", min=1, max=65535, help="Of the Redis that wakes joined machines; default: --port + 1")
+]
+PlanePort = Annotated[
+    int | None,
+    typer.Option("--plane-port", min=1, max=65535, help="Of the gradients' Redis, for joined machines; default: --port + 2"),
+]
+
+
+def options(
+    data_dir: str | None, host: str, port: int, slots: int | None, *, join: bool | None = None, live_port: int | None = None,
+    plane_port: int | None = None,
+) -> Options:  # fmt: skip
     from pathlib import Path
 
     from gradstream.client.credentials import Settings
 
-    return Options(Path(data_dir) if data_dir else Settings().data_dir, host=host, port=port, slots=slots)
+    folder = Path(data_dir) if data_dir else Settings().data_dir
+    return Options(folder, host=host, port=port, slots=slots, join=join, live_port=live_port, plane_port=plane_port)
 
 
 class Starting:

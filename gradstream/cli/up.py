@@ -7,28 +7,30 @@ import signal
 from typing import TYPE_CHECKING
 
 from gradstream.cli.common import AsJson
-from gradstream.cli.starting import DataDir, Host, Port, Slots, Starting, options
+from gradstream.cli.starting import DataDir, Host, Join, LivePort, PlanePort, Port, Slots, Starting, options
 
 if TYPE_CHECKING:
     from gradstream.client import SignInLink
     from gradstream.local.folder import DataFolder, Holder
+    from gradstream.local.options import Options
     from gradstream.local.platform import Platform
-
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def command(
-    data_dir: DataDir = None, host: Host = "127.0.0.1", port: Port = 8000, slots: Slots = None, as_json: AsJson = False
-) -> None:
+    data_dir: DataDir = None, host: Host = "127.0.0.1", port: Port = 8000, slots: Slots = None, join: Join = None,
+    live_port: LivePort = None, plane_port: PlanePort = None, as_json: AsJson = False,
+) -> None:  # fmt: skip
     """Start the platform on this machine: database, Redis, API with the web page, controller and one node agent.
 
     It runs until Ctrl-C and keeps everything in one folder, so the next `gradstream up` goes on where this one ended. If the
     folder's platform runs already, it prints a new sign-in link for it. With --json it prints one line, {"url", "sign_in_url",
-    "data_dir", "pid"}, as soon as it is ready.
+    "data_dir", "pid"}, as soon as it is ready; "join" in it has the URL and token for other machines.
+
+    Example: gradstream up --host 0.0.0.0
     """
     from gradstream.local.platform import Platform
 
-    chosen = options(data_dir, host, port, slots)
+    chosen = options(data_dir, host, port, slots, join=join, live_port=live_port, plane_port=plane_port)
     starting = Starting()
     platform = Platform(chosen, on_step=starting.step, on_trouble=starting.trouble)
     if _runs_already(platform.folder, as_json):
@@ -37,7 +39,7 @@ def command(
     try:
         with starting:
             platform.start()
-        _say_where(platform, host, as_json)
+        _say_where(platform, chosen, as_json)
         platform.wait()
     except KeyboardInterrupt:
         _say("stopping; running jobs go on from their last cut at the next start", "dim")
@@ -63,22 +65,45 @@ def _runs_already(folder: DataFolder, as_json: bool) -> bool:
     return True
 
 
-def _say_where(platform: Platform, host: str, as_json: bool) -> None:
+def _say_where(platform: Platform, options: Options, as_json: bool) -> None:
+    from gradstream.local.options import LOOPBACK
+
     holder = platform.folder.holder()
     assert holder, "it has started"
     assert platform.sign_in, "it has started"
-    _say_entry(holder, platform.sign_in, as_json)
-    if host not in _LOOPBACK:
-        _say(f"It listens on {host}, without TLS: put a proxy with TLS before it, or use it in a network that you trust.", "yellow")
+    invitation = _invite(platform, options) if options.open_to_machines else None
+    _say_entry(holder, platform.sign_in, as_json, invitation)
+    if options.host not in LOOPBACK:
+        _say(f"It listens on {options.host}, without TLS: put a proxy with TLS before it, or trust the whole network.", "yellow")
     _say("Ctrl-C stops the platform", "dim")
 
 
-def _say_entry(holder: Holder, link: SignInLink, as_json: bool) -> None:
+def _invite(platform: Platform, options: Options) -> dict[str, str]:
+    """Say how other machines join, with a token made for them."""
+    from gradstream.client import Client, Credentials
+    from gradstream.errors import Unavailable
+    from gradstream.local.addresses import url_for_others
+
+    account = Credentials.load(platform.folder.client_file)
+    if account is None:
+        raise Unavailable(f"{platform.folder.client_file} has no token to make a join token with")
+    with Client(account) as client:
+        made = client.create_token("machines, by gradstream up", kind="join")
+    assert made.expires_at, "a join token expires"
+    where, (live, plane) = url_for_others(options.host, options.port), options.redis_ports
+    until = f"until {made.expires_at.astimezone():%d %b %H:%M}"
+    _say(f"\nMore machines: gradstream join {where}    asks for the join token, {made.token}  ({until})")
+    _say(f"     They need ports {options.port}, {live} and {plane}. `gradstream token create --join` makes another token.", "dim")
+    return {"url": where, "token": made.token, "expires_at": made.expires_at.isoformat()}
+
+
+def _say_entry(holder: Holder, link: SignInLink, as_json: bool, invitation: dict[str, str] | None = None) -> None:
     from gradstream.cli.browse import say_link
     from gradstream.cli.output import print_json
 
     if as_json:
-        print_json({"url": holder.url, "sign_in_url": link.url, "data_dir": holder.data_dir, "pid": holder.pid})
+        told = {"url": holder.url, "sign_in_url": link.url, "data_dir": holder.data_dir, "pid": holder.pid}
+        print_json({**told, "join": invitation} if invitation else told)
     _say("")
     say_link(link)
     _say("     `gradstream open` makes another link", "dim")

@@ -10,11 +10,25 @@ The command line is written on top of it, so whatever a command does, a program 
 
 from gradstream.client.client import Client
 from gradstream.client.credentials import Credentials
-from gradstream.client.models import Artifact, Event, Job, JobSummary, LogChunk, Node, Plan, Process, Progress, SignInLink
+from gradstream.client.models import (
+    Artifact,
+    CreatedToken,
+    Event,
+    Job,
+    JobSummary,
+    LogChunk,
+    Node,
+    Plan,
+    Process,
+    Progress,
+    SignInLink,
+    Token,
+)
 
 __all__ = [
     "Artifact",
     "Client",
+    "CreatedToken",
     "Credentials",
     "Event",
     "Job",
@@ -25,4 +39,5 @@ __all__ = [
     "Process",
     "Progress",
     "SignInLink",
+    "Token",
 ]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from typing import Literal
 from uuid import UUID
 
 from gradstream.client.connection import Connection, JobReference
-from gradstream.client.models import Choices, Job, Node, Process, Queue
+from gradstream.client.models import Choices, CreatedToken, Job, Node, Process, Queue, Token
 from gradstream.errors import Conflict, NotFound
 
 _LONG_POLL = 15.0
@@ -66,6 +67,21 @@ class Control(Connection):
     def stop_process(self, job: JobReference, process_id: UUID | str) -> Process:
         """Ask a worker to leave at its next boundary; the others go on."""
         return Process.model_validate(self._transport.json("POST", f"jobs/{self._id(job)}/processes/{process_id}/stop"))
+
+    def tokens(self) -> list[Token]:
+        """Your API tokens and join tokens, newest first. None says its secret."""
+        return [Token.model_validate(item) for item in self._items("tokens")]
+
+    def create_token(self, name: str, *, kind: Literal["api", "join"] = "api", expires_in: float | None = None) -> CreatedToken:
+        """Its `token` is shown this once. `join`: machines register with it, and can do nothing else.
+
+        `expires_in`: seconds; None: an API token never expires, a join token after a day."""
+        body = {"name": name, "kind": kind, "expires_in": expires_in}
+        return CreatedToken.model_validate(self._transport.json("POST", "tokens", safe=False, json=body))
+
+    def revoke_token(self, id: UUID | str) -> None:
+        """At once. Machines that have joined with it stay."""
+        self._transport.json("DELETE", f"tokens/{id}")
 
     def nodes(self) -> list[Node]:
         return [Node.model_validate(item) for item in self._items("nodes")]

@@ -302,6 +302,21 @@ class Targets(Answer):
         return html.show_targets(self.items)
 
 
+class Token(Answer):
+    id: UUID
+    name: str
+    kind: str
+    """api: acts as its user; join: lets machines register."""
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+
+
+class CreatedToken(Token):
+    token: str = Field(repr=False)
+    """The secret; only its hash is kept."""
+
+
 class SignInLink(Answer):
     url: str
     """It works once."""

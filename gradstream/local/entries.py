@@ -14,7 +14,11 @@ ENTRIES = {
     "client.json": "sign-in of the command line", "platform.json": "trace of a platform that was killed",
     "last-stop.json": "how the last stop went", "lock": "lock",
 }  # fmt: skip
-_FOLDERS = {"files": {"bundles", "jobs", "incoming"}, "agent": {"bundles", "processes"}, "secrets": {*PASSWORDS, "new-account"}}
+_FOLDERS = {
+    "files": {"bundles", "jobs", "incoming"},
+    "agent": {"bundles", "processes", "machine"},
+    "secrets": {*PASSWORDS, "new-account"},
+}
 _MEMBERS = {"client.json": {"url", "token"}, "platform.json": {"pid", "url", "data_dir", "run_dir"}}
 
 

@@ -66,7 +66,7 @@ class Platform:
         Raises: Conflict: the folder or the port is in use. Unavailable: a program does not start; with its log's end."""
         self.folder.acquire()
         try:
-            refuse_if_taken(self._options.host, self._options.port)
+            self._options.check_ports(refuse_if_taken)
         except GradstreamError:
             self.folder.release()
             raise

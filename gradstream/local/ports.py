@@ -10,19 +10,22 @@ import psutil
 from gradstream.errors import Conflict, Invalid
 
 
-def refuse_if_taken(host: str, port: int) -> None:
-    """Raises: Conflict, naming the program that listens there as far as we may see it, and what to do. Invalid: no such host."""
+def refuse_if_taken(host: str, port: int, option: str = "--port") -> None:
+    """`option` is what chooses the port. Raises: Conflict, naming the program that listens there as far as we may see it, and what
+    to do. Invalid: no such host or port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    if port > 65535:
+        raise Invalid(f"there is no port {port}; choose one with {option}")
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the API does: a closed connection may linger
         try:
             probe.bind((host, port))
         except PermissionError as error:
-            raise Conflict(f"port {port} may not be used by this account; choose one above 1023 with --port") from error
+            raise Conflict(f"port {port} may not be used by this account; choose one above 1023 with {option}") from error
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise Invalid(f"'{host}' is no address of this machine to listen on: {error.strerror}") from error
-            raise Conflict(f"{host}:{port} is taken{_by(port)}; choose another with --port") from error
+            raise Conflict(f"{host}:{port} is taken{_by(port)}; choose another with {option}") from error
 
 
 def _by(port: int) -> str:

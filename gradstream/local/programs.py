@@ -14,7 +14,7 @@ from gradstream.errors import Unavailable
 from gradstream.local.child import Child
 from gradstream.local.folder import DataFolder
 from gradstream.local.postgres import Postgres
-from gradstream.local.redis import Redis
+from gradstream.local.redis import NODE_USER, Redis
 
 
 class Programs:
@@ -28,11 +28,15 @@ class Programs:
             "FILES_DIR": folder.path / "files", "NODE_TOKEN_FILE": folder.secret("node-token"),
             "SIGNING_KEY_FILE": folder.secret("signing-key"), "PUBLIC_URL": self.url, **_pages_and_examples(),
         }  # fmt: skip
+        if live.entrance and plane.entrance:
+            self._backend["JOIN_LIVE_URL"] = live.entrance.url(NODE_USER)
+            self._backend["JOIN_LIVE_PASSWORD_FILE"] = folder.secret("redis-node-password")
+            self._backend["JOIN_PLANE_URL"] = plane.entrance.url()
 
     @property
     def url(self) -> str:
         host = "127.0.0.1" if self._host in ("0.0.0.0", "::") else self._host
-        return f"http://{host}:{self._port}"
+        return f"http://{f'[{host}]' if ':' in host else host}:{self._port}"
 
     def api(self) -> Child:
         return self._child("API", "backend", "api", "--host", self._host, "--port", str(self._port))
@@ -53,20 +57,20 @@ class Programs:
             "WORK_DIR": self._folder.path / "agent", **({"SLOTS": slots} if slots else {}),
             "PRELOAD": "sklearn.datasets" if find_spec("sklearn") else "",  # of the example that newcomers begin with
         }  # fmt: skip
-        return Child("agent", _python("worker_agent"), log=self._folder.logs / "agent.log", env=_environment(settings))
+        return Child("agent", python_program("worker_agent"), log=self._folder.logs / "agent.log", env=clean_environment(settings))
 
     def _child(self, name: str, *command: str, log: Path | None = None) -> Child:
         log = log or self._folder.logs / f"{name.lower()}.log"
-        return Child(name, _python(*command), log=log, env=_environment(self._backend))
+        return Child(name, python_program(*command), log=log, env=clean_environment(self._backend))
 
 
-def _python(module: str, *arguments: str) -> list[str]:
+def python_program(module: str, *arguments: str) -> list[str]:
     if find_spec(module) is None:
         raise Unavailable(f"the program {module} is not installed: pip install 'gradstream[demo]'")
     return [sys.executable, "-m", module, *arguments]
 
 
-def _environment(settings: dict[str, object]) -> dict[str, str]:
+def clean_environment(settings: dict[str, object]) -> dict[str, str]:
     """Ours, without settings of other platforms that a shell may have set."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GRADSTREAM_")}
     return inherited | {f"GRADSTREAM_{name}": str(value) for name, value in settings.items()}

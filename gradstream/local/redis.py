@@ -3,10 +3,12 @@ is full it refuses writes instead of forgetting."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import socket
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -21,14 +23,47 @@ _MEMORY = {
 for the next one (ADR 37)."""
 
 
+NODE_USER = "node"
+_NODE_KEYS = "~node.* ~_kombu.binding* ~unacked* resetchannels"
+_NODE_COMMANDS = (
+    "-@all +@connection -@dangerous +@transaction +brpop +lpush +rpush +rpop +llen +sadd +srem "
+    "+smembers +hset +hget +hdel +zadd +zrem +zrange +zrevrangebyscore +set +get +del +eval +evalsha +script|load"
+)
+"""What Celery sends for one queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """Where a server listens for other machines, beside its socket for the programs of this one."""
+
+    host: str
+    port: int
+    account: str = ""
+    """A line of configuration: `user NAME ...`."""
+
+    def url(self, user: str = "") -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"redis://{user + '@' if user else ''}{host}:{self.port}"
+
+
+def node_account(password: str) -> str:
+    """The account of machines that join, on the live Redis: Celery's commands, on the queues of nodes. A message there is a hint
+    that may be lost, so what a machine can do to the others' queues is to make them slower."""
+    hashed = hashlib.sha256(password.encode()).hexdigest()
+    return f"user {NODE_USER} reset on #{hashed} {_NODE_KEYS} {_NODE_COMMANDS}"
+
+
 class Redis:
-    """One server on a unix socket in the private folder `run`, or on a port of the loopback interface."""
+    """One server on a unix socket in the private folder `run`, or on a port of the loopback interface; with an `entrance`, also
+    there."""
 
     def __init__(
-        self, name: str, run: Path, *, log: Path, password_file: Path, maxmemory: str = "1gb", port: int | None = None
-    ) -> None:
+        self, name: str, run: Path, *, log: Path, password_file: Path, maxmemory: str = "1gb", port: int | None = None,
+        entrance: Entrance | None = None,
+    ) -> None:  # fmt: skip
         self.name, self._run, self._password_file = name, run, password_file
         self._maxmemory, self._port = maxmemory, port
+        self.entrance = entrance
         self._log = log
         self.child = self._server()
 
@@ -70,8 +105,10 @@ class Redis:
 
     def _write_configuration(self) -> None:
         """The password stands in a private file, never in an argument list that other users can read."""
+        entrance = self.entrance or Entrance("127.0.0.1", self._port or 0)
         lines = [
-            "bind 127.0.0.1", f"port {self._port or 0}", f"dir {self._run}", 'save ""', "appendonly no", "daemonize no",
+            f"bind {entrance.host}", f"port {entrance.port}", entrance.account, f"dir {self._run}", 'save ""',
+            "appendonly no", "daemonize no",
             f"maxmemory {self._maxmemory}", "maxmemory-policy noeviction", f"requirepass {self.password}", 'logfile ""',
             *([] if self._port else [f"unixsocket {self._socket}", "unixsocketperm 700"]),
         ]  # fmt: skip

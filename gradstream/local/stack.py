@@ -16,7 +16,7 @@ from gradstream.local.folder import DataFolder
 from gradstream.local.options import Options, StepState
 from gradstream.local.postgres import Postgres
 from gradstream.local.programs import Programs
-from gradstream.local.redis import Redis
+from gradstream.local.redis import Entrance, Redis, node_account
 from gradstream.local.watch import Watch
 
 WITHIN = 60.0
@@ -40,12 +40,13 @@ class Stack:
         self._postgres = Postgres(
             folder.path / "postgres", run / "pg", log=folder.logs / "postgres.log", password_file=password("postgres-password")
         )
+        entrances = _entrances(options, folder)
         self._live, self._plane = (
             Redis(
                 name, run / f"redis-{name}", log=folder.logs / f"redis-{name}.log",
-                password_file=password(f"redis-{name}-password"), maxmemory=memory,
+                password_file=password(f"redis-{name}-password"), maxmemory=memory, entrance=entrance,
             )
-            for name, memory in (("live", "256mb"), ("plane", options.plane_memory))
+            for name, memory, entrance in zip(("live", "plane"), ("256mb", options.plane_memory), entrances, strict=True)
         )  # fmt: skip
         self._programs = Programs(folder, self._postgres, self._live, self._plane, options.host, options.port)
         self._api, self._controller = self._programs.api(), self._programs.controller()
@@ -161,6 +162,15 @@ class Stack:
             answer.unlink()
         fresh.save(self._folder.client_file)
         return fresh
+
+
+def _entrances(options: Options, folder: DataFolder) -> tuple[Entrance | None, Entrance | None]:
+    """Of the live Redis and the gradient plane's, where other machines may join."""
+    if not options.open_to_machines:
+        return None, None
+    live, plane = options.redis_ports
+    account = node_account(folder.secret("redis-node-password").read_text().strip())
+    return Entrance(options.host, live, account), Entrance(options.host, plane)
 
 
 def _sign_in_link(account: Credentials) -> SignInLink:

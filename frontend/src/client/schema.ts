@@ -109,13 +109,13 @@ export interface paths {
         };
         /**
          * Tokens
-         * @description The caller's API tokens, newest first.
+         * @description The caller's API tokens and join tokens, newest first.
          */
         get: operations["listTokens"];
         put?: never;
         /**
          * Create Token
-         * @description Make an API token. The answer is the only place where it is shown.
+         * @description Make an API token, or a token with which machines join. The answer is the only place where it is shown.
          */
         post: operations["createToken"];
         delete?: never;
@@ -136,7 +136,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Token
-         * @description Revoke an API token at once.
+         * @description Revoke a token at once. Machines that have joined with it stay.
          */
         delete: operations["deleteToken"];
         options?: never;
@@ -963,6 +963,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/agent/join": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Join
+         * @description What a machine needs to know before its agent registers: where both Redis are, and whether its name is free.
+         */
+        post: operations["prepareJoin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/agent/register": {
         parameters: {
             query?: never;
@@ -1763,6 +1783,17 @@ export interface components {
              * @example ci
              */
             name: string;
+            /**
+             * @description api: acts as you; join: lets machines register, and nothing else
+             * @default api
+             */
+            kind: components["schemas"]["TokenKind"];
+            /**
+             * Expires In
+             * @description Seconds until it expires; null: api never, join after a day
+             * @example 86400
+             */
+            expires_in?: number | null;
         };
         /** CreatedToken */
         CreatedToken: {
@@ -1776,11 +1807,18 @@ export interface components {
              * @example ci
              */
             name: string;
+            /** @default api */
+            kind: components["schemas"]["TokenKind"];
             /**
              * Created At
              * Format: date-time
              */
             created_at: string;
+            /**
+             * Expires At
+             * @description null: it does not expire
+             */
+            expires_at?: string | null;
             /**
              * Last Used At
              * @description To the minute
@@ -3135,6 +3173,46 @@ export interface components {
              */
             message: string;
         };
+        /** Join */
+        Join: {
+            /**
+             * Name
+             * @example node-1
+             */
+            name: string;
+            /**
+             * Machine
+             * @description Made by the agent once, and kept: tells its restart from another machine of the same name
+             */
+            machine?: string | null;
+        };
+        /** Joining */
+        Joining: {
+            /**
+             * Version
+             * @description Of the platform; a machine that joins must have the same
+             */
+            version: string;
+            /**
+             * Time
+             * Format: date-time
+             * @description The platform's clock
+             */
+            time: string;
+            /**
+             * Live Url
+             * @description The live Redis, which wakes agents. A host of 0.0.0.0 or [::] stands for the host of the API's address
+             * @example redis://node@0.0.0.0:8001
+             */
+            live_url: string;
+            /** Live Password */
+            live_password: string | null;
+            /**
+             * Plane Url
+             * @description The gradient plane, likewise. Each attempt has an account of its own there
+             */
+            plane_url: string;
+        };
         /**
          * Life
          * @description An attempt with its phases: it waits, starts, runs, ends.
@@ -3957,6 +4035,11 @@ export interface components {
              * @example node-1
              */
             name: string;
+            /**
+             * Machine
+             * @description Made by the agent once, and kept: tells its restart from another machine of the same name
+             */
+            machine?: string | null;
             /** Slots */
             slots: number;
             /** Cpus */
@@ -4621,17 +4704,29 @@ export interface components {
              * @example ci
              */
             name: string;
+            /** @default api */
+            kind: components["schemas"]["TokenKind"];
             /**
              * Created At
              * Format: date-time
              */
             created_at: string;
             /**
+             * Expires At
+             * @description null: it does not expire
+             */
+            expires_at?: string | null;
+            /**
              * Last Used At
              * @description To the minute
              */
             last_used_at: string | null;
         };
+        /**
+         * TokenKind
+         * @enum {string}
+         */
+        TokenKind: "api" | "join";
         /** Tokens */
         Tokens: {
             /** Items */
@@ -8460,6 +8555,75 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Targets"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    prepareJoin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Join"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Joining"];
                 };
             };
             /** @description Unauthorized */

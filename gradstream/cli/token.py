@@ -1,0 +1,128 @@
+"""`gradstream token list`, `create`, `revoke`, `rotate`"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from gradstream.cli.common import AsJson, TokenFile, Url, connect, seconds
+
+if TYPE_CHECKING:
+    from gradstream.client import Client, CreatedToken, Token
+
+command = typer.Typer(no_args_is_help=True, help="Tokens of programs (API) and of machines (join).")
+Reference = Annotated[str, typer.Argument(metavar="TOKEN", help="Its name, its id, or the beginning of its id")]
+Expires = Annotated[
+    str | None, typer.Option("--expires", metavar="DURATION", help="E.g. 12h, 30d; default: an API token never, a join token 24h")
+]
+
+
+@command.command("list")
+def show_all(as_json: AsJson = False, url: Url = None, token_file: TokenFile = None) -> None:
+    """List your tokens. The secrets themselves are kept nowhere.
+
+    Example: gradstream token list
+    """
+    from gradstream.cli.output import ago, print_json, print_table
+
+    with connect(url, token_file) as client:
+        tokens = client.tokens()
+    if as_json:
+        print_json({"items": [token.as_dict() for token in tokens]})
+        return
+    print_table(
+        ("id", "name", "kind", "created", "expires", "last used"),
+        [
+            (
+                str(one.id)[:8], one.name, one.kind, ago(one.created_at), _expiry(one.expires_at),
+                ago(one.last_used_at) if one.last_used_at else "never",
+            )
+            for one in tokens
+        ],
+    )  # fmt: skip
+
+
+@command.command()
+def create(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="What it is for, e.g. ci")] = None,
+    join: Annotated[bool, typer.Option("--join", help="For machines: `gradstream join`. It opens nothing else")] = False,
+    expires: Expires = None,
+    as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
+) -> None:  # fmt: skip
+    """Make a token, and print its secret, once.
+
+    Example: gradstream token create ci --expires 90d > token
+    """
+    with connect(url, token_file) as client:
+        kind: Literal["api", "join"] = "join" if join else "api"
+        _tell(client, client.create_token(name or _default(join), kind=kind, expires_in=seconds(expires)), as_json)
+
+
+@command.command()
+def revoke(token: Reference, as_json: AsJson = False, url: Url = None, token_file: TokenFile = None) -> None:
+    """End a token at once. Machines that have joined with it stay.
+
+    Example: gradstream token revoke ci
+    """
+    from gradstream.cli.output import print_json, talk
+
+    with connect(url, token_file) as client:
+        found = _find(client, token)
+        client.revoke_token(found.id)
+    talk(f"revoked the {found.kind} token {found.name} ({str(found.id)[:8]})")
+    if as_json:
+        print_json(found.as_dict())
+
+
+@command.command()
+def rotate(
+    token: Reference, expires: Expires = None, as_json: AsJson = False, url: Url = None, token_file: TokenFile = None
+) -> None:
+    """Make a token with another one's name and kind, print its secret, once, and revoke the other one.
+
+    Example: gradstream token rotate ci > token
+    """
+    with connect(url, token_file) as client:
+        old = _find(client, token)
+        fresh = client.create_token(old.name, kind="join" if old.kind == "join" else "api", expires_in=seconds(expires))
+        _tell(client, fresh, as_json)
+        client.revoke_token(old.id)
+
+
+def _tell(client: Client, made: CreatedToken, as_json: bool) -> None:
+    from gradstream.cli.output import print_json, talk
+
+    until = f"It expires {made.expires_at.astimezone():%d %b %Y %H:%M}." if made.expires_at else "It does not expire."
+    talk(f"the {made.kind} token {made.name} ({str(made.id)[:8]}). {until} Its secret is shown this once:", "dim")
+    if as_json:
+        print_json(made.as_dict())
+    else:
+        print(made.token, flush=True)
+    if made.kind == "join":
+        talk(f"on the other machine: gradstream join {client.url}", "dim")
+
+
+def _find(client: Client, reference: str) -> Token:
+    """Raises: NotFound. Invalid: several fit."""
+    from gradstream.errors import Invalid, NotFound
+
+    tokens = client.tokens()
+    fitting = [one for one in tokens if one.name == reference]
+    fitting = fitting or [one for one in tokens if len(reference) >= 4 and str(one.id).startswith(reference.lower())]
+    if len(fitting) > 1:
+        raise Invalid(f"'{reference}' fits {len(fitting)} tokens; write the id: {', '.join(str(one.id)[:8] for one in fitting)}")
+    if not fitting:
+        raise NotFound(f"you have no token '{reference}'; `gradstream token list` lists them")
+    return fitting[0]
+
+
+def _default(join: bool) -> str:
+    return f"{'machines' if join else 'token'} {datetime.now(UTC):%Y-%m-%d %H:%M}"
+
+
+def _expiry(at: datetime | None) -> str:
+    if at is None:
+        return "never"
+    return "expired" if at < datetime.now(UTC) else f"{at.astimezone():%Y-%m-%d %H:%M}"
