@@ -16,12 +16,16 @@ interface StackedBarsProps {
   order: readonly string[]
   /** Names of slices that are drawn in grey. */
   quiet: readonly string[]
+  /** Those of them that are hatched. */
+  hatched?: readonly string[]
 }
 
+const HATCH = "repeating-linear-gradient(135deg, var(--gs-line) 0 2px, transparent 2px 7px)"
+
 /** Shares of a whole, a row for each subject; a legend names the colours, and a table of the same numbers is read to those who cannot see them. */
-export function StackedBars({ bars, order, quiet }: StackedBarsProps) {
+export function StackedBars({ bars, order, quiet, hatched = [] }: StackedBarsProps) {
   const scheme = useComputedColorScheme("light")
-  const color = (name: string) => (quiet.includes(name) ? "var(--gs-line)" : seriesColor(order.indexOf(name), scheme))
+  const color = (name: string) => (hatched.includes(name) ? HATCH : quiet.includes(name) ? "var(--gs-line)" : seriesColor(order.indexOf(name), scheme))
   const names = [...order, ...quiet].filter((name) => bars.some(({ slices }) => slices.some((slice) => slice.name === name)))
   return (
     <>

@@ -23,7 +23,7 @@ export const COLUMNS: readonly JobColumn[] = [
   { id: "priority", label: "Priority", sort: "priority", descending: true, width: "68px", shown: false },
   { id: "progress", label: "Progress", width: "minmax(96px, 1fr)", shown: true },
   { id: "loss", label: "Loss", sort: "loss", width: "minmax(136px, 1.2fr)", shown: true },
-  { id: "accuracy", label: "Evaluation", sort: "accuracy", descending: true, width: "minmax(82px, 0.8fr)", shown: true },
+  { id: "accuracy", label: "Evaluation", sort: "accuracy", descending: true, width: "minmax(112px, 1fr)", shown: true },
   { id: "throughput", label: "Samples/s", sort: "throughput", descending: true, width: "88px", shown: true },
   { id: "staleness", label: "Staleness", sort: "staleness", width: "84px", shown: true },
   { id: "time", label: "Time", width: "96px", shown: false },

@@ -28,6 +28,8 @@ export const ENDED = "Ended"
 export const SLICES: readonly string[] = [...OF_WORKER.map(([name]) => name), APPLY]
 /** What is left over and what is nothing: grey. */
 export const QUIET: readonly string[] = [START, OTHER, IDLE, ENDED]
+/** What is drawn hatched: nothing is there any more. */
+export const HATCHED: readonly string[] = [ENDED]
 
 /** Where a worker's time went, of the seconds in which any worker trained. What was measured may overlap, and then fills the bar. */
 export function workerBar(worker: WorkerLoad, seconds: number): TimeBar | null {

@@ -13,13 +13,13 @@ function workersOf(ranks: readonly number[]): string {
 export function ProgressPanel() {
   const job = useFeed((feed) => feed.job)
   const { samples, total_samples, version, samples_per_second, mean_samples_per_second, loss, not_finite, mean_staleness, eval: evaluation } = job.progress
-  const [throughput, unit] = hasEnded(job.status) ? [mean_samples_per_second, "samples/s on average"] : [samples_per_second, "samples/s"]
+  const [title, throughput] = hasEnded(job.status) ? ["Mean throughput", mean_samples_per_second] : ["Throughput", samples_per_second]
   return (
     <Panel>
       <Timeline job={job} />
       <dl className={classes.stats}>
         <Stat label="Samples" value={formatNumber(samples, 4)} note={total_samples ? `of ${formatNumber(total_samples, 4)}` : undefined} />
-        <Stat label="Throughput" value={formatNumber(throughput)} note={unit} />
+        <Stat label={title} value={formatNumber(throughput)} note="samples/s" />
         <Stat label="Training loss" value={not_finite?.length ? "NaN" : formatNumber(loss)} note={not_finite?.length ? `of ${workersOf(not_finite)}` : undefined} />
         {Object.entries(evaluation ?? {}).map(([key, value]) => (
           <Stat key={key} label={`Eval ${key}`} value={key === "accuracy" ? formatPercent(value) : formatNumber(value)} />

@@ -7,7 +7,7 @@ import { useOverview } from "@/hooks/queries/useOverview"
 import { useFeed } from "@/hooks/useFeed"
 import { useNothing } from "@/hooks/useNothing"
 import { formatDuration } from "@/lib/format"
-import { QUIET, serverBar, SLICES, workerBar } from "@/lib/overview"
+import { HATCHED, QUIET, serverBar, SLICES, workerBar } from "@/lib/overview"
 
 const HOW =
   "All bars share one time axis: from when the workers of this attempt could begin until the last of them ended. A worker measures itself, push by push. " +
@@ -22,7 +22,7 @@ export function TimePanel() {
   return (
     <Panel title={<Explained what="Where the time goes" how={HOW} />} subtitle="Of every worker and shard in this attempt">
       <Loaded {...overview} isEmpty={bars.length === 0} empty={nothing("Nothing has been measured")}>
-        <StackedBars bars={bars} order={SLICES} quiet={QUIET} />
+        <StackedBars bars={bars} order={SLICES} quiet={QUIET} hatched={HATCHED} />
         <Text size="xs" c="dimmed" mt="xs">
           Every bar is {formatDuration(seconds)} long. The number beside it is the share of computing, and of applying for a shard. Workers wait at the gate and for
           answers; shards apply meanwhile.
