@@ -13,7 +13,7 @@ import math
 import sys
 import time
 from collections.abc import Iterator, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSa
 
 from gradstream.data.source import Source, Stream, length_of
 from gradstream.errors import InvalidJob, InvalidWorkload
+from gradstream.process.evaluation_alerts import not_finite_sentence, overlap_sentence
 from gradstream.spec import JobSpec
 from gradstream.spec.cadence import is_due
 from gradstream.worker import parts, randomness
@@ -31,6 +32,7 @@ from gradstream.worker.gather import Batching
 from gradstream.worker.guard import ParameterGuard
 from gradstream.worker.judge import Judge, StopReason
 from gradstream.worker.model import backward, watched
+from gradstream.worker.overlap import find_overlap
 from gradstream.worker.replica import LossNotFinite
 from gradstream.worker.scoring import Scorer
 from gradstream.worker.shuffled import batches_of
@@ -50,6 +52,8 @@ class Progress:
     evaluation: dict[str, float]
     finished: bool
     stopped_by: StopReason | None
+    alerts: tuple[str, ...] = ()
+    """What is new since the last report."""
 
 
 def train(spec: JobSpec, folder: Path) -> Iterator[Progress]:
@@ -69,7 +73,16 @@ def train(spec: JobSpec, folder: Path) -> Iterator[Progress]:
     randomness.seed(spec.seed)
     if device.type == "cuda":
         torch.cuda.manual_seed(spec.seed)
-    yield from _Training(spec, code, model, data, scorer, device).reports()
+    with blaming("dataset('eval')"):
+        overlap = find_overlap(data, held_out)
+    told = [overlap_sentence(overlap.shared, overlap.compared)] if overlap else []
+    known = set[str]()
+    for report in _Training(spec, code, model, data, scorer, device).reports():
+        odd = [name for name, value in report.evaluation.items() if not math.isfinite(value) and name not in known]
+        known.update(odd)
+        told += [not_finite_sentence(f"eval/{name}", report.samples) for name in odd]
+        yield replace(report, alerts=tuple(told))
+        told = []
 
 
 class _Training:

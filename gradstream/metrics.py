@@ -54,6 +54,8 @@ ON_CORE = Metric(
     "time/on_core", "1", "Share of the time of a mini-batch for which its worker ran on a processor core, of a sample, by worker",
     "higher",
 )  # fmt: skip
+SHARED_ROWS = Metric("data/shared_rows", "rows", "Evaluation rows, of those compared, that are training rows, too", "lower")
+COMPARED_ROWS = Metric("data/compared_rows", "rows", "Evaluation rows that were compared with training rows")
 CPU = Metric("system/cpu", "cores", "Processor cores that a process took, by process", "lower")
 MEMORY = Metric("system/memory", "bytes", "Memory that a process holds, by process", "lower")
 CORES = Metric("system/cores", "cores", "Physical processor cores that a worker may use, by worker")
@@ -84,7 +86,8 @@ EVAL_ACCURACY = Metric("eval/accuracy", "1", "Share of the evaluation split that
 CATALOGUE: dict[str, Metric] = {
     m.name: m
     for m in (LOSS, STALENESS, STALENESS_SECONDS, BASE_DISTANCE, THROUGHPUT, COMPUTE, WAIT, SEND, DATA, ON_CORE, NORM, CODEC_ERROR,
-              SENT, RAW, RECEIVED, APPLY, QUEUE, BUSY, SLICE, NO_ROOM, ASKED_AGAIN, CPU, CORES, MEMORY, GPU, GPU_MEMORY, TOTAL,
+              SENT, RAW, RECEIVED, APPLY, QUEUE, BUSY, SLICE, NO_ROOM, ASKED_AGAIN, SHARED_ROWS, COMPARED_ROWS,
+              CPU, CORES, MEMORY, GPU, GPU_MEMORY, TOTAL,
               EPOCH, SHARE, ACTIVE, PUSHED, APPLIED, BUFFERED, DROPPED, DROPPED_STALE, DROPPED_QUORUM, DROPPED_NOT_FINITE,
               DROPPED_SUPERSEDED, PENDING, UNDONE, SILENT, EVAL_LOSS, EVAL_ACCURACY)
 }  # fmt: skip

@@ -20,6 +20,7 @@ from gradstream import metrics
 from gradstream.center.ledger import Silent
 from gradstream.exchange import FIGURES, Figures
 from gradstream.metrics import Point
+from gradstream.process.evaluation_alerts import not_finite_sentence, overlap_sentence
 from gradstream.process.store import SLOWEST
 
 _LARGEST = 1e100
@@ -31,7 +32,7 @@ _FIRST_SHARD = "server-0"
 """It tells of what all shards decide alike."""
 _TAKEN = frozenset(
     metric.name for metric in (metrics.LOSS, metrics.STALENESS, metrics.TOTAL, metrics.EPOCH, metrics.SILENT,
-                               metrics.NO_ROOM)
+                               metrics.NO_ROOM, metrics.COMPARED_ROWS, metrics.SHARED_ROWS)
 )  # fmt: skip
 
 
@@ -55,7 +56,13 @@ class Folded(BaseModel):
     """The metric of the job's target."""
     staleness_sum: float = 0.0
     staleness_count: int = 0
-    eval: dict[str, float] = Field(default_factory=dict)
+    eval: dict[str, float | None] = Field(default_factory=dict)
+    """None: not a finite number."""
+    odd_scores: dict[str, int] = Field(default_factory=dict)
+    """Evaluation metrics that were not finite, with the samples that the model had seen the first time."""
+    compared_rows: int = 0
+    shared_rows: int = 0
+    """Evaluation rows that were compared with training rows, and that are some, if they are many."""
     silent: dict[int, int] = Field(default_factory=dict)
     """Workers that were found not to contribute, in any attempt, with how many of their pushes were dropped in a row."""
     no_room: dict[int, int] = Field(default_factory=dict)
@@ -110,6 +117,8 @@ def _take_batch(new: Folded, source: str, points: Sequence[Point], at: float) ->
     for point in points:
         if point.name == metrics.LOSS.name:
             _note_finite(new, point)
+        elif point.name.startswith(EVAL) and not math.isfinite(point.value):
+            _note_odd_score(new, point)
     finite = [point for point in points if abs(point.value) <= _LARGEST]
     for point in finite:
         if point.name in _TAKEN or point.name.startswith(EVAL):
@@ -148,8 +157,19 @@ def _take(new: Folded, point: Point) -> None:
             new.silent.setdefault(point.rank, int(point.value))
         case metrics.NO_ROOM.name:
             new.no_room.setdefault(point.rank, int(point.value))
+        case metrics.COMPARED_ROWS.name:
+            new.compared_rows = int(point.value)
+        case metrics.SHARED_ROWS.name:
+            new.shared_rows = int(point.value)
         case name:
             new.eval[name.removeprefix(EVAL)] = point.value
+
+
+def _note_odd_score(new: Folded, point: Point) -> None:
+    key = point.name.removeprefix(EVAL)
+    new.eval[key] = None
+    if len(new.odd_scores) < _FAULTS:
+        new.odd_scores.setdefault(key, point.samples)
 
 
 def _note_damage(known: dict[str, int], who: str, count: int) -> None:
@@ -171,6 +191,13 @@ def without_room(state: dict[str, Any]) -> dict[int, int]:
 def damaged(state: dict[str, Any]) -> dict[str, int]:
     """The processes that were sent something damaged, with how often."""
     return Folded.model_validate(state).damaged
+
+
+def evaluation_alerts(state: dict[str, Any]) -> dict[str, str]:
+    """What is wrong with the evaluation: a sentence for each thing."""
+    kept = Folded.model_validate(state)
+    found = {key: not_finite_sentence(f"{EVAL}{key}", samples) for key, samples in kept.odd_scores.items()}
+    return found | ({"overlap": overlap_sentence(kept.shared_rows, kept.compared_rows)} if kept.shared_rows else {})
 
 
 def refusing(state: dict[str, Any], which: str, sentence: str) -> dict[str, Any] | None:

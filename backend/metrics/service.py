@@ -20,7 +20,7 @@ from backend.metrics.admission import Came
 from backend.metrics.live import Arrived
 from backend.metrics.models import MetricBatchRow
 from backend.metrics.points import decode, label
-from backend.metrics.progress import damaged, figures, fold, refusing, silent, without_room
+from backend.metrics.progress import damaged, evaluation_alerts, figures, fold, refusing, silent, without_room
 from backend.metrics.repository import NewBatch, SeriesKey
 from backend.metrics.schemas import (
     CatalogueEntry,
@@ -86,6 +86,7 @@ def _store(session: Session, job: JobRow, attempt: int, batches: Sequence[Came])
     _tell_of_room(session, job, before)
     _tell_of_alerts(session, job, before)
     _tell_of_damage(session, job, before)
+    _tell_of_evaluation(session, job, before)
     _tell_of_faults(session, job, stored)
     feed.changed(session, job)
     return len(new)
@@ -124,6 +125,14 @@ def _tell_of_faults(session: Session, job: JobRow, stored: Sequence[Came]) -> No
             job.progress = progress
             log.warning("metrics are not stored", source=who, field=fault.field, why=fault.sentence)
             feed.record(session, job, "warning", sentence, actor=who, data={"source": who, "field": fault.field})
+
+
+def _tell_of_evaluation(session: Session, job: JobRow, before: dict[str, Any]) -> None:
+    """Of each metric that is not finite, and of rows that are in both splits, once in the life of the job."""
+    known = evaluation_alerts(before)
+    for key, sentence in evaluation_alerts(job.progress).items():
+        if key not in known:
+            feed.record(session, job, "warning", sentence, actor="evaluator", data={"about": key})
 
 
 def _tell_of_silence(session: Session, job: JobRow, before: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from backend.jobs.schemas import Headway, Progress
 from backend.metrics import alerts
 from backend.metrics.curve import Curve
-from backend.metrics.progress import EVAL, Folded, mean_loss, mean_staleness
+from backend.metrics.progress import EVAL, Folded, evaluation_alerts, mean_loss, mean_staleness
 from gradstream.center.ledger import Silent
 from gradstream.gate import Gate
 from gradstream.process import room
@@ -28,6 +28,7 @@ def shown(state: dict[str, Any], gate: Gate) -> Progress:
 
 def _alerts(kept: Folded, gate: Gate) -> list[str]:
     found = [Silent(rank, dropped).sentence(gate) for rank, dropped in sorted(kept.silent.items())]
+    found += evaluation_alerts(kept.model_dump(mode="json")).values()
     found += [slow_sentence(kept, rank, gate) for rank, factor in sorted(kept.slow.items()) if factor and rank not in kept.silent]
     found += [alerts.dropped_sentence(reason, kept.standings.ledger, gate) for reason in kept.dropping]
     if kept.no_room:
@@ -54,7 +55,7 @@ def slow_sentence(kept: Folded, rank: int, gate: Gate) -> str:
     return alerts.slow_sentence(rank, kept.slow[rank], gate, finished, len(kept.remaining.shares))
 
 
-def main_metric(evaluated: Mapping[str, float], target: str | None) -> str | None:
+def main_metric(evaluated: Mapping[str, float | None], target: str | None) -> str | None:
     """What the job is judged by: its target, else the accuracy, else another metric of its own, else the loss."""
     wanted = (target or "").removeprefix(EVAL)
     if wanted in evaluated or not evaluated:

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn
 from rich.text import Text
 
 from gradstream.cli.common import INTERRUPTED
-from gradstream.cli.output import duration, number, progress_line, status, talk, talking
+from gradstream.cli.output import duration, progress_line, score, status, talk, talking
 
 if TYPE_CHECKING:
     from gradstream.client import Client, Job
@@ -125,7 +125,7 @@ def conclude(client: Client, job: Job) -> None:
     if job.started_at and job.ended_at:
         talk(f"  took {duration((job.ended_at - job.started_at).total_seconds())}, {progress_line(job)}")
     for name, value in sorted(job.progress.eval.items()):
-        talk(f"  eval/{name} {number(value)}")
+        talk(f"  eval/{name} {score(value)}")
     for alert in job.progress.alerts:
         talk(f"  alert: {alert}", "yellow")
     if job.status == "succeeded":

@@ -71,6 +71,11 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"
 
 
+def score(value: float | None) -> str:
+    """A metric of an evaluation: one that has no finite value is named, too."""
+    return "nan" if value is None else number(value)
+
+
 def size(count: int) -> str:
     amount = float(count)
     for unit in ("B", "KiB", "MiB", "GiB"):
@@ -88,7 +93,7 @@ def progress_line(job: Job) -> str:
     rate = now.mean_samples_per_second if job.ended else now.samples_per_second
     parts += [f"{number(rate)}/s"] if rate else []
     parts += ["loss NaN"] if now.not_finite else [f"loss {number(now.loss)}"] if now.loss is not None else []
-    parts += [f"{name} {number(value)}" for name, value in sorted(now.eval.items()) if value is not None and name != "loss"]
+    parts += [f"{name} {score(value)}" for name, value in sorted(now.eval.items()) if name != "loss"]
     parts += [f"staleness {number(now.mean_staleness)}"] if now.mean_staleness is not None else []
     parts += [f"about {duration(now.seconds_left)} left"] if job.status == "running" and now.seconds_left else []
     return "  ".join(parts)

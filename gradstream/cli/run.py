@@ -46,10 +46,14 @@ def _local(given: GivenJob, overrides: list[str] | None, as_json: bool) -> None:
     from gradstream.worker.replica import LossNotFinite
 
     last: Progress | None = None
+    alerts: list[str] = []
     try:
         with redirect_stdout(sys.stderr), chdir(folder):  # what the workload prints is talk; its relative paths begin there
             for last in local_run.train(spec, folder):
                 values = "  ".join(f"eval/{name} {number(value)}" for name, value in sorted(last.evaluation.items()))
+                for alert in last.alerts:
+                    talk(f"alert: {alert}", "yellow")
+                alerts += last.alerts
                 talk(f"{last.samples:,}/{last.total_samples:,} samples  loss {number(last.loss)}  {values}")
     except InvalidWorkload as error:
         _fail(str(error), error)
@@ -75,7 +79,7 @@ def _local(given: GivenJob, overrides: list[str] | None, as_json: bool) -> None:
         print_json({
             "status": "succeeded", "seconds": last.seconds, "samples": last.samples, "loss": last.loss,
             "samples_per_second": last.samples / last.seconds, "eval": last.evaluation,
-            "target_reached": last.stopped_by == "target", "stopped_by": last.stopped_by,
+            "alerts": alerts, "target_reached": last.stopped_by == "target", "stopped_by": last.stopped_by,
         })  # fmt: skip
 
 

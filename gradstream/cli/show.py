@@ -47,14 +47,14 @@ def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_f
 def _head(job: Job, page: str) -> None:
     from rich.text import Text
 
-    from gradstream.cli.output import Column, ago, duration, number, print_table, progress_line, status
+    from gradstream.cli.output import Column, ago, duration, print_table, progress_line, score, status
 
     rows: list[tuple[str, str | Text]] = [("id", str(job.id)), ("status", status(job.status))]
     rows += [("why", job.message)] if job.message else []
     rows += [("shards", f"{job.shards}, auto" if job.spec["roles"]["server"]["count"] == "auto" else str(job.shards))]
     rows += [("place in queue", str(job.position))] if job.position else []
     rows += [("strategy", f"{job.strategy} under {job.gate}"), ("progress", progress_line(job))]
-    rows += [(f"eval/{name}", number(value)) for name, value in sorted(job.progress.eval.items())]
+    rows += [(f"eval/{name}", score(value)) for name, value in sorted(job.progress.eval.items())]
     if job.progress.exchange:
         rows += [("a push", job.progress.exchange.time), ("", job.progress.exchange.traffic(job.spec["codec"]["name"]))]
     rows += [("alert", Text(alert, "yellow")) for alert in job.progress.alerts]

@@ -20,8 +20,9 @@ from gradstream.exchange import Figures
 from gradstream.local.attempt import LocalAttempt
 from gradstream.local.child import run_dir
 from gradstream.local.redis import Redis
-from gradstream.metrics import ASKED_AGAIN, LOSS, NO_ROOM, SILENT, STALENESS, TOTAL, Point
+from gradstream.metrics import ASKED_AGAIN, COMPARED_ROWS, LOSS, NO_ROOM, SHARED_ROWS, SILENT, STALENESS, TOTAL, Point
 from gradstream.process import damage, room
+from gradstream.process.evaluation_alerts import not_finite_sentence, overlap_sentence
 from gradstream.process.store import BEST, MODEL
 from gradstream.process.zygote import Zygote
 from gradstream.spec import JobSpec
@@ -139,6 +140,9 @@ class _Progress:
         """Bytes of shared memory that workers did not get, by rank."""
         self._damaged: dict[str, str] = {}
         """What there is to say of processes that were sent something damaged, by label."""
+        self._evaluation: dict[str, str] = {}
+        """What there is to say of evaluations."""
+        self._compared_rows = 0
         self.figures = Figures()
         self._samples, self._total, self._loss = 0, 0, float("nan")
         self._evals: dict[str, float] = {}
@@ -147,11 +151,11 @@ class _Progress:
 
     def take(self, batches: list[tuple[str, list[Point]]]) -> list[str]:
         """Returns the alerts that are new."""
-        told, roomless, damaged = len(self._silent), set(self._no_room), len(self._damaged)
+        told, roomless, damaged, evaluation = len(self._silent), set(self._no_room), len(self._damaged), len(self._evaluation)
         for source, points in batches:
             self._fold(source, points)
         new = {rank: missing for rank, missing in self._no_room.items() if rank not in roomless}
-        more = list(self._damaged.values())[damaged:]
+        more = list(self._damaged.values())[damaged:] + list(self._evaluation.values())[evaluation:]
         return [*list(self._silent.values())[told:], *([room.sentence(new)] if new else []), *more]
 
     def _fold(self, source: str, points: list[Point]) -> None:
@@ -171,7 +175,13 @@ class _Progress:
             elif point.name == ASKED_AGAIN.name:
                 who = source.rpartition(".")[0] or source
                 self._damaged.setdefault(who, damage.sentence(who))
+            elif point.name == COMPARED_ROWS.name:
+                self._compared_rows = int(point.value)
+            elif point.name == SHARED_ROWS.name:
+                self._evaluation.setdefault(point.name, overlap_sentence(int(point.value), self._compared_rows))
             elif point.name.startswith("eval/"):
+                if not math.isfinite(point.value):
+                    self._evaluation.setdefault(point.name, not_finite_sentence(point.name, point.samples))
                 self._evals[point.name] = point.value
 
     def line(self) -> str:
@@ -193,7 +203,8 @@ class _Progress:
         exchange = self.figures.exchange()
         return {
             "samples": self._samples, "samples_per_second": round(rate, 1), "mean_staleness": round(self._mean(), 4),
-            "alerts": [*self._silent.values(), *([room.sentence(self._no_room)] if self._no_room else []), *self._damaged.values()],
+            "alerts": [*self._silent.values(), *([room.sentence(self._no_room)] if self._no_room else []), *self._damaged.values(),
+                       *self._evaluation.values()],
             "exchange": exchange and exchange.model_dump(), "shards": [load.model_dump() for load in self.figures.loads()],
         }  # fmt: skip
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils.data import Dataset
 
 from gradstream import metrics
 from gradstream.center.entries import FINAL_CUT, Payload, Push
 from gradstream.process import exits
-from gradstream.process.exits import Ending, ExitReason
+from gradstream.process.exits import Ending, ExitReason, UserError
 from gradstream.process.order import ProcessOrder
 from gradstream.process.store import Uploads, open_store
 from gradstream.wire.port import RedisPort
@@ -22,10 +24,13 @@ from gradstream.worker.data import Batches, DatasetTooSmall
 from gradstream.worker.link import Link
 from gradstream.worker.model import ModelProblem
 from gradstream.worker.oncore import physical_cores
+from gradstream.worker.overlap import find_overlap
 from gradstream.worker.prefetch import Prefetched
 from gradstream.worker.rate import Rate
 from gradstream.worker.replica import LossNotFinite, Replica
 from gradstream.worker.usercode import UserCode, blaming
+
+log = logging.getLogger(__name__)
 
 
 def main(order: ProcessOrder, folder: Path) -> int:
@@ -78,6 +83,7 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
     resumed = store.resumed(f"worker-{rank}.pt", folder) if order.incarnation == 0 else None
     proposes = rank == 0 and order.resume is None
     if proposes:
+        _look_for_overlap(code, dataset, reporter)
         reporter.point(metrics.TOTAL, problem.total_samples)
         if problem.epoch_samples:
             reporter.point(metrics.EPOCH, problem.epoch_samples)
@@ -95,6 +101,18 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
 
 _ON_CORE_EVERY = 1.0
 """Seconds between two reports of what changes slowly."""
+
+
+def _look_for_overlap(code: UserCode, train: Dataset[Any], reporter: Reporter) -> None:
+    """Costs up to half a second, and what loading the evaluation split takes; this process forgets it again."""
+    try:
+        with blaming("dataset('eval')"):
+            overlap = find_overlap(train, code.dataset("eval"))
+    except UserError as error:
+        log.warning("the splits could not be compared: %s", exits.explain_user_error(error))  # the evaluator says more
+        return
+    if overlap:
+        reporter.points({metrics.COMPARED_ROWS: overlap.compared, metrics.SHARED_ROWS: overlap.shared}, rank=0)
 
 
 class _PushReport:

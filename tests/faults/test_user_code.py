@@ -12,6 +12,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str, str]] = {
     "loss": ({"args": {"breaks": "loss"}}, "user_error", "loss(): RuntimeError: broken in loss"),
     "evaluate": ({"args": {"breaks": "evaluate"}}, "user_error", "failed in evaluate(): RuntimeError: broken in evaluate"),
     "metric name": ({"args": {"breaks": "metric name"}}, "user_error", "evaluate() must name its metrics"),
+    "clip": ({"args": {"breaks": "clip"}}, "user_error", "failed in loss(): it changed the parameter weight in place"),
     "nan": ({"args": {"breaks": "nan"}}, "loss_not_finite", "loss of mini-batch"),
     "no such class": ({"workload": {"entrypoint": "steady:Nothing"}}, "user_error", "steady:Nothing is not a subclass"),
     "argument": ({"args": {"paus": 1}}, "user_error", "/workload/args/paus: unknown argument; did you mean 'pause'?"),
@@ -39,9 +40,21 @@ def test_the_log_has_the_users_traceback(lab: Lab) -> None:
 def test_a_score_that_is_not_finite_does_not_hold_up_the_end(lab: Lab) -> None:
     job = lab.ended(lab.submit("nan-score", args={"breaks": "score"}))
     assert job.status == "succeeded"
+    assert job.progress.eval == {"ratio": None}
+    [alert] = job.progress.alerts
+    assert alert.startswith("eval/ratio is not a finite number")
+    assert alert in [event.message for event in lab.client.events(job.id) if event.kind == "warning"]
     [series] = lab.client.charts(job.id, ["eval/ratio"])[0].series
     assert series.columns.last[-1] is None
     assert series.columns.odd[-1] > 0
+
+
+def test_evaluation_rows_that_are_training_rows_are_told_of(lab: Lab) -> None:
+    job = lab.ended(lab.submit("overlap", args={"breaks": "overlap"}))
+    assert job.status == "succeeded"
+    [alert] = job.progress.alerts
+    assert alert.startswith("64 of 64 evaluation rows that were compared are training rows, too")
+    assert alert in [event.message for event in lab.client.events(job.id) if event.kind == "warning"]
 
 
 def test_a_loss_that_is_not_finite_may_be_dropped_instead(lab: Lab) -> None:
