@@ -57,6 +57,7 @@ class Consumer:
                 queues=[self._queue], pool="solo", hostname=f"{self._node}@agent", quiet=True,
                 without_mingle=True, without_gossip=True, without_heartbeat=True,
             )  # fmt: skip
+            worker.set_process_status = lambda info: None  # type: ignore[method-assign]  # the agent keeps its command line
             worker.start()
             state.should_stop = None
             if worker.exitcode == EX_FAILURE:

@@ -26,6 +26,7 @@ from backend.scheduler.placement import Line, Machine, Place, Waits, place
 from backend.scheduler.schemas import CodeState, NodeMemory, Plan, PlanJob, PlannedProcess, PlannedShards, PlannedStart, SizeFrom
 from gradstream.advise import forecast
 from gradstream.advise.forecast import ITEM, Size
+from gradstream.advise.machines import codec_that_adds_bytes, too_many_threads
 from gradstream.center import auto
 from gradstream.process.order import label
 from gradstream.spec import JobSpec
@@ -49,7 +50,10 @@ def plan(session: Session, files: FileStore, body: PlanJob) -> Plan:
     return Plan(
         code=code, start=_start(turn, places, len(first)), shards=shards, staleness=forecast.staleness(spec), size=size,
         traffic=known and forecast.traffic(spec, known), near=_near(places), memory=known and forecast.memory(spec, known),
-        nodes=nodes, warnings=[*JobWarning.of(body.spec), *JobWarning.of_code(found), *_too_little(nodes)],
+        nodes=nodes,
+        warnings=[
+            *JobWarning.of(body.spec), *JobWarning.of_code(found), *_too_little(nodes), *_on_machines(session, spec, known, places),
+        ],
         notes=JobWarning.notes_on(body.spec),
     )  # fmt: skip
 
@@ -155,6 +159,18 @@ def _nodes(session: Session, spec: JobSpec, size: Size, places: Sequence[Place])
         NodeMemory(node=rows[id].name, gpu=None, role=None, needed=count, total=rows[id].memory) for id, count in needed.items()
     ]
     return sorted([*hosts, *on_gpus], key=lambda each: (each.node, -1 if each.gpu is None else each.gpu))
+
+
+def _on_machines(session: Session, spec: JobSpec, size: Size | None, places: Sequence[Place]) -> list[JobWarning]:
+    workers = Counter(each.node_id for each in places if each.role == "worker" and each.gpu is None)
+    found = [
+        warning
+        for row in nodes.all_nodes(session)
+        if row.id in workers
+        for warning in too_many_threads(spec, row.name, workers[row.id], row.cpus)
+    ]
+    found += codec_that_adds_bytes(spec, size.parameters) if size else []
+    return [JobWarning(pointer=each.pointer, message=each.text) for each in found]
 
 
 def _too_little(nodes: Sequence[NodeMemory]) -> list[JobWarning]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -26,14 +27,17 @@ def command(
     """Train a job file with all its processes on this machine.
 
     Example: gradstream train examples/digits/job.yaml --set roles.worker.count=4"""
+    from gradstream.advise.machines import too_many_threads
     from gradstream.cli.jobsource import find_job
-    from gradstream.cli.output import print_json
+    from gradstream.cli.output import print_json, talk
     from gradstream.local import runs
     from gradstream.local.trainer import Trainer
 
     given = find_job(job_file, code)
     spec, where = given.spec(overrides), given.folder
     warn(spec)
+    for warning in too_many_threads(spec, "this machine", spec.roles.worker.count, os.cpu_count() or 1):
+        talk(f"warning: {warning.pointer}: {warning.text}", "yellow")
     given.check_code(spec, overrides, sent=False)
     folder = out or runs.next_run(Path(f"{spec.name}.out"))
     try:

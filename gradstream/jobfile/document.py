@@ -120,4 +120,6 @@ def _read(loader: _Loader, node: yaml.Node, pointer: str, lines: dict[str, int])
 
 def _not_yaml(said: str, mark: yaml.Mark | None) -> InvalidJob:
     place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-    return InvalidJob(f"the job file cannot be read: {said}{place}", [Problem("", said + place)])
+    if mark and "'\\t'" in said:
+        said = "a tab is no indentation in YAML; write spaces"
+    return InvalidJob("the job file cannot be read", [Problem("", said + place)])

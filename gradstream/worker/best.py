@@ -49,7 +49,7 @@ class BestModel:
         from safetensors.torch import save_file
 
         best, tensors = self._unsaved
-        about = {name: str(value) for name, value in best.model_dump().items()}
+        about = {"best": best.model_dump_json()}  # one entry, since several would have no order of their own
         self._put(BEST, lambda file: save_file(tensors, file, metadata=about))
         self._unsaved = None
 

@@ -210,6 +210,7 @@ def test_overrides_that_cannot_be_set(override: str) -> None:
     [
         (JOB + "name: again\n", "'name' is there twice; remove one (line 9, column 1)"),
         ("a: [1\nb: 2", "line 2"),
+        ("a:\n\tb: 1", "a tab is no indentation in YAML; write spaces (line 2, column 1)"),
         ("a: !!python/object/apply:os.system [ls]", "is not understood"),
         ("a: !!timestamp 2026-01-01", "is not understood"),
         ("? [1]\n: 2", "a key must be text"),
@@ -226,7 +227,8 @@ def test_overrides_that_cannot_be_set(override: str) -> None:
 def test_what_is_no_job_file(text: str, said: str) -> None:
     with pytest.raises(InvalidJob) as caught:
         jobfile.load(text)
-    assert said in str(caught.value)
+    sentences = [str(caught.value), *(problem.message for problem in caught.value.problems)]
+    assert sum(said in sentence for sentence in sentences) == 1, "said, and said once"
 
 
 def test_aliases_that_would_expand_without_end_are_refused() -> None:

@@ -1,0 +1,38 @@
+"""What can be said of a job file once its machines, or the model's size, are known. Pure, and without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradstream.advise.warnings import Warning
+from gradstream.spec import JobSpec
+
+_ITEM = 4
+"""Bytes of a float32."""
+
+
+def too_many_threads(spec: JobSpec, node: str, workers: int, cores: int) -> Iterator[Warning]:
+    """`workers`: those of this job on this machine."""
+    threads = spec.roles.worker.threads
+    if threads > 1 and workers * threads > cores:
+        each = max(1, cores // workers)
+        yield Warning(
+            "/roles/worker/threads",
+            f"{workers} worker{'s' * (workers > 1)} with {threads} threads each want {workers * threads} cores of {node}, which "
+            f"has {cores}: threads that wait for a core make a step slower.",
+            f"Set it to {each}.",
+        )
+
+
+def codec_that_adds_bytes(spec: JobSpec, parameters: int) -> Iterator[Warning]:
+    """A codec fills whole blocks, so a short vector can take more bytes than it has."""
+    raw = parameters * _ITEM
+    for key, codec, ways in (("codec", spec.codec, "pushes"), ("pull_codec", spec.pull_codec, "pulls")):
+        coded = codec.nbytes(parameters, _ITEM)
+        if codec.name != "raw" and coded >= raw:
+            yield Warning(
+                f"/{key}",
+                f"{parameters:,} parameters take {coded:,} bytes as {codec.name} and {raw:,} as they are: {codec.name} fills "
+                f"blocks of {codec.block:,} values, so {ways} get larger by {coded / raw - 1:.0%}.",
+                "Take raw.",
+            )

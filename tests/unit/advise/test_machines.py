@@ -1,0 +1,26 @@
+"""Warnings that need the machine, or the model's size."""
+
+from __future__ import annotations
+
+from gradstream.advise.machines import codec_that_adds_bytes, too_many_threads
+from gradstream.sim.toys import job
+
+
+def test_more_threads_than_cores() -> None:
+    spec = job({"name": "sync"}, workers=2, roles={"worker": {"count": 2, "threads": 64}})
+    [warning] = too_many_threads(spec, "vm", 2, 4)
+    assert warning.pointer == "/roles/worker/threads"
+    assert "want 128 cores of vm, which has 4" in warning.message
+    assert warning.remedy == "Set it to 2."
+    assert not list(too_many_threads(spec, "big", 2, 128))
+    assert not list(too_many_threads(job({"name": "sync"}, workers=9), "vm", 9, 2)), "one thread each is the least there is"
+
+
+def test_a_codec_whose_blocks_are_longer_than_the_model() -> None:
+    spec = job({"name": "async"}, codec={"name": "fp16"})
+    [warning] = codec_that_adds_bytes(spec, 322)
+    assert (warning.pointer, warning.remedy) == ("/codec", "Take raw.")
+    assert "322 parameters take 2,052 bytes as fp16 and 1,288 as they are" in warning.message
+    assert "larger by 59%" in warning.message
+    assert not list(codec_that_adds_bytes(spec, 100_000))
+    assert not list(codec_that_adds_bytes(job({"name": "async"}), 1)), "raw adds nothing"

@@ -1,0 +1,70 @@
+"""The best model in a store: its file says which evaluation it is of, and the same model has the same bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import safe_open
+
+from gradstream.errors import Unavailable
+from gradstream.worker.best import BestModel
+from gradstream.worker.judge import BestEvaluation, JudgeState
+
+BEST = BestEvaluation(metric="eval/loss", value=0.25, samples=640, version=10)
+
+
+class Store:
+    """A folder that may be away."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.away = folder, False
+
+    def put(self, name: str, file: Path) -> None:
+        if self.away:
+            raise Unavailable("away")
+        (self.folder / name).write_bytes(file.read_bytes())
+
+    def latest(self, name: str, into: Path) -> Path | None:
+        return self.folder / name if (self.folder / name).exists() else None
+
+    def resumed(self, name: str, into: Path) -> Path | None:
+        return None
+
+    def start(self, into: Path) -> Path | None:
+        return None
+
+
+def kept(folder: Path) -> tuple[Store, BestModel]:
+    for name in ("store", "work"):
+        (folder / name).mkdir(parents=True)
+    store = Store(folder / "store")
+    return store, BestModel(store, folder / "work")
+
+
+def test_the_file_says_which_evaluation_and_has_the_same_bytes_each_time(tmp_path: Path) -> None:
+    files = []
+    for run in range(5):
+        store, model = kept(tmp_path / str(run))
+        model.keep(BEST, {"w": torch.ones(2), "b": torch.zeros(1)})
+        model.note(JudgeState(best=BEST, samples=640))
+        files.append((store.folder / "best.safetensors").read_bytes())
+        assert model.load() == JudgeState(best=BEST, samples=640)
+    assert len(set(files)) == 1
+    with safe_open(store.folder / "best.safetensors", "pt") as file:
+        assert BestEvaluation.model_validate_json(file.metadata()["best"]) == BEST
+
+
+def test_what_could_not_be_stored_is_stored_with_the_next_evaluation(tmp_path: Path) -> None:
+    store, model = kept(tmp_path)
+    store.away = True
+    model.keep(BEST, {"w": torch.ones(2)})
+    model.note(JudgeState(best=BEST))
+    assert model.load() is None
+    with pytest.raises(Unavailable):
+        model.finish()
+    store.away = False
+    model.note(JudgeState(best=BEST, without_improvement=1))
+    assert (store.folder / "best.safetensors").exists()
+    assert model.load() == JudgeState(best=BEST, without_improvement=1)
