@@ -6,9 +6,11 @@ from typing import Any
 
 from gradstream.spec import JobSpec
 
+_KINDS = {"name", "mode", "metric"}
+
 
 def shortest(spec: JobSpec) -> dict[str, Any]:
-    """Without what is the default anyway. A part's "name" stays: it says which kind of part this is."""
+    """Without what is the default anyway. What says which kind of part this is stays: a name, a gate's mode, a target's metric."""
     full = spec.model_dump(mode="json")
     short = _with_names(spec.model_dump(mode="json", exclude_defaults=True), full)
     return short if JobSpec.model_validate(short) == spec else full
@@ -17,7 +19,7 @@ def shortest(spec: JobSpec) -> dict[str, Any]:
 def _with_names(short: dict[str, Any], full: dict[str, Any]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for key, value in full.items():
-        if key == "name" and isinstance(value, str):
+        if key in _KINDS and isinstance(value, str):
             kept[key] = value
         elif key in short:
             part = short[key]

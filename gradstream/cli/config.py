@@ -18,7 +18,7 @@ def command(
     full: Annotated[bool, typer.Option("--full", help="With all defaults filled in, as the processes get it")] = False,
     as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
 ) -> None:  # fmt: skip
-    """Print a job's file: only what differs from the defaults, unless told otherwise. It can be submitted again.
+    """Print a job's file, by default only what differs from the defaults. It can be submitted again.
 
     Example: gradstream config digits --as-sent > job.yaml
     """
