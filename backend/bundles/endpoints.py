@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, status
+from fastapi.responses import FileResponse
 
 from backend.bundles import service
 from backend.bundles.schemas import Bundle
@@ -13,6 +14,10 @@ from backend.users.auth import CallerDep
 from gradstream.bundle import MAX_BYTES
 
 router = APIRouter(prefix="/bundles", tags=["bundles"])
+
+_ARCHIVE: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/gzip": {"schema": {"type": "string", "format": "binary"}}}}
+}
 
 BundleHash = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
 
@@ -32,3 +37,10 @@ def upload(
 def get_bundle(hash: BundleHash, session: SessionDep, platform: PlatformDep) -> Bundle:
     """What is in a bundle; 404 tells a client that it must upload."""
     return service.show(session, platform.files, hash)
+
+
+@router.get("/{hash}/archive", operation_id="downloadBundle", response_class=FileResponse, responses=_ARCHIVE)
+def download(hash: BundleHash, session: SessionDep, platform: PlatformDep) -> FileResponse:
+    """The code itself, as the nodes get it: a .tar.gz of the folder."""
+    path = service.archive(session, platform.files, hash)
+    return FileResponse(path, media_type="application/gzip", filename=f"code-{hash[:12]}.tar.gz")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -12,6 +13,7 @@ from gradstream.cli import completion
 
 if TYPE_CHECKING:
     from gradstream.client import Client, Job
+    from gradstream.errors import NotSignedIn
     from gradstream.spec import JobSpec
 
 PLATFORM = "Which platform"
@@ -57,6 +59,7 @@ def connect(url: str | None, token_file: Path | None, *, data_dir: str | None = 
     from gradstream.cli.output import talk
     from gradstream.client import Client, Credentials
     from gradstream.client.credentials import Settings
+    from gradstream.errors import NotSignedIn
 
     said: set[str] = set()
 
@@ -67,7 +70,23 @@ def connect(url: str | None, token_file: Path | None, *, data_dir: str | None = 
 
     named = url or token_file or Settings().url
     here = Credentials.load(Path(data_dir).expanduser() / "client.json") if data_dir and not named else None
-    return Client(here or Credentials.find(url=url, token_file=token_file), timeout=timeout, on_retry=retrying)
+    try:
+        found = here or Credentials.find(url=url, token_file=token_file)
+    except NotSignedIn as error:
+        raise (error if named else _naming_running_ones(error)) from error
+    return Client(found, timeout=timeout, on_retry=retrying)
+
+
+def _naming_running_ones(error: NotSignedIn) -> NotSignedIn:
+    """The error, with the platforms of this machine that another data folder would lead to."""
+    from gradstream.errors import NotSignedIn
+    from gradstream.local.running import running_platforms
+
+    running = running_platforms()
+    if not running:
+        return error
+    ways = "; ".join(f"`export GRADSTREAM_DATA_DIR={shlex.quote(each.data_dir)}` for the one at {each.url}" for each in running[:5])
+    return NotSignedIn(f"no platform is known in this terminal. One runs on this machine: {ways}")
 
 
 def warn(spec: JobSpec) -> None:

@@ -11,7 +11,7 @@ import typer
 from gradstream.cli.common import AsJson, JobReference, TokenFile, Url, connect
 
 if TYPE_CHECKING:
-    from gradstream.client import Artifact
+    from gradstream.client import Artifact, Client, Job
 
 JOB_FILE = "job.yaml"
 
@@ -21,6 +21,7 @@ def command(
     names: Annotated[list[str] | None, typer.Argument(help="Which files; default: the model, the job file and the metrics")] = None,
     into: Annotated[Path | None, typer.Option("--into", "-o", help="Folder; default: <job name>-<id> here")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace other files of the same name")] = False,
+    code: Annotated[bool, typer.Option("--code", help="Only the code of the job, as it was sent, into <folder>/code")] = False,
     as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
 ) -> None:  # fmt: skip
     """Download what a job made. Prints the path of each file; checksums are verified.
@@ -32,6 +33,9 @@ def command(
 
     with connect(url, token_file) as client:
         found = client.find(job)
+        if code:
+            _download_code(client, found, into, as_json)
+            return
         there = {artifact.name: artifact for artifact in client.artifacts(found.id)}
         wanted = names or [name for name, artifact in there.items() if artifact.kind != "cut"]
         if missing := [name for name in wanted if name not in there]:
@@ -45,6 +49,26 @@ def command(
     talk(f"{len(paths)} files, {size(sum(there[name].size for name in wanted))}")
     if as_json:
         print_json({"files": [{**there[name].as_dict(), "path": str(path)} for name, path in zip(wanted, paths, strict=True)]})
+        return
+    for path in paths:
+        print(path)
+
+
+def _download_code(client: Client, job: Job, into: Path | None, as_json: bool) -> None:
+    """Raises: NotFound: it has none. Conflict: there is something else."""
+    from gradstream import marker
+    from gradstream.cli.output import print_json, size, talk
+
+    if into is None:
+        home = Path(f"{job.name}-{str(job.id)[:8]}")
+        if not home.exists():
+            home.mkdir()
+            marker.write_marker(home, "download", job=str(job.id))
+        into = home / "code"
+    paths = client.download_code(job.id, into=into)
+    talk(f"{len(paths)} files, {size(sum(path.stat().st_size for path in paths))}; submit it again with --code {into}")
+    if as_json:
+        print_json({"files": [{"path": str(path), "size": path.stat().st_size} for path in paths]})
         return
     for path in paths:
         print(path)

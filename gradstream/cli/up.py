@@ -110,7 +110,23 @@ def _say_entry(holder: Holder, link: SignInLink, as_json: bool, invitation: dict
     _say(f"Data {holder.data_dir}")
     if variables := _needed_variables(holder):
         _say(f"In other terminals, first: export {variables}", "yellow")
-    _say("Try  gradstream submit job.yaml --follow", "dim")
+    if example := _example():
+        _say(f"Try  gradstream submit {example} --follow", "dim")
+
+
+def _example() -> str | None:
+    """A job file that is there, as the shell takes it: the user's own, else one that came with Gradstream."""
+    from pathlib import Path
+
+    import gradstream
+
+    ours = Path(gradstream.__file__).parents[1] / "examples" / "digits" / "job.yaml"
+    here = Path("job.yaml")
+    if here.is_file():
+        return str(here)
+    if not ours.is_file():
+        return None
+    return shlex.quote(str(ours.relative_to(Path.cwd()) if ours.is_relative_to(Path.cwd()) else ours))
 
 
 def _needed_variables(holder: Holder) -> str:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from gradstream import bundle as bundles
 from gradstream.client.connection import Connection, JobReference
 from gradstream.client.metric_points import MetricPoints
 from gradstream.client.models import Artifact, Chart, Config, Event, Job, LogChunk, MetricBatch, StreamEvent, Targets
-from gradstream.errors import NotFound, Unavailable
+from gradstream.errors import Conflict, NotFound, Unavailable
 
 
 class Reading(Connection):
@@ -156,3 +158,21 @@ class Reading(Connection):
             partial.unlink()
             raise Unavailable(f"{name} arrived damaged; try again")
         return partial.replace(target)
+
+    def download_code(self, job: JobReference, *, into: Path | str) -> list[Path]:
+        """Write the code of a job, as its processes got it, below `into`, which is made and must be empty.
+
+        Raises: NotFound: the job has none. Conflict: `into` is not empty."""
+        found = self.job(self._id(job))
+        folder = Path(into)
+        if found.bundle is None:
+            raise NotFound(f"{found.name} has no code of its own")
+        if folder.exists() and any(folder.iterdir()):
+            raise Conflict(f"{folder} is not empty; choose another folder")
+        data = b"".join(self._transport.bytes(f"bundles/{found.bundle}/archive"))
+        if hashlib.sha256(data).hexdigest() != found.bundle:
+            raise Unavailable("the code arrived damaged; try again")
+        bundles.unpack(data, folder)
+        for path in (paths := [folder / file.path for file in bundles.inspect(data).files]):
+            path.chmod(path.stat().st_mode | stat.S_IWUSR)  # it is the user's now
+        return sorted(paths)

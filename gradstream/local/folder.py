@@ -24,7 +24,7 @@ from gradstream import marker
 from gradstream.errors import Conflict
 from gradstream.local import entries
 
-_OUR_RUN_DIRS = "gradstream-"
+RUN_DIRS = "gradstream-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class DataFolder:
         if holder is None:
             return
         left = Path(holder.run_dir)
-        if left.name.startswith(_OUR_RUN_DIRS) and left.parent in {Path(tempfile.gettempdir()), Path("/tmp")}:
+        if left.name.startswith(RUN_DIRS) and left.parent in {Path(tempfile.gettempdir()), Path("/tmp")}:
             shutil.rmtree(left, ignore_errors=True)
 
 

@@ -24,6 +24,7 @@ from gradstream.local.child import run_dir
 from gradstream.local.folder import DataFolder
 from gradstream.local.options import STEPS, Options, StepState
 from gradstream.local.ports import refuse_if_taken
+from gradstream.local.running import note_running
 from gradstream.local.stack import Stack, Stopped
 
 __all__ = ["STEPS", "Options", "Platform", "StepState"]
@@ -108,6 +109,7 @@ class Platform:
             )  # fmt: skip
             self.url = stack.url
             self.folder.record(stack.url, run)
+            note_running(run, self.folder.path)
             self.sign_in = stack.start()
             self._started.put(None)
             while not self._stop.wait(_LOOK):

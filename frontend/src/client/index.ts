@@ -111,3 +111,8 @@ export function logsUrl(jobId: string, { role, rank }: { role: string | null; ra
   const query = new URLSearchParams({ ...(role && { role }), ...(rank !== null && { rank: String(rank) }) })
   return `/api/v1/jobs/${jobId}/logs/download${query.size > 0 ? `?${query}` : ""}`
 }
+
+/** Where the code of a job can be downloaded, as it was sent. */
+export function bundleUrl(hash: string): string {
+  return `/api/v1/bundles/${hash}/archive`
+}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,15 @@ def test_a_job_file_over_a_known_limit_is_warned_of_and_taken(api: httpx.Client,
     corrected = submit(api, tmp_path, **heavy)
     assert corrected["warnings"] == []
     assert corrected["notes"][0]["message"].startswith("The server uses a momentum of 0.4: 0.9, less the 0.5")
+
+
+def test_the_code_of_a_job_comes_back_as_it_was_sent(api: httpx.Client, anonymous: httpx.Client, tmp_path: Path) -> None:
+    hash = upload(api, tmp_path)
+    archive = api.get(f"/bundles/{hash}/archive")
+    assert archive.status_code == 200
+    assert sha256(archive.content).hexdigest() == hash
+    assert anonymous.get(f"/bundles/{hash}/archive").status_code == 401
+    assert api.get(f"/bundles/{'0' * 64}/archive").status_code == 404
 
 
 def test_user_code_must_be_there_and_hold_the_entrypoint(api: httpx.Client, tmp_path: Path) -> None:

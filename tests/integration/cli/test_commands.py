@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from gradstream import marker
+from gradstream.bundle import pack
 from gradstream.client import Client, Credentials, Job
 from tests.integration.cli.shared import COMMAND, FOREVER, LINE, Gradstream, api_process
 from tests.support import PATIENCE, eventually
@@ -171,6 +172,16 @@ def test_download_never_replaces_a_job_file_beside_sources(gradstream: Gradstrea
     found = marker.read_marker(sources)
     assert found is not None
     assert (found.kind, found.holds) == ("files", ("model.safetensors",)), "which no bundle takes in"
+
+
+def test_the_code_of_a_job_comes_back_and_can_be_submitted_again(gradstream: Gradstream, succeeded: Job, tmp_path: Path) -> None:
+    id = str(succeeded.id)
+    done = gradstream("download", id, "--code")
+    assert done.returncode == 0, done.stderr
+    code = tmp_path / f"succeeded-{id[:8]}" / "code"
+    assert {tmp_path / line for line in done.stdout.splitlines()} == set(code.rglob("*.*"))
+    assert pack(code).hash == succeeded.bundle
+    assert gradstream("download", id, "--code").returncode == 1, "nothing is replaced"
 
 
 def test_logs_stay_in_whole_lines_with_their_process(gradstream: Gradstream, succeeded: Job) -> None:

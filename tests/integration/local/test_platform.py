@@ -90,6 +90,10 @@ def test_starts_says_where_gives_more_links_heals_and_leaves_nothing(up: Up) -> 
     _assert_private(up.data)
     _assert_no_secret_is_shown(up.data, family)
 
+    lost = _gradstream("jobs", without_folder=True)
+    assert lost.returncode != 0
+    assert f"GRADSTREAM_DATA_DIR={up.data}` for the one at http://127.0.0.1:{up.port}" in lost.stderr
+
     second = Up(up.data, up.port + 1)
     again = second.ready()
     assert second.end() == 0
@@ -154,9 +158,10 @@ def test_it_can_be_stopped_while_it_starts(up: Up) -> None:
     assert not any(_lives(process) for process in family)
 
 
-def _gradstream(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def _gradstream(*arguments: str, stdin: str = "", without_folder: bool = False) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "gradstream.cli.main", *arguments]
-    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+    lost = {"GRADSTREAM_DATA_DIR": "/nowhere", "GRADSTREAM_CONFIG_DIR": "/nowhere"} if without_folder else {}
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False, env={**os.environ, **lost})
 
 
 def _signs_in(port: int, link: str) -> int:

@@ -1,8 +1,8 @@
-import { Alert, Code, SegmentedControl, Stack, Text } from "@mantine/core"
+import { Alert, Anchor, Code, SegmentedControl, Stack, Text } from "@mantine/core"
 import { IconAlertTriangle } from "@tabler/icons-react"
 import { useState } from "react"
 import { stringify } from "yaml"
-import type { JobConfig } from "@/client"
+import { bundleUrl, type JobConfig } from "@/client"
 import { CopyIcon } from "@/components/CopyIcon"
 import { Findings } from "@/components/Findings"
 import { Loaded } from "@/components/Loaded"
@@ -26,12 +26,24 @@ export function ConfigPanel() {
   const there: Shown[] = config.data?.source == null ? ["short", "full"] : ["sent", "short", "full"]
   const shown = wanted ?? there[0]!
   const text = config.data ? textOf(config.data, shown) : ""
-  const code = job.bundle ? `. Code: bundle ${job.bundle.slice(0, 12)}` : ""
   return (
     <Stack gap="md">
       <Panel
         title="Job file"
-        subtitle={SAYS[shown].means + code}
+        subtitle={
+          <>
+            {SAYS[shown].means}
+            {job.bundle && (
+              <>
+                .{" "}
+                <Anchor inherit href={bundleUrl(job.bundle)} download>
+                  Download the code
+                </Anchor>{" "}
+                (bundle {job.bundle.slice(0, 12)})
+              </>
+            )}
+          </>
+        }
         actions={
           <>
             <SegmentedControl
