@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from typer.testing import CliRunner, Result
 from gradstream import marker
 from gradstream.cli.main import app
 from gradstream.errors import Conflict
-from gradstream.local.folder import DataFolder
+from gradstream.local.folder import RUN_DIRS, DataFolder
+from gradstream.local.running import note_running
 
 RUNNER = CliRunner()
 
@@ -140,3 +142,19 @@ def test_a_folder_of_a_newer_version_is_not_started(tmp_path: Path) -> None:
     (tmp_path / marker.MARKER).write_text(json.dumps({"gradstream": "platform", "format": marker.FORMAT + 1, "holds": []}))
     with pytest.raises(Conflict, match="newer version"):
         DataFolder(tmp_path).acquire()
+
+
+def test_a_terminal_that_knows_no_platform_is_told_of_one_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name in ("DATA_DIR", "CONFIG_DIR"):
+        monkeypatch.setenv(f"GRADSTREAM_{name}", str(tmp_path / "nowhere"))
+    folder, run_dir = DataFolder(tmp_path / "my data"), tmp_path / f"{RUN_DIRS}x"
+    run_dir.mkdir()
+    folder.acquire()
+    folder.record("http://127.0.0.1:1", run_dir)
+    note_running(run_dir, folder.path)
+    told = run("jobs")
+    assert told.exit_code != 0
+    assert f"`export GRADSTREAM_DATA_DIR='{folder.path}'` for the one at http://127.0.0.1:1" in told.stderr
+    folder.release()
+    assert "export" not in run("jobs").stderr
