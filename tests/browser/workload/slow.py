@@ -11,6 +11,7 @@ from gradstream import Workload
 
 class Slow(Workload):
     pause: float = 0.02
+    classifies = False
 
     def model(self) -> nn.Module:
         return nn.Linear(4, 1)
