@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,9 +46,7 @@ class Network:
 
 def enter(module: str, arguments: list[str]) -> None:
     """Run `python -m module` again, as the first process of a network of its own. Does not return. Raises: Forbidden."""
-    for tool in ("unshare", "ip", "tc"):
-        if shutil.which(tool) is None:
-            raise Forbidden(f"there is no `{tool}` here; on Debian: apt install util-linux iproute2")
+    _check_tools()
     said_no = ""
     for ways in (["--net"], ["--user", "--map-root-user", "--net"]):
         tried = subprocess.run(["unshare", *ways, "true"], capture_output=True, text=True)
@@ -59,19 +57,43 @@ def enter(module: str, arguments: list[str]) -> None:
     raise Forbidden(f"this machine lets nobody like us make network namespaces ({said_no}); run it as root")
 
 
+def _check_tools() -> None:
+    for tool in ("unshare", "ip", "tc"):
+        if shutil.which(tool) is None:
+            raise Forbidden(f"there is no `{tool}` here; on Debian: apt install util-linux iproute2")
+
+
+@contextmanager
+def two_hosts() -> Iterator[Hosts]:
+    """Inside, this thread, and what it starts, is on the servers' host; then it returns to the network where it was.
+
+    Needs root, as only a process without other threads may become root of its own. Raises: Forbidden."""
+    _check_tools()
+    before = _namespace()
+    libc = ctypes.CDLL(None, use_errno=True)
+    try:
+        if libc.unshare(_NETWORK):
+            raise Forbidden(f"unshare: {os.strerror(ctypes.get_errno())}; network namespaces need root")
+        with closing(Hosts()) as hosts:
+            yield hosts
+    finally:
+        _move_to(before)
+        os.close(before)
+
+
 class Hosts:
-    """Both ends of the line. This process is on the servers' host."""
+    """Both ends of the line. This thread is on the servers' host."""
 
     def __init__(self) -> None:
         """Raises: Forbidden."""
         self._holder = subprocess.Popen(["unshare", "--net", "cat"], stdin=subprocess.PIPE)  # ends when we do
-        self._here, there = _namespace(os.getpid()), Path(f"/proc/{self._holder.pid}/ns/net")
+        self._here, there = _namespace(), Path(f"/proc/{self._holder.pid}/ns/net")
         deadline = time.monotonic() + 10
         while there.stat().st_ino == os.fstat(self._here).st_ino:
             if time.monotonic() > deadline or self._holder.poll() is not None:
                 raise Forbidden("the second network namespace did not come to be")
             time.sleep(0.01)
-        self._there = _namespace(self._holder.pid)
+        self._there = _namespace(str(self._holder.pid))
         _run(f"ip link add gs-server type veth peer name gs-worker netns {self._holder.pid}")
         self._bring_up("gs-server", SERVER)
         with self.workers():
@@ -140,8 +162,8 @@ class Hosts:
         return found
 
 
-def _namespace(pid: int) -> int:
-    return os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+def _namespace(of: str = "thread-self") -> int:
+    return os.open(f"/proc/{of}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
 
 def _move_to(namespace: int) -> None:

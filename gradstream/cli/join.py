@@ -155,7 +155,8 @@ def _say(entry: dict[str, Any], url: str) -> None:
     from gradstream.cli.output import talk
 
     if entry.get("event") == "registered":
-        talk(f"{entry['node']} is a node of {url} and takes {entry['slots']} workers at once. Ctrl-C leaves.", "bold green")
+        takes = "1 worker" if entry["slots"] == 1 else f"{entry['slots']} workers"
+        talk(f"{entry['node']} is a node of {url} and takes {takes} at once. Ctrl-C leaves.", "bold green")
     elif str(entry.get("logger", "")).startswith(("worker_agent", "__main__", "gradstream")):
         details = "  ".join(f"{name} {value}" for name, value in entry.items() if name not in _DETAILS)
         style = "yellow" if entry.get("level") in ("warning", "error") else "dim"
