@@ -10,11 +10,19 @@ How each decides is `gradstream.center.gate`.
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from collections.abc import Mapping
+from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
 Mode = Literal["bsp", "ssp", "asp"]
+
+_OPTIONS: Final[Mapping[Mode, tuple[str, ...]]] = {
+    "bsp": ("quorum", "cohort"),
+    "ssp": ("bound",),
+    "asp": ("max_staleness", "warm_start"),
+}
+"""The options that each mode has."""
 
 
 class Gate(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
@@ -39,11 +47,19 @@ class Gate(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     @model_validator(mode="after")
     def _options_of_the_mode(self) -> Self:
         """An option that the mode would ignore is refused, not ignored."""
-        meant = {"bsp": {"quorum", "cohort"}, "ssp": {"bound"}, "asp": {"max_staleness", "warm_start"}}[self.mode]
-        for option in self.model_fields_set - {"mode"} - meant:
-            if getattr(self, option) != type(self).model_fields[option].default:
+        for option in self.model_fields_set - {"mode", *_OPTIONS[self.mode]}:
+            if self._is_changed(option):
                 raise ValueError(f"'{option}' means nothing under the gate '{self.mode}'; remove it")
         return self
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The mode and the options that shape it: the bound of ssp always, others only if set, as their defaults do nothing."""
+        shaping = [option for option in _OPTIONS[self.mode] if option == "bound" or self._is_changed(option)]
+        return {"mode": self.mode, **{option: getattr(self, option) for option in shaping}}
+
+    def _is_changed(self, option: str) -> bool:
+        return bool(getattr(self, option) != type(self).model_fields[option].default)
 
     @property
     def never_holds(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from gradstream.workload_source import CodeText, StaticArgument
 
 _KEPT = 16
 """Bundles whose text is kept: some MiB each at most."""
+_KEPT_DEFAULTS = 256
+"""Workloads whose defaults are kept."""
 
 
 def workloads(text: CodeText) -> list[BundledWorkload]:
@@ -31,6 +34,14 @@ def read(archive: Path) -> CodeText:
     """A bundle's name says its content, so it never changes."""
     with archive.open("rb") as file:
         return workload_source.read_archive(file)
+
+
+@lru_cache(_KEPT_DEFAULTS)
+def argument_defaults(archive: Path, entrypoint: str) -> Mapping[str, Any]:
+    """The literal defaults of a workload's arguments, by name. Empty where the text does not say."""
+    found = workload_source.find_workload(read(archive), entrypoint)
+    arguments = [_argument(each) for each in (found.arguments if found else None) or ()]
+    return {each.name: each.default for each in arguments if each.literal and not each.required}
 
 
 def _argument(argument: StaticArgument) -> BundledArgument:

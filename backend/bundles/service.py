@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,13 @@ def code_of(session: Session, files: FileStore, hash: str) -> CodeText | None:
 def workloads(text: CodeText) -> list[BundledWorkload]:
     """Classes that a job of this code may name."""
     return code.workloads(text)
+
+
+def argument_defaults(files: FileStore, hash: str | None, entrypoint: str) -> Mapping[str, Any]:
+    """The literal defaults of a workload's arguments, by name. Empty without the code, and where its text does not say."""
+    if hash is None or not (stored := files.bundle(hash)).exists():
+        return {}
+    return code.argument_defaults(stored, entrypoint)
 
 
 def require(session: Session, files: FileStore, hash: str | None, spec: JobSpec) -> CodeFindings:

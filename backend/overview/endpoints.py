@@ -21,9 +21,9 @@ def overview(id: UUID, session: SessionDep) -> Overview:
 
 
 @router.get("/config", operation_id="getConfig")
-def config(id: UUID, session: SessionDep) -> Config:
-    """The job file: as it was sent, as short as it can be said, and with everything filled in."""
-    return service.config(session, id)
+def config(id: UUID, session: SessionDep, platform: PlatformDep) -> Config:
+    """The job file: as it was sent, as short as it can be said, and with everything filled in; and the values it comes to."""
+    return service.config(session, platform.files, id)
 
 
 @router.get("/processes/{process_id}/choices", operation_id="getChoices")

@@ -145,12 +145,16 @@ class Overview(Schema):
 
 
 class Config(Schema):
-    """The job file as it was sent, and in two lengths as it was understood; each makes the same job."""
+    """The job file as it was sent, and in two lengths as it was understood; each makes the same job. And the values it comes to."""
 
     source: str | None = Field(description="The text that was sent, comments and all; null: only its meaning was sent")
     overrides: list[str] = Field(description="What was set over the text", examples=[["strategy.lr=0.1"]])
     short: dict[str, Any] = Field(description="Only what differs from the defaults")
     full: dict[str, Any] = Field(description="As its processes get it: defaults filled in, `auto` resolved as far as it is known")
+    effective: dict[str, Any] = Field(
+        description="To compare jobs by: the values that the job runs with, each only where it applies. The defaults of the "
+        "strategy, of its gate and of the workload's arguments are filled in. It is not a job file"
+    )
 
 
 class Choice(Schema):

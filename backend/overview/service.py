@@ -9,6 +9,8 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from backend.bundles import service as bundles
+from backend.files import FileStore
 from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
 from backend.jobs.history_schemas import CutRef
@@ -16,6 +18,7 @@ from backend.jobs.models import AttemptRow, EventRow, JobRow, ProcessRow
 from backend.jobs.statuses import AttemptStatus
 from backend.metrics.progress import Folded
 from backend.overview import loads
+from backend.overview.effective import effective_values
 from backend.overview.schemas import Config, Cost, Death, Life, Overview, Speed
 from backend.overview.shortest import shortest
 from backend.overview.speedup import Seat, speed
@@ -54,12 +57,14 @@ def _speed(job: JobRow, spec: JobSpec, kept: Folded, processes: Sequence[Process
     return speed(found, seats, kept.throughput.mean, examples, spec.roles.worker.count)
 
 
-def config(session: Session, job_id: UUID) -> Config:
+def config(session: Session, files: FileStore, job_id: UUID) -> Config:
     """Raises: NotFound."""
     job = jobs.find(session, job_id)
-    given = JobSpec.model_validate(job.spec)
-    full = jobs.spec_of(job).model_dump(mode="json", exclude_none=True)
-    return Config(source=job.source, overrides=job.overrides, short=shortest(given), full=full)
+    given, known = JobSpec.model_validate(job.spec), jobs.spec_of(job)
+    defaults = bundles.argument_defaults(files, job.bundle, given.workload.entrypoint)
+    effective = effective_values(known.model_copy(update={"priority": job.priority}), defaults)
+    full = known.model_dump(mode="json", exclude_none=True)
+    return Config(source=job.source, overrides=job.overrides, short=shortest(given), full=full, effective=effective)
 
 
 def _lives(job: JobRow, rows: Sequence[AttemptRow], found: Standings, cuts: Sequence[EventRow]) -> list[Life]:

@@ -88,6 +88,8 @@ class Config(Answer):
     """What was set over it, as `--set` has it."""
     short: dict[str, Any]
     full: dict[str, Any]
+    effective: dict[str, Any]
+    """The values that the job runs with, to compare jobs by: with the defaults of its strategy, gate and arguments."""
 
 
 class Plan(Answer):

@@ -10,7 +10,7 @@ The classes named `...Side` are protocols: the simulator and the platform both p
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -212,6 +212,10 @@ class Strategy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         return (cls.__doc__ or "").strip().partition("\n")[0]
 
     lr: float = Field(0.05, gt=0, description="Learning rate")
+
+    def for_workers(self, count: int) -> Self:
+        """This strategy with the values filled in that its empty fields take for so many workers."""
+        return self
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         """One communication round of a worker. Short; may block in `ps`; keeps state between rounds in `w` only."""

@@ -9,7 +9,7 @@ K = n it is DiLoCo. What is gathered but not complete at the end of the job is s
 Source: Liu et al. 2024, "Asynchronous Local-SGD Training for Language Modeling" (its delayed outer step).
 """
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -27,6 +27,9 @@ class DelayedDiLoCo(Strategy, frozen=True):
     letters: ClassVar[dict[str, str]] = {"h": "window"}
     window: int = Field(50, ge=1, description="Local steps per push (H)")
     k: int | None = Field(None, ge=1, description="Pushes per outer step (K); default: n (one for each worker)")
+
+    def for_workers(self, count: int) -> Self:
+        return self if self.k is not None else self.model_copy(update={"k": count})
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         ps.pull(w.theta)

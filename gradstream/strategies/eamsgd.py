@@ -9,7 +9,7 @@ delta = 0 it is EASGD.
 Source: Zhang, Choromanska, LeCun 2015, "Deep learning with Elastic Averaging SGD", section 2.3.
 """
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -28,6 +28,9 @@ class Eamsgd(Strategy, frozen=True):
     window: int = Field(10, ge=1, description="Local steps between exchanges (tau)")
     alpha: float | None = Field(None, ge=0, le=1, description="Share of the distance that an exchange takes off; default 0.9/n")
     delta: float = Field(0.9, ge=0, lt=1, description="Momentum of each worker; 0.99 in the paper")
+
+    def for_workers(self, count: int) -> Self:
+        return self if self.alpha is not None else self.model_copy(update={"alpha": 0.9 / count})
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         e, v = ps.exchange(w.theta, w.slot("e")), w.slot("v")

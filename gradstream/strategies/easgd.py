@@ -9,7 +9,7 @@ same old center and added together, the synchronous one. The center is the model
 Source: Zhang, Choromanska, LeCun 2015, "Deep learning with Elastic Averaging SGD", algorithm 1.
 """
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -27,6 +27,9 @@ class Easgd(Strategy, frozen=True):
     letters: ClassVar[dict[str, str]] = {"tau": "window"}
     window: int = Field(10, ge=1, description="Local steps between exchanges (tau)")
     alpha: float | None = Field(None, ge=0, le=1, description="Share of the distance that an exchange takes off; default 0.9/n")
+
+    def for_workers(self, count: int) -> Self:
+        return self if self.alpha is not None else self.model_copy(update={"alpha": 0.9 / count})
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         e = ps.exchange(w.theta, w.slot("e"))

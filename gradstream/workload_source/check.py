@@ -51,6 +51,11 @@ def check_workload(code: CodeText, spec: JobSpec) -> CodeFindings:
     return findings
 
 
+def find_workload(code: CodeText, entrypoint: str) -> StaticWorkload | None:
+    """The workload that an entrypoint names; None where the text does not say."""
+    return _find(Modules(code), entrypoint)[0]
+
+
 def list_workloads(code: CodeText) -> list[StaticWorkload]:
     """The workload classes of some code that can be trained: those with a model, a dataset and a loss."""
     modules = Modules(code)

@@ -113,7 +113,9 @@ def test_only_what_differs_between_the_job_files(open_page: OpenPage, jobs: list
     files = page.get_by_role("region", name="Job files").first
     expect(files.get_by_role("row", name=re.compile(r"^strategy\.lr 0\.05 0\.05 0\.0001"))).to_be_visible(timeout=PATIENCE_MS)
     expect(files.get_by_role("row", name=re.compile(r"^strategy\.name async sync async"))).to_be_visible(timeout=PATIENCE_MS)
-    expect(files.get_by_role("row", name=re.compile("^batch_size"))).to_have_count(0)
+    expect(files.get_by_role("row", name=re.compile(r"^gate\.mode asp bsp asp"))).to_be_visible()
+    expect(files.get_by_role("row", name=re.compile(r"^on_worker_loss continue restart continue"))).to_be_visible()
+    expect(files.get_by_role("row")).to_have_count(5)
 
 
 def test_jobs_are_added_by_name_and_removed(open_page: OpenPage, jobs: list[Job]) -> None:

@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from gradstream.client import Client, Job
-from tests.browser.support import ROOT, SCREENSHOTS, OpenPage, submit_slow
+from gradstream.spec import JobSpec
+from tests.browser.support import ROOT, SCREENSHOTS, WORKLOAD, OpenPage, slow_spec, submit_slow
 from tests.support import eventually
 
 AXE = (ROOT / "frontend/node_modules/axe-core/axe.min.js").read_text()
@@ -111,7 +112,9 @@ def test_scrolling_up_stops_following_and_the_place_stands_in_the_address(open_p
 
 def test_cuts_and_files_and_the_job_file_against_another(open_page: OpenPage, client: Client, job: Job) -> None:
     assert client.wait(job.id, timeout=120).status == "succeeded"
-    other = client.wait(submit_slow(client, name="other", steps=20).id, timeout=120)
+    given = slow_spec(name="other", steps=20).model_dump(mode="json", exclude_none=True)
+    synchronous = JobSpec.model_validate({**given, "gate": "bsp", "workload": {"entrypoint": "slow:Slow"}})
+    other = client.wait(client.submit(synchronous, code=WORKLOAD).id, timeout=120)
     page = open_page(f"/jobs/{job.id}/files")
     page.get_by_role("button", name="Show job.yaml").click()
     expect(page.get_by_role("dialog")).to_contain_text("name: bruised")
@@ -124,6 +127,9 @@ def test_cuts_and_files_and_the_job_file_against_another(open_page: OpenPage, cl
     page.goto(f"/jobs/{job.id}/config?against={other.id}")
     differences = page.get_by_role("region", name="Compared with another job")
     expect(differences.get_by_role("row", name=re.compile(r"stop\.steps 400 20"))).to_be_visible()
+    expect(differences.get_by_role("row", name=re.compile(r"gate\.mode asp bsp"))).to_be_visible()
+    expect(differences.get_by_role("row", name=re.compile("on_worker_loss continue restart"))).to_be_visible()
+    expect(differences.get_by_role("row")).to_have_count(4)
     expect(page.get_by_label("Job file", exact=True).locator("visible=true").first).not_to_contain_text("timeout")
 
 

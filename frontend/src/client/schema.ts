@@ -444,7 +444,7 @@ export interface paths {
         };
         /**
          * Config
-         * @description The job file: as it was sent, as short as it can be said, and with everything filled in.
+         * @description The job file: as it was sent, as short as it can be said, and with everything filled in; and the values it comes to.
          */
         get: operations["getConfig"];
         put?: never;
@@ -1698,7 +1698,7 @@ export interface components {
         };
         /**
          * Config
-         * @description The job file as it was sent, and in two lengths as it was understood; each makes the same job.
+         * @description The job file as it was sent, and in two lengths as it was understood; each makes the same job. And the values it comes to.
          */
         Config: {
             /**
@@ -1726,6 +1726,13 @@ export interface components {
              * @description As its processes get it: defaults filled in, `auto` resolved as far as it is known
              */
             full: {
+                [key: string]: unknown;
+            };
+            /**
+             * Effective
+             * @description To compare jobs by: the values that the job runs with, each only where it applies. The defaults of the strategy, of its gate and of the workload's arguments are filled in. It is not a job file
+             */
+            effective: {
                 [key: string]: unknown;
             };
         };

@@ -189,6 +189,13 @@ def test_the_job_file_in_two_lengths(running: Running) -> None:
         assert JobSpec.model_validate(found[length]) == JobSpec.model_validate(running.job["spec"])
 
 
+def test_the_effective_values_have_the_defaults_of_strategy_gate_and_arguments(running: Running) -> None:
+    found = running.api.get(f"/jobs/{running.id}/config").json()["effective"]
+    assert (found["gate"], found["on_worker_loss"], found["strategy"]["window"]) == ({"mode": "asp"}, "continue", 2)
+    assert found["workload"]["args"] == {"hidden": 8}
+    assert found["roles"]["server"]["optimizer"]["lr"] == 1
+
+
 def test_what_cannot_be_stopped_alone(running: Running) -> None:
     for label in ("server-0", "evaluator"):
         assert not choices(running, label)["stop"]["possible"]

@@ -11,7 +11,7 @@ import pytest
 
 from gradstream.errors import InvalidWorkload
 from gradstream.spec import JobSpec
-from gradstream.workload_source import CodeFindings, check_workload, list_workloads, read_folder, read_texts
+from gradstream.workload_source import CodeFindings, check_workload, find_workload, list_workloads, read_folder, read_texts
 
 WHOLE = """
     def model(self): ...
@@ -201,6 +201,16 @@ def test_likely_mistakes_are_warnings_with_their_line(body: str, warning: str) -
 def test_code_that_is_right_has_no_warning(body: str) -> None:
     head = "from gradstream import Workload\nfrom torch.utils.data import DataLoader\n"
     assert check({"lab.py": f"{head}class Thing(Workload):\n{WHOLE}{body}", "note.txt": None}, "lab:Thing").warnings == []
+
+
+def test_a_workload_is_found_by_any_entrypoint_that_names_it() -> None:
+    code = read_texts({"lab.py": CIRCLE, "outer.py": "from lab import Circle as Round"})
+    for entrypoint in ("lab:Circle", "outer:Round"):
+        found = find_workload(code, entrypoint)
+        assert found is not None
+        assert found.arguments is not None
+        assert [(each.name, each.default) for each in found.arguments if not each.required][:2] == [("hidden", 32), ("rate", None)]
+    assert [find_workload(code, entrypoint) for entrypoint in ("lab:Square", "lab:Helper", "none:Circle")] == [None] * 3
 
 
 def test_workloads_are_listed_with_their_arguments() -> None:

@@ -1,12 +1,18 @@
-import { useQueries, useQueryClient, type UseQueryResult } from "@tanstack/react-query"
+import { useQueries, useQueryClient, type QueryClient, type UseQueryResult } from "@tanstack/react-query"
 import { useMemo } from "react"
-import { api, body, Problem, type Job } from "@/client"
+import { api, body, Problem, type Job, type JobConfig } from "@/client"
 import { fieldsOf } from "@/lib/compare/fields"
 import { jobLabels, type Compared } from "@/lib/compare/groups"
 import { pauseOf } from "@/lib/compare/pause"
+import { configQuery } from "./useConfig"
 
 /** Any other text is the id of nothing. */
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+interface Loaded {
+  job: Job
+  effective: JobConfig["effective"]
+}
 
 /** The jobs of a comparison, kept up to date while they run, and the ids at which there is none. */
 export function useComparedJobs(ids: readonly string[]) {
@@ -14,28 +20,30 @@ export function useComparedJobs(ids: readonly string[]) {
   const { data, isPending, error } = useQueries({
     queries: ids.map((id) => ({
       queryKey: ["compared", id],
-      queryFn: () => load(id),
-      refetchInterval: ({ state }: { state: { data?: Job | null | undefined } }) => (state.data ? pauseOf(state.data, ids.length) : false),
+      queryFn: () => load(client, id),
+      refetchInterval: ({ state }: { state: { data?: Loaded | null | undefined } }) => (state.data ? pauseOf(state.data.job, ids.length) : false),
     })),
     combine,
   })
-  const jobs = useMemo(() => toCompared(data.filter((job) => job !== null && job !== undefined)), [data])
+  const jobs = useMemo(() => toCompared(data.filter((found) => found !== null && found !== undefined)), [data])
   const missing = ids.filter((_, index) => data[index] === null)
   return { jobs, missing, isPending, error, refetch: () => client.refetchQueries({ queryKey: ["compared"] }) }
 }
 
-/** Null where there is no such job, or no longer. */
-async function load(id: string): Promise<Job | null> {
+/** Null where there is no such job, or no longer. Its values are asked for once: they change only with its shards. */
+async function load(client: QueryClient, id: string): Promise<Loaded | null> {
   if (!ID.test(id)) return null
   try {
-    return await body(api.GET("/api/v1/jobs/{id}", { params: { path: { id } } }))
+    const job = await body(api.GET("/api/v1/jobs/{id}", { params: { path: { id } } }))
+    const { effective } = await client.fetchQuery({ ...configQuery(id, job.shards), staleTime: Infinity })
+    return { job, effective }
   } catch (error) {
     if (error instanceof Problem && error.status === 404) return null
     throw error
   }
 }
 
-function combine(results: UseQueryResult<Job | null>[]) {
+function combine(results: UseQueryResult<Loaded | null>[]) {
   return {
     data: results.map(({ data }) => data),
     isPending: results.some(({ isPending }) => isPending),
@@ -43,7 +51,7 @@ function combine(results: UseQueryResult<Job | null>[]) {
   }
 }
 
-function toCompared(jobs: Job[]): Compared[] {
-  const labels = jobLabels(jobs)
-  return jobs.map((job, index) => ({ job, fields: fieldsOf(job.spec), label: labels[index]! }))
+function toCompared(found: Loaded[]): Compared[] {
+  const labels = jobLabels(found.map(({ job }) => job))
+  return found.map(({ job, effective }, index) => ({ job, fields: fieldsOf(effective), label: labels[index]! }))
 }

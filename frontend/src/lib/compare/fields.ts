@@ -1,3 +1,5 @@
+import type { JobConfig } from "@/client"
+
 /** Job files as flat fields: a dotted path and the value that stands there. */
 
 /** A list, a text, a number, ...; nothing below it has a path of its own. Undefined: the field is not there. */
@@ -33,6 +35,12 @@ export function allPaths(jobs: readonly Fields[]): string[] {
 /** The paths at which at least two of the jobs differ; a field that is missing differs from one that is there. */
 export function differingPaths(jobs: readonly Fields[]): string[] {
   return allPaths(jobs).filter((path) => new Set(jobs.map((fields) => fieldText(fields.get(path)))).size > 1)
+}
+
+/** The effective values in which jobs differ, as text: a default counts like a value that is written out. */
+export function configDifferences(configs: readonly Pick<JobConfig, "effective">[]): { path: string; values: string[] }[] {
+  const jobs = configs.map(({ effective }) => fieldsOf(effective))
+  return differingPaths(jobs).map((path) => ({ path, values: jobs.map((fields) => fieldText(fields.get(path))) }))
 }
 
 /** A value in one line; a dash where there is none. */

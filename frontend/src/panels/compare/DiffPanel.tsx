@@ -7,7 +7,7 @@ import { allPaths, fieldText } from "@/lib/compare/fields"
 import type { Compared } from "@/lib/compare/groups"
 import classes from "./DiffPanel.module.css"
 
-/** The job files beside each other. */
+/** The effective values of the jobs beside each other. */
 export function DiffPanel({ jobs, paths }: { jobs: readonly Compared[]; paths: readonly string[] }) {
   const [{ all }, change] = useComparison()
   const every = allPaths(jobs.map(({ fields }) => fields))
@@ -15,11 +15,11 @@ export function DiffPanel({ jobs, paths }: { jobs: readonly Compared[]; paths: r
   return (
     <Panel
       title="Job files"
-      subtitle={`${paths.length} of ${every.length} fields differ`}
+      subtitle={`${paths.length} of ${every.length} values differ; defaults are filled in`}
       actions={<Switch size="sm" label="Show all" checked={all} onChange={(event) => change({ all: event.currentTarget.checked })} />}
       flush
     >
-      <Loaded isEmpty={rows.length === 0} empty={jobs.length < 2 ? "A single job differs from none. Add another, or show all of its fields." : "These job files differ in nothing but their names."}>
+      <Loaded isEmpty={rows.length === 0} empty={jobs.length < 2 ? "A single job differs from none. Add another, or show all of its fields." : "These jobs differ in nothing but their names."}>
         <Table.ScrollContainer minWidth={180 + 130 * jobs.length} mah={520} type="native" role="group" tabIndex={0} aria-label="Job files">
           <Table verticalSpacing={5} stickyHeader>
             <Table.Thead>

@@ -1,18 +1,19 @@
 import { Box, Select, Table, Text, type ComboboxItem } from "@mantine/core"
 import { useDebouncedValue } from "@mantine/hooks"
 import { useState } from "react"
+import type { JobConfig } from "@/client"
 import { Loaded } from "@/components/Loaded"
 import { Panel } from "@/components/Panel"
 import { useConfig } from "@/hooks/queries/useConfig"
 import { useJobsNamed } from "@/hooks/queries/useJobsNamed"
 import { put, useAddress } from "@/hooks/useAddress"
 import { useFeed } from "@/hooks/useFeed"
-import { differingPaths, fieldsOf, fieldText } from "@/lib/compare/fields"
+import { configDifferences } from "@/lib/compare/fields"
 import { formatMoment } from "@/lib/format"
 
 const TYPED_MS = 250
 
-/** The fields in which this job and another one, which stands in the address, differ. */
+/** The effective values in which this job and another one, which stands in the address, differ. */
 export function ConfigDiff() {
   const job = useFeed((feed) => feed.job)
   const [params, edit] = useAddress()
@@ -20,13 +21,13 @@ export function ConfigDiff() {
   const own = useConfig(job.id, job.shards)
   const theirs = useConfig(other)
   return (
-    <Panel title="Compared with another job" subtitle="The fields in which the two job files differ" flush>
+    <Panel title="Compared with another job" subtitle="The values in which the two jobs differ; defaults are filled in" flush>
       <Box px={18} pb="sm">
         <JobPicker own={job.id} value={other} onChange={(id) => edit((next) => put(next, "against", id ?? ""))} />
       </Box>
       {other !== null && (
         <Loaded {...theirs} isPending={own.isPending || theirs.isPending}>
-          {own.data && theirs.data && <Differences own={own.data.full} theirs={theirs.data.full} names={[job.name, nameOf(theirs.data.full)]} />}
+          {own.data && theirs.data && <Differences sides={[own.data, theirs.data]} names={[job.name, nameOf(theirs.data.full)]} />}
         </Loaded>
       )}
     </Panel>
@@ -57,13 +58,12 @@ function JobPicker({ own, value, onChange }: { own: string; value: string | null
   )
 }
 
-function Differences({ own, theirs, names }: { own: object; theirs: object; names: readonly [string, string] }) {
-  const sides = [fieldsOf(own), fieldsOf(theirs)]
-  const paths = differingPaths(sides)
-  if (paths.length === 0) {
+function Differences({ sides, names }: { sides: readonly [JobConfig, JobConfig]; names: readonly [string, string] }) {
+  const rows = configDifferences(sides)
+  if (rows.length === 0) {
     return (
       <Text size="sm" px={18} pb="md">
-        Both job files say the same.
+        Both jobs run with the same values.
       </Text>
     )
   }
@@ -78,12 +78,12 @@ function Differences({ own, theirs, names }: { own: object; theirs: object; name
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
-          {paths.map((path) => (
+          {rows.map(({ path, values }) => (
             <Table.Tr key={path}>
               <Table.Td ff="monospace">{path}</Table.Td>
-              {sides.map((fields, index) => (
+              {values.map((value, index) => (
                 <Table.Td key={index} style={{ overflowWrap: "anywhere" }}>
-                  {fieldText(fields.get(path))}
+                  {value}
                 </Table.Td>
               ))}
             </Table.Tr>
