@@ -10,7 +10,7 @@ export function useTokens() {
 export function useCreateToken() {
   const client = useQueryClient()
   return useMutation({
-    mutationFn: (name: string) => body(api.POST("/api/v1/tokens", { body: { name } })),
+    mutationFn: (name: string) => body(api.POST("/api/v1/tokens", { body: { name, kind: "api" } })),
     onSuccess: () => client.invalidateQueries({ queryKey: KEY }),
   })
 }
