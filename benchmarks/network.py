@@ -71,9 +71,10 @@ def two_hosts() -> Iterator[Hosts]:
     _check_tools()
     before = _namespace()
     libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(_NETWORK):
+        os.close(before)
+        raise Forbidden(f"unshare: {os.strerror(ctypes.get_errno())}; network namespaces need root")
     try:
-        if libc.unshare(_NETWORK):
-            raise Forbidden(f"unshare: {os.strerror(ctypes.get_errno())}; network namespaces need root")
         with closing(Hosts()) as hosts:
             yield hosts
     finally:

@@ -18,6 +18,7 @@ from backend import __main__ as backend_program
 from backend import app, commands
 from backend.settings import Settings as BackendSettings
 from gradstream.local.child import wheel_folder
+from gradstream.local.redis import NODE_USER
 from tests.unit.deploy import compose, dockerfile
 from tests.unit.deploy.compose import COMPOSE, MORE_MACHINES, ROOT
 from worker_agent.settings import Settings as AgentSettings
@@ -25,6 +26,7 @@ from worker_agent.settings import Settings as AgentSettings
 ASKED = {"GRADSTREAM_PUBLIC_URL": "https://gradstream.example.org", "GRADSTREAM_PRIVATE_ADDRESS": "10.0.0.5"}
 """All that has no default."""
 FILE: dict[str, Any] = compose.load(COMPOSE, ASKED)
+MORE: dict[str, Any] = compose.load(MORE_MACHINES, ASKED)
 SERVICES: dict[str, dict[str, Any]] = FILE["services"]
 BACKEND, AGENTS, VALKEYS = ["migrate", "api", "controller"], ["agent", "agent-gpu"], ["redis-live", "redis-plane"]
 SECRET = re.compile(r"PASSWORD|SECRET|TOKEN|KEY")
@@ -70,6 +72,19 @@ def test_every_program_has_the_settings_that_it_needs(program: str) -> None:
     assert all(urlsplit(url).hostname in {*SERVICES, "gradstream.example.org"} for url in urls)
 
 
+@pytest.mark.parametrize("program", ["api"], indirect=True)
+def test_machines_join_where_both_redis_are_published(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in compose.environment(MORE["services"][program], ASKED).items():
+        monkeypatch.setenv(name, value)
+    settings = BackendSettings()
+    addresses = [urlsplit(url) for url in settings.require_open_to_machines()]
+    published = [MORE["services"][name]["ports"] for name in VALKEYS]
+    assert published == [[f"{address.hostname}:{address.port}:6379"] for address in addresses]
+    assert addresses[0].username == NODE_USER
+    given = compose.secrets(MORE["services"][program])[str(settings.join_live_password_file)]
+    assert compose.secrets(MORE["services"]["redis-live"]) == {"/run/secrets/node-password": given}
+
+
 @pytest.mark.parametrize("name", BACKEND)
 def test_every_command_is_understood(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[str] = []
@@ -108,7 +123,7 @@ def test_secrets_are_made_by_the_script(tmp_path: Path) -> None:
         return {path.name: path.read_text() for path in (tmp_path / "secrets").iterdir()}
 
     made = make()
-    assert made.keys() == {Path(secret["file"]).name for secret in FILE["secrets"].values()}
+    assert made.keys() == {Path(secret["file"]).name for secret in (FILE["secrets"] | MORE["secrets"]).values()}
     assert all(re.fullmatch("[0-9a-f]{64}", value) for value in made.values())
     assert len(set(made.values())) == len(made)
     assert (tmp_path / "secrets").stat().st_mode & 0o777 == 0o700
