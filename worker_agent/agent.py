@@ -18,6 +18,7 @@ from gradstream.process import orphans
 from gradstream.process.exits import Exit, ExitReason
 from gradstream.process.order import ProcessOrder
 from gradstream.process.shared import SharedFolders
+from gradstream.process.watchdog import read_hang
 from gradstream.process.zygote import PRELOAD, Zygote
 from worker_agent import aside, gpus, leave, reconcile
 from worker_agent.api import ControlPlane, Report
@@ -228,7 +229,8 @@ def _report_of(process: Process, usage: Usage | None) -> Report:
     state, exit = process.state, process.exit
     if state == "exited" and not _tellable(process):
         state, exit = "running", None
-    return Report(process.order.id, state, process.pid, exit, process.tail.offset, usage)
+    hang = read_hang(process.folder) if state == "running" and process.order.role != "server" else None
+    return Report(process.order.id, state, process.pid, exit, process.tail.offset, usage, hang)
 
 
 def _refusal(why: str) -> Exit:

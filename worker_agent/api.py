@@ -15,6 +15,7 @@ import gradstream
 from gradstream.errors import Conflict, Denied, NotFound, NotSignedIn, Unavailable
 from gradstream.process.exits import Exit
 from gradstream.process.machine import machine_of
+from gradstream.process.watchdog import Hang
 from worker_agent.desired import Desired, read_desired
 from worker_agent.gpus import Gpu
 from worker_agent.reconcile import State
@@ -37,6 +38,8 @@ class Report:
     log_offset: int
     usage: Usage | None
     """Of a process that runs, every now and then."""
+    hang: Hang | None = None
+    """Of a process that starts: what takes long."""
 
 
 class ControlPlane:
@@ -124,6 +127,7 @@ def _as_json(report: Report) -> dict[str, Any]:
         "id": str(report.id), "state": report.state, "pid": report.pid, "log_offset": report.log_offset,
         "exit": report.exit.model_dump(mode="json") if report.exit else None,
         "usage": report.usage.as_dict() if report.usage else None,
+        "hang": report.hang.model_dump(mode="json") if report.hang else None,
     }  # fmt: skip
 
 

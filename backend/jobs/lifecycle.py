@@ -13,12 +13,14 @@ from backend.jobs import feed, repository
 from backend.jobs.models import AttemptRow, JobRow, ProcessRow
 from backend.jobs.states import switch
 from backend.jobs.statuses import AttemptStatus, JobStatus, ProcessStatus
-from backend.metrics.progress import seconds_to_store
+from backend.metrics.progress import has_begun, seconds_to_store
 from gradstream.process.exits import Exit, ExitReason
 from gradstream.process.order import Role
 from gradstream.spec import JobSpec
 
 NO_GRACE = timedelta(0)
+_UNBEGUN_GRACE = timedelta(seconds=2)
+"""For an attempt of which no worker has got ready to train: there is nothing to keep, and user code may hang."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class End:
 def begin_end(session: Session, job: JobRow, end: End, *, actor: str) -> None:
     """Let a job's processes end; it takes its last state when all of them have."""
     grace = end.grace and end.grace + timedelta(seconds=seconds_to_store(job.progress))
+    if not has_begun(job.progress, job.attempt):
+        grace = min(grace, _UNBEGUN_GRACE)
     job.stop_to, job.stop_at = end.to, now(session) + grace
     if current_attempt(session, job).status == AttemptStatus.PREPARING or not end.grace:
         drop_untold(session, job)

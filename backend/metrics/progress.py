@@ -22,6 +22,7 @@ from gradstream.exchange import FIGURES, Figures
 from gradstream.metrics import Point
 from gradstream.process.evaluation_alerts import not_finite_sentence, overlap_sentence
 from gradstream.process.store import SLOWEST
+from gradstream.process.watchdog import Hang
 
 _LARGEST = 1e100
 """Sums of values up to here stay finite, which Postgres wants. Others are stored and drawn, but are not part of the progress."""
@@ -69,6 +70,8 @@ class Folded(BaseModel):
     """Workers that did not get their shared memory, in any attempt, with the bytes that each needed."""
     damaged: dict[str, int] = Field(default_factory=dict)
     """Processes that were sent something damaged, in any attempt, with how often they have asked for it again."""
+    hanging: dict[str, Hang] = Field(default_factory=dict)
+    """Processes of this attempt that take long to start, by label."""
     slow: dict[int, float] = Field(default_factory=dict)
     """Workers that were found to be slow, in this attempt, and how many times slower than the others they are; 0: no more."""
     dropping: list[str] = Field(default_factory=list)
@@ -84,7 +87,7 @@ class Folded(BaseModel):
     first_step_at: datetime | None = None
 
 
-_OF_ATTEMPT = ("samples", "version", "loss", "not_finite", "throughput", "remaining", "done", "figures", "slow")
+_OF_ATTEMPT = ("samples", "version", "loss", "not_finite", "throughput", "remaining", "done", "figures", "slow", "hanging")
 """What begins anew with an attempt."""
 
 
@@ -198,6 +201,18 @@ def evaluation_alerts(state: dict[str, Any]) -> dict[str, str]:
     kept = Folded.model_validate(state)
     found = {key: not_finite_sentence(f"{EVAL}{key}", samples) for key, samples in kept.odd_scores.items()}
     return found | ({"overlap": overlap_sentence(kept.shared_rows, kept.compared_rows)} if kept.shared_rows else {})
+
+
+def hanging_processes(state: dict[str, Any], attempt: int) -> dict[str, Hang]:
+    """The processes of this attempt that take long to start, by label."""
+    kept = Folded.model_validate(state)
+    return kept.hanging if kept.attempt == attempt else {}
+
+
+def has_begun(state: dict[str, Any], attempt: int) -> bool:
+    """Whether a worker of this attempt has got ready to train, or has told the servers the model."""
+    kept = Folded.model_validate(state)
+    return kept.attempt == attempt and bool(kept.remaining.shares or kept.figures.center_bytes or kept.samples)
 
 
 def refusing(state: dict[str, Any], which: str, sentence: str) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from backend.metrics.progress import EVAL, Folded, evaluation_alerts, mean_loss,
 from gradstream.center.ledger import Silent
 from gradstream.gate import Gate
 from gradstream.process import room
+from gradstream.process.watchdog import hang_sentences
 
 
 def shown(state: dict[str, Any], gate: Gate) -> Progress:
@@ -28,6 +29,7 @@ def shown(state: dict[str, Any], gate: Gate) -> Progress:
 
 def _alerts(kept: Folded, gate: Gate) -> list[str]:
     found = [Silent(rank, dropped).sentence(gate) for rank, dropped in sorted(kept.silent.items())]
+    found += hang_sentences(kept.hanging)
     found += evaluation_alerts(kept.model_dump(mode="json")).values()
     found += [slow_sentence(kept, rank, gate) for rank, factor in sorted(kept.slow.items()) if factor and rank not in kept.silent]
     found += [alerts.dropped_sentence(reason, kept.standings.ledger, gate) for reason in kept.dropping]

@@ -11,6 +11,7 @@ from backend.jobs import lifecycle
 from backend.jobs import service as jobs
 from backend.jobs.models import AttemptRow, JobRow, ProcessRow
 from backend.jobs.statuses import AttemptStatus, ProcessStatus
+from backend.metrics.progress import hanging_processes
 from backend.platform import Platform
 from gradstream.process.order import PlaneAccess, ProcessOrder, StoreAccess, plane_id
 from gradstream.wire.plane import account
@@ -26,7 +27,9 @@ def desired(session: Session, platform: Platform, node_id: UUID) -> list[Process
             job, wanted = _tell(session, job_id, node_id)
         attempt = lifecycle.current_attempt(session, job)
         if _wanted(session, job, attempt):
-            orders += [_order(platform, job, attempt, row) for row in wanted if row.attempt == attempt.number]
+            hanging = hanging_processes(job.progress, job.attempt) if job.stop_at else {}  # they would not hear of the stop
+            wanted = [row for row in wanted if row.attempt == attempt.number and row.label not in hanging]
+            orders += [_order(platform, job, attempt, row) for row in wanted]
     return orders
 
 

@@ -12,6 +12,7 @@ from pydantic import Field
 from backend.jobs.statuses import ProcessStatus
 from backend.schemas import Message, Schema
 from gradstream.process.order import ProcessOrder
+from gradstream.process.watchdog import Hang
 
 
 class NodeStatus(StrEnum):
@@ -131,6 +132,7 @@ class ReportedProcess(Message):
     exit: ReportedExit | None = None
     log_offset: int | None = Field(None, description="Bytes of its output sent so far")
     usage: Usage | None = Field(None, description="Of a process that runs, every now and then")
+    hang: Hang | None = Field(None, description="Of a process that starts: user code that takes long")
 
 
 class Heartbeat(Message):

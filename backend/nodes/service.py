@@ -16,6 +16,7 @@ from backend.jobs import lifecycle
 from backend.jobs import service as jobs
 from backend.jobs.models import ProcessRow
 from backend.jobs.statuses import ProcessStatus
+from backend.metrics import hanging
 from backend.nodes import orders, repository, trouble, usage
 from backend.nodes.models import NodeRow
 from backend.nodes.schemas import (
@@ -119,11 +120,13 @@ def _take_reports(session: Session, node: NodeCaller, reports: list[ReportedProc
                 lifecycle.process_changed(session, job, row, ProcessStatus(report.state), pid=report.pid)
                 if report.state == ProcessStatus.RUNNING:
                     trouble.clear(session, node.node_id)
+        lives = {row.label: by_id[row.id].hang for row in rows if row.ended_at is None and row.attempt == job.attempt}
+        hanging.note_hangs(session, job, lives, ended=[row.label for row in rows if row.ended_at is not None])
         usage.store(session, job, [(row, by_id[row.id].usage) for row in rows if row.ended_at is None])
 
 
 def _is_news(row: ProcessRow, report: ReportedProcess) -> bool:
-    return row.heard_at is None or row.status != report.state or report.usage is not None
+    return row.heard_at is None or row.status != report.state or report.usage is not None or report.hang is not None
 
 
 _STATES = frozenset({ProcessStatus.STARTING, ProcessStatus.RUNNING})

@@ -19,6 +19,7 @@ from gradstream.process import exits
 from gradstream.process.exits import Exit, ExitReason
 from gradstream.process.order import PlaneAccess, ProcessOrder, Resume, Role, SharedMemory, StoreAccess, plane_id
 from gradstream.process.shared import SharedFolders
+from gradstream.process.watchdog import Hang, read_hang
 from gradstream.process.zygote import Exited, Refused, Zygote
 from gradstream.spec import JobSpec
 from gradstream.wire import plane
@@ -120,6 +121,11 @@ class LocalAttempt:
             plane.trim_metrics(self._redis, self.j, self._metrics_read)
             found += [(source, points) for _, source, _, points in batches]
         return found
+
+    def hangs(self) -> dict[str, Hang]:
+        """The processes that take long to start, by label."""
+        found = ((order.label, read_hang(self._home(order))) for order in self._orders.values() if order.role != "server")
+        return {label: hang for label, hang in found if hang}
 
     def snapshot(self, cut: int) -> None:
         plane.control_snapshot(self._redis, self.j, cut)

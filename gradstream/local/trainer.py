@@ -24,6 +24,7 @@ from gradstream.metrics import ASKED_AGAIN, COMPARED_ROWS, LOSS, NO_ROOM, SHARED
 from gradstream.process import damage, room
 from gradstream.process.evaluation_alerts import not_finite_sentence, overlap_sentence
 from gradstream.process.store import BEST, MODEL
+from gradstream.process.watchdog import Hang, hang_sentences
 from gradstream.process.zygote import Zygote
 from gradstream.spec import JobSpec
 from gradstream.spec.start import NEEDS_A_FILE
@@ -81,7 +82,7 @@ class Trainer:
                             if attempt.failed and attempt.failed[0] == name:
                                 continue  # it is told at the end, once
                             self._console.print(f"{name}: {end.reason}{': ' + end.message if end.message else ''}")
-                        for alert in progress.take(attempt.metrics()):
+                        for alert in (*progress.take(attempt.metrics()), *progress.take_hangs(attempt.hangs())):
                             self._console.print(f"[yellow]alert[/]: {alert}", highlight=False)
                         if open_question and not cut and (nbytes := progress.figures.center_bytes):
                             open_question, choice = False, self._choose(nbytes)
@@ -142,6 +143,8 @@ class _Progress:
         """What there is to say of processes that were sent something damaged, by label."""
         self._evaluation: dict[str, str] = {}
         """What there is to say of evaluations."""
+        self._hung_at = set[tuple[str, str | None]]()
+        """Places of the start that took long."""
         self._compared_rows = 0
         self.figures = Figures()
         self._samples, self._total, self._loss = 0, 0, float("nan")
@@ -157,6 +160,12 @@ class _Progress:
         new = {rank: missing for rank, missing in self._no_room.items() if rank not in roomless}
         more = list(self._damaged.values())[damaged:] + list(self._evaluation.values())[evaluation:]
         return [*list(self._silent.values())[told:], *([room.sentence(new)] if new else []), *more]
+
+    def take_hangs(self, hangs: dict[str, Hang]) -> list[str]:
+        """Returns the alerts of places where no process was before."""
+        new = {label: hang for label, hang in hangs.items() if hang.place not in self._hung_at}
+        self._hung_at.update(hang.place for hang in new.values())
+        return hang_sentences(new)
 
     def _fold(self, source: str, points: list[Point]) -> None:
         for point in points:

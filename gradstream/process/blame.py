@@ -6,6 +6,7 @@ job's code are named as in its folder (`w.py`)."""
 from __future__ import annotations
 
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 
 from gradstream.errors import GradstreamError
@@ -16,7 +17,7 @@ def format_error(error: BaseException, folder: Path) -> str:
     explains the mistake itself, only what was raised. `folder`: of the process."""
     code = f"{folder / 'code'}/"
     raised = "".join(traceback.format_exception_only(error)).replace(code, "")
-    frames = [] if isinstance(error, GradstreamError) else _from_user_code(error, code)
+    frames = [] if isinstance(error, GradstreamError) else find_user_frames(traceback.extract_tb(error.__traceback__), folder)
     if not frames:
         return raised
     for frame in frames:
@@ -27,11 +28,12 @@ def format_error(error: BaseException, folder: Path) -> str:
 def find_line(error: BaseException, folder: Path) -> str | None:
     """The last line of user code on the way to the error, as `w.py:12`; None: there is none."""
     code = f"{folder / 'code'}/"
-    theirs = [frame for frame in _from_user_code(error, code) if frame.filename.startswith(code)]
+    theirs = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(code)]
     return f"{theirs[-1].filename.removeprefix(code)}:{theirs[-1].lineno}" if theirs else None
 
 
-def _from_user_code(error: BaseException, code: str) -> list[traceback.FrameSummary]:
-    frames = list(traceback.extract_tb(error.__traceback__))
+def find_user_frames(frames: Sequence[traceback.FrameSummary], folder: Path) -> list[traceback.FrameSummary]:
+    """The frames from the first line of user code on; none: there is no such line. `folder`: of the process."""
+    code = f"{folder / 'code'}/"
     first = next((number for number, frame in enumerate(frames) if frame.filename.startswith(code)), len(frames))
-    return frames[first:]
+    return list(frames[first:])

@@ -17,6 +17,7 @@ from gradstream.process import exits
 from gradstream.process.exits import Ending, ExitReason, UserError
 from gradstream.process.order import ProcessOrder
 from gradstream.process.store import Uploads, open_store
+from gradstream.process.watchdog import StartWatchdog
 from gradstream.wire.port import RedisPort
 from gradstream.wire.reporter import Reporter
 from gradstream.worker import loop, setup
@@ -38,7 +39,8 @@ def main(order: ProcessOrder, folder: Path) -> int:
     with exits.explained(folder) as ending:
         reporter = Reporter(order.plane, order.plane_id, order.life)
         try:
-            _train(order, folder, reporter, ending)
+            with StartWatchdog(folder) as watchdog:
+                _train(order, folder, reporter, ending, watchdog)
         except DatasetTooSmall as error:
             ending.set(ExitReason.DATASET_TOO_SMALL, str(error))
         except LossNotFinite as error:
@@ -48,12 +50,15 @@ def main(order: ProcessOrder, folder: Path) -> int:
     return ending.code
 
 
-def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending) -> None:
+def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending, watchdog: StartWatchdog) -> None:
     spec, rank = order.spec, order.rank
-    code = UserCode(spec)
-    dataset = code.dataset("train")
-    flat = setup.flat_model(code, order, folder)
-    with blaming("dataset('train')", but=DatasetTooSmall):
+    with watchdog.watch_phase(setup.import_phase(spec)):
+        code = UserCode(spec)
+    with watchdog.watch_phase(setup.DATASET):
+        dataset = code.dataset("train")
+    with watchdog.watch_phase(setup.MODEL):
+        flat = setup.flat_model(code, order, folder)
+    with watchdog.watch_phase(setup.DATASET), blaming("dataset('train')", but=DatasetTooSmall):
         problem = ModelProblem(code, flat, Prefetched(Batches(dataset, spec, rank, code.batching), spec), spec.at_once)
     store = open_store(order.store, order)
     uploads = Uploads(store, folder)
@@ -83,7 +88,8 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
     resumed = store.resumed(f"worker-{rank}.pt", folder) if order.incarnation == 0 else None
     proposes = rank == 0 and order.resume is None
     if proposes:
-        _look_for_overlap(code, dataset, reporter)
+        with watchdog.watch_phase(setup.DATASET):
+            _look_for_overlap(code, dataset, reporter)
         reporter.point(metrics.TOTAL, problem.total_samples)
         if problem.epoch_samples:
             reporter.point(metrics.EPOCH, problem.epoch_samples)
@@ -91,6 +97,8 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
         Payload(flat.theta.cpu(), w.buffers()) if proposes else None,
         torch.load(resumed, weights_only=True) if resumed else None,
     )
+    begun = w.t
+    watchdog.watch_until(setup.FIRST_BATCH, lambda: w.t != begun or w.done)
     loop.train(spec.strategy, w, link)
     link.leave()
     uploads.add(f"cuts/{FINAL_CUT}/worker-{rank}.pt", link.state())

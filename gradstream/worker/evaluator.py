@@ -17,6 +17,7 @@ from gradstream.center.entries import Answer, Join, Leave, Pull, Stop
 from gradstream.process import exits
 from gradstream.process.order import ProcessOrder
 from gradstream.process.store import MODEL, RESULT, Uploads, open_store
+from gradstream.process.watchdog import StartWatchdog
 from gradstream.wire.port import RedisPort
 from gradstream.wire.reporter import Reporter
 from gradstream.worker import setup
@@ -44,11 +45,7 @@ def main(order: ProcessOrder, folder: Path) -> int:
 class _Evaluator:
     def __init__(self, order: ProcessOrder, folder: Path, reporter: Reporter) -> None:
         self._order, self._reporter, self._folder = order, reporter, folder
-        self._code = UserCode(order.spec)
-        self._dataset: Dataset[Any] = self._code.dataset("eval")
-        with blaming("dataset('eval')"):
-            never_empty(self._dataset)
-        self._flat: FlatModel = setup.flat_model(self._code, order, folder)
+        self._set_up_user_code(order, folder)
         self._scorer = Scorer(self._code, self._flat.model, self._dataset, order.spec.evaluate.batch_size, self._flat.device)
         self._port: RedisPort = setup.port(order, self._flat)
         self._port.on_damage = lambda count: reporter.point(metrics.ASKED_AGAIN, count)
@@ -58,6 +55,17 @@ class _Evaluator:
         self._best = BestModel(open_store(order.store, order), folder) if order.spec.best else None
         self._judge = Judge(order.spec, self._best.load() if self._best else None)
         self._stop: StopReason | None = None
+
+    def _set_up_user_code(self, order: ProcessOrder, folder: Path) -> None:
+        with StartWatchdog(folder) as watchdog:
+            with watchdog.watch_phase(setup.import_phase(order.spec)):
+                self._code = UserCode(order.spec)
+            with watchdog.watch_phase(setup.DATASET):
+                self._dataset: Dataset[Any] = self._code.dataset("eval")
+                with blaming("dataset('eval')"):
+                    never_empty(self._dataset)
+            with watchdog.watch_phase(setup.MODEL):
+                self._flat: FlatModel = setup.flat_model(self._code, order, folder)
 
     def run(self) -> None:
         rank, life = self._order.rank, self._order.incarnation

@@ -22,6 +22,13 @@ log = logging.getLogger(__name__)
 
 _SAY_EVERY = 10.0
 """Seconds between two words about one wait."""
+DATASET, MODEL, FIRST_BATCH = "dataset()", "model()", "the first mini-batch"
+"""Phases of the start, as a watchdog reports them."""
+
+
+def import_phase(spec: JobSpec) -> str:
+    """The phase in which the module of user code is imported."""
+    return f"import {spec.workload.entrypoint.partition(':')[0]}"
 
 
 def device_of(order: ProcessOrder) -> torch.device:

@@ -1,10 +1,14 @@
 """Mistakes in user code and data: the job fails at once, with the place and the user's own message, and no second attempt."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from backend.settings import Settings
+from gradstream.client.models import Job
 from tests.platforms import Lab
+from tests.support import eventually
 
 MISTAKES: dict[str, tuple[dict[str, Any], str, str]] = {
     "import": ({"env": {"BREAK_AT_IMPORT": "1"}}, "user_error", "import steady: RuntimeError: broken at import"),
@@ -47,6 +51,35 @@ def test_a_score_that_is_not_finite_does_not_hold_up_the_end(lab: Lab) -> None:
     [series] = lab.client.charts(job.id, ["eval/ratio"])[0].series
     assert series.columns.last[-1] is None
     assert series.columns.odd[-1] > 0
+
+
+def submit_hanging(lab: Lab, name: str, file: Path) -> Job:
+    """A job of which all processes wait in the import of user code until this file is there."""
+    job = lab.submit(name, env={"WAIT_AT_IMPORT": str(file), "START_WARNING_SECONDS": "1"})
+    eventually(lambda: "worker-0 and worker-1" in " ".join(lab.client.job(job.id).progress.alerts), "an alert of both workers")
+    return job
+
+
+def test_code_that_does_not_return_is_told_with_its_line_and_goes_on(lab: Lab, tmp_path: Path) -> None:
+    job = submit_hanging(lab, "slow-import", tmp_path / "go")
+    [alert] = eventually(lambda: [a for a in lab.client.job(job.id).progress.alerts if "evaluator" in a], "the evaluator")
+    assert alert.startswith("evaluator, worker-0 and worker-1 have been in import steady for more than 1 s, at steady.py:14")
+    (tmp_path / "go").touch()
+    job = lab.ended(job)
+    assert (job.status, job.attempt, job.progress.alerts) == ("succeeded", 1, [])
+    warnings = [event for event in lab.client.events(job.id) if event.kind == "warning" and "import steady" in event.message]
+    assert len(warnings) == 1, "one place, one event"
+    assert "import steady has ended after all" in lab.messages(job)
+
+
+def test_a_job_that_hangs_at_its_start_stops_before_its_grace_is_over(lab: Lab, tmp_path: Path) -> None:
+    job = submit_hanging(lab, "hanging-import", tmp_path / "never")
+    lab.client.stop(job.id)
+    job = lab.ended(job)
+    assert job.status == "cancelled"
+    assert job.ended_at is not None
+    stopping = next(event for event in lab.client.events(job.id) if event.data.get("to") == "cancelled")
+    assert (job.ended_at - stopping.time).total_seconds() < Settings.model_fields["stop_grace"].default.total_seconds()
 
 
 def test_evaluation_rows_that_are_training_rows_are_told_of(lab: Lab) -> None:

@@ -11,6 +11,7 @@ from gradstream import Workload
 
 if os.environ.get("BREAK_AT_IMPORT"):
     raise RuntimeError("broken at import")
+any(time.sleep(0.02) for _ in iter(lambda: os.path.exists(os.environ.get("WAIT_AT_IMPORT", "/")), True))
 
 
 class Steady(Workload):

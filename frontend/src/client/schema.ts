@@ -2628,6 +2628,20 @@ export interface components {
             detail?: components["schemas"]["ValidationError"][];
         };
         /**
+         * Hang
+         * @description A phase of a process's start that takes long.
+         */
+        Hang: {
+            /** Phase */
+            phase: string;
+            /** Line */
+            line?: string | null;
+            /** Call */
+            call?: string | null;
+            /** Seconds */
+            seconds: number;
+        };
+        /**
          * Headway
          * @description Of `Progress`, what lists show.
          */
@@ -4144,6 +4158,8 @@ export interface components {
             log_offset?: number | null;
             /** @description Of a process that runs, every now and then */
             usage?: components["schemas"]["Usage"] | null;
+            /** @description Of a process that starts: user code that takes long */
+            hang?: components["schemas"]["Hang"] | null;
         };
         /** Resume */
         Resume: {

@@ -17,7 +17,7 @@ from backend.scheduler import queue
 from backend.scheduler.controller import Controller
 from benchmarks import rows
 from gradstream.center.ledger import Account
-from gradstream.metrics import LEDGER, SLICE, Point
+from gradstream.metrics import LEDGER, SHARE, SLICE, Point
 from gradstream.process.exits import ExitReason
 from gradstream.wire import keys, plane
 from tests.integration.backend.agent import Agent, put_file
@@ -142,6 +142,9 @@ def test_redis_restarted_empty_is_a_new_attempt_that_is_not_charged(running: Run
 
 
 def test_stop_lets_the_workers_finish_then_kills(running: Running, platform: Platform) -> None:
+    with platform.database.transaction() as session:
+        ready = [Point(SHARE.name, 0, 0, 0, 0, 1.0, 100)]
+        metrics.store(session, jobs.lock(session, UUID(running.id)), 1, [("worker-0.0", 0, ready)])
     entries = platform.plane.xlen(f"gs:{{{running.agent.order('worker-0').plane_id}}}:log")
     assert running.api.post(f"/jobs/{running.id}/stop").json()["status"] == "stopping"
     running.controller.run_once()
@@ -152,6 +155,21 @@ def test_stop_lets_the_workers_finish_then_kills(running: Running, platform: Pla
     assert running.agent.heartbeat() == {}, "the time is over"
     running.end_all()
     assert running.status == ("cancelled", "stopped_by_user")
+
+
+def test_a_stop_does_not_wait_for_workers_that_never_got_ready(running: Running, platform: Platform) -> None:
+    hang = {"phase": "dataset()", "line": "w.py:12", "call": "urlopen", "seconds": 30.0}
+    running.agent.reports[running.agent.order("worker-1").id]["hang"] = hang
+    running.agent.heartbeat()
+    [alert] = running.job["progress"]["alerts"]
+    assert alert.startswith("worker-1 has been in dataset() for more than 30 s, at w.py:12 (urlopen)")
+    assert alert in [event["message"] for event in running.items("events") if event["kind"] == "warning"]
+    running.api.post(f"/jobs/{running.id}/stop")
+    assert "worker-1" not in {order.label for order in running.agent.heartbeat().values()}, "it would not hear of the stop"
+    with platform.database.transaction() as session:
+        left = session.scalar(text("SELECT extract(epoch FROM stop_at - clock_timestamp()) FROM jobs"))
+        assert left is not None
+    assert left <= 2, "there is nothing to keep"
 
 
 def test_a_large_model_has_longer_to_be_stored_when_its_job_is_stopped(running: Running, platform: Platform) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from gradstream.errors import InvalidJob
 from gradstream.local.trainer import Trainer
 from gradstream.process.shared import SharedFolders
 from gradstream.spec import JobSpec
+from tests.support import eventually
 
 CODE = """\
 import torch
@@ -50,6 +52,25 @@ def train(folder: Path, servers: Any) -> tuple[dict[str, Any], str]:
     talk = io.StringIO()
     with Trainer(spec(servers), folder, folder / "out", talk) as trainer:
         return trainer.run(), talk.getvalue()
+
+
+def test_code_that_does_not_return_is_told_with_its_line(tmp_path: Path) -> None:
+    """It waits for a file that is there only when the alert has been printed."""
+    go, talk = tmp_path / "go", io.StringIO()
+    wait = f"import os, time\nany(time.sleep(0.02) for _ in iter(lambda: os.path.exists({str(go)!r}), True))\n"
+    (tmp_path / "wide.py").write_text(wait + CODE)
+
+    def let_go() -> None:
+        eventually(lambda: "alert" in talk.getvalue(), "an alert")
+        go.touch()
+
+    onlooker = threading.Thread(target=let_go, daemon=True)
+    onlooker.start()
+    patient = spec(1).model_copy(update={"env": {"START_WARNING_SECONDS": "1"}})
+    with Trainer(patient, tmp_path, tmp_path / "out", talk) as trainer:
+        assert trainer.run()["status"] == "succeeded"
+    onlooker.join()
+    assert "been in import wide for more than 1 s, at wide.py:2" in talk.getvalue()
 
 
 @pytest.mark.parametrize("role", ["worker", "server"])
