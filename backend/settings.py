@@ -65,6 +65,11 @@ class Settings(BaseSettings):
     """A node that sends heartbeats, but names no process that it was told to run for so long, gets no more jobs for a while."""
     start_timeout: timedelta = timedelta(minutes=2)
     """An attempt whose processes are not all running by then is given up."""
+    checkpoint_at_exit: float = 0.0
+    """Seconds for which a controller that is told to end waits until each job that trains has taken a last checkpoint; 0: it takes
+    none. It is for platforms whose jobs end with the controller."""
+    exit_report_file: Path | None = None
+    """Where the controller writes sentences about those checkpoints as it ends: {"sentences": [...]}. None: only its log."""
     cuts_kept: int = 2
 
     def require_open_to_machines(self) -> tuple[str, str]:

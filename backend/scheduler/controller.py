@@ -24,6 +24,7 @@ from backend.nodes import service as nodes
 from backend.platform import Platform
 from backend.scheduler import finish, queue
 from backend.scheduler.giving_up import GivingUp
+from backend.scheduler.last_checkpoints import take_last_checkpoints, write_report
 from backend.scheduler.steps import Steps
 
 log = structlog.get_logger(__name__)
@@ -45,7 +46,7 @@ class Controller:
         self._steps = Steps(platform, self._hints)
         self._giving_up = GivingUp(platform)
         self._woken = threading.Event()
-        self._stopped = threading.Event()
+        self._stopped, self._hurried = threading.Event(), threading.Event()
         self._tidy_at = 0.0
 
     def run_until_signal(self) -> None:
@@ -57,6 +58,9 @@ class Controller:
         self.run()
 
     def stop(self) -> None:
+        """The second call ends the wait for last checkpoints."""
+        if self._stopped.is_set():
+            self._hurried.set()
         self._stopped.set()
         self._woken.set()
 
@@ -77,11 +81,26 @@ class Controller:
             self._woken.wait(max(0.0, tick - (time.monotonic() - began)))
             self._stopped.wait(SHORTEST_TICK)
             self._woken.clear()
+        self._take_last_checkpoints()
         listening.join(timeout=2 * IDLE_TICK)
         self.close()
 
     def close(self) -> None:
         self._hints.close()
+
+    def _take_last_checkpoints(self) -> None:
+        settings = self._platform.settings
+        sentences: list[str] = []
+        if settings.checkpoint_at_exit > 0:
+            try:
+                sentences = take_last_checkpoints(self._platform, settings.checkpoint_at_exit, self._hurried)
+            except Exception:  # whoever waits for the report must get it
+                log.exception("the last checkpoints failed")
+                sentences = ["The last checkpoints failed; the controller's log says why."]
+        for sentence in sentences:
+            log.info("last checkpoints", outcome=sentence)
+        if settings.exit_report_file:
+            write_report(settings.exit_report_file, sentences)
 
     def run_once(self) -> bool:
         """All passes, once; whether any job is live. A pass that fails for one job does not hold up the others."""

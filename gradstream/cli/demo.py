@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gradstream.cli.common import INTERRUPTED, LONG, OUTCOMES, AsJson
-from gradstream.cli.starting import DataDir, Port, Starting, options
+from gradstream.cli.starting import DataDir, Port, Starting, options, stop_platform
 
 if TYPE_CHECKING:
     from gradstream.client import Job
@@ -122,7 +122,7 @@ def _started(data_dir: str | None, port: int) -> Iterator[Platform]:
         yield platform
     finally:
         talk("stopping the platform")
-        platform.stop()
+        stop_platform(platform)
 
 
 def _train(platform: Platform) -> Result:

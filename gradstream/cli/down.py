@@ -9,12 +9,15 @@ import time
 from gradstream.cli.common import AsJson
 from gradstream.cli.starting import DataDir, options
 
-_WITHIN = 40.0
-"""A platform ends its programs one after the other, each in bounded time."""
+_WITHIN = 55.0
+"""Seconds. A platform ends its programs one after the other, each in bounded time; its jobs may take a last checkpoint first."""
 
 
 def command(data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Stop the platform of this data folder. Jobs, metrics and models stay; running jobs go on at the next start."""
+    """Stop the platform of this data folder. Jobs, metrics and models stay.
+
+    Running jobs take a last checkpoint first, and the next start resumes them there.
+    """
     from gradstream.cli.output import print_json, talk
     from gradstream.errors import Unavailable
     from gradstream.local.folder import DataFolder
@@ -34,6 +37,8 @@ def command(data_dir: DataDir = None, as_json: AsJson = False) -> None:
                     f"process {running.pid} did not end within {_WITHIN:g} s; `kill -9 {running.pid}` ends it and all its programs"
                 )
             time.sleep(0.05)
+        for sentence in folder.read_last_stop():
+            talk(sentence)
         talk(f"Stopped. {folder.path} is kept: `gradstream up` goes on, `gradstream reset` deletes it.")
     if as_json:
         print_json({"stopped": running.pid if running else None, "data_dir": str(folder.path)})

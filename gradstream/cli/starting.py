@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 from rich.text import Text
 
 from gradstream.cli.output import talking
 from gradstream.local.options import Options, StepState
+
+if TYPE_CHECKING:
+    from gradstream.local.platform import Platform
 
 WORDS = {
     "redis": "Redis, one for live data and one for gradients", "database": "Postgres", "tables": "tables in the database",
@@ -49,6 +52,18 @@ def options(
 
     folder = Path(data_dir) if data_dir else Settings().data_dir
     return Options(folder, host=host, port=port, slots=slots, join=join, live_port=live_port, plane_port=plane_port)
+
+
+def stop_platform(platform: Platform) -> None:
+    """End the platform and print how the last checkpoints went. Ctrl-C meanwhile ends it at once."""
+    from gradstream.cli.output import talk
+
+    try:
+        platform.stop()
+    except KeyboardInterrupt:
+        platform.stop(at_once=True)
+    for sentence in platform.last_checkpoints:
+        talk(sentence)
 
 
 class Starting:

@@ -7,7 +7,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from gradstream.cli.common import AsJson
-from gradstream.cli.starting import DataDir, Host, Join, LivePort, PlanePort, Port, Slots, Starting, options
+from gradstream.cli.starting import DataDir, Host, Join, LivePort, PlanePort, Port, Slots, Starting, options, stop_platform
 
 if TYPE_CHECKING:
     from gradstream.client import SignInLink
@@ -42,9 +42,9 @@ def command(
         _say_where(platform, chosen, as_json)
         platform.wait()
     except KeyboardInterrupt:
-        _say("stopping; running jobs go on from their last cut at the next start", "dim")
+        _say("stopping; running jobs take a last checkpoint first. Ctrl-C again ends everything at once.", "dim")
     finally:
-        platform.stop()
+        stop_platform(platform)
 
 
 def _runs_already(folder: DataFolder, as_json: bool) -> bool:

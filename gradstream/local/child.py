@@ -57,6 +57,10 @@ class Child:
         """The exit code, negative for a signal; None while it runs or before it started."""
         return self._process.poll() if self._process else None
 
+    def runs(self) -> bool:
+        """It was started and has not ended."""
+        return self._process is not None and self._process.poll() is None
+
     def wait_until(self, ready: Callable[[], bool], what: str, timeout: float, *, every: float = 0.005) -> None:
         """Raises: Unavailable, with the end of its log: the program ended, or was not `ready` after `timeout` seconds."""
         deadline = time.monotonic() + timeout
@@ -68,7 +72,7 @@ class Child:
             time.sleep(every)
 
     def ask_to_stop(self) -> None:
-        if self._process and self._process.poll() is None:
+        if self._process and self.runs():
             self._process.send_signal(self._stop_with)
 
     def stop(self, timeout: float = 5.0) -> int | None:
@@ -81,6 +85,11 @@ class Child:
         except subprocess.TimeoutExpired:
             self._process.kill()
             return self._process.wait()
+
+    def kill(self) -> None:
+        """At once, from any thread; `stop` or `poll` then says how it ended."""
+        if self._process:
+            self._process.kill()
 
     def last_words(self, lines: int = 8) -> str:
         """The end of its log, for an error message."""

@@ -60,6 +60,17 @@ class DataFolder:
     def client_file(self) -> Path:
         return self.path / "client.json"
 
+    @property
+    def last_stop(self) -> Path:
+        return self.path / "last-stop.json"
+
+    def read_last_stop(self) -> list[str]:
+        """Sentences about the last checkpoints of the last stop; none if it left no report."""
+        try:
+            return [str(sentence) for sentence in json.loads(self.last_stop.read_text(encoding="utf-8"))["sentences"]]
+        except (OSError, ValueError, LookupError, TypeError):
+            return []
+
     def secret(self, name: str) -> Path:
         return self.path / "secrets" / name
 
@@ -116,7 +127,8 @@ class DataFolder:
             self.release()
 
     def record(self, url: str, run_dir: Path) -> None:
-        """Say in platform.json that this process runs it."""
+        """Say in platform.json that this process runs it; the report of the last stop is over."""
+        self.last_stop.unlink(missing_ok=True)
         me = Holder(os.getpid(), url, str(self.path), psutil.Process().create_time(), str(run_dir))
         _write_private(self.path / "platform.json", json.dumps(asdict(me)) + "\n")
 

@@ -29,7 +29,7 @@ from gradstream.local.stack import Stack, Stopped
 
 __all__ = ["STEPS", "Options", "Platform", "StepState"]
 
-_LOOK = 0.1
+_LOOK, _LOOK_AT_END = 0.1, 0.01
 
 
 class Platform:
@@ -44,9 +44,12 @@ class Platform:
         self.url = ""
         self.sign_in: SignInLink | None = None
         """Once it has started."""
+        self.last_checkpoints: list[str] = []
+        """Sentences about the last checkpoints of its jobs, once it has ended."""
         self._started: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
         self._stop, self._ended = threading.Event(), threading.Event()
         self._failure: Unavailable | None = None
+        self._stack: Stack | None = None
         self._thread = threading.Thread(target=self._live, name="platform", daemon=True)
 
     @property
@@ -92,18 +95,21 @@ class Platform:
             raise self._failure
         return self._ended.is_set()
 
-    def stop(self) -> None:
-        """End everything, in bounded time. Harmless twice."""
+    def stop(self, *, at_once: bool = False) -> None:
+        """End everything, in bounded time; `at_once`: without last checkpoints of the running jobs. Harmless twice."""
         self._stop.set()
+        if at_once and self._stack:
+            self._stack.kill_programs()
         if self._thread.ident is not None:
+            while not self._ended.is_set():
+                time.sleep(_LOOK_AT_END)  # a join that Ctrl-C interrupts takes the thread for ended: the next returns at once
             self._thread.join()
 
     def _live(self) -> None:
         """The platform's own thread, from the first program's start to the last one's end."""
         run = run_dir()
-        stack: Stack | None = None
         try:
-            stack = Stack(
+            self._stack = stack = Stack(
                 self._options, self.folder, run,
                 on_step=self._on_step, on_trouble=self._on_trouble, stopping=self._stop.is_set,
             )  # fmt: skip
@@ -120,8 +126,9 @@ class Platform:
             self._failure = error if isinstance(error, Unavailable) else Unavailable(f"{type(error).__name__}: {error}")
             self._failure.__cause__ = error
         finally:
-            if stack:
-                stack.end()
+            if self._stack:
+                self._stack.end()
+                self.last_checkpoints = self.folder.read_last_stop()
             shutil.rmtree(run, ignore_errors=True)
             self.folder.release()
             self._ended.set()

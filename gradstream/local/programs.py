@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from gradstream.local.child import Child
 from gradstream.local.folder import DataFolder
 from gradstream.local.postgres import Postgres
 from gradstream.local.redis import NODE_USER, Redis
+
+CHECKPOINT_AT_EXIT = 10.0
+"""Seconds for which running jobs may take a last checkpoint before the platform ends."""
 
 
 class Programs:
@@ -42,7 +46,8 @@ class Programs:
         return self._child("API", "backend", "api", "--host", self._host, "--port", str(self._port))
 
     def controller(self) -> Child:
-        return self._child("controller", "backend", "controller")
+        at_exit = {"CHECKPOINT_AT_EXIT": CHECKPOINT_AT_EXIT, "EXIT_REPORT_FILE": self._folder.last_stop}
+        return self._child("controller", "backend", "controller", settings=at_exit)
 
     def migrate(self) -> Child:
         return self._child("migrations", "backend", "migrate")
@@ -59,9 +64,9 @@ class Programs:
         }  # fmt: skip
         return Child("agent", python_program("worker_agent"), log=self._folder.logs / "agent.log", env=clean_environment(settings))
 
-    def _child(self, name: str, *command: str, log: Path | None = None) -> Child:
+    def _child(self, name: str, *command: str, log: Path | None = None, settings: Mapping[str, object] = {}) -> Child:
         log = log or self._folder.logs / f"{name.lower()}.log"
-        return Child(name, python_program(*command), log=log, env=clean_environment(self._backend))
+        return Child(name, python_program(*command), log=log, env=clean_environment({**self._backend, **settings}))
 
 
 def python_program(module: str, *arguments: str) -> list[str]:

@@ -15,7 +15,7 @@ from gradstream.local.child import Child
 from gradstream.local.folder import DataFolder
 from gradstream.local.options import Options, StepState
 from gradstream.local.postgres import Postgres
-from gradstream.local.programs import Programs
+from gradstream.local.programs import CHECKPOINT_AT_EXIT, Programs
 from gradstream.local.redis import Entrance, Redis, node_account
 from gradstream.local.watch import Watch
 
@@ -90,8 +90,12 @@ class Stack:
         self._watch.look()
 
     def end(self) -> None:
-        """Those that use others first; each in bounded time. Harmless for what was never started."""
+        """Those that use others first; each in bounded time. Harmless for what was never started.
+
+        The controller comes first: while all others live, it has the running jobs take a last checkpoint."""
+        self._folder.last_stop.unlink(missing_ok=True)
         self._controller.ask_to_stop()
+        self._wait_for_last_checkpoints()
         self._agent.stop(12)
         self._controller.stop()
         self._api.stop(8)
@@ -99,6 +103,18 @@ class Stack:
             server.child.ask_to_stop()
         for server in (self._live, self._plane, self._postgres):
             server.stop()
+
+    def kill_programs(self) -> None:
+        """Let `end`, which may be waiting in another thread, wait no longer: for no checkpoint and no job process."""
+        for program in (self._controller, self._agent, self._api):
+            program.kill()
+
+    def _wait_for_last_checkpoints(self) -> None:
+        """Until the controller has reported, or has ended, or is late. It reports at once if no job trains."""
+        deadline = time.monotonic() + CHECKPOINT_AT_EXIT + 5
+        reported = self._folder.last_stop.exists
+        while self._controller.runs() and not reported() and time.monotonic() < deadline:
+            time.sleep(0.02)
 
     def _watch_all(self) -> None:
         for server in (self._live, self._plane, self._postgres):

@@ -12,6 +12,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -20,6 +21,8 @@ import pytest
 
 from gradstream.client import Client, Credentials
 from gradstream.local.folder import DataFolder
+from gradstream.local.platform import Options, Platform
+from tests.platforms import Lab, slow_until
 from tests.support import PATIENCE, eventually
 
 
@@ -55,6 +58,13 @@ class Up:
         _, self.said = self._process.communicate(timeout=timeout)
         return self._process.returncode
 
+    def kill(self) -> None:
+        """If it still runs."""
+        if self._process.poll() is None:
+            self.send(signal.SIGKILL)
+            self.end()
+            shutil.rmtree(_run_dir(self), ignore_errors=True)  # what the next start with this folder would remove
+
     def family(self) -> list[psutil.Process]:
         return [self._me(), *self._me().children(recursive=True)]
 
@@ -77,10 +87,7 @@ def port() -> int:
 def up(tmp_path: Path, port: int) -> Iterator[Up]:
     up = Up(tmp_path / "data", port)
     yield up
-    if up._process.poll() is None:
-        up.send(signal.SIGKILL)
-        up.end()
-        shutil.rmtree(_run_dir(up), ignore_errors=True)  # what the next start with this folder would remove
+    up.kill()
 
 
 def test_starts_says_where_gives_more_links_heals_and_leaves_nothing(up: Up) -> None:
@@ -150,12 +157,56 @@ def test_a_killed_one_leaves_nothing_behind_and_the_next_goes_on(up: Up) -> None
     assert list(up.data.iterdir()) == []
 
 
+def test_down_takes_a_last_checkpoint_and_the_next_up_resumes_there(up: Up, tmp_path: Path) -> None:
+    up.ready()
+    go = tmp_path / "go"
+    with _lab(up) as lab:
+        job = lab.submit("circle", args=slow_until(go), stop={"epochs": 120}, snapshot={"every": "1h"})
+        trained = lab.trains(job, 300).progress.samples
+        assert "cut 1 " not in lab.messages(job)
+    down = _gradstream("down", "--data-dir", str(up.data))
+    assert "Took a last checkpoint of 1 job." in down.stderr
+    assert up.end() == 0
+    assert "Took a last checkpoint of 1 job." in up.said
+
+    again = Up(up.data, up.port)
+    try:
+        again.ready()
+        with _lab(again) as lab:
+            [cut] = [event for event in lab.client.events(job.id) if event.message == "cut 1 of attempt 1 is committed."]
+            assert cut.data["samples"] >= trained, "nothing that was trained before `down` is undone"
+            eventually(lambda: (j := lab.client.job(job.id)).attempt == 2 and j.status == "running", "the second attempt")
+            attempts = {a["number"]: a for a in lab.client._transport.json("GET", f"jobs/{job.id}/attempts")["items"]}
+            assert attempts[2]["resumed_from"] == {"attempt": 1, "cut": 1}
+            lab.trains(job, cut.data["samples"] + 1)
+            assert lab.client.job(job.id).retries_used == 0
+
+            for process in (found for found in again.family() if found.name() == "gs server-0"):
+                process.suspend()
+            family, run_dir = again.family(), _run_dir(again)
+        again.send(signal.SIGINT)
+        log = again.data / "logs" / "controller.log"
+        eventually(lambda: log.read_text().count("waiting for last checkpoints") == 2, "the wait for a checkpoint that cannot come")
+        again.send(signal.SIGINT)
+        assert again.end() == 0
+        assert "took no checkpoint" not in again.said, "the second Ctrl-C ended the wait"
+        _assert_gone(family, again.port, run_dir)
+    finally:
+        again.kill()
+
+
 def test_it_can_be_stopped_while_it_starts(up: Up) -> None:
     eventually(lambda: (up.data / "postgres").exists(), "the database")
     family = up.family()
     up.send(signal.SIGTERM)
     assert up.end() == 0
     assert not any(_lives(process) for process in family)
+
+
+@contextmanager
+def _lab(up: Up) -> Iterator[Lab]:
+    with Client(Credentials.load(up.data / "client.json") or pytest.fail("no client.json")) as client:
+        yield Lab(Platform(Options(up.data)), client)
 
 
 def _gradstream(*arguments: str, stdin: str = "", without_folder: bool = False) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,155 @@
+"""The last checkpoints: one of each job that trains, taken when the controller is told to end, so that the next platform
+resumes there. The way is that of every checkpoint: an entry in the job's log, files from its processes, a commit by the API."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from threading import Event
+from uuid import UUID
+
+import structlog
+from sqlalchemy.orm import Session
+
+from backend.artifacts import service as artifacts
+from backend.away import AWAY, MAY_PASS, first_line
+from backend.db import now
+from backend.jobs import lifecycle
+from backend.jobs import repository as job_rows
+from backend.jobs.models import JobRow
+from backend.jobs.statuses import JobStatus
+from backend.metrics import ingest
+from backend.platform import Platform
+from backend.scheduler.situation import load
+from gradstream.process.order import plane_id
+from gradstream.wire import plane
+
+log = structlog.get_logger(__name__)
+
+_LOOK_EVERY, _ASK_EVERY = 0.05, 1.0
+"""Seconds. A shard ignores a request while it makes another checkpoint, so each request is repeated; it takes a number once."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointRequest:
+    """A job that was asked for a last checkpoint."""
+
+    job_id: UUID
+    name: str
+    attempt: int
+    number: int
+    """The least number that a checkpoint taken after the request can have."""
+    kept: int | None = None
+    """Number of the checkpoint from which the job resumes without a new one; None: from the start."""
+    kept_at: datetime | None = None
+
+    def describe_miss(self, within: float, moment: datetime) -> str:
+        """A sentence for the user: the job took no checkpoint in time, and what follows."""
+        if self.kept is None or self.kept_at is None:
+            follows = "it begins again from the start"
+        else:
+            follows = f"it resumes from checkpoint {self.kept}, {max(0.0, (moment - self.kept_at).total_seconds()):.0f} s earlier"
+        return f"{self.name} took no checkpoint within {within:g} s; {follows}."
+
+
+def describe_taken(count: int) -> str:
+    """A sentence for the user, or "" if there is nothing to say."""
+    return f"Took a last checkpoint of {count} job{'' if count == 1 else 's'}." if count else ""
+
+
+def take_last_checkpoints(platform: Platform, within: float, hurried: Event) -> list[str]:
+    """Ask each job that trains for a checkpoint and wait at most `within` seconds until all are committed, or until `hurried`
+    is set. Returns sentences that say how it went."""
+    deadline = time.monotonic() + within
+    try:
+        with platform.database.transaction() as session:
+            waiting = _request_checkpoints(session)
+    except MAY_PASS as error:
+        return [f"No job took a last checkpoint: the database does not answer ({first_line(error)})."]
+    if waiting:
+        log.info("waiting for last checkpoints", jobs=len(waiting), within=within)
+    taken, ask_at = 0, 0.0
+    while waiting and time.monotonic() < deadline and not hurried.is_set():
+        if time.monotonic() >= ask_at:
+            _post_requests(platform, waiting)
+            ask_at = time.monotonic() + _ASK_EVERY
+        hurried.wait(_LOOK_EVERY)
+        committed, waiting = _find_committed(platform, waiting)
+        _store_metrics(platform, committed)
+        taken += len(committed)
+    moment = datetime.now().astimezone()
+    return [*filter(None, [describe_taken(taken)]), *(each.describe_miss(within, moment) for each in waiting)]
+
+
+def write_report(file: Path, sentences: Sequence[str]) -> None:
+    """Whole or not at all: its reader waits until the file is there."""
+    temporary = file.with_name(file.name + ".tmp")
+    temporary.write_text(json.dumps({"sentences": list(sentences)}, ensure_ascii=False) + "\n", encoding="utf-8")
+    os.replace(temporary, file)
+
+
+def _request_checkpoints(session: Session) -> list[CheckpointRequest]:
+    """Note in each job that trains that its next checkpoint is request."""
+    running = [job.id for job in job_rows.live(session) if job.status == JobStatus.RUNNING]
+    locked = [job for job in (job_rows.lock(session, job_id) for job_id in running) if job is not None]
+    return [_request_checkpoint(session, job) for job in locked if _trains(session, job)]
+
+
+def _trains(session: Session, job: JobRow) -> bool:
+    situation = load(session, job)
+    working = any(process.role == "worker" and process.running for process in situation.processes)
+    return situation.status is JobStatus.RUNNING and working and not situation.final_cut
+
+
+def _request_checkpoint(session: Session, job: JobRow) -> CheckpointRequest:
+    attempt, kept = lifecycle.current_attempt(session, job), artifacts.newest_cut(session, job.id)
+    number = max(attempt.cut_requested, attempt.cut or 0) + 1
+    attempt.cut_requested, attempt.cut_requested_at = number, now(session)
+    before = (kept.number, kept.created_at) if kept else (None, None)
+    return CheckpointRequest(job.id, job.name, attempt.number, number, *before)
+
+
+def _post_requests(platform: Platform, waiting: Sequence[CheckpointRequest]) -> None:
+    for each in waiting:
+        try:
+            plane.control_snapshot(platform.plane, plane_id(each.job_id, each.attempt), each.number)
+        except AWAY as error:
+            log.warning("a last checkpoint could not be requested; trying again", job=str(each.job_id), error=first_line(error))
+
+
+def _find_committed(
+    platform: Platform, waiting: Sequence[CheckpointRequest]
+) -> tuple[list[CheckpointRequest], list[CheckpointRequest]]:
+    """The jobs whose checkpoint is committed, and those that have yet to; without those that have ended meanwhile."""
+    try:
+        with platform.database.transaction() as session:
+            committed = [each for each in waiting if _is_committed(session, each)]
+            left = [each for each in waiting if each not in committed and _lives(session, each)]
+    except MAY_PASS as error:
+        log.warning("the database does not answer; trying again", error=first_line(error))
+        return [], list(waiting)
+    return committed, left
+
+
+def _is_committed(session: Session, request: CheckpointRequest) -> bool:
+    attempt = job_rows.attempt(session, request.job_id, request.attempt)
+    return attempt is not None and (attempt.cut or 0) >= request.number
+
+
+def _lives(session: Session, request: CheckpointRequest) -> bool:
+    job = job_rows.get(session, request.job_id)
+    return job is not None and job.status == JobStatus.RUNNING and not load(session, job).final_cut
+
+
+def _store_metrics(platform: Platform, committed: Sequence[CheckpointRequest]) -> None:
+    """The plane's Redis ends with the platform, and with it the points up to the checkpoint that are not stored by then."""
+    for each in committed:
+        try:
+            ingest.ingest(platform.database, platform.plane, each.job_id, each.attempt)
+        except MAY_PASS as error:
+            log.warning("the last metrics could not be stored", job=str(each.job_id), error=first_line(error))
