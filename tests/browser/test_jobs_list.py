@@ -19,6 +19,7 @@ from tests.browser.test_pages import AXE, RULES
 from tests.support import eventually
 
 COUNT = 10_000
+WAITING = 500
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +33,21 @@ def many(platform: Platform) -> Iterator[int]:
     with Session(engine) as session, session.begin():
         session.execute(text("DELETE FROM jobs WHERE user_id IN (SELECT id FROM users WHERE name IN ('bob', 'eve'))"))
     engine.dispose()
+
+
+@pytest.fixture
+def crowd(platform: Platform, client: Client) -> Iterator[int]:
+    """A queue in which nothing can start, and how many jobs are in it: as many as the page lists."""
+    [node] = client.nodes()
+    client.drain(node.name)
+    engine = engine_of(platform.folder)
+    with Session(engine) as session, session.begin():
+        insert_jobs(session, WAITING, owners=("trent",), statuses=("queued",))
+    yield WAITING
+    with Session(engine) as session, session.begin():
+        session.execute(text("DELETE FROM jobs WHERE user_id IN (SELECT id FROM users WHERE name = 'trent')"))
+    engine.dispose()
+    client.resume(node.name)
 
 
 def grid(page: Page) -> Locator:
@@ -255,6 +271,41 @@ def test_a_node_is_drained_and_resumed(open_page: OpenPage, client: Client) -> N
     page.get_by_role("button", name=f"Resume {node.name}").click()
     done = client.wait(job.id, timeout=120)
     assert (done.status, done.as_dict()["priority"]) == ("succeeded", 70)
+
+
+def test_hundreds_that_wait_are_few_elements(open_page: OpenPage, client: Client, crowd: int) -> None:
+    page = open_page("/queue")
+    waiting = page.get_by_role("table", name="Waiting jobs")
+    expect(waiting).to_contain_text("All machines drain")
+    assert page.evaluate("document.querySelectorAll('*').length") < 2_000
+    assert page.evaluate("document.documentElement.scrollHeight") < 3_000
+    shown = waiting.locator("[role=row][data-index]")
+    assert 5 < shown.count() < 60, "only what is in sight exists"
+    expect(waiting).to_have_attribute("aria-rowcount", str(crowd + 1))
+
+    waiting.evaluate("frame => { frame.scrollTop = frame.scrollHeight }")
+    last = waiting.locator(f"[role=row][aria-rowindex='{crowd + 1}']")
+    expect(last).to_be_in_viewport()
+    place = last.get_by_role("cell").first
+    expect(place).to_have_text(str(crowd))
+    name = last.get_by_role("link").inner_text()
+    path = str(last.get_by_role("link").get_attribute("href"))
+    job = shown.filter(has=page.locator(f"a[href='{path}']"))
+    field = job.get_by_label(f"Priority of {name}")
+    field.click()
+    field.press("ControlOrMeta+a")
+    field.press("9")
+    waiting.evaluate("frame => { frame.scrollTop = 0 }")
+    expect(waiting.locator("[role=row][aria-rowindex='2']")).to_be_in_viewport()
+    for _ in range(2):
+        page.wait_for_event("requestfinished", lambda request: request.url.endswith("/jobs/queue"))
+    expect(field).to_be_focused()
+    page.keyboard.type("5")
+    with page.expect_response(lambda answer: answer.url.endswith("/priority")):
+        page.keyboard.press("Enter")
+    expect(job.get_by_role("cell").first).to_have_text("1")
+    expect(field).to_be_focused()
+    assert client.job(path.rsplit("/", 1)[1]).as_dict()["priority"] == 95
 
 
 def test_letters_can_be_switched_off(open_page: OpenPage) -> None:
