@@ -14,7 +14,7 @@ from backend.jobs.models import AttemptRow, JobRow, ProcessRow
 from backend.jobs.states import switch
 from backend.jobs.statuses import AttemptStatus, JobStatus, ProcessStatus
 from backend.metrics.progress import has_begun, seconds_to_store
-from gradstream.process.exits import Exit, ExitReason
+from gradstream.process.exits import FAILS_THE_JOB, Exit, ExitReason
 from gradstream.process.order import Role
 from gradstream.spec import JobSpec
 
@@ -33,6 +33,8 @@ class End:
     grace: timedelta = NO_GRACE
     """Time for its processes to finish by themselves, but for what a large model takes to be stored; then they are killed."""
     data: dict[str, Any] | None = None
+    event: str | None = None
+    """What the event says instead of `message`, where an earlier event has told the reason."""
 
 
 def begin_end(session: Session, job: JobRow, end: End, *, actor: str) -> None:
@@ -51,6 +53,7 @@ def begin_end(session: Session, job: JobRow, end: End, *, actor: str) -> None:
         reason=end.reason,
         message=end.message,
         data={"to": end.to, **(end.data or {})},
+        event=end.event,
     )
 
 
@@ -69,6 +72,7 @@ def current_attempt(session: Session, job: JobRow) -> AttemptRow:
 
 
 def end_attempt(session: Session, job: JobRow, status: AttemptStatus, *, reason: str | None, message: str) -> None:
+    """The attempt keeps the message; its event leaves it to the event of the job's next status."""
     attempt = current_attempt(session, job)
     attempt.status, attempt.reason, attempt.message, attempt.ended_at = status, reason, message, now(session)
     drop_untold(session, job)
@@ -76,7 +80,7 @@ def end_attempt(session: Session, job: JobRow, status: AttemptStatus, *, reason:
         session,
         job,
         "attempt",
-        f"attempt {attempt.number} {status}: {message}",
+        f"attempt {attempt.number} {status}",
         actor="controller",
         data={"number": attempt.number},
     )
@@ -94,7 +98,8 @@ def process_ended(session: Session, job: JobRow, process: ProcessRow, exit: Exit
         return
     process.status, process.exit_code, process.reason, process.message = status, exit.code, exit.reason, exit.message or None
     process.ended_at, process.seq = now(session), feed.take(session, job)
-    said = f": {exit.message}" if exit.message else ""
+    first = _first_to_say(session, job, process) if exit.message else None
+    said = f": the same as {first}" if first else f": {exit.message}" if exit.message else ""
     data = {
         "process": str(process.id),
         "label": process.label,
@@ -103,6 +108,15 @@ def process_ended(session: Session, job: JobRow, process: ProcessRow, exit: Exit
         "incarnation": process.incarnation,
     }
     feed.record(session, job, "process", f"{process.label} {status}, {exit.reason}{said}", actor=actor, data=data)
+
+
+def _first_to_say(session: Session, job: JobRow, process: ProcessRow) -> str | None:
+    """The label of another process of this attempt that has failed before of the same mistake, with the same sentence."""
+    if process.reason not in FAILS_THE_JOB:
+        return None
+    ended = (row for row in repository.processes(session, job.id, process.attempt) if row.ended_at and row.label != process.label)
+    same = (row for row in ended if (row.reason, row.message) == (process.reason, process.message))
+    return next((row.label for row in sorted(same, key=lambda row: row.seq)), None)
 
 
 def respawns(role: Role, spec: JobSpec, *, shard_gone: bool) -> bool:

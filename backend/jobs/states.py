@@ -25,9 +25,10 @@ TRANSITIONS: dict[JobStatus, frozenset[JobStatus]] = {
 
 def switch(
     session: Session, job: JobRow, new: JobStatus, *, actor: str, message: str, reason: str | None = None,
-    data: dict[str, Any] | None = None,
+    data: dict[str, Any] | None = None, event: str | None = None,
 ) -> None:  # fmt: skip
-    """Move a locked job to `new` and write the event that says so: the only writer of a job's status.
+    """Move a locked job to `new` and write the event that says so: the only writer of a job's status. `event`: what the event says
+    instead of `message`, where an earlier event has told the reason.
 
     Raises: IllegalTransition.
     """
@@ -41,7 +42,6 @@ def switch(
         job.started_at = moment
     if new in ENDED:
         job.ended_at, job.stop_at, job.stop_to = moment, None, None
-    feed.record(
-        session, job, "status", f"{new}: {message}", actor=actor, data={"from": old, "to": new, "reason": reason, **(data or {})}
-    )
+    told = {"from": old, "to": new, "reason": reason, **(data or {})}
+    feed.record(session, job, "status", f"{new}: {event or message}", actor=actor, data=told)
     feed.changed(session, job)

@@ -16,6 +16,7 @@ from backend.jobs.lifecycle import respawns
 from backend.jobs.statuses import AttemptStatus, JobStatus
 from backend.scheduler.situation import Process, Situation
 from gradstream.process.exits import FAILED_STARTS, FAILS_THE_JOB, UNCHARGED, ExitReason
+from gradstream.process.headline import sort_failures
 
 MOST_UNCHARGED = 20
 """Attempts that were not the job's fault; after so many something is wrong with the platform, and the job fails."""
@@ -121,7 +122,7 @@ def _stopping(now: Situation) -> Step | None:
 
 
 def _after_failures(now: Situation, plane_there: bool) -> Step | None:
-    failed = sorted((p for p in now.processes if p.failed), key=_gravity)
+    failed = sort_failures(process for process in now.processes if process.failed)
     if failed and failed[0].reason in FAILS_THE_JOB:
         return Fail(str(failed[0].reason), f"{failed[0].label}: {failed[0].message}", failed[0].id)
     if not plane_there and now.attempt_status is not AttemptStatus.PREPARING and not now.all_ended:
@@ -137,12 +138,6 @@ def _after_failures(now: Situation, plane_there: bool) -> Step | None:
             return Respawn(process.id, process.label, said, charged)
         return _restart(now, str(process.reason), said, process)
     return None
-
-
-def _gravity(process: Process) -> tuple[bool, bool, bool, str]:
-    """What explains most comes first: the user's mistake before its consequences, a lost plane, a shard, then the others."""
-    fatal, plane = process.reason in FAILS_THE_JOB, process.reason is ExitReason.PLANE_LOST
-    return not fatal, process.role != "server", not plane, process.label
 
 
 def _may_respawn(process: Process, now: Situation) -> bool:

@@ -83,7 +83,7 @@ def finish(session: Session, platform: Platform, job: JobRow, accounts: Mapping[
     to, reason, message = JobStatus(job.stop_to or JobStatus.FAILED), job.reason, job.message or ""
     ended = AttemptStatus.FAILED if to is JobStatus.FAILED else AttemptStatus.STOPPED
     lifecycle.end_attempt(session, job, ended, reason=reason, message=message)
-    switch(session, job, to, actor="controller", reason=reason, message=message)
+    switch(session, job, to, actor="controller", reason=reason, message=message, event="all its processes have ended.")
 
 
 def _complete_ledger(session: Session, job: JobRow, accounts: Mapping[int, Account]) -> None:

@@ -42,6 +42,8 @@ class Process:
     message: str = ""
     failed_starts: int = 0
     """Incarnations in a row, up to this one, that could not be started."""
+    ended_at: float = 0.0
+    """Seconds since the epoch, by the database's clock."""
 
     @property
     def failed(self) -> bool:
@@ -163,5 +165,5 @@ def _process(row: ProcessRow, rows: Sequence[ProcessRow]) -> Process:
     return Process(
         row.id, row.role, row.label, running=row.status == ProcessStatus.RUNNING, ended=row.ended_at is not None,
         reason=ExitReason(row.reason) if row.reason else None, message=row.message or "",
-        failed_starts=_failed_starts(row, rows),
+        failed_starts=_failed_starts(row, rows), ended_at=row.ended_at.timestamp() if row.ended_at else 0.0,
     )  # fmt: skip

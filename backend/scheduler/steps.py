@@ -45,6 +45,7 @@ from backend.scheduler.decide import (
 from backend.scheduler.placement import place_again
 from backend.scheduler.situation import SHARDED, Situation, load
 from gradstream.center.ledger import Account
+from gradstream.process.headline import drop_reason
 from gradstream.process.order import plane_id
 from gradstream.wire import plane
 
@@ -157,7 +158,8 @@ class Steps:
         job.retries_used += step.charged
         job.reason, job.message = None, "All processes run."
         queue.add_process(session, job, where, process.incarnation + 1)
-        message = f"{step.message} It starts again on {where.node}; the others go on."
+        ended = _refer(session, job, step.message)
+        message = f"{ended} It starts again on {where.node}; the others go on."
         feed.record(
             session, job, "process", message, actor=_ACTOR, data={"label": step.label, "incarnation": process.incarnation + 1}
         )
@@ -179,7 +181,8 @@ class Steps:
         job.retries_used += step.charged
         used = f"{job.retries_used} of {job.spec['retries']} retries used" if step.charged else "not counted as a retry"
         message = " ".join(filter(None, (step.message, undone.note(session, job, accounts), f"A new attempt follows ({used}).")))
-        switch(session, job, JobStatus.QUEUED, actor=_ACTOR, reason=step.reason, message=message)
+        event = _refer(session, job, message)
+        switch(session, job, JobStatus.QUEUED, actor=_ACTOR, reason=step.reason, message=message, event=event)
         queue.hint_nodes(session, self.hints, job)
 
     def _shard(self, session: Session, job: JobRow, step: Shard, accounts: dict[int, Account]) -> None:
@@ -199,7 +202,9 @@ class Steps:
     def _fail(self, session: Session, job: JobRow, step: Fail) -> None:
         process = job_rows.process(session, step.process) if step.process else None
         data = {"process": process.label, "log_tail": logs.tail_of(session, process)} if process else {}
-        lifecycle.begin_end(session, job, End(JobStatus.FAILED, step.reason, step.message, data=data), actor=_ACTOR)
+        event = _refer(session, job, step.message)
+        event = f"{event} failed; the other processes are ended." if process and event == process.label else event
+        lifecycle.begin_end(session, job, End(JobStatus.FAILED, step.reason, step.message, data=data, event=event), actor=_ACTOR)
         queue.hint_nodes(session, self.hints, job)
 
     def _time_out(self, session: Session, job: JobRow, message: str) -> None:
@@ -216,6 +221,14 @@ class Steps:
             feed.record(session, job, "warning", message, actor=_ACTOR, data={"cut": attempt.cut_requested})
         attempt.cut_requested, attempt.cut_requested_at = cut, now(session)
         after_commit(session, ("cut", job.id), partial(_post_snapshot, self.platform.plane, plane_id(job.id, attempt.number), cut))
+
+
+def _refer(session: Session, job: JobRow, message: str) -> str:
+    """The message for an event, without the reasons that the events of this attempt's processes have told."""
+    told = {process.message or "" for process in job_rows.processes(session, job.id, job.attempt)}
+    for reason in sorted(told, key=len, reverse=True):
+        message = drop_reason(message, reason)
+    return message
 
 
 def _post_snapshot(redis: Redis, j: str, cut: int) -> None:

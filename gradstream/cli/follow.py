@@ -95,12 +95,16 @@ def follow(client: Client, job: Job, *, seen: Callable[[Job], None] = lambda job
 
     Raises: KeyboardInterrupt, with the job going on.
     """
+    from gradstream.cli.told_events import EventLines
+    from gradstream.client import Event
     from gradstream.client import Job as Model
 
+    lines = EventLines()
     with Bar() if talking().is_terminal else Lines() as view:
         for event in client.follow(job.id):
             if event.kind == "event":
-                view.event(f"{time.strftime('%H:%M:%S')}  {event.data['message']}")
+                for line in lines.take(Event.model_validate(event.data)):
+                    view.event(f"{time.strftime('%H:%M:%S')}  {line}")
             elif event.kind == "job":
                 job = Model.model_validate(event.data)
                 seen(job)
@@ -120,7 +124,7 @@ def follow_or_detach(client: Client, job: Job) -> Job:
 
 
 def conclude(client: Client, job: Job) -> None:
-    """Say how a job ended; for one that failed, with the end of its log."""
+    """Say how a job ended; for one that failed, with the end of the log of the process that explains it."""
     talking().print(Text.assemble((job.status, status(job.status).style), " ", job.name, f": {job.message}" if job.message else ""))
     if job.started_at and job.ended_at:
         talk(f"  took {duration((job.ended_at - job.started_at).total_seconds())}, {progress_line(job)}")
@@ -131,6 +135,16 @@ def conclude(client: Client, job: Job) -> None:
     if job.status == "succeeded":
         talk(f"  the model: gradstream download {job.id}")
     if job.status == "failed":
-        for chunk in client.logs(job.id, tail=_TAIL):
-            for line in chunk.text.splitlines():
-                talk(f"  {chunk.label} | {line}", "dim")
+        for label, text in _last_words(client, job):
+            for line in text.splitlines():
+                talk(f"  {label} | {line}", "dim")
+
+
+def _last_words(client: Client, job: Job) -> list[tuple[str, str]]:
+    """The last lines of the process for which the job failed; without such a process, of all."""
+    blamed = next(
+        (each.data["process"] for each in reversed(client.events(job.id, kinds=["status"])) if "log_tail" in each.data), ""
+    )
+    role, _, rank = blamed.partition("-")
+    chunks = client.logs(job.id, role=role or None, rank=int(rank) if rank else None, tail=_TAIL)
+    return [(chunk.label, chunk.text) for chunk in chunks]

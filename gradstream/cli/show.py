@@ -39,9 +39,9 @@ def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_f
         return
     _head(found, f"{client.url}/jobs/{found.id}")
     _shards(found.progress.shards)
-    _processes([process for process in processes if process.attempt == found.attempt])
+    _processes([process for process in processes if process.attempt == found.attempt], found.message)
     _files(artifacts)
-    _events(gathered(events)[-_EVENTS_SHOWN:])
+    _events(gathered(events)[-_EVENTS_SHOWN:], found.message)
 
 
 def _head(job: Job, page: str) -> None:
@@ -83,7 +83,7 @@ def _shards(shards: list[ShardLoad]) -> None:
         )  # fmt: skip
 
 
-def _processes(processes: list[Process]) -> None:
+def _processes(processes: list[Process], why: str | None) -> None:
     from gradstream.cli.output import Column, print_table, status
 
     if processes:
@@ -91,14 +91,16 @@ def _processes(processes: list[Process]) -> None:
         print_table(
             ("process", "node", "status", Column("how it ended", wraps=True)),
             [
-                (one.label, f"{one.node}{'' if one.gpu is None else f' GPU {one.gpu}'}", status(one.status), _ending(one))
+                (one.label, f"{one.node}{'' if one.gpu is None else f' GPU {one.gpu}'}", status(one.status), _ending(one, why))
                 for one in processes
             ],
         )
 
 
-def _ending(process: Process) -> str:
-    return ": ".join(part for part in (process.reason, process.message) if part)
+def _ending(process: Process, why: str | None) -> str:
+    """In short where the job failed for it: the first table tells why."""
+    told = why is not None and process.message is not None and process.message in why
+    return ": ".join(part for part in (process.reason, None if told else process.message) if part)
 
 
 def _files(artifacts: list[Artifact]) -> None:
@@ -115,14 +117,15 @@ def gathered(events: Iterable[Event]) -> list[tuple[Event, int]]:
     return [(run[-1], len(run)) for run in runs]
 
 
-def _events(events: list[tuple[Event, int]]) -> None:
+def _events(events: list[tuple[Event, int]], why: str | None) -> None:
     from gradstream.cli.output import Column, print_table
+    from gradstream.cli.told_events import shorten_event
 
     if events:
         print()
         more = [f" ({count - 1:,} more before)" if count > 1 else "" for _, count in events]
         rows = [
-            (f"{event.time.astimezone():%H:%M:%S}", event.message + word, event.actor)
+            (f"{event.time.astimezone():%H:%M:%S}", shorten_event(event, why) + word, event.actor)
             for (event, _), word in zip(events, more, strict=True)
         ]  # fmt: skip
         print_table(("when", Column("event", wraps=True), Column("by", optional=True)), rows)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -17,6 +19,7 @@ from gradstream.center.entries import EVALUATOR
 from gradstream.metrics import Point
 from gradstream.process import exits
 from gradstream.process.exits import Exit, ExitReason
+from gradstream.process.headline import sort_failures
 from gradstream.process.order import PlaneAccess, ProcessOrder, Resume, Role, SharedMemory, StoreAccess, plane_id
 from gradstream.process.shared import SharedFolders
 from gradstream.process.watchdog import Hang, read_hang
@@ -26,6 +29,28 @@ from gradstream.wire import plane
 
 _KILLED_WITHIN = 10.0
 """Seconds that the kernel may take to end processes that were killed; the zygote's end, which comes next, reaps the rest."""
+
+_SAME_CAUSE_WITHIN = 0.5
+"""Seconds after a failure within which others may fail of the same cause."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    label: str
+    end: Exit
+    ended_at: float
+
+    @property
+    def role(self) -> str:
+        return re.split(r"[-.]", self.label)[0]
+
+    @property
+    def reason(self) -> ExitReason:
+        return self.end.reason
+
+    @property
+    def message(self) -> str:
+        return self.end.message
 
 
 class LocalAttempt:
@@ -60,9 +85,10 @@ class LocalAttempt:
 
     @property
     def failed(self) -> tuple[str, Exit] | None:
-        """The first process that ended badly."""
-        bad = ((label, end) for label, end in self.exits.items() if end.reason not in exits.GOOD)
-        return next(bad, None)
+        """The process whose failure explains most, of those that ended badly."""
+        ends = enumerate(self.exits.items())  # in the order in which they ended
+        bad = [_Failure(name, end, number) for number, (name, end) in ends if end.reason not in exits.GOOD]
+        return next(((failure.label, failure.end) for failure in sort_failures(bad)), None)
 
     @property
     def result(self) -> dict[str, Any] | None:
@@ -112,6 +138,12 @@ class LocalAttempt:
             if order.role != "server" and end.reason not in exits.GOOD:
                 plane.post_leave(self._redis, self.j, order.rank, order.incarnation)
             yield name, end
+
+    def gather_failures(self) -> None:
+        """After a failure, wait a moment for processes that fail of the same cause: one of them may explain it better."""
+        deadline = time.monotonic() + _SAME_CAUSE_WITHIN
+        while self.failed and not self.over and (left := deadline - time.monotonic()) > 0:
+            list(self.pump(left))
 
     def metrics(self) -> list[tuple[str, list[Point]]]:
         """What came in since the last call, each batch with its source."""

@@ -23,6 +23,7 @@ from gradstream.local.redis import Redis
 from gradstream.metrics import ASKED_AGAIN, COMPARED_ROWS, LOSS, NO_ROOM, SHARED_ROWS, SILENT, STALENESS, TOTAL, Point
 from gradstream.process import damage, room
 from gradstream.process.evaluation_alerts import not_finite_sentence, overlap_sentence
+from gradstream.process.exits import GOOD
 from gradstream.process.store import BEST, MODEL
 from gradstream.process.watchdog import Hang, hang_sentences
 from gradstream.process.zygote import Zygote
@@ -79,8 +80,8 @@ class Trainer:
                 while not attempt.over and not attempt.failed:
                     try:
                         for name, end in attempt.pump(0.25):
-                            if attempt.failed and attempt.failed[0] == name:
-                                continue  # it is told at the end, once
+                            if end.reason not in GOOD:
+                                continue  # the most telling failure is told at the end, once
                             self._console.print(f"{name}: {end.reason}{': ' + end.message if end.message else ''}")
                         for alert in (*progress.take(attempt.metrics()), *progress.take_hangs(attempt.hangs())):
                             self._console.print(f"[yellow]alert[/]: {alert}", highlight=False)
@@ -101,6 +102,7 @@ class Trainer:
                         stopping = True
                         self._console.print("stopping; once more ends it at once")
                         attempt.stop("interrupted")
+            attempt.gather_failures()
             progress.take(attempt.metrics())
         finally:
             failed, result = attempt.failed, attempt.result

@@ -25,6 +25,12 @@ from gradstream import Workload
 class Broken(Workload):
     def dataset(self, split):
         raise RuntimeError("the user's own mistake")
+
+    def model(self):
+        raise NotImplementedError
+
+    def loss(self, model, batch):
+        raise NotImplementedError
 """
 
 
@@ -51,10 +57,16 @@ def test_a_job_that_fails_is_code_10_and_shows_the_users_traceback(gradstream: G
     (tmp_path / "job.yaml").write_text(job)
     done = gradstream("run", "job.yaml")
     assert done.returncode == 10, done.stderr
-    assert "the user's own mistake" in done.stderr
+    story, _, log = done.stderr.partition(" | ")
+    assert story.count("the user's own mistake") == 1, "the reason stands once, as the headline"
+    assert "failed broken: " in story
+    assert log.count("Traceback (most recent call last)") == 1, "of the process that explains the failure, not of all"
+    assert log.count("RuntimeError: the user's own mistake") == 1
     assert gradstream("wait", "broken").returncode == 10
     shown = json.loads(gradstream("show", "broken", "--json").stdout)
     assert shown["reason"] == "user_error"
+    reason = "".join(shown["message"].partition(": ")[2].split())
+    assert "".join(gradstream("show", "broken").stdout.split()).count(reason) == 1, "the events and the processes refer to it"
     assert "broken.py" in gradstream("logs", "broken").stdout
 
 
