@@ -36,12 +36,30 @@ def test_a_failed_job_shows_what_its_process_wrote_last(open_page: OpenPage, cli
     process = next(event.data["process"] for event in client.events(failed.id) if "log_tail" in event.data)
     page = open_page(f"/jobs/{failed.id}")
     alert = page.get_by_role("alert").filter(has_text="sleep length must be non-negative")
-    alert.get_by_text(f"What {process} wrote last", exact=True).click()
+    expect(alert.get_by_text(f"What {process} wrote last", exact=True)).to_be_visible()
+    expect(alert.locator("pre")).to_be_visible()
     expect(alert.locator("pre")).to_contain_text(re.compile(r"Traceback.*ValueError: sleep length must be non-negative", re.DOTALL))
     alert.get_by_role("link", name=f"All that {process} wrote").click()
     role, _, rank = process.partition("-")
     expect(page).to_have_url(re.compile(f"/logs\\?role={role}" + (f"&rank={rank}$" if rank else "$")))
     expect(page.get_by_role("log")).to_contain_text("Traceback")
+
+
+def test_the_page_of_a_failed_job_tells_the_reason_once(open_page: OpenPage, client: Client, failed: Job) -> None:
+    assert failed.message
+    page = open_page(f"/jobs/{failed.id}")
+    attempts = page.get_by_role("region", name="Attempts")
+    expect(attempts.get_by_text("See the reason above.")).to_be_visible()
+    expect(page.get_by_text(failed.message)).to_have_count(1)
+    blamed, _, reason = failed.message.partition(": ")
+    bar = page.get_by_role("progressbar", name="Progress of the training")
+    red = page.evaluate("() => getComputedStyle(document.documentElement).getPropertyValue('--mantine-color-red-filled').trim()")
+    assert bar.evaluate("bar => getComputedStyle(bar).getPropertyValue('--progress-section-color').trim()") == red
+    page.get_by_role("tab", name="Workers").click()
+    row = page.get_by_role("region", name="Processes").get_by_role("row").filter(has_text=blamed).first
+    expect(row).to_contain_text("user error")
+    expect(row).to_contain_text("See the reason above.")
+    expect(page.get_by_text(reason)).to_have_count(1)
 
 
 def test_what_an_ended_job_never_had_is_not_said_to_come_yet(open_page: OpenPage, failed: Job) -> None:
@@ -66,7 +84,7 @@ def test_what_only_programs_call_so_is_not_said_to_people(open_page: OpenPage, f
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (390, "light"), (390, "dark")])
 def test_a_failed_job_looks_well(width: int, scheme: str, open_page: OpenPage, failed: Job) -> None:
     page = open_page(f"/jobs/{failed.id}", width=width, scheme=scheme)
-    page.get_by_text("wrote last").click()
+    expect(page.get_by_text("wrote last")).to_be_visible()
     expect(page.get_by_role("tabpanel").get_by_text("the job failed first").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
     page.evaluate(AXE)

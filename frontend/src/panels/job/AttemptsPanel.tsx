@@ -8,6 +8,7 @@ import { useFeed } from "@/hooks/useFeed"
 import { useNow } from "@/hooks/useNow"
 import { formatCount, formatDuration, secondsBetween } from "@/lib/format"
 import { spans } from "@/lib/overview"
+import { inShort } from "@/lib/reasons"
 import { hasEnded } from "@/lib/status"
 import { Strip } from "./Strip"
 
@@ -35,7 +36,7 @@ export function AttemptsPanel() {
             </Table.Thead>
             <Table.Tbody className="numbers">
               {items.toReversed().map((life) => (
-                <Row key={life.number} life={life} now={now} />
+                <Row key={life.number} life={life} told={inShort(life.message, job)} now={now} />
               ))}
             </Table.Tbody>
           </Table>
@@ -45,8 +46,8 @@ export function AttemptsPanel() {
   )
 }
 
-function Row({ life, now }: { life: Life; now: number }) {
-  const { number, status, resumed_from, cut, queued_at, started_at, running_at, ended_at, message } = life
+function Row({ life, told, now }: { life: Life; told: string | null; now: number }) {
+  const { number, status, resumed_from, cut, queued_at, started_at, running_at, ended_at } = life
   return (
     <Table.Tr>
       <Table.Td fw={550}>{number}</Table.Td>
@@ -58,7 +59,7 @@ function Row({ life, now }: { life: Life; now: number }) {
       <Table.Td>{formatDuration(secondsBetween(started_at, running_at ?? ended_at ?? now))}</Table.Td>
       <Table.Td>{formatDuration(secondsBetween(running_at, ended_at ?? now))}</Table.Td>
       <Table.Td>{cut ?? "none"}</Table.Td>
-      <Table.Td style={{ overflowWrap: "anywhere" }}>{message}</Table.Td>
+      <Table.Td style={{ overflowWrap: "anywhere" }}>{told}</Table.Td>
       <Table.Td>
         <Price life={life} />
       </Table.Td>

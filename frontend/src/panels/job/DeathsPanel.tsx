@@ -5,13 +5,15 @@ import { useOverview } from "@/hooks/queries/useOverview"
 import { useFeed } from "@/hooks/useFeed"
 import { formatMoment } from "@/lib/format"
 import { priceOf } from "@/lib/overview"
+import { inShort } from "@/lib/reasons"
 import { readable } from "@/lib/status"
 
 const HEADS = ["Process", "When", "Why", "What it cost"]
 
 /** Processes that ended before their time, and what that cost; nothing where none did. */
 export function DeathsPanel() {
-  const { data } = useOverview(useFeed((feed) => feed.job))
+  const job = useFeed((feed) => feed.job)
+  const { data } = useOverview(job)
   if (!data || data.deaths.length === 0) return null
   return (
     <Panel title="Deaths and restarts" subtitle="Processes that ended before their work was done" flush>
@@ -26,7 +28,7 @@ export function DeathsPanel() {
           </Table.Thead>
           <Table.Tbody>
             {data.deaths.toReversed().map((death) => (
-              <Row key={death.process_id} death={death} lives={data.lives} />
+              <Row key={death.process_id} death={death} told={inShort(death.message, job)} lives={data.lives} />
             ))}
           </Table.Tbody>
         </Table>
@@ -35,8 +37,8 @@ export function DeathsPanel() {
   )
 }
 
-function Row({ death, lives }: { death: Death; lives: readonly Life[] }) {
-  const { label, attempt, incarnation, at, reason, message } = death
+function Row({ death, told, lives }: { death: Death; told: string | null; lives: readonly Life[] }) {
+  const { label, attempt, incarnation, at, reason } = death
   return (
     <Table.Tr>
       <Table.Td fw={550} style={{ whiteSpace: "nowrap" }}>
@@ -46,7 +48,7 @@ function Row({ death, lives }: { death: Death; lives: readonly Life[] }) {
       <Table.Td className="numbers" style={{ whiteSpace: "nowrap" }}>
         <time dateTime={at}>{formatMoment(at)}</time>, attempt {attempt}
       </Table.Td>
-      <Table.Td style={{ overflowWrap: "anywhere" }}>{message ?? (reason && readable(reason))}</Table.Td>
+      <Table.Td style={{ overflowWrap: "anywhere" }}>{told ?? (reason && readable(reason))}</Table.Td>
       <Table.Td className="numbers">{priceOf(death, lives)}</Table.Td>
     </Table.Tr>
   )

@@ -8,6 +8,7 @@ import { CopyIcon } from "@/components/CopyIcon"
 import { StatusBadge } from "@/components/StatusBadge"
 import { useConnection, useFeed } from "@/hooks/useFeed"
 import { counted, formatMoment } from "@/lib/format"
+import { bannerOf } from "@/lib/reasons"
 import { readable, toneOf } from "@/lib/status"
 import { JobActions } from "./JobActions"
 import { LastWords } from "./LastWords"
@@ -55,8 +56,10 @@ function describe({ strategy, gate, shards, spec, user, created_at }: Job): stri
 }
 
 /** Why it waits, or how it ended: never a bare status. */
-function Reason({ job: { status, reason, message, position } }: { job: Job }) {
-  if (!message || status === "running" || status === "succeeded") return null
+function Reason({ job }: { job: Job }) {
+  const { status, reason, position } = job
+  const message = bannerOf(job)
+  if (!message) return null
   const failed = toneOf(status) === "bad"
   const Icon = failed ? IconAlertTriangle : status === "queued" ? IconClock : IconInfoCircle
   return (

@@ -13,7 +13,7 @@ export function LastWords() {
   const [role, rank] = said.label.split("-")
   return (
     <>
-      <details className={classes.words}>
+      <details className={classes.words} open>
         <summary>What {said.label} wrote last</summary>
         <pre tabIndex={0} aria-label={`What ${said.label} wrote last`}>
           {said.lines}

@@ -8,13 +8,14 @@ import { useProcesses } from "@/hooks/useJobHistory"
 import { useNothing } from "@/hooks/useNothing"
 import { useNow } from "@/hooks/useNow"
 import { formatDuration, secondsBetween } from "@/lib/format"
+import { inShort } from "@/lib/reasons"
 import { hasEnded, readable } from "@/lib/status"
 
 export function ProcessesPanel() {
   const processes = useProcesses()
   const nothing = useNothing()
-  const ended = useFeed((feed) => hasEnded(feed.job.status))
-  const now = useNow(!ended)
+  const job = useFeed((feed) => feed.job)
+  const now = useNow(!hasEnded(job.status))
   return (
     <Panel title="Processes" subtitle="Of all attempts, the latest first" flush>
       <Loaded {...processes} isEmpty={processes.data.length === 0} empty={nothing("No process has been placed on a node")}>
@@ -29,7 +30,7 @@ export function ProcessesPanel() {
             </Table.Thead>
             <Table.Tbody>
               {processes.data.map((process) => (
-                <Row key={process.id} process={process} now={now} />
+                <Row key={process.id} process={process} told={inShort(process.message, job)} now={now} />
               ))}
             </Table.Tbody>
           </Table>
@@ -39,8 +40,8 @@ export function ProcessesPanel() {
   )
 }
 
-function Row({ process, now }: { process: Process; now: number }) {
-  const { label, incarnation, status, node, gpu, attempt, started_at, ended_at, reason, message, exit_code } = process
+function Row({ process, told, now }: { process: Process; told: string | null; now: number }) {
+  const { label, incarnation, status, node, gpu, attempt, started_at, ended_at, reason, exit_code } = process
   return (
     <Table.Tr>
       <Table.Td fw={550}>
@@ -61,9 +62,9 @@ function Row({ process, now }: { process: Process; now: number }) {
       <Table.Td maw={320} style={{ overflowWrap: "anywhere" }}>
         {reason && readable(reason)}
         {exit_code ? ` (exit code ${exit_code})` : ""}
-        {message && (
+        {told && (
           <Text size="xs" c="dimmed" lineClamp={3}>
-            {message}
+            {told}
           </Text>
         )}
       </Table.Td>

@@ -2,6 +2,7 @@ import { Progress, Text } from "@mantine/core"
 import type { Job } from "@/client"
 import { formatDuration, formatPercent } from "@/lib/format"
 import { secondsLeft, share } from "@/lib/progress"
+import { toneOf } from "@/lib/status"
 import classes from "./ProgressPanel.module.css"
 
 /** How much of the training is done, and how long the slowest worker takes for the rest. */
@@ -11,7 +12,14 @@ export function ProgressBar({ job }: { job: Job }) {
   if (done === null) return null
   return (
     <div className={classes.bar}>
-      <Progress value={done * 100} aria-label="Progress of the training" animated={job.status === "running"} size="md" flex={1} />
+      <Progress
+        value={done * 100}
+        color={toneOf(job.status) === "bad" ? "red" : undefined}
+        aria-label="Progress of the training"
+        animated={job.status === "running"}
+        size="md"
+        flex={1}
+      />
       <Text size="sm" className="numbers" fw={600}>
         {formatPercent(done, 0)}
       </Text>

@@ -6,7 +6,7 @@ import { StatusBadge } from "@/components/StatusBadge"
 import { NONE, formatAgo, formatCount, formatDuration, formatNumber, formatPercent, secondsBetween } from "@/lib/format"
 import type { ColumnId } from "@/lib/jobColumns"
 import { share } from "@/lib/progress"
-import { hasEnded, readable } from "@/lib/status"
+import { hasEnded, readable, toneOf } from "@/lib/status"
 import classes from "./JobsGrid.module.css"
 
 /** What stands in a column of a job; `now` in milliseconds. */
@@ -61,7 +61,14 @@ function Done({ job }: { job: JobSummary }) {
   if (done === null) return NONE
   return (
     <>
-      <Progress value={done * 100} size="sm" flex={1} animated={!hasEnded(job.status)} aria-label={`Progress of ${job.name}`} />
+      <Progress
+        value={done * 100}
+        color={toneOf(job.status) === "bad" ? "red" : undefined}
+        size="sm"
+        flex={1}
+        animated={!hasEnded(job.status)}
+        aria-label={`Progress of ${job.name}`}
+      />
       <small>{formatPercent(done, 0)}</small>
     </>
   )
