@@ -45,23 +45,6 @@ def test_a_failed_job_shows_what_its_process_wrote_last(open_page: OpenPage, cli
     expect(page.get_by_role("log")).to_contain_text("Traceback")
 
 
-def test_the_page_of_a_failed_job_tells_the_reason_once(open_page: OpenPage, client: Client, failed: Job) -> None:
-    assert failed.message
-    page = open_page(f"/jobs/{failed.id}")
-    attempts = page.get_by_role("region", name="Attempts")
-    expect(attempts.get_by_text("See the reason above.")).to_be_visible()
-    expect(page.get_by_text(failed.message)).to_have_count(1)
-    blamed, _, reason = failed.message.partition(": ")
-    bar = page.get_by_role("progressbar", name="Progress of the training")
-    red = page.evaluate("() => getComputedStyle(document.documentElement).getPropertyValue('--mantine-color-red-filled').trim()")
-    assert bar.evaluate("bar => getComputedStyle(bar).getPropertyValue('--progress-section-color').trim()") == red
-    page.get_by_role("tab", name="Workers").click()
-    row = page.get_by_role("region", name="Processes").get_by_role("row").filter(has_text=blamed).first
-    expect(row).to_contain_text("user error")
-    expect(row).to_contain_text("See the reason above.")
-    expect(page.get_by_text(reason)).to_have_count(1)
-
-
 def test_what_an_ended_job_never_had_is_not_said_to_come_yet(open_page: OpenPage, failed: Job) -> None:
     said = {
         "": "Nothing has been pushed: the job failed first.", "/staleness": "No push has been applied: the job failed first.",

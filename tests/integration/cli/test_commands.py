@@ -65,8 +65,6 @@ def test_a_job_that_fails_is_code_10_and_shows_the_users_traceback(gradstream: G
     assert gradstream("wait", "broken").returncode == 10
     shown = json.loads(gradstream("show", "broken", "--json").stdout)
     assert shown["reason"] == "user_error"
-    reason = "".join(shown["message"].partition(": ")[2].split())
-    assert "".join(gradstream("show", "broken").stdout.split()).count(reason) == 1, "the events and the processes refer to it"
     assert "broken.py" in gradstream("logs", "broken").stdout
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from gradstream.cli.show import gathered
-from gradstream.client import Event
+from gradstream.cli.show import _ending, gathered
+from gradstream.client import Event, Process
 
 
 def event(kind: str, message: str, seq: int) -> Event:
@@ -20,3 +20,9 @@ def test_thousands_of_cuts_hide_nothing_that_happened_before() -> None:
     assert [(one.kind, one.seq, count) for one, count in gathered(told)] == [
         ("status", 0, 1), ("cut", 3000, 3000), ("process", 3001, 1), ("cut", 3003, 2),
     ]  # fmt: skip
+
+
+def test_a_process_refers_to_the_reason_of_its_job() -> None:
+    process = Process.model_construct(reason="user_error", message="failed in loss(): ValueError: no (w.py:8)")
+    assert _ending(process, f"worker-0: {process.message}") == "user_error", "the first table tells why"
+    assert _ending(process, None) == _ending(process, "All processes run.") == f"user_error: {process.message}"
