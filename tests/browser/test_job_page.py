@@ -113,7 +113,8 @@ def test_scrolling_up_stops_following_and_the_place_stands_in_the_address(open_p
 def test_cuts_and_files_and_the_job_file_against_another(open_page: OpenPage, client: Client, job: Job) -> None:
     assert client.wait(job.id, timeout=120).status == "succeeded"
     given = slow_spec(name="other", steps=20).model_dump(mode="json", exclude_none=True)
-    synchronous = JobSpec.model_validate({**given, "gate": "bsp", "workload": {"entrypoint": "slow:Slow"}})
+    own = {"strategy": {"name": "sync", "lr": 0.05}, "workload": {"entrypoint": "slow:Slow"}}
+    synchronous = JobSpec.model_validate({**given, **own})
     other = client.wait(client.submit(synchronous, code=WORKLOAD).id, timeout=120)
     page = open_page(f"/jobs/{job.id}/files")
     page.get_by_role("button", name="Show job.yaml").click()
@@ -129,7 +130,8 @@ def test_cuts_and_files_and_the_job_file_against_another(open_page: OpenPage, cl
     expect(differences.get_by_role("row", name=re.compile(r"stop\.steps 400 20"))).to_be_visible()
     expect(differences.get_by_role("row", name=re.compile(r"gate\.mode asp bsp"))).to_be_visible()
     expect(differences.get_by_role("row", name=re.compile("on_worker_loss continue restart"))).to_be_visible()
-    expect(differences.get_by_role("row")).to_have_count(4)
+    expect(differences.get_by_role("row", name=re.compile(r"strategy\.name async sync"))).to_be_visible()
+    expect(differences.get_by_role("row")).to_have_count(5)
     expect(page.get_by_label("Job file", exact=True).locator("visible=true").first).not_to_contain_text("timeout")
 
 
