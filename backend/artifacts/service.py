@@ -149,8 +149,8 @@ def _about_best(path: Path) -> str | None:
     try:
         with path.open("rb") as file:
             (length,) = struct.unpack("<Q", file.read(8))
-            about = json.loads(file.read(min(length, _LONGEST_HEADER)))["__metadata__"]["best"]
-        about = json.loads(about)
+            about = json.loads(file.read(min(length, _LONGEST_HEADER)))["__metadata__"]["gradstream"]
+        about = json.loads(about)["best"]
         return f"{storable(about['metric'])} {float(about['value']):.6g} at {int(about['samples']):,} samples"
     except (ValueError, KeyError, TypeError, struct.error):
         return None

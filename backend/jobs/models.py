@@ -46,6 +46,8 @@ class JobRow(Base):
     overrides: Mapped[list[str]] = mapped_column(JSONB, default=list)
     """What was set over the text, in the words of the command line, e.g. `strategy.lr=0.1`."""
     bundle: Mapped[str | None] = mapped_column(ForeignKey("bundles.hash"))
+    origin: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    """A `CodeOrigin`; None: the client sent none."""
     strategy: Mapped[str]
     gate: Mapped[str]
     priority: Mapped[int]

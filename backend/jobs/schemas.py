@@ -10,6 +10,7 @@ from pydantic import Field
 from backend.jobs.statuses import JobStatus
 from backend.schemas import Schema
 from gradstream.advise.warnings import notes, warnings
+from gradstream.bundle.origin import CodeOrigin
 from gradstream.exchange import Exchange, ShardLoad
 from gradstream.spec import JobSpec
 from gradstream.workload_source import CodeFindings
@@ -100,6 +101,7 @@ class Job(Schema):
     warnings: list[JobWarning] = Field(default_factory=list, description="Limits that the job file is over, with remedies")
     notes: list[JobWarning] = Field(default_factory=list, description="What settings come to in this job")
     bundle: str | None = Field(description="Hash of the bundle of user code")
+    origin: CodeOrigin | None = Field(None, description="The commit that the code was at when it was submitted; null: not known")
     strategy: str = Field(examples=["adag"])
     gate: str = Field(examples=["asp"])
     shards: int = Field(description="Shards of the center; of `roles.server.count: auto` 1 until the model's size is known")

@@ -34,7 +34,8 @@ def submit(session: Session, files: FileStore, caller: Caller, body: SubmitJob, 
     """
     job_id = uuid4()
     if key is not None:
-        request = hashlib.sha256(body.model_dump_json().encode()).digest()
+        same = body.model_dump_json(exclude={"origin"})  # a repeat may find the code's folder at another commit
+        request = hashlib.sha256(same.encode()).digest()
         earlier = repository.claim_key(session, caller.user_id, key, request, job_id)
         if earlier is not None and earlier.request != request:
             raise Conflict("This Idempotency-Key was used for another job; take a new one for each job.", job=str(earlier.job_id))
@@ -46,7 +47,7 @@ def submit(session: Session, files: FileStore, caller: Caller, body: SubmitJob, 
     source = start.find_source(session, files, spec)
     job = JobRow(
         id=job_id, name=spec.name, user_id=caller.user_id, spec=spec.model_dump(mode="json"), bundle=body.bundle,
-        source=body.source, overrides=body.overrides,
+        source=body.source, overrides=body.overrides, origin=body.origin and body.origin.model_dump(mode="json"),
         strategy=spec.strategy.name, gate=str(spec.effective_gate), priority=spec.priority,
         workers=spec.roles.worker.count,
         status=JobStatus.QUEUED, reason="new", message="Waits for the scheduler.",

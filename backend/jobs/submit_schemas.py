@@ -11,10 +11,15 @@ from backend.jobs.schemas import JobWarning
 from backend.schemas import Fault, Schema
 from gradstream import jobfile
 from gradstream.bundle import MAX_FILES
+from gradstream.bundle.origin import CodeOrigin
 from gradstream.errors import InvalidJob, Problem
 from gradstream.spec import JobSpec
 
 BundleHash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class GivenOrigin(CodeOrigin, frozen=True, extra="forbid"):
+    """The client read it from the folder of code. It changes nothing of how the job runs."""
 
 
 class SubmitJob(Schema):
@@ -27,6 +32,7 @@ class SubmitJob(Schema):
         default_factory=list, max_length=200, description="What was set over `source`: with them it says what `spec` says",
         examples=[["strategy.lr=0.1"]],
     )  # fmt: skip
+    origin: GivenOrigin | None = Field(None, description="The commit that the code was at, and the client; kept as a record")
 
     @field_validator("spec", mode="wrap")
     @classmethod

@@ -13,6 +13,7 @@ from backend.jobs.models import AttemptRow, JobRow, ProcessRow
 from backend.jobs.statuses import AttemptStatus, ProcessStatus
 from backend.metrics.progress import hanging_processes
 from backend.platform import Platform
+from gradstream.bundle.origin import CodeOrigin
 from gradstream.process.order import PlaneAccess, ProcessOrder, StoreAccess, plane_id
 from gradstream.wire.plane import account
 
@@ -63,5 +64,5 @@ def _order(platform: Platform, job: JobRow, attempt: AttemptRow, row: ProcessRow
             url=settings.plane_public_url or settings.plane_redis_url, user=account(j), password=platform.derived.plane_password(j)
         ),
         store=StoreAccess(url=settings.process_api_url or settings.public_url, token=platform.derived.process_token(row.id)),
-        resume=attempt.resumed_from,
+        resume=attempt.resumed_from, origin=job.origin and CodeOrigin.model_validate(job.origin),
     )  # fmt: skip

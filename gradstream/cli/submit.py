@@ -68,6 +68,6 @@ def submitted(client: Client, given: GivenJob, overrides: list[str] | None, key:
     packed.require(spec.workload.entrypoint)
     is_new = not client.has_bundle(packed.hash)
     bundle = client.upload(packed)
-    job = client.submit(spec, bundle=bundle, key=key, source=given.text, overrides=overrides or [])
+    job = client.submit(spec, code=given.code, bundle=bundle, key=key, source=given.text, overrides=overrides or [])
     tell_bundle(packed, sent=is_new)
     return job

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from gradstream.bundle.origin import CodeOrigin
 from gradstream.client import html
 from gradstream.exchange import Exchange, ShardLoad
 
@@ -77,6 +78,8 @@ class JobSummary(Answer):
 class Job(JobSummary):
     spec: dict[str, Any]
     bundle: str | None
+    origin: CodeOrigin | None = None
+    """The commit that the code was at; None: submitted without one."""
     shards: int = 1
     retries_used: int
 

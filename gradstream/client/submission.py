@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from gradstream import bundle as bundles
+from gradstream.bundle.origin import collect_origin
 from gradstream.client.connection import Connection
 from gradstream.client.models import Job, Plan
 from gradstream.errors import Invalid, NotFound
@@ -52,16 +53,20 @@ class Submission(Connection):
         Its user code is in the folder or file `code` (default, for a path: the job file's folder), in the class `workload`,
         which may be defined in a notebook, or in a `bundle` that was uploaded before. `key` makes it safe to call this again:
         the same key gives the same job. `overrides` are set over the job, as in `strategy.lr=0.1`; `source` is the text that
-        a JobSpec was read from, which the platform keeps.
+        a JobSpec was read from, which the platform keeps, with the git commit that the code is at.
 
         Raises: InvalidJob, InvalidBundle, InvalidWorkload before anything is sent.
         """
         found = resolve_job(job, code=code, workload=workload, overrides=overrides, source=source)
-        if found.has_code and bundle is None:
-            bundle = self.upload(found.pack_code())
+        packed = found.pack_code() if found.has_code and bundle is None else None
+        if packed:
+            bundle = self.upload(packed)
         if key and not (key.isascii() and key.isprintable()):
             raise Invalid(f"the idempotency key '{key}' has characters that HTTP does not carry; use letters, digits and '-'")
-        told = {"bundle": bundle, "source": found.source, "overrides": found.overrides}
+        is_its_code = packed is not None or code is not None  # else the bundle may be of any folder
+        files = [file.path for file in packed.files] if packed else None
+        origin = collect_origin(found.code if is_its_code else None, files)
+        told = {"bundle": bundle, "source": found.source, "overrides": found.overrides, "origin": origin.model_dump()}
         body = {"spec": found.spec.model_dump(mode="json"), **told}
         headers = {"Idempotency-Key": key or str(uuid4())}
         return Job.model_validate(self._transport.json("POST", "jobs", json=body, headers=headers))

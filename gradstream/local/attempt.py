@@ -15,6 +15,7 @@ from uuid import UUID, uuid4
 
 from redis import Redis
 
+from gradstream.bundle.origin import CodeOrigin
 from gradstream.center.entries import EVALUATOR
 from gradstream.metrics import Point
 from gradstream.process import exits
@@ -58,13 +59,13 @@ class LocalAttempt:
 
     def __init__(
         self, spec: JobSpec, code: Path, folder: Path, *, zygote: Zygote, redis: Redis, plane_url: str,
-        job_id: UUID | None = None, number: int = 1, resume: Resume | None = None,
+        job_id: UUID | None = None, number: int = 1, resume: Resume | None = None, origin: CodeOrigin | None = None,
     ) -> None:  # fmt: skip
         """`code`: the folder of the user's code. `folder`: gets a folder for each process, and `store/`. `redis` administers the
         gradient plane at `plane_url`."""
         self.spec, self._code, self._folder = spec, code, folder.resolve()
         self._zygote, self._redis = zygote, redis
-        self._job, self._number, self._resume = job_id or uuid4(), number, resume
+        self._job, self._number, self._resume, self._origin = job_id or uuid4(), number, resume, origin
         self.j = plane_id(self._job, number)
         self._access = PlaneAccess(url=plane_url, user=plane.account(self.j), password=secrets.token_urlsafe(24))
         self._shared = SharedFolders()
@@ -121,6 +122,7 @@ class LocalAttempt:
         return ProcessOrder(
             id=uuid4(), job_id=self._job, attempt=self._number, role=role, rank=rank, incarnation=incarnation, spec=self.spec,
             plane=self._access, store=StoreAccess(url=(self._folder / "store").as_uri()), resume=self._resume, shared=everywhere,
+            origin=self._origin,
         )  # fmt: skip
 
     def pump(self, timeout: float) -> Iterator[tuple[str, Exit]]:

@@ -13,6 +13,7 @@ from typing import Any, Self, TextIO
 from rich.console import Console
 
 from gradstream import marker
+from gradstream.bundle.origin import collect_origin
 from gradstream.center import auto
 from gradstream.center.ledger import Silent
 from gradstream.errors import Conflict, InvalidJob
@@ -47,6 +48,7 @@ class Trainer:
         folder.mkdir(parents=True, exist_ok=True)
         marker.write_marker(folder, "training")  # so that no bundle takes it in
         self._spec, self._code, self._folder = spec, code, folder.resolve()
+        self._origin = collect_origin(code)
         self._console = Console(file=talk, soft_wrap=True)
         self._run = run_dir()
         password_file = self._run / "password"
@@ -124,7 +126,9 @@ class Trainer:
 
     def _attempt(self, spec: JobSpec, number: int) -> LocalAttempt:
         admin, url = connect(self._redis.url, password=self._redis.password), self._redis.url
-        return LocalAttempt(spec, self._code, self._folder, zygote=self._zygote, redis=admin, plane_url=url, number=number)
+        return LocalAttempt(
+            spec, self._code, self._folder, zygote=self._zygote, redis=admin, plane_url=url, number=number, origin=self._origin
+        )
 
     def _choose(self, nbytes: int) -> auto.Choice:
         choice = auto.choose(self._spec, nbytes, [auto.Host(os.cpu_count() or 1, self._spec.roles.worker.count)])

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
+from gradstream.bundle.origin import CodeOrigin
 from gradstream.spec import JobSpec
 
 Role = Literal["server", "worker", "evaluator"]
@@ -77,6 +78,8 @@ class ProcessOrder(BaseModel, frozen=True):
     """sha256 of the bundle of user code; None for servers, which run none."""
     plane: PlaneAccess
     store: StoreAccess
+    origin: CodeOrigin | None = None
+    """The commit of the user's code, for the record that the job keeps."""
     resume: Resume | None = None
     shared: SharedMemory | None = None
     """None: all vectors go through Redis."""

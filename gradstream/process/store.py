@@ -168,7 +168,7 @@ class Uploads:
     def __init__(self, store: Store, folder: Path) -> None:
         """`folder` holds each file until it is stored."""
         self._store, self._folder = store, folder
-        self._queue: deque[tuple[str, Content, bool]] = deque()
+        self._queue: deque[tuple[str, Content, bool, dict[str, str] | None]] = deque()
         self._waiting = 0
         """Bytes that are not stored yet."""
         self._news = threading.Condition()
@@ -177,10 +177,11 @@ class Uploads:
         self._thread = threading.Thread(target=self._run, name="uploads", daemon=True)
         self._thread.start()
 
-    def add(self, name: str, content: Content, *, needed: bool = True) -> None:
-        """The content must not change any more. What is not needed (a cut on the way) may fail to be stored: a warning."""
+    def add(self, name: str, content: Content, *, needed: bool = True, metadata: dict[str, str] | None = None) -> None:
+        """The content must not change any more. What is not needed (a cut on the way) may fail to be stored: a
+        warning. `metadata` goes into the header of a `.safetensors` file."""
         with self._news:
-            self._queue.append((name, content, needed))
+            self._queue.append((name, content, needed, metadata))
             self._waiting += _size(content)
             self._news.notify()
 
@@ -203,9 +204,9 @@ class Uploads:
                 self._news.wait_for(lambda: self._queue or self._closing)
                 if not self._queue:
                     return
-                name, content, needed = self._queue.popleft()
+                name, content, needed, metadata = self._queue.popleft()
             try:
-                self._keep(name, content)
+                self._keep(name, content, metadata)
             except Exception as error:  # of this thread nobody else would hear
                 log.error("%s is not stored: %s", name, error)
                 if needed:
@@ -213,10 +214,10 @@ class Uploads:
             with self._news:
                 self._waiting -= _size(content)
 
-    def _keep(self, name: str, content: Content) -> None:
+    def _keep(self, name: str, content: Content, metadata: dict[str, str] | None) -> None:
         file = self._folder / name.replace("/", "-")
         try:
-            _write(content, file)
+            _write(content, file, metadata)
             self._store.put(name, file)
         finally:
             file.unlink(missing_ok=True)
@@ -234,13 +235,13 @@ def _size(content: Any) -> int:
     return int(getattr(content, "nbytes", 0))
 
 
-def _write(content: Content, file: Path) -> None:
+def _write(content: Content, file: Path, metadata: dict[str, str] | None) -> None:
     if isinstance(content, str):
         file.write_text(content)
     elif file.suffix == ".safetensors":
         from safetensors.torch import save_file
 
-        save_file(content, file)
+        save_file(content, file, metadata=metadata)
     else:
         import torch
 

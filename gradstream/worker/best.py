@@ -9,16 +9,18 @@ from pathlib import Path
 from torch import Tensor
 
 from gradstream.errors import Unavailable
+from gradstream.process.order import ProcessOrder
 from gradstream.process.store import BEST, EVALUATIONS, Store
+from gradstream.worker.header import describe_model
 from gradstream.worker.judge import BestEvaluation, JudgeState
 
 log = logging.getLogger(__name__)
 
 
 class BestModel:
-    def __init__(self, store: Store, folder: Path) -> None:
+    def __init__(self, store: Store, folder: Path, order: ProcessOrder) -> None:
         """`folder` holds each file until it is stored."""
-        self._store, self._folder = store, folder
+        self._store, self._folder, self._order = store, folder, order
         self._unsaved: tuple[BestEvaluation, dict[str, Tensor]] | None = None
         """The API was away when it was to be stored."""
 
@@ -49,7 +51,7 @@ class BestModel:
         from safetensors.torch import save_file
 
         best, tensors = self._unsaved
-        about = {"best": best.model_dump_json()}  # one entry, since several would have no order of their own
+        about = describe_model(self._order, best)
         self._put(BEST, lambda file: save_file(tensors, file, metadata=about))
         self._unsaved = None
 

@@ -23,6 +23,7 @@ from gradstream.wire.reporter import Reporter
 from gradstream.worker import setup
 from gradstream.worker.best import BestModel
 from gradstream.worker.data import never_empty
+from gradstream.worker.header import describe_model
 from gradstream.worker.judge import Judge, StopReason
 from gradstream.worker.model import FlatModel
 from gradstream.worker.scoring import Scorer
@@ -52,7 +53,7 @@ class _Evaluator:
         self._version, self._samples = -1, 0
         """Of the center that was scored last, which is the one in `_flat`."""
         self._values: dict[str, float] = {}
-        self._best = BestModel(open_store(order.store, order), folder) if order.spec.best else None
+        self._best = BestModel(open_store(order.store, order), folder, order) if order.spec.best else None
         self._judge = Judge(order.spec, self._best.load() if self._best else None)
         self._stop: StopReason | None = None
 
@@ -110,7 +111,7 @@ class _Evaluator:
     def _finish(self) -> None:
         """Store the model that was scored last, and what it scored."""
         uploads = Uploads(open_store(self._order.store, self._order), self._folder)
-        uploads.add(MODEL, self._flat.tensors())
+        uploads.add(MODEL, self._flat.tensors(), metadata=describe_model(self._order))
         scores = {key: value if math.isfinite(value) else None for key, value in self._values.items()}  # JSON has no NaN
         result = {"eval": scores, "version": self._version, "samples": self._samples}
         best = self._judge.state.best

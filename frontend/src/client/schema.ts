@@ -1665,6 +1665,31 @@ export interface components {
             restart: components["schemas"]["Choice"];
             stop: components["schemas"]["Choice"];
         };
+        /** CodeOrigin */
+        CodeOrigin: {
+            /**
+             * Commit
+             * @description Hash of the git commit that the code was at; null: it is in no repository
+             */
+            commit?: string | null;
+            /**
+             * Branch
+             * @description null: detached
+             * @example main
+             */
+            branch?: string | null;
+            /**
+             * Dirty
+             * @description Whether files that were sent differ from the commit; null: not known
+             */
+            dirty?: boolean | null;
+            /**
+             * Client
+             * @description Version of Gradstream that submitted the job
+             * @example 0.1.0
+             */
+            client?: string | null;
+        };
         /**
          * Columns
          * @description Only those that hold points, list by list. `low`, `high` and `mean` are of the finite values. Null: not finite, or none is
@@ -2587,6 +2612,34 @@ export interface components {
              */
             delay: number;
         };
+        /**
+         * GivenOrigin
+         * @description The client read it from the folder of code. It changes nothing of how the job runs.
+         */
+        GivenOrigin: {
+            /**
+             * Commit
+             * @description Hash of the git commit that the code was at; null: it is in no repository
+             */
+            commit?: string | null;
+            /**
+             * Branch
+             * @description null: detached
+             * @example main
+             */
+            branch?: string | null;
+            /**
+             * Dirty
+             * @description Whether files that were sent differ from the commit; null: not known
+             */
+            dirty?: boolean | null;
+            /**
+             * Client
+             * @description Version of Gradstream that submitted the job
+             * @example 0.1.0
+             */
+            client?: string | null;
+        };
         /** Gpu */
         Gpu: {
             /** Index */
@@ -2821,6 +2874,8 @@ export interface components {
              * @description Hash of the bundle of user code
              */
             bundle: string | null;
+            /** @description The commit that the code was at when it was submitted; null: not known */
+            origin?: components["schemas"]["CodeOrigin"] | null;
             /**
              * Strategy
              * @example adag
@@ -3681,6 +3736,8 @@ export interface components {
              *     ]
              */
             overrides?: string[];
+            /** @description The commit that the code was at, and the client; kept as a record */
+            origin?: components["schemas"]["GivenOrigin"] | null;
             /** @description Of the model; null: that of an earlier job with the same workload, if there is one */
             size?: components["schemas"]["Size"] | null;
         };
@@ -3862,6 +3919,7 @@ export interface components {
             bundle?: string | null;
             plane: components["schemas"]["PlaneAccess"];
             store: components["schemas"]["StoreAccess"];
+            origin?: components["schemas"]["CodeOrigin"] | null;
             resume?: components["schemas"]["Resume"] | null;
             shared?: components["schemas"]["SharedMemory"] | null;
             /** Gpu */
@@ -4682,6 +4740,8 @@ export interface components {
              *     ]
              */
             overrides?: string[];
+            /** @description The commit that the code was at, and the client; kept as a record */
+            origin?: components["schemas"]["GivenOrigin"] | null;
         };
         /**
          * Sync

@@ -47,7 +47,7 @@ def test_old_cuts_are_forgotten(running: Running, platform: Platform) -> None:
 
 
 def test_the_best_model_says_which_evaluation_it_is_of_and_the_newest_judgement_is_found(running: Running) -> None:
-    about = {"best": '{"metric": "eval/loss", "value": 0.25, "samples": 12000, "version": 7}'}
+    about = {"gradstream": '{"best": {"metric": "eval/loss", "value": 0.25, "samples": 12000, "version": 7}}'}
     running.agent.put("evaluator", "best.safetensors", save({"w": torch.zeros(1)}, metadata=about))
     running.agent.put("evaluator", "evaluations.json", b"{}")
     [best] = [item for item in running.items("artifacts") if item["name"] == "best.safetensors"]

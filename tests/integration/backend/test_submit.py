@@ -185,6 +185,25 @@ def test_the_same_key_gives_the_same_job(api: httpx.Client, tmp_path: Path) -> N
     assert len(api.get("/jobs").json()["items"]) == 1
 
 
+def test_the_commit_of_the_code_is_kept_with_the_job(api: httpx.Client, tmp_path: Path) -> None:
+    origin = {"commit": "1a2b3c4d" * 5, "branch": "main", "dirty": True, "client": "0.1.0"}
+    body = {"spec": spec(), "bundle": upload(api, tmp_path), "origin": origin}
+    key = {"Idempotency-Key": "origin"}
+    job = api.post("/jobs", json=body, headers=key).json()
+    assert job["origin"] == api.get(f"/jobs/{job['id']}").json()["origin"] == origin
+    again = api.post("/jobs", json={**body, "origin": {**origin, "commit": "0" * 40}}, headers=key)
+    assert (again.status_code, again.json()["id"]) == (201, job["id"]), "the code may have been committed meanwhile"
+    assert submit(api, tmp_path)["origin"] is None
+    for name, wrong in (
+        ("commit", "1a2b3c4"),
+        ("branch", "n" * 251),
+        ("client", "\n"),
+        ("remote", "https://ada:secret@example.org"),
+    ):
+        answer = api.post("/jobs", json={**body, "origin": {**origin, name: wrong}})
+        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, f"/origin/{name}")
+
+
 def test_pages_hold_every_job_once_newest_first(api: httpx.Client, tmp_path: Path) -> None:
     submitted = [submit(api, tmp_path, name=f"job-{n}")["id"] for n in range(5)]
     seen, cursor = [], None

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors import safe_open
 
+import gradstream
+from gradstream.bundle.origin import CodeOrigin
 from gradstream.errors import Unavailable
 from gradstream.worker.best import BestModel
 from gradstream.worker.judge import BestEvaluation, JudgeState
+from tests.orders import make_order
 
 BEST = BestEvaluation(metric="eval/loss", value=0.25, samples=640, version=10)
+ORDER = make_order("evaluator", -1, origin=CodeOrigin(commit="ab" * 20, dirty=True))
 
 
 class Store:
@@ -40,7 +45,7 @@ def kept(folder: Path) -> tuple[Store, BestModel]:
     for name in ("store", "work"):
         (folder / name).mkdir(parents=True)
     store = Store(folder / "store")
-    return store, BestModel(store, folder / "work")
+    return store, BestModel(store, folder / "work", ORDER)
 
 
 def test_the_file_says_which_evaluation_and_has_the_same_bytes_each_time(tmp_path: Path) -> None:
@@ -53,7 +58,11 @@ def test_the_file_says_which_evaluation_and_has_the_same_bytes_each_time(tmp_pat
         assert model.load() == JudgeState(best=BEST, samples=640)
     assert len(set(files)) == 1
     with safe_open(store.folder / "best.safetensors", "pt") as file:
-        assert BestEvaluation.model_validate_json(file.metadata()["best"]) == BEST
+        about = json.loads(file.metadata()["gradstream"])
+    assert about == {
+        "version": gradstream.__version__, "job": str(ORDER.job_id), "name": ORDER.spec.name, "strategy": ORDER.spec.strategy.name,
+        "commit": "ab" * 20, "dirty": True, "best": BEST.model_dump(),
+    }  # fmt: skip
 
 
 def test_what_could_not_be_stored_is_stored_with_the_next_evaluation(tmp_path: Path) -> None:
