@@ -7,7 +7,7 @@ from pydantic import Field
 
 from backend.schemas import Schema
 
-Kind = Literal["model", "job", "metrics", "cut"]
+Kind = Literal["model", "job", "metrics", "cut", "environment"]
 
 
 class Artifact(Schema):

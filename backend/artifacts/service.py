@@ -25,11 +25,12 @@ from backend.platform import Platform
 from backend.uploads import Upload
 from gradstream.center.entries import FINAL_CUT
 from gradstream.errors import Conflict, Invalid, NotFound, NotSignedIn
+from gradstream.process.environment import ENVIRONMENT
 from gradstream.process.order import Resume
 from gradstream.process.store import BEST, EVALUATIONS, MODEL, RESULT, START
 
 _CUT_FILE = re.compile(r"cuts/(\d{1,9})/(manifest\.json|worker-\d{1,4}\.pt|shard-\d{1,4}\.pt)")
-_FILES = frozenset({MODEL, BEST, RESULT, EVALUATIONS})
+_FILES = frozenset({MODEL, BEST, RESULT, EVALUATIONS, ENVIRONMENT})
 _LONGEST_HEADER = 1 << 26
 """Bytes."""
 
@@ -56,9 +57,10 @@ def put(session: Session, platform: Platform, process_id: UUID, path: str, uploa
     row = FileRow(job_id=job.id, attempt=process.attempt, path=path, size=upload.size, sha256=sha256, process_id=process.id)
     repository.put_file(session, row)
     committed = _commit_cut(session, platform, job, process, int(found[1])) if found else None
-    if path in (MODEL, BEST):
+    if path in (MODEL, BEST, ENVIRONMENT):
+        kind: Kind = "environment" if path == ENVIRONMENT else "model"
         note = _about_best(platform.files.of_attempt(job.id, process.attempt, path)) if path == BEST else None
-        enter(session, job, process.attempt, path, "model", size=upload.size, sha256=sha256, note=note)
+        enter(session, job, process.attempt, path, kind, size=upload.size, sha256=sha256, note=note)
     return StoredFile(path=path, size=upload.size, sha256=sha256, committed_cut=committed)
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from gradstream.client import Artifact, Event, Job, Process
     from gradstream.exchange import ShardLoad
+    from gradstream.process.environment import Environment
 
 _EVENTS_SHOWN = 12
 
@@ -25,26 +26,30 @@ def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_f
     Example: gradstream show digits
     """
     from gradstream.cli.output import print_json
+    from gradstream.process.environment import ENVIRONMENT
 
     with connect(url, token_file) as client:
         found = client.find(job)
         processes, events, artifacts = client.processes(found.id), client.events(found.id), client.artifacts(found.id)
+        recorded = any(artifact.name == ENVIRONMENT for artifact in artifacts)
+        environment = client.environment(found.id) if recorded else None
     if as_json:
         print_json({
             **found.as_dict(),
+            "environment": environment and environment.model_dump(),
             "processes": [process.as_dict() for process in processes],
             "events": [event.as_dict() for event in events],
             "artifacts": [artifact.as_dict() for artifact in artifacts],
         })  # fmt: skip
         return
-    _head(found, f"{client.url}/jobs/{found.id}")
+    _head(found, environment, f"{client.url}/jobs/{found.id}")
     _shards(found.progress.shards)
     _processes([process for process in processes if process.attempt == found.attempt], found.message)
     _files(artifacts)
     _events(gathered(events)[-_EVENTS_SHOWN:], found.message)
 
 
-def _head(job: Job, page: str) -> None:
+def _head(job: Job, environment: Environment | None, page: str) -> None:
     from rich.text import Text
 
     from gradstream.cli.output import Column, ago, duration, print_table, progress_line, score, status
@@ -59,6 +64,9 @@ def _head(job: Job, page: str) -> None:
         rows += [("a push", job.progress.exchange.time), ("", job.progress.exchange.traffic(job.spec["codec"]["name"]))]
     rows += [("alert", Text(alert, "yellow")) for alert in job.progress.alerts]
     rows += [("attempt", f"{job.attempt}, {job.retries_used} retries used")] if job.attempt > 1 else []
+    told = (job.origin.phrase if job.origin else None, environment.phrase if environment else None)
+    ran_with = ", ".join(phrase for phrase in told if phrase)
+    rows += [("ran with", ran_with)] if ran_with else []
     rows += [("created", f"{ago(job.created_at)} by {job.user}")]
     if job.started_at and job.ended_at:
         rows += [("took", duration((job.ended_at - job.started_at).total_seconds()))]

@@ -16,6 +16,7 @@ from gradstream.client.connection import Connection, JobReference
 from gradstream.client.metric_points import MetricPoints
 from gradstream.client.models import Artifact, Chart, Config, Event, Job, LogChunk, MetricBatch, StreamEvent, Targets
 from gradstream.errors import Conflict, NotFound, Unavailable
+from gradstream.process.environment import ENVIRONMENT, Environment
 
 
 class Reading(Connection):
@@ -137,6 +138,10 @@ class Reading(Connection):
     def catalogue(self) -> list[dict[str, Any]]:
         """Every metric of the platform: name, unit, meaning, better."""
         return list(self._transport.json("GET", "metrics/catalogue"))
+
+    def environment(self, job: JobReference) -> Environment:
+        """Python, packages and machine of worker 0 in the newest attempt. Raises: NotFound: the job has not trained yet."""
+        return Environment.model_validate_json(b"".join(self._transport.bytes(f"jobs/{self._id(job)}/artifacts/{ENVIRONMENT}")))
 
     def artifacts(self, job: JobReference) -> list[Artifact]:
         return [Artifact.model_validate(item) for item in self._items(f"jobs/{self._id(job)}/artifacts")]

@@ -28,6 +28,7 @@ from gradstream.worker.oncore import physical_cores
 from gradstream.worker.overlap import find_overlap
 from gradstream.worker.prefetch import Prefetched
 from gradstream.worker.rate import Rate
+from gradstream.worker.recording import environment_recorded
 from gradstream.worker.replica import LossNotFinite, Replica
 from gradstream.worker.usercode import UserCode, blaming
 
@@ -99,7 +100,8 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
     )
     begun = w.t
     watchdog.watch_until(setup.FIRST_BATCH, lambda: w.t != begun or w.done)
-    loop.train(spec.strategy, w, link)
+    with environment_recorded(order, uploads):
+        loop.train(spec.strategy, w, link)
     link.leave()
     uploads.add(f"cuts/{FINAL_CUT}/worker-{rank}.pt", link.state())
     uploads.finish()

@@ -1352,7 +1352,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "model" | "job" | "metrics" | "cut";
+            kind: "model" | "job" | "metrics" | "cut" | "environment";
             /**
              * Note
              * @description Of the best model: its evaluation

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import platform
 import signal
 import subprocess
 from collections.abc import Callable
@@ -132,7 +133,13 @@ def test_lists_and_details(gradstream: Gradstream, succeeded: Job) -> None:
     assert str(succeeded.id) in [job["id"] for job in listed["items"]]
     assert str(succeeded.id)[:8] in gradstream("jobs").stdout
     shown = gradstream("show", str(succeeded.id))
-    for word in ("succeeded", "worker-1", "model.safetensors", f"/jobs/{succeeded.id}"):
+    for word in (
+        "succeeded",
+        "worker-1",
+        "model.safetensors",
+        f"/jobs/{succeeded.id}",
+        f"Python {platform.python_version()}, torch ",
+    ):
         assert word in shown.stdout
     [node] = json.loads(gradstream("nodes", "--json").stdout)["items"]
     assert node["slots"] == 8

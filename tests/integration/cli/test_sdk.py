@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import platform
 from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+import torch
+from safetensors import safe_open
 
+import gradstream
 from backend.app import openapi, routes
 from gradstream import jobfile
+from gradstream.bundle.origin import collect_origin
 from gradstream.client import Client, Credentials, Job, models
 from gradstream.errors import Conflict, Invalid, InvalidJob, NotFound, NotSignedIn
 from tests.integration.cli.shared import FOREVER, LINE, api_process
@@ -23,13 +29,26 @@ def test_a_job_from_submit_to_its_model(client: Client, succeeded: Job, tmp_path
     assert client.events(succeeded.id)[-1].message.startswith("succeeded")
 
     artifacts = {artifact.name: artifact for artifact in client.artifacts(succeeded.id)}
-    assert {"model.safetensors", "job.yaml", "metrics.parquet"} <= set(artifacts)
+    assert {"model.safetensors", "job.yaml", "metrics.parquet", "environment.json"} <= set(artifacts)
     path = client.download(succeeded.id, "model.safetensors", into=tmp_path / "new")
     assert path == tmp_path / "new" / "model.safetensors"
     assert path.stat().st_size == artifacts["model.safetensors"].size
     assert list(path.parent.iterdir()) == [path]
+    with safe_open(path, "pt") as file:
+        about = json.loads(file.metadata()["gradstream"])
+    assert (about["job"], about["name"], about["strategy"]) == (str(succeeded.id), "succeeded", succeeded.strategy)
     again = jobfile.load(client.download(succeeded.id, "job.yaml", into=tmp_path))
     assert again == jobfile.load(LINE / "job.yaml", ["name=succeeded"])
+
+
+def test_a_job_keeps_its_commit_and_its_environment(client: Client, succeeded: Job) -> None:
+    assert succeeded.origin
+    assert (succeeded.origin.commit, succeeded.origin.client) == (collect_origin(LINE).commit, gradstream.__version__)
+    environment = client.environment(succeeded)
+    assert f"torch=={torch.__version__.partition('+')[0]}" in {each.partition("+")[0] for each in environment.packages}
+    assert (environment.python, environment.gradstream) == (platform.python_version(), gradstream.__version__)
+    assert environment.kernel == platform.release()
+    assert environment.packages == sorted(environment.packages, key=lambda each: each.partition("==")[0].lower().replace("_", "-"))
 
 
 def test_all_metrics_come_in_pages_and_as_charts(client: Client, succeeded: Job) -> None:

@@ -11,6 +11,7 @@ import { SaveIcon } from "@/components/SaveIcon"
 import { useConfig } from "@/hooks/queries/useConfig"
 import { useFeed } from "@/hooks/useFeed"
 import { ConfigDiff } from "./ConfigDiff"
+import { EnvironmentPanel } from "./EnvironmentPanel"
 
 type Shown = "sent" | "short" | "full"
 const SAYS: Record<Shown, { label: string; means: string }> = {
@@ -68,6 +69,7 @@ export function ConfigPanel() {
           {shown === "sent" && <Overrides words={config.data?.overrides ?? []} />}
         </Loaded>
       </Panel>
+      <EnvironmentPanel />
       <ConfigDiff />
     </Stack>
   )

@@ -18,6 +18,7 @@ const MEANINGS: Record<Artifact["kind"], string> = {
   job: "The job file, to run it again",
   metrics: "Every measured point, as Parquet",
   cut: "A cut to resume from",
+  environment: "Python, packages and machine of worker 0",
 }
 
 /** What the job leaves, and what its processes have stored. */
