@@ -107,7 +107,7 @@ class Point(NamedTuple):
     step: int
     """Mini-batches of that worker (worker metrics), or pushes handled (server metrics)."""
     samples: int
-    """Samples whose updates the center had seen."""
+    """Samples whose updates the center had seen; for the loss of a mini-batch, those of its worker since then count too."""
     version: int
     time: float
     """Seconds since the epoch, clock of the emitter."""

@@ -115,7 +115,7 @@ def fold(
 
 
 def _take_batch(new: Folded, source: str, points: Sequence[Point], at: float) -> None:
-    new.samples = max(new.samples, *(point.samples for point in points), 0)
+    new.samples = max(new.samples, *(point.samples for point in points if point.name != metrics.LOSS.name), 0)
     new.version = max(new.version, *(point.version for point in points), 0)
     for point in points:
         if point.name == metrics.LOSS.name:

@@ -8,7 +8,7 @@ from contextlib import aclosing
 
 from fastapi.sse import ServerSentEvent
 
-EVERY = 10.0
+EVERY = 3.0
 """Seconds without an event after which `alive` is sent. The comments that keep a connection open do not reach a page's code."""
 ALIVE = ServerSentEvent(event="alive", raw_data="{}")
 

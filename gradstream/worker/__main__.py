@@ -65,7 +65,7 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
     uploads = Uploads(store, folder)
 
     def on_loss(t: int, loss: float) -> None:
-        reporter.point(metrics.LOSS, loss, rank=rank, step=t, samples=link.samples, version=link.version)
+        reporter.point(metrics.LOSS, loss, rank=rank, step=t, samples=w.seen, version=link.version)
 
     def save(cut: int, state: dict[str, Any]) -> None:
         uploads.add(f"cuts/{cut}/worker-{rank}.pt", state, needed=False)

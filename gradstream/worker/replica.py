@@ -29,7 +29,7 @@ class DataEnded(Exception):
 
 class Replica:
     def __init__(self, spec: JobSpec, problem: Problem, on_loss: Callable[[int, float], None] = lambda t, loss: None) -> None:
-        """`on_loss(t, loss)` is told the loss of each mini-batch."""
+        """`on_loss(t, loss)` is told the loss of each mini-batch, also of the one that ends the job."""
         self._problem = problem
         self._fails_on_nan = spec.on_nan == "fail"
         self._on_loss = on_loss
@@ -76,6 +76,11 @@ class Replica:
     @property
     def left(self) -> int:
         return max(0, self._problem.total - self.t)
+
+    @property
+    def seen(self) -> int:
+        """Samples that stand behind theta: the center's as of the last answer, and this worker's since then."""
+        return self.samples + self.posted + self.examples
 
     @property
     def epoch(self) -> int:

@@ -60,6 +60,33 @@ def test_a_spike_of_one_step_is_seen_at_any_zoom(loss: Locator) -> None:
     expect(numbers.get_by_text(re.compile(r"^100\d"))).to_have_count(0)
 
 
+def test_to_point_at_a_spike_is_to_read_it(loss: Locator) -> None:
+    _until(loss, lambda coloured: coloured > 20)
+    page, plot = loss.page, loss.locator(".u-over")
+    read = page.get_by_role("tooltip")
+    box = still_box(plot)
+    spike = box["x"] + box["width"] * 699 / 1399
+    page.mouse.move(spike - 2, box["y"] + box["height"] / 4)
+    expect(read).to_contain_text(re.compile(r"^Steps 69\d.*lowest.*mean.*highest.*points.*worker [01].*100\d"))
+    page.mouse.move(box["x"] + box["width"] / 4, box["y"] + box["height"] / 4)
+    expect(read).not_to_contain_text(re.compile(r"100\d"))
+    page.goto(f"{page.url}&range=690~710")
+    box = still_box(plot)
+    page.mouse.move(box["x"] + box["width"] * 9 / 20, box["y"] + box["height"] / 4)
+    expect(read).to_contain_text(re.compile(r"^Steps 699\s*worker [01].*100\d"))
+    expect(page.get_by_text("mean at 699", exact=True).first).to_be_visible()
+
+
+def test_a_range_between_two_points_names_the_nearest(loss: Locator) -> None:
+    page = loss.page
+    loss.wait_for()
+    page.goto(f"{page.url}&range=700.2~700.6")
+    panel = page.locator("section,div").filter(has=loss).last
+    panel.get_by_role("button", name="700", exact=True).click()
+    page.wait_for_url(re.compile("range=699.8(~|%7E)700.2"))
+    expect(panel.get_by_text("No point here")).to_have_count(0)
+
+
 def test_the_address_keeps_the_view(loss: Locator) -> None:
     page = loss.page
     loss.press("+")

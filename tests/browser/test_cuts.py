@@ -20,6 +20,8 @@ TABS = ("overview", "metrics", "staleness", "workers", "logs")
 PATIENCE = 90.0
 """Seconds. Six pages at once are much for a small machine."""
 PATIENCE_MS = 90_000
+SLICES = 40
+"""Rows of each line in the numbers beside a chart (`frontend/src/charts/ChartTable.tsx`), if each slice of its axis has a point."""
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -88,6 +90,12 @@ def test_six_pages_come_back_from_every_cut_without_a_gap(open_page: OpenPage, c
         pages.expect("reconnecting")
         pages["overview"].get_by_role("tab", name="Config").click()  # a part of the page that has not been loaded
         _expect_late(pages["metrics"])
+        expect(pages["logs"].get_by_text("lines read; newer ones come when the server can be reached again")).to_be_visible()
+        pages["workers"].get_by_role("tab", name="Logs").click()  # what it shows has not been read
+        expect(pages["workers"].get_by_role("heading", name="Logs")).to_be_visible()
+        expect(pages["workers"].get_by_text("lines read")).to_have_count(0)
+    pages["workers"].get_by_text("lines read").wait_for()
+    pages["workers"].get_by_role("tab", name="Workers").click()
     pages["overview"].get_by_text("slow:Slow").first.wait_for()
     pages["overview"].get_by_role("tab", name="Overview").click()
     pages.expect("live")
@@ -108,6 +116,9 @@ def test_six_pages_come_back_from_every_cut_without_a_gap(open_page: OpenPage, c
             stack.enter_context(lab.frozen(psutil.Process(pid), 0))
         eventually(lambda: pages.drawn() == pages.stored(), "the chart to have each stored point once", PATIENCE)
         eventually(pages.shows_all_that_is_written, "the page of logs to have each line once", PATIENCE)
+        pages["metrics"].get_by_role("button", name="Numbers of Training loss").press("Enter")
+        rows = pages["metrics"].get_by_role("region", name="Training loss in numbers").get_by_role("row")
+        expect(rows.filter(has_text="worker 0"), "each slice of the chart has points, also those of the cuts").to_have_count(SLICES)
 
     client.stop(job.id)
     pages.expect_status("cancelled")

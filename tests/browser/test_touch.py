@@ -79,7 +79,8 @@ def test_a_tap_reads_the_value_under_it(chart: Locator) -> None:
     card = page.get_by_role("region", name="Training loss", exact=True)
     expect(card.get_by_text("latest", exact=True)).to_be_visible()
     Fingers(page, chart).tap((0.5, 0.5))
-    expect(card.get_by_text(re.compile(r"^at \d+"))).to_be_visible()
+    expect(card.get_by_text(re.compile(r"^mean at \d+"))).to_be_visible()
+    expect(page.get_by_role("tooltip")).to_contain_text(re.compile("^Steps .*worker 0"))
     assert "range" not in parse_qs(urlsplit(page.url).query)
 
 

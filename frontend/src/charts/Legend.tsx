@@ -1,6 +1,8 @@
 import { memo, type MouseEvent } from "react"
+import type { Range } from "@/lib/axes"
 import { nearest } from "@/lib/columns"
-import type { ChartLine } from "@/lib/lines"
+import { formatCount, NONE } from "@/lib/format"
+import { lastOf, type ChartLine } from "@/lib/lines"
 import { seriesColor, seriesDash, type Scheme } from "./palette"
 import classes from "./Legend.module.css"
 
@@ -9,6 +11,10 @@ interface LegendProps {
   hidden: ReadonlySet<string>
   /** The x under the cursor, in the units of the server, or null: then the latest values stand here. */
   at: number | null
+  /** What is visible; null: all. */
+  range: Range | null
+  /** Columns are points on their own, of which none is the latest: then their number stands here. */
+  scattered: boolean
   formatX: (x: number) => string
   formatY: (y: number) => string
   onHide: (hidden: string[]) => void
@@ -16,11 +22,12 @@ interface LegendProps {
 }
 
 /** Click a name to hide its line or show it again; with alt or shift, to see no other. */
-export function Legend({ lines, hidden, at, formatX, formatY, onHide, scheme }: LegendProps) {
+export function Legend({ lines, hidden, at, range, scattered, formatX, formatY, onHide, scheme }: LegendProps) {
   const labels = lines.map(({ label }) => label)
+  const values = lines.map((line) => (scattered ? formatCount(line.columns.x.length) : told(valueAt(line, at, range), formatY)))
   return (
     <div className={classes.legend}>
-      {lines.map((line) => (
+      {lines.map((line, index) => (
         <button
           key={line.label}
           type="button"
@@ -30,16 +37,17 @@ export function Legend({ lines, hidden, at, formatX, formatY, onHide, scheme }: 
         >
           <Sample index={line.index} scheme={scheme} />
           <span>{line.label}</span>
-          <span className={classes.value}>{formatY(valueAt(line, at) ?? NaN)}</span>
+          <span className={classes.value}>{values[index]}</span>
+          {line.odd > 0 && <span className={classes.odd}>{formatCount(line.odd)} not finite</span>}
         </button>
       ))}
-      <span className={classes.at}>{at === null ? "latest" : `at ${formatX(at)}`}</span>
+      <span className={classes.at}>{scattered ? "points" : at === null ? (range ? "last in this range" : "latest") : `mean at ${formatX(xOf(lines, hidden, at))}`}</span>
     </div>
   )
 }
 
 /** The only part of a legend that stays as it is when values come. */
-const Sample = memo(function Sample({ index, scheme }: { index: number; scheme: Scheme }) {
+export const Sample = memo(function Sample({ index, scheme }: { index: number; scheme: Scheme }) {
   return (
     <svg width="22" height="8" aria-hidden>
       <line x1="0" y1="4" x2="22" y2="4" stroke={seriesColor(index, scheme)} strokeWidth="2.5" strokeDasharray={seriesDash(index).join(" ")} />
@@ -55,6 +63,18 @@ function chosen({ altKey, shiftKey }: MouseEvent, label: string, labels: readonl
   return alone ? others : [...others, ...labels.filter((name) => name !== label)]
 }
 
-function valueAt({ columns, means, latest }: ChartLine, at: number | null): number | null {
-  return at === null ? latest : (means[nearest(columns.x, at)] ?? null)
+/** Null: there is no value. */
+function valueAt(line: ChartLine, at: number | null, range: Range | null): number | null {
+  return at === null ? lastOf(line, range) : (line.means[nearest(line.columns.x, at)] ?? null)
+}
+
+function told(value: number | null, format: (y: number) => string): string {
+  return value === null ? NONE : format(value)
+}
+
+/** The place of the point nearest to `at`. */
+function xOf(lines: readonly ChartLine[], hidden: ReadonlySet<string>, at: number): number {
+  const found = lines.filter(({ label }) => !hidden.has(label)).map(({ columns: { x } }) => x[nearest(x, at)] ?? Infinity)
+  const closest = found.reduce((best, x) => (Math.abs(x - at) < Math.abs(best - at) ? x : best), Infinity)
+  return Number.isFinite(closest) ? closest : at
 }

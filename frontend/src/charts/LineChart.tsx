@@ -1,15 +1,20 @@
 import "uplot/dist/uPlot.min.css"
 import { useComputedColorScheme } from "@mantine/core"
-import { useCallback, useEffect, useImperativeHandle, useState, type KeyboardEvent, type Ref } from "react"
+import { useCallback, useEffect, useImperativeHandle, useRef, useState, useSyncExternalStore, type KeyboardEvent, type ReactNode, type Ref } from "react"
+import type uPlot from "uplot"
 import { shown, unshown, type AxisView, type Range } from "@/lib/axes"
 import type { Board } from "@/lib/board"
 import { CHART_SHORTCUTS, movedByKey } from "@/lib/chartKeys"
 import { every } from "@/lib/every"
-import { reach, toLines, type ChartLine, type Scale, type Threshold } from "@/lib/lines"
+import { NONE } from "@/lib/format"
+import { hoveredAt } from "@/lib/hover"
+import { isEmptyIn, reach, toLines, type ChartLine, type Scale, type Threshold } from "@/lib/lines"
 import type { DataLine } from "@/lib/chartData"
+import { ChartTooltip, type Pointed } from "./ChartTooltip"
 import { imageOf, svgOf } from "./export"
 import { Legend } from "./Legend"
 import type { Picture } from "./picture"
+import type { Cursor } from "./plot"
 import { usePan } from "./usePan"
 import { usePlot } from "./usePlot"
 import { useTouch } from "./useTouch"
@@ -43,6 +48,8 @@ interface LineChartProps {
   syncKey: string
   height?: number
   scattered?: boolean
+  /** Said in a range in which there is no point. */
+  nothingHere?: ReactNode
   handle?: Ref<ChartHandle>
 }
 
@@ -50,10 +57,12 @@ const SAID_EVERY_MS = 1000
 
 /** Lines over one axis, drawn as their source changes. Drag selects a range, shift-drag moves it, double click shows all; so do keys and fingers. */
 export function LineChart({ source, view, board, smoothing = 0, scale = "linear", threshold = null, hidden, height = 230, ...props }: LineChartProps) {
-  const { title, formatY, onHide, syncKey, scattered = false, handle } = props
+  const { title, formatY, onHide, syncKey, scattered = false, nothingHere, handle } = props
   const scheme = useComputedColorScheme("light")
-  const [cursor, setCursor] = useState<number | null>(null)
   const lines = useLines(source, smoothing)
+  const range = useSyncExternalStore(board.subscribeResting, board.getResting)
+  const isEmpty = useSyncExternalStore(source.subscribe, () => range !== null && isEmptyIn(source.lines, range))
+  const pointer = usePointer(lines, hidden, view)
   const picture = useCallback((): Picture => {
     const all = toLines(source.lines, smoothing)
     const visible = all.filter(({ label }) => !hidden.has(label))
@@ -71,7 +80,7 @@ export function LineChart({ source, view, board, smoothing = 0, scale = "linear"
     [source, board],
   )
   const select = (from: number, to: number) => board.set({ from: unshown(from, view), to: unshown(to, view) })
-  const [element, plot] = usePlot({ picture, subscribe, height, syncKey, onCursor: setCursor, onSelect: select, onReset: () => board.set(null) })
+  const [element, plot] = usePlot({ picture, subscribe, height, syncKey, onCursor: pointer.onCursor, onSelect: select, onReset: () => board.set(null) })
   const visible = useCallback((): Range | null => board.get() ?? ends(source.lines), [board, source])
   usePan(element, visible, board.set)
   useTouch(element, visible, board.set)
@@ -80,20 +89,57 @@ export function LineChart({ source, view, board, smoothing = 0, scale = "linear"
     svg: () => svgOf(plot.current!, title, picture()),
   }))
   return (
-    <div>
+    <div className={classes.chart} onMouseEnter={pointer.onEnter} onMouseLeave={pointer.onLeave}>
       <div
         ref={element}
         className={classes.plot}
         role="img"
-        aria-label={`${title}: ${lines.map(inWords(formatY)).join("; ")}`}
+        aria-label={`${title}: ${lines.map(inWords(formatY, scattered)).join("; ")}`}
         aria-keyshortcuts={CHART_SHORTCUTS}
         tabIndex={0}
         style={{ height }}
         onKeyDown={(event) => onKey(event, visible(), board)}
       />
-      <Legend lines={lines} hidden={hidden} at={cursor === null ? null : unshown(cursor, view)} formatX={(x) => view.format(shown(x, view))} formatY={formatY} onHide={onHide} scheme={scheme} />
+      {pointer.pointed && <ChartTooltip {...pointer.pointed} view={view} formatY={formatY} scheme={scheme} scattered={scattered} />}
+      {isEmpty && nothingHere && (
+        <div className={classes.nothing} style={{ height }} role="status">
+          {nothingHere}
+        </div>
+      )}
+      <Legend
+        lines={lines} hidden={hidden} at={pointer.x} range={range} scattered={scattered}
+        formatX={(x) => view.exact(shown(x, view))} formatY={formatY} onHide={onHide} scheme={scheme}
+      />
     </div>
   )
+}
+
+/** Where the pointer is: its own on this chart, with what the lines have there, or only the place that another chart tells of. */
+function usePointer(lines: readonly ChartLine[], hidden: ReadonlySet<string>, view: AxisView) {
+  const [x, setX] = useState<number | null>(null)
+  const [pointed, setPointed] = useState<Pointed | null>(null)
+  const isInside = useRef(false)
+  const read = ({ left, top, x }: Cursor, plot: uPlot): Pointed => {
+    const ratio = devicePixelRatio
+    const scales = { x: (x: number) => plot.valToPos(shown(x, view), "x"), y: (value: number) => plot.valToPos(value, "y") }
+    const width = plot.bbox.width / ratio
+    const visible = lines.filter(({ label }) => !hidden.has(label))
+    const hovered = hoveredAt(visible, scales, left, top, unshown(x, view)).filter(({ column }) => scales.x(column.x) >= 0 && scales.x(column.x) <= width)
+    return { hovered, share: (left + plot.bbox.left / ratio) / plot.width, top: top + plot.bbox.top / ratio }
+  }
+  return {
+    x,
+    pointed,
+    onCursor: (cursor: Cursor | null, plot: uPlot) => {
+      setX(cursor && unshown(cursor.x, view))
+      setPointed(cursor && isInside.current ? read(cursor, plot) : null)
+    },
+    onEnter: () => void (isInside.current = true),
+    onLeave: () => {
+      isInside.current = false
+      setPointed(null)
+    },
+  }
 }
 
 /** The lines as words and legend tell them: once a second is enough for reading. */
@@ -124,6 +170,7 @@ function onKey(event: KeyboardEvent, range: Range | null, board: Board): void {
   board.set(next)
 }
 
-function inWords(formatY: (y: number) => string) {
-  return ({ label, total, latest }: ChartLine) => `${label}, ${total} points, latest ${formatY(latest ?? NaN)}`
+function inWords(formatY: (y: number) => string, scattered: boolean) {
+  return ({ label, total, latest, odd }: ChartLine) =>
+    `${label}, ${total} points${scattered ? "" : `, latest ${latest === null ? NONE : formatY(latest)}`}${odd > 0 ? `, ${odd} not finite` : ""}`
 }

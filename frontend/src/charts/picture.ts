@@ -2,7 +2,7 @@ import type uPlot from "uplot"
 import { shown, type AxisView, type Range } from "@/lib/axes"
 import { after } from "@/lib/columns"
 import { gapOf, type ChartLine, type Scale, type Threshold } from "@/lib/lines"
-import { drawCross, drawThreshold } from "./marks"
+import { drawCross, drawOdd, drawThreshold } from "./marks"
 import { seriesColor, seriesDash, type Scheme } from "./palette"
 import { fill, stroke } from "./strokes"
 import { joined, lonely, traceBand, traceColumns, traceMeans, type Place } from "./trace"
@@ -143,7 +143,10 @@ function dots({ ctx }: uPlot, { columns, means }: ChartLine, place: Place, indic
 
 function crosses(plot: uPlot, { scale }: Picture, { columns: { x, odd, low } }: ChartLine, place: Place): void {
   plot.ctx.lineWidth = 1.5 * devicePixelRatio
+  const marked = []
   for (let index = place.from; index <= place.to; index++) {
-    if (odd[index]! > 0 || (scale === "log" && low[index]! <= 0)) drawCross(plot, place.x(x[index]!))
+    if (odd[index]! > 0) marked.push({ x: place.x(x[index]!), odd: odd[index]! })
+    else if (scale === "log" && low[index]! <= 0) drawCross(plot, place.x(x[index]!))
   }
+  if (marked.length > 0) drawOdd(plot, marked, FONT)
 }

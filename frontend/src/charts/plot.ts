@@ -5,6 +5,14 @@ import type { Scale } from "@/lib/lines"
 import { FONT } from "./picture"
 import { airy, type Window } from "./window"
 
+export interface Cursor {
+  /** As it is shown. */
+  x: number
+  /** CSS pixels in the plot. */
+  left: number
+  top: number
+}
+
 export interface PlotOptions {
   view: AxisView
   scale: Scale
@@ -12,8 +20,8 @@ export interface PlotOptions {
   syncKey: string
   window: () => Window
   draw: (plot: uPlot) => void
-  /** The x under the cursor as it is shown, or null. */
-  onCursor: (x: number | null) => void
+  /** Where the cursor is, its own or that of a chart with the same key; null: nowhere. */
+  onCursor: (cursor: Cursor | null, plot: uPlot) => void
   /** Ends of a range that was drawn, as they are shown. */
   onSelect: (from: number, to: number) => void
   onReset: () => void
@@ -28,7 +36,7 @@ export function plotOptions(given: PlotOptions): Omit<uPlot.Options, "width" | "
   const { view, scale, syncKey, window, draw, onCursor, onSelect, onReset } = given
   const axis = axisStyle()
   return {
-    padding: [10, 10, 0, 0],
+    padding: [10, 22, 0, 0],
     legend: { show: false },
     cursor: {
       sync: { key: syncKey, setSeries: false, filters: { pub: hovers, sub: hovers } },
@@ -47,10 +55,15 @@ export function plotOptions(given: PlotOptions): Omit<uPlot.Options, "width" | "
     series: [{}, { paths: () => null, points: { show: false } }],
     hooks: {
       draw: [draw],
-      setCursor: [(plot) => onCursor((plot.cursor.left ?? -1) < 0 ? null : plot.posToVal(plot.cursor.left!, "x"))],
+      setCursor: [(plot) => onCursor(cursorOf(plot), plot)],
       setSelect: [(plot) => selected(plot, onSelect)],
     },
   }
+}
+
+function cursorOf(plot: uPlot): Cursor | null {
+  const { left = -1, top = -1 } = plot.cursor
+  return left < 0 ? null : { x: plot.posToVal(left, "x"), left, top }
 }
 
 function axisStyle(): uPlot.Axis {

@@ -33,7 +33,7 @@ export function usePlot({ picture, subscribe, height, syncKey, ...on }: UsePlot)
     const options = (canvas: Pick<PlotOptions, "window" | "draw">) =>
       plotOptions({
         view, scale, syncKey, ...canvas,
-        onCursor: (x) => latest.current.onCursor(x),
+        onCursor: (cursor, plot) => latest.current.onCursor(cursor, plot),
         onSelect: (from, to) => latest.current.onSelect(from, to),
         onReset: () => latest.current.onReset(),
       })

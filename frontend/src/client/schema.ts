@@ -63,7 +63,7 @@ export interface paths {
          * Stream Jobs
          * @description Event `job` (JobSummary) for the latest 100 jobs and for older ones that have not ended, then for each of these, and for each
          *     new one, whenever it changes; `gone` (Gone) for deleted ones, first for those since `since` or of the last minute; `alive`
-         *     after 10 s without another; `closing` when the server stops. Who comes back reads the list again: older jobs may have ended
+         *     after 3 s without another; `closing` when the server stops. Who comes back reads the list again: older jobs may have ended
          *     while nobody listened.
          */
         get: operations["streamJobs"];
@@ -88,7 +88,7 @@ export interface paths {
          *     `log` (LogChunk).
          *
          *     The `id` of each is its place in the job's feed. The stream starts after `Last-Event-ID` or `after`, so a client that
-         *     reconnects misses nothing and gets nothing twice. `alive` comes after 10 s without another event: who hears nothing for
+         *     reconnects misses nothing and gets nothing twice. `alive` comes after 3 s without another event: who hears nothing for
          *     longer is cut off. `closing` says that the server stops: reconnect.
          */
         get: operations["streamJob"];

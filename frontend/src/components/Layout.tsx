@@ -6,6 +6,7 @@ import { Link, Navigate, NavLink, Outlet, useLocation, useNavigate, useNavigatio
 import { isSignedOut } from "@/client"
 import { useSession } from "@/hooks/queries/useSession"
 import { useKeyboard, useKeys } from "@/hooks/useKeys"
+import { preparePart } from "@/lib/parts"
 import { Brand } from "./Brand"
 import { KeysHelp } from "./KeysHelp"
 import { Loaded } from "./Loaded"
@@ -61,7 +62,7 @@ function prepareJobs(): (() => void) | undefined {
 
 /** Should it not come now, it is asked for again when it is needed. */
 function fetchJobs() {
-  import("@/pages/JobsPage").catch(() => undefined)
+  void preparePart(() => import("@/pages/JobsPage"))
 }
 
 /** What had the focus went away with its page: the next page has it, for those who read by keyboard or by ear. */

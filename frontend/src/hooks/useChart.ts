@@ -7,7 +7,7 @@ import { useChartSettings } from "./useChartSettings"
 import { useFeed, useOpenedFeed } from "./useFeed"
 import { useChartAnswer } from "./queries/useChartAnswer"
 
-/** Not more often than this is the server asked again because the stream went on without it. */
+/** The server is not asked again more often than this because the stream went on without the chart. */
 const AGAIN_MS = 3000
 
 /** What is to be drawn of a metric for the visible range: the server's columns and, from then on, the stream's points. `width` null: out of sight. */
@@ -28,11 +28,17 @@ export function useColumns(name: string, axis: WireAxis, range: ChartQuestion["r
   useEffect(() => {
     if (width === null) return
     let last = 0
-    return data.follow(() => {
-      if (Date.now() - last < AGAIN_MS) return
+    let timer: number | undefined
+    const again = () => {
+      timer = undefined
       last = Date.now()
       void refetch({ cancelRefetch: false })
-    })
+    }
+    const stop = data.follow(() => (timer ??= window.setTimeout(again, last + AGAIN_MS - Date.now())))
+    return () => {
+      stop()
+      window.clearTimeout(timer)
+    }
   }, [data, width, refetch])
   useEffect(() => {
     if (found) data.answer(found.answer, found.question)

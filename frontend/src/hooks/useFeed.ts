@@ -1,3 +1,4 @@
+import { useQueryClient } from "@tanstack/react-query"
 import { createContext, useContext, useEffect, useState, useSyncExternalStore } from "react"
 import { jobStreamUrl, type Job } from "@/client"
 import type { Feed } from "@/lib/feed"
@@ -16,6 +17,7 @@ export function useFeedStore(job: Job): FeedStore {
   const [followed, setFollowed] = useState(true)
   const ended = useSyncExternalStore(store.subscribe, () => hasEnded(store.get().job.status))
   const gone = useSyncExternalStore(store.subscribe, () => store.get().gone)
+  useAgainOnceLive(store)
   useEffect(() => (followed ? store.follow() : undefined), [store, followed])
   useEffect(() => {
     if (!ended && !gone) return
@@ -23,6 +25,15 @@ export function useFeedStore(job: Job): FeedStore {
     return () => window.clearTimeout(timer)
   }, [ended, gone])
   return store
+}
+
+/** What could not be read while the server was away is read when the stream is back. */
+function useAgainOnceLive(store: FeedStore): void {
+  const client = useQueryClient()
+  const isLive = useSyncExternalStore(store.subscribe, () => store.get().connection === "live")
+  useEffect(() => {
+    if (isLive) void client.refetchQueries({ type: "active", predicate: ({ state }) => state.status === "error" })
+  }, [client, isLive])
 }
 
 export function useFeed<T>(select: (feed: Feed) => T): T {

@@ -57,3 +57,9 @@ it("tells ticks apart, however close they are", () => {
   expect(axisView("time", 0, null).format(75.25, 0.25)).toBe("75.25 s")
   expect([0, 90].map((x) => axisView("time", 0, null).format(x, 30))).toEqual(["0 s", "1 min 30 s"])
 })
+
+it("says one place in full", () => {
+  expect([77_771, 77_772].map(axisView("step", 0, null).exact)).toEqual(["77,771", "77,772"])
+  expect(axisView("epoch", 0, 320).exact(2.003125)).toBe("2.003125")
+  expect([75.25, 3725.5, 12.0625].map(axisView("time", 0, null).exact)).toEqual(["1 min 15.25 s", "1 h 2 min 5.5 s", "12.063 s"])
+})

@@ -1,5 +1,5 @@
 import type { Job } from "@/client"
-import { formatClock, formatDuration, formatNumber } from "./format"
+import { formatClock, formatCount, formatDuration, formatNumber } from "./format"
 
 /** What the server can sort points by. */
 export type WireAxis = "samples" | "step" | "version" | "time"
@@ -14,11 +14,15 @@ export interface Range {
 /** How what the server sorts by is shown: (x - offset) / unit. */
 export interface AxisView {
   axis: Axis
+  /** What lies on it: "Samples". */
+  label: string
   wire: WireAxis
   offset: number
   unit: number
   /** `step`: the distance of ticks, which are to be told apart. */
   format: (x: number, step?: number) => string
+  /** One place in full, so that it differs from its neighbours. */
+  exact: (x: number) => string
 }
 
 export const AXES: { value: Axis; label: string }[] = [
@@ -32,10 +36,24 @@ export const AXES: { value: Axis; label: string }[] = [
 
 /** `origin`: seconds since the epoch at which the job began. Without a known epoch, samples stand for it. */
 export function axisView(axis: Axis, origin: number, samplesPerEpoch: number | null): AxisView {
-  if (axis === "time") return { axis, wire: "time", offset: origin, unit: 1, format: formatSeconds }
-  if (axis === "wall") return { axis, wire: "time", offset: 0, unit: 1, format: formatWall }
-  if (axis === "epoch") return { axis, wire: "samples", offset: 0, unit: samplesPerEpoch ?? 1, format: formatStepped }
-  return { axis, wire: axis, offset: 0, unit: 1, format: formatStepped }
+  const label = AXES.find(({ value }) => value === axis)!.label
+  if (axis === "time") return { axis, label, wire: "time", offset: origin, unit: 1, format: formatSeconds, exact: exactSeconds }
+  if (axis === "wall") return { axis, label, wire: "time", offset: 0, unit: 1, format: formatWall, exact: (x) => formatWall(x, 0.001) }
+  if (axis === "epoch") return { axis, label, wire: "samples", offset: 0, unit: samplesPerEpoch ?? 1, format: formatStepped, exact: exactEpochs }
+  return { axis, label, wire: axis, offset: 0, unit: 1, format: formatStepped, exact: formatCount }
+}
+
+/** Epochs of up to a million samples have neighbours that differ in the sixth decimal. */
+function exactEpochs(epochs: number): string {
+  return String(Number(epochs.toFixed(6)))
+}
+
+/** 75.25 s, 1 h 2 min 5.25 s. */
+function exactSeconds(seconds: number): string {
+  if (Math.abs(seconds) < 60) return `${Number(seconds.toFixed(3))} s`
+  const whole = Math.trunc(Math.abs(seconds) / 60)
+  const [hours, minutes, rest] = [Math.trunc(whole / 60), whole % 60, Number((Math.abs(seconds) % 60).toFixed(2))]
+  return `${seconds < 0 ? "-" : ""}${hours > 0 ? `${hours} h ` : ""}${minutes} min ${rest} s`
 }
 
 /** A number with as many digits as tell it from one that lies `step` beside it. */

@@ -116,3 +116,29 @@ it("tells only those who listen to that metric", () => {
   live.add(event(1, [point(1)], { name: "train/staleness" }))
   expect(data.version).toBe(before)
 })
+
+describe("a tick that holds the points of a long time", () => {
+  const away = (from: number, to: number) => event(to, [point(from), point(to)], { count: to - from + 1, sum: 1 })
+
+  it("is asked for again, and again until the answer has it", () => {
+    const { live, data, line, behind } = open()
+    data.answer(answer([1, 2, 3]), ALL)
+    live.add(away(4, 50))
+    expect(behind).toHaveBeenCalledTimes(1)
+    data.answer(answer([1, 2, 3, 4]), ALL)
+    expect(behind).toHaveBeenCalledTimes(2)
+    data.answer(answer(Array.from({ length: 50 }, (_, index) => index + 1)), ALL)
+    live.add(event(51, [point(51)]))
+    expect(behind).toHaveBeenCalledTimes(2)
+    expect(line().columns.x).toHaveLength(51)
+  })
+
+  it("is left where nobody could see the gap, or the stream was never away", () => {
+    const { live, data, behind } = open()
+    data.answer(answer([1, 20_000], 20_000), ALL)
+    live.add(away(20_001, 20_050))
+    expect(behind).not.toHaveBeenCalled()
+    live.add(event(20_150, [[20_051, 0, 0, 5, 1], [90_000, 0, 0, 6, 1]], { count: 100, sum: 1 }))
+    expect(behind).not.toHaveBeenCalled()
+  })
+})

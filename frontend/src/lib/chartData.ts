@@ -31,6 +31,11 @@ export interface DataLine {
   spread?: boolean
 }
 
+/** Seconds. The stream tells of a job a few times a second. */
+const LONG_TICK_S = 3
+/** A gap of so many columns can be seen. */
+const COARSE_COLUMNS = 2
+
 /**
  * The columns of one chart: what the server answered, and what the stream has told since. Nothing is doubled: points are
  * counted by series on both sides, and only those beyond the answer's are added. Changes in place, with a new `version`.
@@ -55,8 +60,8 @@ export class ChartData {
   }
 
   /**
-   * Follows the stream until the returned function is called. `onBehind`: the stream has gone on beyond what is kept of it, or an
-   * attempt began that may undo points, so the server has to be asked again.
+   * Follows the stream until the returned function is called. `onBehind`: the stream has gone on beyond what is kept of it, or tells of a
+   * long time at once, or an attempt began that may undo points, so the server has to be asked again.
    */
   readonly follow = (onBehind: () => void): (() => void) => {
     this.onBehind = onBehind
@@ -88,8 +93,9 @@ export class ChartData {
     for (const series of this.live.of(this.name)) {
       const key = subjectKey(series)
       const known = this.known.get(key)
-      behind ||= known === undefined ? this.continues(series) || series.from > 0 : known < series.from
-      this.take(series, known ?? 0)
+      const beyond = known === undefined ? this.continues(series) || series.from > 0 : known < series.from
+      const coarse = this.take(series, known ?? 0)
+      behind ||= beyond || coarse
       this.known.set(key, Math.max(known ?? 0, series.ticks.at(-1)!.total))
     }
     this.version++
@@ -97,18 +103,22 @@ export class ChartData {
     if (behind) this.onBehind?.()
   }
 
-  private take(series: LiveSeries, known: number): void {
+  /** Adds what the answer does not have. Says whether some of it is too coarse to stay as it is. */
+  private take(series: LiveSeries, known: number): boolean {
     const { axis, range, width } = this.question!
     const first = series.ticks.findLastIndex(({ total }) => total <= known) + 1
-    if (first === series.ticks.length) return
+    if (first === series.ticks.length) return false
     const line = this.lineOf(series)
-    for (const tick of series.ticks.slice(first)) {
-      const fresh = Math.min(tick.count, tick.total - Math.max(known, tick.total - tick.count))
-      line.total += fresh
-      if (!addTick(line.columns, tick, fresh, axis, range)) line.columns = { ...line.columns }
+    const fresh = series.ticks.slice(first)
+    for (const tick of fresh) {
+      const count = Math.min(tick.count, tick.total - Math.max(known, tick.total - tick.count))
+      line.total += count
+      if (!addTick(line.columns, tick, count, axis, range)) line.columns = { ...line.columns }
       line.latest = tick.points.findLast(([, , , , value]) => value !== null)?.[4] ?? line.latest
     }
+    const shown = range ?? { from: line.columns.x[0] ?? 0, to: line.columns.x.at(-1) ?? 0 }
     if (line.columns.x.length > 2 * width) line.columns = compact(line.columns, width)
+    return fresh.some((tick) => isCoarse(tick, axis, (shown.to - shown.from) / width))
   }
 
   /** Whether an earlier attempt has measured the same. */
@@ -131,6 +141,16 @@ function addTick(columns: Columns, tick: Tick, fresh: number, axis: WireAxis, ra
   const added = whole ? tick.points.map((point) => columnOf([point], axis)) : [{ ...columnOf(tick.points, axis), ...weights(tick, fresh) }]
   const wanted = added.filter(({ x }) => !range || (x >= range.from && x <= range.to))
   return wanted.map((column) => insert(columns, column)).every(Boolean)
+}
+
+/**
+ * A tick that keeps points back is one column at its first point, with nothing until the next tick. After the stream was away, a tick holds
+ * all points of that time: it is coarse if that gap can be seen, and lasts longer than ticks do.
+ */
+function isCoarse({ points, count }: Tick, axis: WireAxis, columnWidth: number): boolean {
+  const [first, last] = [points[0], points.at(-1)]
+  if (!first || !last || points.length === count) return false
+  return last[PLACE.time] - first[PLACE.time] > LONG_TICK_S && last[PLACE[axis]] - first[PLACE[axis]] > COARSE_COLUMNS * columnWidth
 }
 
 function columnOf(points: readonly WirePoint[], axis: WireAxis): Column {

@@ -117,12 +117,24 @@ export function nearest(x: readonly number[], value: number): number {
 }
 
 /** How far columns have been counted. They grow at their end; where one comes between others, new ones are made. */
-const counted = new WeakMap<Columns, { columns: number; points: number }>()
+const counted = new WeakMap<Columns, { columns: number; points: number; odd: number }>()
 
 /** Points in all columns; those that were counted before are not counted again. */
 export function points(columns: Columns): number {
-  const known = counted.get(columns) ?? { columns: 0, points: 0 }
-  while (known.columns < columns.count.length) known.points += columns.count[known.columns++]!
+  return countedIn(columns).points
+}
+
+/** Points in all columns whose value is not finite. */
+export function odd(columns: Columns): number {
+  return countedIn(columns).odd
+}
+
+function countedIn(columns: Columns): { points: number; odd: number } {
+  const known = counted.get(columns) ?? { columns: 0, points: 0, odd: 0 }
+  for (; known.columns < columns.count.length; known.columns++) {
+    known.points += columns.count[known.columns]!
+    known.odd += columns.odd[known.columns]!
+  }
   counted.set(columns, known)
-  return known.points
+  return known
 }

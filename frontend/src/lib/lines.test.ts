@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import { axisView } from "./axes"
 import type { DataLine } from "./chartData"
 import { emptyColumns, insert } from "./columns"
-import { gapOf, lineLabels, paletteIndex, reach, span, toLines } from "./lines"
+import { gapOf, isEmptyIn, lastOf, lineLabels, paletteIndex, reach, span, toLines } from "./lines"
 
 const make = (source: string, rank: number, values: number[], counts = 1): DataLine => {
   const columns = emptyColumns()
@@ -57,4 +57,30 @@ it("sees a gap on the axis of time alone", () => {
   for (const x of [0, 1, 2, 3, 4, 5, 6, 7, 8, 60]) insert(columns, { x, first: 1, low: 1, high: 1, last: 1, mean: 1, count: 1, odd: 0 })
   expect(gapOf(axisView("time", 0, null), columns)).toBe(20)
   expect(gapOf(axisView("step", 0, null), columns)).toBe(Infinity)
+})
+
+describe("in a range", () => {
+  const line = make("worker-0", 0, [5, 9, 7, 8])
+
+  it("has the last point there for the latest, and none where there is no point: that is not NaN", () => {
+    expect(lastOf(line, null)).toBe(8)
+    expect(lastOf(line, { from: 0.5, to: 2.5 })).toBe(7)
+    expect(lastOf(line, { from: 0.2, to: 0.8 })).toBeNull()
+  })
+
+  it("knows whether any line has a point", () => {
+    expect(isEmptyIn([line, make("worker-1", 1, [])], { from: 0.2, to: 0.8 })).toBe(true)
+    expect(isEmptyIn([line], { from: 0.2, to: 1 })).toBe(false)
+    expect(isEmptyIn([line], { from: 3.5, to: 9 })).toBe(true)
+  })
+})
+
+it("counts the points that are not finite, also as columns grow", () => {
+  const columns = emptyColumns()
+  const add = (x: number, odd: number) => insert(columns, { x, first: NaN, low: NaN, high: NaN, last: NaN, mean: NaN, count: odd, odd })
+  add(0, 132)
+  const oddOf = () => toLines([{ source: "worker-0", rank: 0, columns, total: 132, latest: null }], 0)[0]!.odd
+  expect(oddOf()).toBe(132)
+  add(1, 2)
+  expect(oddOf()).toBe(134)
 })

@@ -1,5 +1,5 @@
-import type { AxisView } from "./axes"
-import { extent, points, type Columns } from "./columns"
+import type { AxisView, Range } from "./axes"
+import { after, extent, odd, points, type Columns } from "./columns"
 import type { DataLine } from "./chartData"
 import { smooth } from "./smoothing"
 
@@ -22,6 +22,8 @@ export interface ChartLine {
   /** Lows and highs are a band around the line, not values that it had. */
   spread: boolean
   total: number
+  /** Points in the columns whose value is not finite. */
+  odd: number
   latest: number | null
 }
 
@@ -38,6 +40,7 @@ export function toLines(all: readonly DataLine[], smoothing: number): ChartLine[
     spread,
     averaged: spread || smoothing > 0 || points(columns) >= DENSE * columns.x.length,
     total,
+    odd: odd(columns),
     latest,
   }))
 }
@@ -67,6 +70,20 @@ export function reach(lines: readonly { columns: Columns }[]): [from: number, to
 }
 
 export type Scale = "linear" | "log" | "symlog"
+
+/** The value of the last point between both ends, or of the last of all; null without any that is finite. */
+export function lastOf({ columns: { x, last }, latest }: Pick<ChartLine, "columns" | "latest">, range: Range | null): number | null {
+  if (!range) return latest
+  for (let index = x.length - 1; index >= 0 && x[index]! >= range.from; index--) {
+    if (x[index]! <= range.to && Number.isFinite(last[index])) return last[index]!
+  }
+  return null
+}
+
+/** Whether no line has a point there. */
+export function isEmptyIn(lines: readonly { columns: Columns }[], { from, to }: Range): boolean {
+  return !lines.some(({ columns: { x } }) => x[after(x, from)]! <= to)
+}
 
 /** The values between `from` and `to`, with the threshold in sight; on a logarithmic scale those above 0. */
 export function span(lines: readonly { columns: Columns }[], from: number, to: number, scale: Scale, threshold: Threshold | null): [number, number] | null {

@@ -1,40 +1,71 @@
-/** Parts of the page that lie in files of their own, loaded when they are first shown: the server may be away then, or have been upgraded. */
+/**
+ * Parts of the page that lie in files of their own, loaded when they are first shown: the server may be away then, or have been upgraded.
+ *
+ * Browsers remember for as long as a document lives that a module could not be fetched, so to import it again helps nobody. Therefore the
+ * page imports only while the server can be reached.
+ */
 
 const RETRY_MS = [250, 500, 1000, 2000, 4000, 8000]
-const PATIENCE_MS = 10_000
+const TIMEOUT_MS = 10_000
 const RELOADED_FOR = "gradstream.reloaded-for"
+const REOPENED_AT = "gradstream.reopened-at"
+/** A page that was opened anew and fails again within this time is broken, not cut off. */
+const REOPEN_INTERVAL_MS = 60_000
 
 /** What the script of a page is called: each build has another. Null: it has none. */
 type Version = string | null
 
 const own = versionOf(document)
+/** The document has just come from the server, which need not be asked before the first import. */
+let justOpened = true
 
 /**
- * What `load` imports. As long as the server cannot be reached it is tried again and again. A server that has another version no longer has
- * the files of this one: then `reload` is called, once for each version. Rejects if the server has this version and the part cannot be had.
+ * What `load` imports. While the server cannot be reached, it waits. A server that has another version no longer has the files of this one:
+ * then `reload` is called, once for each version. It is also called, once a minute at most, where the server has this version and the
+ * browser does not fetch the part again. Rejects if that did not help either.
  */
 export async function loadPart<T>(load: () => Promise<T>, reload: () => void = () => window.location.reload()): Promise<T> {
-  let reached = false
-  for (let failures = 0; ; failures++) {
-    try {
-      return await load()
-    } catch (error) {
-      const served = await servedVersion()
-      if (served !== null && served !== own && isFirstFor(served)) {
-        reload()
-        return new Promise(() => undefined) // until this document is gone
+  let failed = false
+  for (let waits = 0; ; waits++) {
+    if (await isReached()) {
+      try {
+        return await load()
+      } catch (error) {
+        const served = await servedVersion()
+        if (served !== null && (served === own ? failed && isFirstForLong() : isFirstFor(served))) {
+          reload()
+          return new Promise(() => undefined) // until this document is gone
+        }
+        if (served !== null && failed) throw error
+        failed = served !== null
       }
-      if (served !== null && reached) throw error
-      reached = served !== null
     }
-    await new Promise((resolve) => window.setTimeout(resolve, RETRY_MS[Math.min(failures, RETRY_MS.length - 1)]))
+    await new Promise((resolve) => window.setTimeout(resolve, RETRY_MS[Math.min(waits, RETRY_MS.length - 1)]))
   }
 }
 
-/** Null: the server cannot be reached. It is asked for the page itself, which is not a matter of the API. */
-async function servedVersion(): Promise<Version> {
+/** Imports a part that will be wanted soon, if the server is there. If not, `loadPart` imports it when it is wanted. */
+export async function preparePart(load: () => Promise<unknown>): Promise<void> {
+  if (await isReached()) await load().catch(() => undefined)
+}
+
+async function isReached(): Promise<boolean> {
+  if (!justOpened) return (await servedVersion()) !== null
+  justOpened = false
+  return true
+}
+
+let asking: Promise<Version> | null = null
+
+/** Null: the server cannot be reached. It is asked for the page itself, which is not a matter of the API; once for all who ask at a time. */
+function servedVersion(): Promise<Version> {
+  asking ??= askVersion().finally(() => (asking = null))
+  return asking
+}
+
+async function askVersion(): Promise<Version> {
   try {
-    const answer = await fetch("/", { cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) })
+    const answer = await fetch("/", { headers: { Accept: "text/html" }, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS) })
     return answer.ok ? versionOf(new DOMParser().parseFromString(await answer.text(), "text/html")) : null
   } catch {
     return null
@@ -47,11 +78,22 @@ function versionOf(page: Document): Version {
 
 /** Notes it: a reload that did not help is not followed by another. */
 function isFirstFor(version: string): boolean {
+  return isNew(RELOADED_FOR, version, (noted) => noted === version)
+}
+
+/** Notes it, as above. */
+function isFirstForLong(): boolean {
+  return isNew(REOPENED_AT, String(Date.now()), (noted) => Date.now() - Number(noted) < REOPEN_INTERVAL_MS)
+}
+
+/** Stores `value` under `key`, unless what is stored there is `known`. */
+function isNew(key: string, value: string, known: (noted: string) => boolean): boolean {
   try {
-    if (sessionStorage.getItem(RELOADED_FOR) === version) return false
-    sessionStorage.setItem(RELOADED_FOR, version)
+    const noted = sessionStorage.getItem(key)
+    if (noted !== null && known(noted)) return false
+    sessionStorage.setItem(key, value)
     return true
   } catch {
-    return false // storage is denied: who cannot note it might reload for ever
+    return false // storage is denied: a page that cannot note it might reload for ever
   }
 }

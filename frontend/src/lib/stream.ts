@@ -16,8 +16,8 @@ interface StreamOptions {
   onConnection: (connection: Connection) => void
 }
 
-/** The server says something every 10 s. After as long a silence as this the connection is taken for dead, whatever it looks like. */
-export const SILENCE_MS = 25_000
+/** The server says something every 3 s. After as long a silence as this the connection is taken for dead, whatever it looks like. */
+export const SILENCE_MS = 10_000
 
 const RETRY_MS = [250, 500, 1000, 2000, 4000]
 /**

@@ -8,6 +8,7 @@ from gradstream import Workload
 
 
 class Spiky(Workload):
+    classifies = False
     spike_at: int = 700
 
     def model(self) -> nn.Module:

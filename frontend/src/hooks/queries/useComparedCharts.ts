@@ -6,7 +6,7 @@ import type { ChartAnswer } from "@/lib/chartData"
 import { fromWire } from "@/lib/columns"
 import { askedAxis, jobAxis, serverRange, type CompareAxis } from "@/lib/compare/axes"
 import { sentUntil } from "@/lib/compare/bytes"
-import { together, type Curve } from "@/lib/compare/curves"
+import { latestOf, together, type Curve } from "@/lib/compare/curves"
 import type { JobColumns } from "@/lib/compare/draw"
 import { pauseOf } from "@/lib/compare/pause"
 
@@ -74,7 +74,7 @@ function joined({ series }: Chart, toCommon: (x: number) => number, width: numbe
   return {
     columns: { ...columns, x: columns.x.map(toCommon) },
     total: series.reduce((sum, { total }) => sum + total, 0),
-    latest: columns.mean.findLast(Number.isFinite) ?? null,
+    latest: latestOf(series),
   }
 }
 

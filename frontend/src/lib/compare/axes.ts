@@ -19,8 +19,9 @@ export function askedAxis(axis: CompareAxis): WireAxis {
 
 /** Of the common axis, on which all jobs are in the same units already. */
 export function commonView(axis: CompareAxis): AxisView {
-  if (axis === "bytes") return { axis: "samples", wire: "samples", offset: 0, unit: 1, format: formatBytes }
-  return { ...axisView(axis, 0, 1), unit: 1 }
+  const { label } = COMPARE_AXES.find(({ value }) => value === axis)!
+  if (axis === "bytes") return { axis: "samples", label, wire: "samples", offset: 0, unit: 1, format: formatBytes, exact: formatBytes }
+  return { ...axisView(axis, 0, 1), label, unit: 1 }
 }
 
 /** From the server's units to those of the common axis, and back. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { emptyColumns, insert, points, type Columns } from "@/lib/columns"
-import { bandOf, commonGrid, onGrid, together } from "./curves"
+import { bandOf, commonGrid, latestOf, onGrid, together } from "./curves"
 
 function columns(...values: [x: number, value: number, count: number][]): Columns {
   const made = emptyColumns()
@@ -53,4 +53,14 @@ describe("mean and spread", () => {
       expect(high[place]! - mean[place]!).toBeCloseTo(deviation, 12)
     })
   })
+})
+
+it("has the last point for the latest value, of each worker's newest attempt, and not the mean of a column", () => {
+  const series = (rank: number, attempt: number, last: (number | null)[]) => {
+    const one = last.map(() => 1)
+    return { attempt, source: `worker-${rank}`, rank, total: 9, columns: { x: one, first: one, low: one, high: one, last, mean: last.map(() => 0.5), count: one, odd: one } }
+  }
+  expect(latestOf([series(0, 1, [0.9, 0.994])])).toBe(0.994)
+  expect(latestOf([series(0, 2, [4, null]), series(0, 1, [9]), series(1, 1, [6])])).toBe(5)
+  expect(latestOf([series(0, 1, [null])])).toBeNull()
 })

@@ -1,3 +1,4 @@
+import type { ChartAnswer } from "@/lib/chartData"
 import { columnAt, compact, emptyColumns, insert, type Columns } from "@/lib/columns"
 
 /** A line as it is drawn: ascending in x. NaN: not finite, or nothing there. */
@@ -13,6 +14,16 @@ export function together(all: readonly Columns[], width: number): Columns {
   const joined = emptyColumns()
   for (const column of sorted) insert(joined, column)
   return compact(joined, width)
+}
+
+/** The last value, as lists and pages of jobs say it: the mean of the last ones of all workers, where several have measured. */
+export function latestOf(series: ChartAnswer["series"]): number | null {
+  const last = new Map<string, number>()
+  for (const { source, rank, columns } of series.toSorted((a, b) => a.attempt - b.attempt)) {
+    const value = columns.last.findLast((value) => value !== null)
+    if (value != null) last.set(`${source} ${rank}`, value)
+  }
+  return last.size === 0 ? null : [...last.values()].reduce((sum, value) => sum + value, 0) / last.size
 }
 
 /** Evenly spaced from the least to the greatest x of all curves; empty if they have none. */

@@ -13,6 +13,11 @@ function measured(...values: [x: number, value: number][]): JobColumns {
   return { columns, total: values.length, latest: values.at(-1)?.[1] ?? null }
 }
 
+it("says of a group the mean of what its jobs had last, wherever each of them ended", () => {
+  const ended = new Map([["a", measured([0, 1], [2, 7])], ["b", measured([0, 3], [4, 5])], ["c", measured()]])
+  expect(linesOf(groupBy(jobs, "strategy.name"), ({ label }) => ended.get(label)!, how)[0]!.latest).toBe(6)
+})
+
 const found = new Map([["a", measured([0, 1], [4, 3])], ["b", measured([0, 3], [4, 5])], ["c", measured()]])
 const how = { smoothing: 0, spread: "range", places: 3 } as const
 

@@ -32,8 +32,12 @@ export function linesOf(groups: readonly JobGroup[], measured: (job: Compared) =
     const { x, mean, low, high } = bandOf(curves[place]!, grid, spread)
     const none = x.map(() => 0)
     const columns: Columns = { x, mean, low, high, first: mean, last: mean, count: none.map(() => 1), odd: none }
-    return [{ ...named, columns, latest: mean.at(-1) ?? null, spread: true }]
+    return [{ ...named, columns, latest: meanOf(jobs.flatMap(({ latest }) => latest ?? [])), spread: true }]
   })
+}
+
+function meanOf(values: readonly number[]): number | null {
+  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
 /** Noise of mini-batches is taken off each job before jobs are compared: the spread is that between jobs. */

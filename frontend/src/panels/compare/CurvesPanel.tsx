@@ -67,6 +67,7 @@ export function CurvesPanel({ jobs, metric, paths }: { jobs: readonly Compared[]
           <LineChart
             source={source} view={view} board={board} smoothing={grouped ? 0 : smoothing} scale={scale} threshold={threshold} title={title} formatY={formatNumber}
             hidden={hiddenSet} onHide={(labels) => change({ hidden: labels.filter(Boolean) })} syncKey="compare" height={HEIGHT} handle={handle}
+            nothingHere="No job has a point here."
           />
         )}
       </Loaded>

@@ -5,12 +5,13 @@ import { logsUrl } from "@/client"
 import { Loaded } from "@/components/Loaded"
 import { LogView } from "@/components/LogView"
 import { Panel } from "@/components/Panel"
-import { useFeed } from "@/hooks/useFeed"
+import { useConnection, useFeed } from "@/hooks/useFeed"
 import { useLogFilter, useLogPlace } from "@/hooks/useLogFilter"
 import { useLogs } from "@/hooks/useLogs"
 import { useNothing } from "@/hooks/useNothing"
 import { formatCount } from "@/lib/format"
 import { isFiltered, matcher } from "@/lib/logFilter"
+import type { Connection } from "@/lib/stream"
 import { LogFilterBar } from "./LogFilterBar"
 
 /** A view that has fewer lines than these after filtering reads on by itself. */
@@ -19,6 +20,7 @@ const ENOUGH = 200
 export function LogsPanel() {
   const { snapshot, readOlder, hasOlder, isReadingOlder, ...query } = useLogs()
   const id = useFeed((feed) => feed.job.id)
+  const connection = useConnection()
   const nothing = useNothing()
   const [filter] = useLogFilter()
   const [place, setPlace] = useLogPlace()
@@ -41,7 +43,7 @@ export function LogsPanel() {
   return (
     <Panel
       title="Logs"
-      subtitle={`${formatCount(lines.length)} of ${formatCount(snapshot.lines.length)} lines read${hasOlder ? "; scroll up for older ones" : ", all there are"}`}
+      subtitle={query.isSuccess ? `${formatCount(lines.length)} of ${formatCount(snapshot.lines.length)} lines read${rest(hasOlder, connection)}` : undefined}
       flush
       actions={
         <Group gap="sm" justify="flex-end">
@@ -63,6 +65,12 @@ export function LogsPanel() {
       </Loaded>
     </Panel>
   )
+}
+
+/** What is said of the lines that are not there: nothing is known of the newest while the server is away. */
+function rest(hasOlder: boolean, connection: Connection): string {
+  if (connection === "reconnecting") return "; newer ones come when the server can be reached again"
+  return hasOlder ? "; scroll up for older ones" : ", all there are"
 }
 
 function noneFits(hasOlder: boolean): string {

@@ -17,6 +17,7 @@ import { toLines } from "@/lib/lines"
 import { formatOf, metricTitle, targetOf } from "@/lib/metrics"
 import { ChartActions } from "./ChartActions"
 import { LatePoint } from "./LatePoint"
+import { NearestPoint } from "./NearestPoint"
 
 interface MetricPanelProps {
   name: string
@@ -69,6 +70,7 @@ export function MetricPanel({ name, width, height = 230, title = metricTitle(nam
             onHide={(names) => change({ hidden: names })}
             syncKey={`${opened.id} ${settings.axis}`}
             height={height}
+            nothingHere={chart.isStale ? null : <NearestPoint name={name} view={view} />}
             handle={handle}
           />
         )}

@@ -9,7 +9,7 @@ import { useTyped } from "@/hooks/useTyped"
 import { useMetricNames } from "@/hooks/queries/useMetricNames"
 import { useNothing } from "@/hooks/useNothing"
 import { metricGroups, metricTitle, type MetricGroup } from "@/lib/metrics"
-import { loadPart } from "@/lib/parts"
+import { loadPart, preparePart } from "@/lib/parts"
 import { ChartToolbar } from "./ChartToolbar"
 import { ExchangePanel } from "./ExchangePanel"
 import { MetricCard } from "./MetricCard"
@@ -50,7 +50,7 @@ export function MetricsTab() {
 
 /** Charts will be wanted when the names are known. Should their part not come now, it is asked for again then. */
 function prepare(): void {
-  import("./MetricPanel").catch(() => undefined)
+  void preparePart(() => import("./MetricPanel"))
 }
 
 function Search() {

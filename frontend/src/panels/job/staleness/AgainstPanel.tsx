@@ -14,9 +14,9 @@ import { Board } from "@/lib/board"
 import { formatNumber } from "@/lib/format"
 import { toLines } from "@/lib/lines"
 import { LineSource } from "@/lib/lineSource"
+import { metricTitle } from "@/lib/metrics"
 import { emptyOf, MEASURES, type Measure } from "@/lib/stale"
 
-const STALENESS = axisView("version", 0, null)
 const COLUMNS = 400
 const HEIGHT = 230
 
@@ -37,6 +37,7 @@ function Against({ measure }: { measure: Measure }) {
   useEffect(() => source.set(lines), [source, lines])
   const handle = useRef<ChartHandle>(null)
   const nothing = useNothing()
+  const view = useMemo(() => ({ ...axisView("version", 0, null), label: metricTitle(measure.metric), exact: measure.format }), [measure])
   const [table, setTable] = useState(false)
   const title = `Loss against ${measure.name}`
   return (
@@ -47,10 +48,10 @@ function Against({ measure }: { measure: Measure }) {
     >
       <Loaded {...staleness} isEmpty={staleness.isEmpty || loss.isEmpty} empty={emptyOf(measure, nothing)} height={HEIGHT}>
         {table ? (
-          <ChartTable title={title} lines={toLines(lines, 0)} view={STALENESS} formatY={formatNumber} height={HEIGHT} />
+          <ChartTable title={title} lines={toLines(lines, 0)} view={view} formatY={formatNumber} height={HEIGHT} />
         ) : (
           <LineChart
-            source={source} view={STALENESS} board={board} title={title} formatY={formatNumber} height={HEIGHT}
+            source={source} view={view} board={board} title={title} formatY={formatNumber} height={HEIGHT}
             hidden={new Set(hidden)} onHide={(names) => change({ hidden: names })} syncKey="staleness" scattered handle={handle}
           />
         )}
