@@ -173,8 +173,8 @@ def _victim(client: Client, job: Job, label: str) -> psutil.Process:
 
 
 def _folder_of(process: psutil.Process) -> str:
-    """A job process works in a folder of its id's name."""
+    """A job process works below a folder of its id's name."""
     try:
-        return Path(process.cwd()).name
+        return Path(process.cwd()).parent.name
     except psutil.Error:
         return ""

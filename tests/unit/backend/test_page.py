@@ -26,7 +26,7 @@ def browser(tmp_path: Path) -> Browser:
 
     async def get(path: str) -> httpx.Response:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://page") as client:
-            return await client.get(path)
+            return await client.get(path, headers={"Accept": "text/html,*/*;q=0.8"})
 
     return lambda path: asyncio.run(get(path))
 
