@@ -68,6 +68,7 @@ def test_to_point_at_a_spike_is_to_read_it(loss: Locator) -> None:
     spike = box["x"] + box["width"] * 699 / 1399
     page.mouse.move(spike - 2, box["y"] + box["height"] / 4)
     expect(read).to_contain_text(re.compile(r"^Steps 69\d.*lowest.*mean.*highest.*points.*worker [01].*100\d"))
+    expect(page.get_by_text(re.compile(r"^mean at 69[89]$")).first, "the legend tells of the same place").to_be_visible()
     page.mouse.move(box["x"] + box["width"] / 4, box["y"] + box["height"] / 4)
     expect(read).not_to_contain_text(re.compile(r"100\d"))
     page.goto(f"{page.url}&range=690~710")

@@ -107,7 +107,7 @@ export function LineChart({ source, view, board, smoothing = 0, scale = "linear"
         </div>
       )}
       <Legend
-        lines={lines} hidden={hidden} at={pointer.x} range={range} scattered={scattered}
+        lines={lines} hidden={hidden} at={pointer.pointed?.hovered[0]?.column.x ?? pointer.x} range={range} scattered={scattered}
         formatX={(x) => view.exact(shown(x, view))} formatY={formatY} onHide={onHide} scheme={scheme}
       />
     </div>
