@@ -125,9 +125,9 @@ def test_jobs_are_added_by_name_and_removed(open_page: OpenPage, jobs: list[Job]
         page.get_by_role("combobox", name="Add a job").fill(job.name)
         page.get_by_role("option", name=re.compile(job.name)).click()
     expect(page).to_have_url(re.compile(f"jobs={jobs[0].id}%2C{jobs[1].id}"))
-    expect(page.get_by_role("img", name=re.compile("^Eval accuracy: c-async, .*; c-sync, "))).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_role("img", name=re.compile("^Eval loss: c-async, .*; c-sync, "))).to_be_visible(timeout=PATIENCE_MS)
     page.get_by_role("button", name="Remove c-async").click()
-    expect(page.get_by_role("img", name=re.compile("^Eval accuracy: c-sync, "))).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_role("img", name=re.compile("^Eval loss: c-sync, "))).to_be_visible(timeout=PATIENCE_MS)
 
 
 def test_what_is_not_there_is_said_and_can_be_left_out(open_page: OpenPage, jobs: list[Job]) -> None:
