@@ -171,7 +171,7 @@ def test_a_bundle_that_leaves_its_folder_is_refused(api: httpx.Client) -> None:
 def test_a_bundle_is_stored_once(api: httpx.Client, tmp_path: Path) -> None:
     hash = upload(api, tmp_path)
     assert upload(api, tmp_path) == hash
-    assert api.get(f"/bundles/{hash}").json()["files"] == [{"path": "work.py", "size": len(WORK)}]
+    assert api.get(f"/bundles/{hash}").json()["files"] == [{"path": "work.py", "size": len(WORK), "warning": None}]
     assert api.get(f"/bundles/{'0' * 64}").status_code == 404
 
 
