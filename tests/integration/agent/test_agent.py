@@ -254,7 +254,7 @@ def test_while_the_control_plane_is_away_processes_go_on_and_nothing_is_lost(nod
     node.control.close()
     folder = node.folder / "work" / "processes" / str(order.id)
     eventually(lambda: "line 399" in (folder / "log").read_text(), "output that nobody fetches")
-    (folder / "go on").touch()
+    (folder / "work" / "go on").touch()
     eventually(lambda: (folder / "exit.json").exists(), "its end")
     node.control.open()
     node.state(order, "exited")
