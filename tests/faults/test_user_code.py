@@ -7,7 +7,8 @@ import pytest
 
 from backend.settings import Settings
 from gradstream.client.models import Job
-from tests.platforms import Lab
+from gradstream.errors import InvalidJob
+from tests.platforms import Lab, slow_until
 from tests.support import eventually
 
 MISTAKES: dict[str, tuple[dict[str, Any], str, str]] = {
@@ -18,8 +19,6 @@ MISTAKES: dict[str, tuple[dict[str, Any], str, str]] = {
     "metric name": ({"args": {"breaks": "metric name"}}, "user_error", "evaluate() must name its metrics"),
     "clip": ({"args": {"breaks": "clip"}}, "user_error", "failed in loss(): it changed the parameter weight in place"),
     "nan": ({"args": {"breaks": "nan"}}, "loss_not_finite", "loss of mini-batch"),
-    "no such class": ({"workload": {"entrypoint": "steady:Nothing"}}, "user_error", "steady:Nothing is not a subclass"),
-    "argument": ({"args": {"paus": 1}}, "user_error", "/workload/args/paus: unknown argument; did you mean 'pause'?"),
     "empty data": ({"args": {"examples": 0}}, "dataset_too_small", "0 examples for 2 workers"),
     "little data": ({"args": {"examples": 1}}, "dataset_too_small", "1 examples for 2 workers"),
 }
@@ -32,6 +31,21 @@ def test_a_mistake_fails_the_job_with_its_place_and_message(mistake: str, lab: L
     assert (job.status, job.reason, job.attempt) == ("failed", reason, 1)
     assert job.message is not None
     assert message in job.message
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer", "message"),
+    [
+        ({"workload": {"entrypoint": "steady:Nothing"}}, "/workload/entrypoint", "Nothing"),
+        ({"args": {"paus": 1}}, "/workload/args/paus", "did you mean 'pause'?"),
+    ],
+)
+def test_what_the_code_lacks_is_refused_at_submission(fields: dict[str, Any], pointer: str, message: str, lab: Lab) -> None:
+    with pytest.raises(InvalidJob) as refused:
+        lab.submit("refused", **fields)
+    [problem] = refused.value.problems
+    assert problem.pointer == f"/spec{pointer}"
+    assert message in problem.message
 
 
 def test_the_log_has_the_users_traceback(lab: Lab) -> None:
@@ -53,23 +67,24 @@ def test_a_score_that_is_not_finite_does_not_hold_up_the_end(lab: Lab) -> None:
     assert series.columns.odd[-1] > 0
 
 
-def submit_hanging(lab: Lab, name: str, file: Path) -> Job:
+def submit_hanging(lab: Lab, name: str, file: Path, args: dict[str, Any] | None = None) -> Job:
     """A job of which all processes wait in the import of user code until this file is there."""
-    job = lab.submit(name, env={"WAIT_AT_IMPORT": str(file), "START_WARNING_SECONDS": "1"})
+    job = lab.submit(name, args=args, env={"WAIT_AT_IMPORT": str(file), "START_WARNING_SECONDS": "1"})
     eventually(lambda: "worker-0 and worker-1" in " ".join(lab.client.job(job.id).progress.alerts), "an alert of both workers")
     return job
 
 
 def test_code_that_does_not_return_is_told_with_its_line_and_goes_on(lab: Lab, tmp_path: Path) -> None:
-    job = submit_hanging(lab, "slow-import", tmp_path / "go")
+    job = submit_hanging(lab, "slow-import", tmp_path / "go", slow_until(tmp_path / "seen"))
     [alert] = eventually(lambda: [a for a in lab.client.job(job.id).progress.alerts if "evaluator" in a], "the evaluator")
     assert alert.startswith("evaluator, worker-0 and worker-1 have been in import steady for more than 1 s, at steady.py:14")
     (tmp_path / "go").touch()
+    eventually(lambda: "import steady has ended after all" in lab.messages(job), "the event that it goes on")
+    (tmp_path / "seen").touch()
     job = lab.ended(job)
     assert (job.status, job.attempt, job.progress.alerts) == ("succeeded", 1, [])
     warnings = [event for event in lab.client.events(job.id) if event.kind == "warning" and "import steady" in event.message]
     assert len(warnings) == 1, "one place, one event"
-    assert "import steady has ended after all" in lab.messages(job)
 
 
 def test_a_job_that_hangs_at_its_start_stops_before_its_grace_is_over(lab: Lab, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ import { hasEnded } from "./status"
 
 /** Why a job waits, or how it ended: the banner of its page. None while it runs, and none for a success. */
 export function bannerOf({ status, message }: Pick<Job, "status" | "message">): string | null {
-  return status === "running" || status === "succeeded" ? null : message || null
+  return status === "running" || status === "succeeded" ? null : (message ?? null)
 }
 
 /** How a process or an attempt of the job ended, in short where the banner has the reason already. */

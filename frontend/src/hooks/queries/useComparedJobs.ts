@@ -35,7 +35,7 @@ async function load(client: QueryClient, id: string): Promise<Loaded | null> {
   if (!ID.test(id)) return null
   try {
     const job = await body(api.GET("/api/v1/jobs/{id}", { params: { path: { id } } }))
-    const { effective } = await client.fetchQuery({ ...configQuery(id, job.shards), staleTime: Infinity })
+    const { effective } = await client.query({ ...configQuery(id, job.shards), staleTime: Infinity })
     return { job, effective }
   } catch (error) {
     if (error instanceof Problem && error.status === 404) return null
