@@ -197,8 +197,8 @@ def test_a_drop_that_advances_the_version_starves_everybody(simulator: Driver, m
     """With 4 workers and a bound of 2, two pushes are applied, and then no more."""
     right = Shard._decide
 
-    def wrong(shard: Shard, push: Push, fate: Fate, staleness: int | None = None) -> None:
-        right(shard, push, fate, staleness)
+    def wrong(shard: Shard, push: Push, fate: Fate, *how: Any, **told: Any) -> None:
+        right(shard, push, fate, *how, **told)
         shard._center().version += fate == "dropped"
 
     monkeypatch.setattr(Shard, "_decide", wrong)
