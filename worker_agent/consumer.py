@@ -45,21 +45,27 @@ class Consumer:
         self._stopped = threading.Event()
         self._unanswered: dict[str, float] = {}
         """Pings on their way, by token, and since when."""
-        self._replacing = False
+        self._consumes = self._replacing = False
+        self._lock = threading.Lock()
+        """Over the two: a consumer that has failed already must not be told to end, or the next one takes it for itself."""
 
     def run(self) -> None:
         """In the main thread, which Celery's signal handlers need. Returns after SIGTERM, SIGINT or `stop`."""
         pinger = threading.Thread(target=self._ping, name="ping", daemon=True)
         pinger.start()
         while not self._stopped.is_set():
-            self._replacing = False
             worker = self._app.Worker(
                 queues=[self._queue], pool="solo", hostname=f"{self._node}@agent", quiet=True,
                 without_mingle=True, without_gossip=True, without_heartbeat=True,
             )  # fmt: skip
             worker.set_process_status = lambda info: None  # type: ignore[method-assign]  # the agent keeps its command line
+            with self._lock:
+                self._consumes, self._replacing = True, False
+                self._unanswered.clear()  # the one before had these pings, and failed
             worker.start()
-            state.should_stop = None
+            with self._lock:
+                self._consumes = False
+                state.should_stop = None
             if worker.exitcode == EX_FAILURE:
                 log.error("the consumer failed, as after a message that cannot be read; another one begins")
                 self._stopped.wait(_PAUSE)
@@ -90,8 +96,12 @@ class Consumer:
             except OperationalError:
                 self._unanswered.clear()  # the broker is away, so nobody is to blame
                 continue
+            self._replace_if_silent()
+
+    def _replace_if_silent(self) -> None:
+        with self._lock:
             waiting = min(self._unanswered.values(), default=time.monotonic())
-            if time.monotonic() - waiting > self._silent_after:
+            if self._consumes and time.monotonic() - waiting > self._silent_after:
                 log.error("the broker takes messages, but none arrives here; replacing the consumer")
                 self._unanswered.clear()
                 self._replacing = True
