@@ -87,6 +87,8 @@ def _refuse_content_type(request: Request, error: RequestValidationError) -> Inv
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/json" or not isinstance(error.body, str | bytes) or not error.body:
         return None
+    if all(each["loc"][:1] != ("body",) for each in error.errors()):
+        return None
     return Invalid(f"The body has the content type '{kind}'; send JSON with the header Content-Type: application/json.")
 
 

@@ -8,11 +8,12 @@ from fastapi import APIRouter, Header, Query, Response, status
 from backend.db import SessionDep
 from backend.jobs import bulk, listing, queue_view, service, submit, waiting
 from backend.jobs.history_schemas import Attempts, Events, Processes
+from backend.jobs.job_body import DESCRIBED, SubmitDep, ValidateDep
 from backend.jobs.list_schemas import Bulk, BulkAnswer, JobCounts, JobPage, JobQuery, JobSort
 from backend.jobs.queue_schemas import ChangePriority, Queue
 from backend.jobs.schemas import Job
 from backend.jobs.statuses import JobStatus
-from backend.jobs.submit_schemas import IdempotencyKey, SubmitJob, Validated, ValidateJob
+from backend.jobs.submit_schemas import IdempotencyKey, Validated
 from backend.platform import PlatformDep
 from backend.schemas import After, Cursor, Limit
 from backend.stream.hub import HubDep
@@ -21,21 +22,22 @@ from backend.users.auth import CallerDep
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 
-@router.post("", operation_id="submitJob", status_code=status.HTTP_201_CREATED)
+@router.post("", operation_id="submitJob", status_code=status.HTTP_201_CREATED, openapi_extra=DESCRIBED)
 def submit_job(
-    body: SubmitJob, response: Response, session: SessionDep, caller: CallerDep, platform: PlatformDep,
+    body: SubmitDep, response: Response, session: SessionDep, caller: CallerDep, platform: PlatformDep,
     idempotency_key: Annotated[IdempotencyKey, Header()] = None,
 ) -> Job:  # fmt: skip
-    """Submit a job. It is queued when this returns, not running."""
+    """Submit a job. It is queued when this returns, not running. The body is JSON, or a job file in YAML as it is, with the bundle
+    and values to set over the file in the query. Mistakes in YAML are named with line and column."""
     job = submit.submit(session, platform.files, caller, body, idempotency_key)
     response.headers["Location"] = f"/api/v1/jobs/{job.id}"
     return job
 
 
-@router.post("/validate", operation_id="validateJob")
-def validate(body: ValidateJob, session: SessionDep, platform: PlatformDep) -> Validated:
+@router.post("/validate", operation_id="validateJob", openapi_extra=DESCRIBED)
+def validate(body: ValidateDep, session: SessionDep, platform: PlatformDep) -> Validated:
     """Check a job file, and the code of a bundle as far as its text says, without submitting it. Mistakes are part of the
-    response, each with its place in the file. Nothing of the code is run."""
+    response, each with its place in the file. Nothing of the code is run. A YAML body is the job file itself."""
     return submit.validate(session, platform.files, body)
 
 

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Sequence
 from uuid import uuid4
 
-from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from backend.bundles import service as bundles
@@ -117,18 +116,7 @@ def _faults(problems: Sequence[Problem]) -> list[Fault]:
 
 
 def _read(body: ValidateJob) -> JobSpec:
-    match body:
-        case ValidateJob(spec=None, yaml=str(text)):
-            return jobfile.load(text)
-        case ValidateJob(spec=dict(spec), yaml=None):
-            return explained(spec)
-        case _:
-            raise Invalid("Give exactly one of 'spec' and 'yaml'.", [Problem("", "give exactly one of 'spec' and 'yaml'")])
-
-
-def explained(given: object) -> JobSpec:
-    """Raises: InvalidJob, with a sentence for each mistake."""
-    try:
-        return JobSpec.model_validate(given)
-    except ValidationError as error:
-        raise InvalidJob("The job file is not valid.", jobfile.problems_of(error, given)) from error
+    given = body.yaml if body.spec is None else body.spec
+    if given is None or (body.spec is not None and body.yaml is not None):
+        raise Invalid("Give exactly one of 'spec' and 'yaml'.", [Problem("", "give exactly one of 'spec' and 'yaml'")])
+    return jobfile.load(given, body.overrides)

@@ -52,6 +52,9 @@ class ValidateJob(Schema):
 
     spec: dict[str, Any] | None = None
     yaml: str | None = Field(None, max_length=1_000_000)
+    overrides: list[str] = Field(
+        default_factory=list, max_length=200, description="What is set over it", examples=[["stop.steps=1"]]
+    )
     bundle: BundleHash | None = Field(None, description="Hash that `uploadBundle` returned")
     sources: dict[str, str | None] | None = Field(
         None,

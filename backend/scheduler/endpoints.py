@@ -1,8 +1,12 @@
 from __future__ import annotations
 
-from fastapi import APIRouter
+from collections.abc import Iterator
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
 
 from backend.db import SessionDep
+from backend.jobs.job_body import DESCRIBED, UNPARSED, JobFileDep, require_parsed
 from backend.platform import PlatformDep
 from backend.scheduler import plan
 from backend.scheduler.schemas import Plan, PlanJob
@@ -10,8 +14,18 @@ from backend.scheduler.schemas import Plan, PlanJob
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 
-@router.post("/plan", operation_id="planJob")
-def plan_job(body: PlanJob, session: SessionDep, platform: PlatformDep) -> Plan:
+def to_plan(request: Request, body: Annotated[PlanJob, *UNPARSED], file: JobFileDep) -> Iterator[PlanJob]:
+    if file is None:
+        yield require_parsed(request, body)
+        return
+    members = file.members()
+    with file.places():
+        yield PlanJob(**members)
+
+
+@router.post("/plan", operation_id="planJob", openapi_extra=DESCRIBED)
+def plan_job(body: Annotated[PlanJob, Depends(to_plan)], session: SessionDep, platform: PlatformDep) -> Plan:
     """What would become of a job if it were submitted now: its places or why it waits, its shards, traffic, staleness and memory,
-    and the advisor's warnings. Changes nothing. It needs no bundle; the code of one that is uploaded is checked as at a submit."""
+    and the advisor's warnings. Changes nothing. It needs no bundle; the code of one that is uploaded is checked as at a submit.
+    A YAML body is the job file itself."""
     return plan.plan(session, platform.files, body)

@@ -19,7 +19,7 @@ from gradstream.jobfile.document import MAX_TEXT, Document, parse
 from gradstream.jobfile.explain import problems_of
 from gradstream.spec import JobSpec
 
-__all__ = ["MAX_TEXT", "load", "problems_of", "read", "refuse"]
+__all__ = ["MAX_TEXT", "load", "problems_of", "read", "refuse", "with_places"]
 
 
 def load(source: Path | str | Mapping[str, Any], overrides: Sequence[str] = ()) -> JobSpec:
@@ -52,12 +52,16 @@ def read(path: Path) -> str:
 
 def refuse(problems: Sequence[Problem], source: Path | str, overrides: Sequence[str] = ()) -> None:
     """Raises: InvalidJob with the problems at their lines, if there is one. The job file itself has been loaded before."""
-    if not problems:
-        return
+    if problems:
+        raise _invalid(with_places(problems, source, overrides))
+
+
+def with_places(problems: Sequence[Problem], source: Path | str, overrides: Sequence[str] = ()) -> list[Problem]:
+    """The problems of a job file that has been loaded before, with the lines of what they point at."""
     document = parse(read(source) if isinstance(source, Path) else source)
     for override in overrides:
         document.override(override)
-    raise _invalid([_with_place(problem, document) for problem in problems])
+    return [_with_place(problem, document) for problem in problems]
 
 
 def _invalid(problems: list[Problem]) -> InvalidJob:

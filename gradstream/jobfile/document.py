@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
+from yaml.reader import ReaderError
 
 from gradstream.errors import InvalidJob, Problem, pointer_to
 
@@ -89,6 +90,8 @@ def parse(text: str) -> Document:
     except yaml.MarkedYAMLError as error:
         said = error.problem or error.context or "it cannot be read"
         raise _not_yaml(said, error.problem_mark or error.context_mark) from error
+    except ReaderError as error:
+        raise _not_yaml(f"the character U+{ord(text[error.position]):04X} is not allowed; remove it", _mark(text, error)) from error
     except (yaml.YAMLError, ValueError) as error:
         raise InvalidJob(f"the job file cannot be read: {error}") from error
     except RecursionError as error:
@@ -116,6 +119,12 @@ def _read(loader: _Loader, node: yaml.Node, pointer: str, lines: dict[str, int])
         lines[below] = key.start_mark.line + 1
         values[key.value] = _read(loader, inner, below, lines)
     return values
+
+
+def _mark(text: str, error: ReaderError) -> yaml.Mark:
+    before = text[: error.position]
+    line = before.count("\n")
+    return yaml.Mark("", error.position, line, error.position - before.rfind("\n") - 1, None, 0)
 
 
 def _not_yaml(said: str, mark: yaml.Mark | None) -> InvalidJob:

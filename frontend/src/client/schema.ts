@@ -177,6 +177,7 @@ export interface paths {
          * Plan Job
          * @description What would become of a job if it were submitted now: its places or why it waits, its shards, traffic, staleness and memory,
          *     and the advisor's warnings. Changes nothing. It needs no bundle; the code of one that is uploaded is checked as at a submit.
+         *     A YAML body is the job file itself.
          */
         post: operations["planJob"];
         delete?: never;
@@ -200,7 +201,8 @@ export interface paths {
         put?: never;
         /**
          * Submit Job
-         * @description Submit a job. It is queued when this returns, not running.
+         * @description Submit a job. It is queued when this returns, not running. The body is JSON, or a job file in YAML as it is, with the bundle
+         *     and values to set over the file in the query. Mistakes in YAML are named with line and column.
          */
         post: operations["submitJob"];
         delete?: never;
@@ -221,7 +223,7 @@ export interface paths {
         /**
          * Validate
          * @description Check a job file, and the code of a bundle as far as its text says, without submitting it. Mistakes are part of the
-         *     response, each with its place in the file. Nothing of the code is run.
+         *     response, each with its place in the file. Nothing of the code is run. A YAML body is the job file itself.
          */
         post: operations["validateJob"];
         delete?: never;
@@ -4944,6 +4946,14 @@ export interface components {
             /** Yaml */
             yaml?: string | null;
             /**
+             * Overrides
+             * @description What is set over it
+             * @example [
+             *       "stop.steps=1"
+             *     ]
+             */
+            overrides?: string[];
+            /**
              * Bundle
              * @description Hash that `uploadBundle` returned
              */
@@ -5869,7 +5879,12 @@ export interface operations {
     };
     planJob: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description With a YAML body: hash that `uploadBundle` returned */
+                bundle?: string | null;
+                /** @description With a YAML body: set over it, e.g. `strategy.lr=0.1` */
+                set?: string[];
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -5877,6 +5892,9 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["PlanJob"];
+                "application/yaml": components["schemas"]["JobSpec"];
+                "application/x-yaml": components["schemas"]["JobSpec"];
+                "text/yaml": components["schemas"]["JobSpec"];
             };
         };
         responses: {
@@ -6020,7 +6038,12 @@ export interface operations {
     };
     submitJob: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description With a YAML body: hash that `uploadBundle` returned */
+                bundle?: string | null;
+                /** @description With a YAML body: set over it, e.g. `strategy.lr=0.1` */
+                set?: string[];
+            };
             header?: {
                 /** @description The same key and body give the same job again, also after a lost answer */
                 "idempotency-key"?: string | null;
@@ -6031,6 +6054,9 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["SubmitJob"];
+                "application/yaml": components["schemas"]["JobSpec"];
+                "application/x-yaml": components["schemas"]["JobSpec"];
+                "text/yaml": components["schemas"]["JobSpec"];
             };
         };
         responses: {
@@ -6092,7 +6118,12 @@ export interface operations {
     };
     validateJob: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description With a YAML body: hash that `uploadBundle` returned */
+                bundle?: string | null;
+                /** @description With a YAML body: set over it, e.g. `strategy.lr=0.1` */
+                set?: string[];
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -6100,6 +6131,9 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["ValidateJob"];
+                "application/yaml": components["schemas"]["JobSpec"];
+                "application/x-yaml": components["schemas"]["JobSpec"];
+                "text/yaml": components["schemas"]["JobSpec"];
             };
         };
         responses: {
