@@ -9,7 +9,8 @@ whatever couples elements (norms, scales) is computed by the worker, on the whol
 
 
 def slices(size: int, count: int, align: int = ALIGN) -> list[slice]:
-    """`count` slices of nearly equal length that cover range(size). A small vector leaves the last ones empty."""
+    """`count` slices of nearly equal length that cover range(size). A vector of fewer than `count` blocks of `align` elements
+    leaves some empty: the first always, the last never."""
     blocks = -(-size // align)
     bounds = [min(size, blocks * k // count * align) for k in range(count + 1)]
     return [slice(bounds[k], bounds[k + 1]) for k in range(count)]
