@@ -16,7 +16,7 @@ from gradstream.process.order import Role
 class Event(Schema):
     seq: int
     time: datetime
-    kind: str = Field(description="status, attempt, process, cut, target, warning, priority", examples=["status"])
+    kind: str = Field(description="status, start, attempt, process, cut, target, warning, priority, retention", examples=["status"])
     actor: str = Field(description="`user:<name>`, `controller`, `node:<name>` or a process's label", examples=["controller"])
     message: str = Field(examples=["running: all 5 processes run"])
     data: dict[str, Any]

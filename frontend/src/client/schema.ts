@@ -2363,7 +2363,7 @@ export interface components {
             time: string;
             /**
              * Kind
-             * @description status, attempt, process, cut, target, warning, priority
+             * @description status, start, attempt, process, cut, target, warning, priority, retention
              * @example status
              */
             kind: string;

@@ -96,3 +96,12 @@ def test_every_document_can_be_reached_from_the_readme() -> None:
         links = [link.partition("#")[0] for link in _LINK.findall(document.read_text()) if not re.match(r"[a-z]+:", link)]
         todo += [target for link in links if link and (target := (document.parent / link).resolve()).exists()]
     assert set(DOCUMENTS) - set(ROOT.glob("examples/*/*")) <= seen
+
+
+def test_the_table_of_decisions_has_each_once_under_its_number() -> None:
+    folder = ROOT / "docs/adr"
+    listed = re.findall(r"^\| \[(\d+)\]\(([\w-]+\.md)\) \|", (folder / "README.md").read_text(), re.MULTILINE)
+    assert sorted(name for _, name in listed) == sorted(page.name for page in folder.glob("[0-9]*.md"))
+    for number, name in listed:
+        assert int(number) == int(name[:4])
+        assert (folder / name).read_text().startswith(f"# {number}. ")
