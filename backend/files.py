@@ -40,6 +40,10 @@ class FileStore:
         finally:
             os.close(folder)
 
+    def of_start(self, job: UUID, name: str) -> Path:
+        """A file of the checkpoint that this job starts from."""
+        return self.of_job(job) / "start" / name
+
     def remove_job(self, job: UUID) -> None:
         shutil.rmtree(self.of_job(job), ignore_errors=True)
 

@@ -43,6 +43,12 @@ def start_file(process: ProcessDep, session: SessionDep, platform: PlatformDep) 
     return FileResponse(service.start_file(session, platform.files, process))
 
 
+@router.get("/start/{name}", operation_id="getStartCheckpointFile", response_class=FileResponse)
+def start_checkpoint_file(name: str, process: ProcessDep, session: SessionDep, platform: PlatformDep) -> FileResponse:
+    """A file of the checkpoint of another job that this one starts from."""
+    return FileResponse(service.start_file(session, platform.files, process, name))
+
+
 @router.get("/latest/{name}", operation_id="getLatestFile", response_class=FileResponse)
 def latest_file(name: str, process: ProcessDep, session: SessionDep, platform: PlatformDep) -> FileResponse:
     """A file that the newest attempt of the job has stored, of those that have stored one of this name."""

@@ -27,10 +27,11 @@ from gradstream.center.entries import FINAL_CUT
 from gradstream.errors import Conflict, Invalid, NotFound, NotSignedIn
 from gradstream.process.environment import ENVIRONMENT
 from gradstream.process.order import Resume
-from gradstream.process.store import BEST, EVALUATIONS, MODEL, RESULT, START
+from gradstream.process.store import BEST, EVALUATIONS, MODEL, RESULT, START, TENSORS
 
 _CUT_FILE = re.compile(r"cuts/(\d{1,9})/(manifest\.json|worker-\d{1,4}\.pt|shard-\d{1,4}\.pt)")
-_FILES = frozenset({MODEL, BEST, RESULT, EVALUATIONS, ENVIRONMENT})
+_START_FILE = re.compile(rf"{re.escape(TENSORS)}|shard-\d{{1,4}}\.pt")
+_FILES = frozenset({MODEL, BEST, RESULT, EVALUATIONS, ENVIRONMENT, TENSORS})
 _LONGEST_HEADER = 1 << 26
 """Bytes."""
 
@@ -135,14 +136,16 @@ def latest_file(session: Session, files: FileStore, process_id: UUID, name: str)
     return files.of_attempt(process.job_id, found[-1].attempt, name)
 
 
-def start_file(session: Session, files: FileStore, process_id: UUID) -> Path:
-    """Raises: NotFound: the job begins from no other one."""
+def start_file(session: Session, files: FileStore, process_id: UUID, name: str | None = None) -> Path:
+    """`name`: a file of the checkpoint that the job starts from; None: its model. Raises: NotFound: it starts from no such file."""
     process = job_rows.process(session, process_id)
     if process is None:
         raise NotSignedIn("This process is not known any more.")
-    path = files.of_job(process.job_id) / START
+    if name is not None and not _START_FILE.fullmatch(name):
+        raise NotFound(f"'{name}' is no file of a checkpoint that a job starts from.", name=name)
+    path = files.of_job(process.job_id) / START if name is None else files.of_start(process.job_id, name)
     if not path.exists():
-        raise NotFound("This job begins from no other one's weights.")
+        raise NotFound("This job starts from no other one's weights.")
     return path
 
 
@@ -161,6 +164,18 @@ def _about_best(path: Path) -> str | None:
 def newest_cut(session: Session, job_id: UUID) -> CutRow | None:
     found = repository.cuts(session, job_id)
     return found[0] if found else None
+
+
+def weights_of_newest_cut(session: Session, files: FileStore, job_id: UUID) -> tuple[CutRow, dict[str, Path]] | None:
+    """The cut, and by their names the files that hold its center and say what lies where in it. None: there is none yet, or
+    none of these files."""
+    row = newest_cut(session, job_id)
+    described = [file for file in repository.files(session, job_id) if file.path == TENSORS]
+    if row is None or not described:
+        return None
+    found = {TENSORS: files.of_attempt(job_id, described[-1].attempt, TENSORS)}
+    shards = [f"shard-{k}.pt" for k in range(row.manifest["servers"])]
+    return row, found | {name: files.of_attempt(job_id, row.attempt, f"cuts/{row.number}/{name}") for name in shards}
 
 
 def is_committed(session: Session, job_id: UUID, attempt: int, cut: int) -> bool:

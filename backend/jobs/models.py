@@ -48,6 +48,8 @@ class JobRow(Base):
     bundle: Mapped[str | None] = mapped_column(ForeignKey("bundles.hash"))
     origin: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     """A `CodeOrigin`; None: the client sent none."""
+    started_from: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    """A `StartedFrom`; None: it starts from no other job, or was submitted before this was kept."""
     strategy: Mapped[str]
     gate: Mapped[str]
     priority: Mapped[int]

@@ -13,6 +13,7 @@ from gradstream.advise.warnings import notes, warnings
 from gradstream.bundle.origin import CodeOrigin
 from gradstream.exchange import Exchange, ShardLoad
 from gradstream.spec import JobSpec
+from gradstream.spec.start import StartedFrom
 from gradstream.workload_source import CodeFindings
 
 
@@ -102,6 +103,9 @@ class Job(Schema):
     notes: list[JobWarning] = Field(default_factory=list, description="What settings come to in this job")
     bundle: str | None = Field(description="Hash of the bundle of user code")
     origin: CodeOrigin | None = Field(None, description="The commit that the code was at when it was submitted; null: not known")
+    started_from: StartedFrom | None = Field(
+        None, description="The model of another job that it starts from, as resolved at submission; null: none"
+    )
     strategy: str = Field(examples=["adag"])
     gate: str = Field(examples=["asp"])
     shards: int = Field(description="Shards of the center; of `roles.server.count: auto` 1 until the model's size is known")

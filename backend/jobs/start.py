@@ -1,11 +1,13 @@
-"""The weights that a job begins from: copied from the other job when it is submitted, so that job may be deleted at any time."""
+"""The weights that a job starts from: copied from the other job when it is submitted, so that job may be deleted at any time."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -17,22 +19,24 @@ from backend.jobs.models import JobRow
 from gradstream.errors import InvalidJob, NotFound, Problem
 from gradstream.process.store import BEST, MODEL, START
 from gradstream.spec import JobSpec
+from gradstream.spec.start import StartedFrom
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    job: JobRow
-    name: str
-    sha256: str
-    path: Path
+    record: StartedFrom
+    files: Mapping[str, Path]
+    """What is copied, by its path in the new job's folder."""
 
     @property
     def sentence(self) -> str:
-        return f"It starts from {self.name} of {self.job.name} ({self.job.id}), sha256 {self.sha256[:12]}."
+        checksum = f", sha256 {self.record.sha256[:12]}" if self.record.sha256 else ""
+        return f"It starts from {self.record.phrase} ({self.record.job}){checksum}."
 
 
 def find_source(session: Session, files: FileStore, spec: JobSpec) -> Source | None:
-    """None: it begins from what `model()` draws, or from a file of its code. Raises: InvalidJob."""
+    """None: it starts from what `model()` draws, or from a file of its code. Locks the other job until this transaction ends, so
+    that nothing of it is removed before it is copied. Raises: InvalidJob."""
     start = spec.start_from
     if start is None:
         return None
@@ -43,34 +47,63 @@ def find_source(session: Session, files: FileStore, spec: JobSpec) -> Source | N
     row = _job(session, start.job)
     if row is None:
         raise _refused("job", f"there is no job '{start.job}'; give the id or the name of one that has stored its model")
-    name = BEST if start.checkpoint == "best" else MODEL
-    try:
-        found, path = artifacts.find(session, files, row.id, name)
-    except NotFound:
-        remedy = "it had no `best` in its job file" if name == BEST else "a job stores its model when training ends"
-        raise _refused("job", f"{row.name} ({row.id}) is {row.status} and has no {name}; {remedy}") from None
-    return Source(row, name, found.sha256, path)
+    return _checkpoint(session, files, row) if start.checkpoint == "last" else _model(session, files, row, start.checkpoint)
 
 
 def copy_weights(files: FileStore, source: Source, job_id: UUID) -> None:
     """Both names are of one file where the file system allows it: a stored file never changes."""
-    target = start_file(files, job_id)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(source.path, target)
-    except OSError:
-        shutil.copyfile(source.path, target)
-
-
-def start_file(files: FileStore, job_id: UUID) -> Path:
-    return files.of_job(job_id) / START
+    for path, original in source.files.items():
+        target = files.of_job(job_id) / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(original, target)
+        except OSError:
+            shutil.copyfile(original, target)
 
 
 def _job(session: Session, reference: str) -> JobRow | None:
     try:
-        return repository.get(session, UUID(reference))
+        found = repository.get(session, UUID(reference))
     except ValueError:
-        return repository.newest_named(session, reference)
+        found = repository.newest_named(session, reference)
+    return found and repository.lock(session, found.id)
+
+
+def _model(session: Session, files: FileStore, row: JobRow, checkpoint: Literal["final", "best"]) -> Source:
+    name = BEST if checkpoint == "best" else MODEL
+    try:
+        found, path = artifacts.find(session, files, row.id, name)
+    except NotFound:
+        remedy = "it had no `best` in its job file" if name == BEST else "a job stores its model when training ends"
+        if artifacts.newest_cut(session, row.id):
+            remedy += "; `checkpoint: last` takes its newest checkpoint"
+        raise _refused("job", f"{row.name} ({row.id}) is {row.status} and has no {name}; {remedy}") from None
+    record = StartedFrom(job=row.id, name=row.name, checkpoint=checkpoint, file=name, sha256=found.sha256)
+    return Source(record, {START: path})
+
+
+def _checkpoint(session: Session, files: FileStore, row: JobRow) -> Source:
+    """The newest one now: every attempt of the new job starts from it, also when the other job has gone on."""
+    found = artifacts.weights_of_newest_cut(session, files, row.id)
+    if found is None:
+        raise _refused("job", f"{row.name} ({row.id}) is {row.status} and has {_missing(session, row)}")
+    cut, paths = found
+    record = StartedFrom(
+        job=row.id, name=row.name, checkpoint="last", attempt=cut.attempt, number=cut.number,
+        version=cut.manifest.get("version"), samples=cut.manifest.get("samples"),
+    )  # fmt: skip
+    return Source(record, {f"start/{name}": path for name, path in paths.items()})
+
+
+def _missing(session: Session, row: JobRow) -> str:
+    if artifacts.newest_cut(session, row.id):
+        return (
+            "not stored where its model's tensors lie in its checkpoints; its first worker does when training starts, and versions "
+            "of Gradstream before that could not: try again, or take `final` or `best`"
+        )
+    if row.ended_at:
+        return "no checkpoint, and takes none any more; name a job that has one"
+    return "no checkpoint yet; its Files list one when it is taken, which `snapshot.every` of its job file schedules"
 
 
 def _refused(key: str, said: str) -> InvalidJob:

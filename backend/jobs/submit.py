@@ -48,7 +48,7 @@ def submit(session: Session, files: FileStore, caller: Caller, body: SubmitJob, 
         id=job_id, name=spec.name, user_id=caller.user_id, spec=spec.model_dump(mode="json"), bundle=body.bundle,
         source=body.source, overrides=body.overrides, origin=body.origin and body.origin.model_dump(mode="json"),
         strategy=spec.strategy.name, gate=str(spec.effective_gate), priority=spec.priority,
-        workers=spec.roles.worker.count,
+        workers=spec.roles.worker.count, started_from=source and source.record.model_dump(mode="json"),
         status=JobStatus.QUEUED, reason="new", message="Waits for the scheduler.",
     )  # fmt: skip
     session.add(job)
@@ -59,7 +59,7 @@ def submit(session: Session, files: FileStore, caller: Caller, body: SubmitJob, 
     )
     if source:
         start.copy_weights(files, source, job_id)
-        data = {"job": str(source.job.id), "file": source.name, "sha256": source.sha256}
+        data = source.record.model_dump(mode="json", exclude_none=True)
         feed.record(session, job, "start", source.sentence, actor=caller.actor, data=data)
     feed.changed(session, job)
     return view(job)

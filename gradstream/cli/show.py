@@ -67,6 +67,7 @@ def _head(job: Job, environment: Environment | None, page: str) -> None:
     told = (job.origin.phrase if job.origin else None, environment.phrase if environment else None)
     ran_with = ", ".join(phrase for phrase in told if phrase)
     rows += [("ran with", ran_with)] if ran_with else []
+    rows += [("starts from", job.started_from.phrase)] if job.started_from else []
     rows += [("created", f"{ago(job.created_at)} by {job.user}")]
     if job.started_at and job.ended_at:
         rows += [("took", duration((job.ended_at - job.started_at).total_seconds()))]

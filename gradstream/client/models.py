@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from gradstream.bundle.origin import CodeOrigin
 from gradstream.client import html
 from gradstream.exchange import Exchange, ShardLoad
+from gradstream.spec.start import StartedFrom
 
 ENDED = frozenset({"succeeded", "failed", "cancelled", "timed_out"})
 """The statuses that a job never leaves."""
@@ -80,6 +81,8 @@ class Job(JobSummary):
     bundle: str | None
     origin: CodeOrigin | None = None
     """The commit that the code was at; None: submitted without one."""
+    started_from: StartedFrom | None = None
+    """The model of another job that it starts from, as resolved at its submission; None: none."""
     shards: int = 1
     retries_used: int
 

@@ -48,6 +48,11 @@ class StoreAccess(BaseModel, frozen=True):
     token: str | None = None
     """The process's own token; good for its bundle, cuts and artifacts, nothing else."""
 
+    @property
+    def is_folder(self) -> bool:
+        """There is no control plane, and no other job that reads these files."""
+        return self.url.startswith("file:")
+
 
 class Resume(BaseModel, frozen=True):
     attempt: int

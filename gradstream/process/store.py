@@ -30,6 +30,8 @@ MODEL, BEST, RESULT, EVALUATIONS = "model.safetensors", "best.safetensors", "res
 """The final model, and that of the best evaluation; what the last evaluation gave; what the next evaluator has to know."""
 START = "start.safetensors"
 """Weights of another job that this one begins from."""
+TENSORS = "tensors.pt"
+"""Where each tensor of the model lies in a checkpoint, and the values of those that checkpoints leave out."""
 _CHUNK = 1 << 20
 Content = str | dict[str, Any]
 """Text; or named tensors for a `.safetensors` file, a state (tensors and plain values) for any other."""
@@ -47,12 +49,12 @@ class Store(Protocol):
     def latest(self, name: str, into: Path) -> Path | None:
         """A file that the newest attempt of this job has put that has put one; None: none has."""
 
-    def start(self, into: Path) -> Path | None:
-        """The weights of another job that this one begins from."""
+    def start(self, into: Path, name: str = START) -> Path | None:
+        """The weights of another job that this one begins from; or a file of its checkpoint (`shard-0.pt`). None: there is none."""
 
 
 def open_store(access: StoreAccess, order: ProcessOrder) -> Store:
-    return FolderStore(access, order) if access.url.startswith("file:") else ApiStore(access, order)
+    return FolderStore(access, order) if access.is_folder else ApiStore(access, order)
 
 
 class FolderStore:
@@ -86,7 +88,7 @@ class FolderStore:
         found = (self._root / str(attempt) / name for attempt in range(self._order.attempt, 0, -1))
         return next((file for file in found if file.exists()), None)
 
-    def start(self, into: Path) -> Path | None:
+    def start(self, into: Path, name: str = START) -> Path | None:
         return None  # without a control plane there are no other jobs
 
 
@@ -122,8 +124,8 @@ class ApiStore:
     def latest(self, name: str, into: Path) -> Path | None:
         return self._get(f"/latest/{name}", into / name)
 
-    def start(self, into: Path) -> Path | None:
-        return self._get("/start", into / START)
+    def start(self, into: Path, name: str = START) -> Path | None:
+        return self._get("/start" if name == START else f"/start/{name}", into / "start" / name)
 
     def _get(self, path: str, target: Path) -> Path | None:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 from typing import Literal, Self
+from uuid import UUID
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from gradstream.spec.part import SpecPart
 
@@ -13,12 +14,17 @@ NEEDS_A_FILE = "start_from.job: this command reaches no platform; download the m
 """Of what runs without a platform."""
 
 
+Checkpoint = Literal["final", "best", "last"]
+
+
 class StartFrom(SpecPart, frozen=True):
     """Weights of a model with the same parameters and buffers, by name and shape. Optimizers begin anew."""
 
     job: str | None = Field(None, min_length=1, description="Another job's model: its id, or its name for its newest job")
-    checkpoint: Literal["final", "best"] = Field(
-        "final", description="Of that job: its final model, or that of its best evaluation (see best)"
+    checkpoint: Checkpoint = Field(
+        "final",
+        description="Of that job: final, its final model; best, that of its best evaluation (see best); last, its newest "
+        "checkpoint, also while it runs",
     )
     file: str | None = Field(
         None, min_length=1, description="Or a .safetensors file in the folder of the code", examples=["a.safetensors"]
@@ -37,3 +43,27 @@ class StartFrom(SpecPart, frozen=True):
         """The file is elsewhere than in the folder of the code, so it exists on this machine only."""
         path = PurePosixPath(self.file or "")
         return path.is_absolute() or ".." in path.parts
+
+
+class StartedFrom(BaseModel, frozen=True):
+    """The model of another job that a job starts from: `start_from` as it was resolved when the job was submitted."""
+
+    job: UUID = Field(description="The other job, which may be deleted by now")
+    name: str = Field(description="Its name", examples=["digits"])
+    checkpoint: Checkpoint
+    file: str | None = Field(None, description="Of final and best: the file that was copied", examples=["model.safetensors"])
+    sha256: str | None = Field(None, description="Of that file")
+    attempt: int | None = Field(None, description="Of last: the attempt that took the checkpoint")
+    number: int | None = Field(None, description="Of last: the checkpoint's number in that attempt; 0: the one at its end")
+    version: int | None = Field(None, description="Of last: the version of the center in it")
+    samples: int | None = Field(None, description="Of last: samples that this center had seen")
+
+    @property
+    def phrase(self) -> str:
+        """`checkpoint 3 of attempt 1 of digits, version 1,234, 39,488 samples`."""
+        if self.checkpoint != "last":
+            return f"{self.file} of {self.name}"
+        which = f"checkpoint {self.number}" if self.number else "the last checkpoint"
+        counted = [] if self.version is None else [f"version {self.version:,}"]
+        counted += [] if self.samples is None else [f"{self.samples:,} samples"]
+        return ", ".join([f"{which} of attempt {self.attempt} of {self.name}", *counted])

@@ -28,7 +28,7 @@ from gradstream.worker.oncore import physical_cores
 from gradstream.worker.overlap import find_overlap
 from gradstream.worker.prefetch import Prefetched
 from gradstream.worker.rate import Rate
-from gradstream.worker.recording import environment_recorded
+from gradstream.worker.recording import environment_recorded, tensors_recorded
 from gradstream.worker.replica import LossNotFinite, Replica
 from gradstream.worker.usercode import UserCode, blaming
 
@@ -100,11 +100,12 @@ def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending
     )
     begun = w.t
     watchdog.watch_until(setup.FIRST_BATCH, lambda: w.t != begun or w.done)
-    with environment_recorded(order, uploads):
-        loop.train(spec.strategy, w, link)
-    link.leave()
-    uploads.add(f"cuts/{FINAL_CUT}/worker-{rank}.pt", link.state())
-    uploads.finish()
+    with tensors_recorded(order, flat, store, folder):
+        with environment_recorded(order, uploads):
+            loop.train(spec.strategy, w, link)
+        link.leave()
+        uploads.add(f"cuts/{FINAL_CUT}/worker-{rank}.pt", link.state())
+        uploads.finish()
     if not w.done:
         ending.set(ExitReason.STOPPED, "left because it was told to stop")
 

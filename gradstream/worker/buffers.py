@@ -53,6 +53,16 @@ class ModelBuffers:
             return None
         return Buffers(_joined(self._floats, dtype), _joined(self._ints, torch.int64))
 
+    def places(self) -> dict[int, tuple[str, int]]:
+        """By the `id` of a buffer: which vector of `copied` has it (`floats`, `ints`), and where its values begin there."""
+        found: dict[int, tuple[str, int]] = {}
+        for vector, places in (("floats", self._floats), ("ints", self._ints)):
+            start = 0
+            for place in places:
+                found[id(place.module._buffers[place.key])] = vector, start
+                start += place.now().numel()
+        return found
+
     def load(self, buffers: Buffers) -> None:
         """Of longer vectors, as many values as the model has."""
         for flat, places in ((buffers.floats, self._floats), (buffers.ints, self._ints)):

@@ -104,6 +104,10 @@ class FlatModel:
     def load_buffers(self, buffers: Buffers) -> None:
         self._buffers.load(buffers)
 
+    def buffer_places(self) -> dict[int, tuple[str, int]]:
+        """See `ModelBuffers.places`."""
+        return self._buffers.places()
+
     def tensors(self) -> dict[str, Tensor]:
         """The state_dict, copied to the CPU, as if nothing in the model were compiled: torch.compile puts modules into others."""
         found = self.model.state_dict()

@@ -1,4 +1,4 @@
-"""The record of the environment that a job ran in, made beside the training by a thread of worker 0."""
+"""What worker 0 stores of a job once, beside the training: its environment, and what checkpoints do not say of the model."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+from gradstream.errors import Unavailable
 from gradstream.process.environment import ENVIRONMENT, collect_environment
 from gradstream.process.order import ProcessOrder
-from gradstream.process.store import Uploads
+from gradstream.process.store import TENSORS, Store, Uploads
+from gradstream.worker.checkpoint_weights import describe_tensors
+from gradstream.worker.model import FlatModel
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +31,22 @@ def environment_recorded(order: ProcessOrder, uploads: Uploads) -> Iterator[None
     thread.start()
     yield
     thread.join(_TIMEOUT)
+
+
+@contextmanager
+def tensors_recorded(order: ProcessOrder, flat: FlatModel, store: Store, folder: Path) -> Iterator[None]:
+    """Store while the body runs what another job needs to start from a checkpoint of this one. A failure is logged and fails
+    nothing. Frozen parameters may be large, so the checkpoints of this process do not queue behind them."""
+    if order.rank != 0 or order.store.is_folder:
+        yield
+        return
+    uploads = Uploads(store, folder)
+    uploads.add(TENSORS, describe_tensors(flat), needed=False)
+    yield
+    try:
+        uploads.finish()
+    except Unavailable as error:
+        log.warning("other jobs cannot start from checkpoints of this attempt: %s", error)
 
 
 def _record(gpu: int | None, uploads: Uploads) -> None:

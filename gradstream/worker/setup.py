@@ -9,13 +9,12 @@ import torch
 
 from gradstream.center.entries import EVALUATOR, Buffers
 from gradstream.process.order import ProcessOrder
-from gradstream.process.store import START, open_store
 from gradstream.spec import JobSpec
 from gradstream.wire.layout import Layout
 from gradstream.wire.port import RedisPort
 from gradstream.worker.model import FlatModel
 from gradstream.worker.replica import riding
-from gradstream.worker.start import load_weights
+from gradstream.worker.start import load_start
 from gradstream.worker.usercode import UserCode, blaming
 
 log = logging.getLogger(__name__)
@@ -40,8 +39,7 @@ def flat_model(code: UserCode, order: ProcessOrder, folder: Path) -> FlatModel:
     """Raises: UserError, also if the job begins from weights of another model."""
     model = code.model()
     if start := order.spec.start_from:
-        file = folder / "code" / start.file if start.file else open_store(order.store, order).start(folder)
-        load_weights(model, file or Path(START))
+        load_start(model, order, start, folder)
     with blaming("model()"):
         return FlatModel(model, device_of(order))
 

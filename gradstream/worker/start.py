@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from gradstream.process.exits import UserError
+from gradstream.process.order import ProcessOrder
+from gradstream.process.store import START, open_store
 from gradstream.spec import JobSpec
-from gradstream.spec.start import NEEDS_A_FILE
+from gradstream.spec.start import NEEDS_A_FILE, StartFrom
 from gradstream.worker.buffers import plain_name
+from gradstream.worker.checkpoint_weights import read_weights
 from gradstream.worker.usercode import UserCode
 
 _NAMED = 3
@@ -28,6 +32,15 @@ def model_without_platform(code: UserCode, spec: JobSpec, folder: Path) -> nn.Mo
     return model
 
 
+def load_start(model: nn.Module, order: ProcessOrder, start: StartFrom, folder: Path) -> None:
+    """Set the model's parameters and buffers to those that the job starts from. Raises: UserError: they are of another model."""
+    store = open_store(order.store, order)
+    if start.checkpoint == "last":
+        set_weights(model, read_weights(partial(store.start, folder)))
+    else:
+        load_weights(model, folder / "code" / start.file if start.file else store.start(folder) or Path(START))
+
+
 def load_weights(model: nn.Module, file: Path) -> None:
     """Set the model's parameters and buffers to those of a .safetensors file. Raises: UserError: there is no such file, or it
     is of another model."""
@@ -35,11 +48,15 @@ def load_weights(model: nn.Module, file: Path) -> None:
     from safetensors.torch import load_file
 
     try:
-        given = load_file(file)
+        set_weights(model, load_file(file))
     except FileNotFoundError as error:
         raise UserError(f"start_from: there is no file {file.name}") from error
     except (OSError, SafetensorError) as error:
         raise UserError(f"start_from: {file.name} cannot be read as .safetensors: {error}") from error
+
+
+def set_weights(model: nn.Module, given: Mapping[str, Tensor]) -> None:
+    """Raises: UserError: `given` is the state_dict of another model."""
     own = {plain_name(name): tensor for name, tensor in model.state_dict().items()}
     if problems := _differences(own, given):
         raise UserError(f"start_from: the weights are of another model: {'; '.join(problems)}")

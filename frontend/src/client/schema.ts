@@ -1145,6 +1145,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/process/start/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Start Checkpoint File
+         * @description A file of the checkpoint of another job that this one starts from.
+         */
+        get: operations["getStartCheckpointFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/process/latest/{name}": {
         parameters: {
             query?: never;
@@ -2878,6 +2898,8 @@ export interface components {
             bundle: string | null;
             /** @description The commit that the code was at when it was submitted; null: not known */
             origin?: components["schemas"]["CodeOrigin"] | null;
+            /** @description The model of another job that it starts from, as resolved at submission; null: none */
+            started_from?: components["schemas"]["StartedFrom"] | null;
             /**
              * Strategy
              * @example adag
@@ -4562,17 +4584,71 @@ export interface components {
             job?: string | null;
             /**
              * Checkpoint
-             * @description Of that job: its final model, or that of its best evaluation (see best)
+             * @description Of that job: final, its final model; best, that of its best evaluation (see best); last, its newest checkpoint, also while it runs
              * @default final
              * @enum {string}
              */
-            checkpoint: "final" | "best";
+            checkpoint: "final" | "best" | "last";
             /**
              * File
              * @description Or a .safetensors file in the folder of the code
              * @example a.safetensors
              */
             file?: string | null;
+        };
+        /**
+         * StartedFrom
+         * @description The model of another job that a job starts from: `start_from` as it was resolved when the job was submitted.
+         */
+        StartedFrom: {
+            /**
+             * Job
+             * Format: uuid
+             * @description The other job, which may be deleted by now
+             */
+            job: string;
+            /**
+             * Name
+             * @description Its name
+             * @example digits
+             */
+            name: string;
+            /**
+             * Checkpoint
+             * @enum {string}
+             */
+            checkpoint: "final" | "best" | "last";
+            /**
+             * File
+             * @description Of final and best: the file that was copied
+             * @example model.safetensors
+             */
+            file?: string | null;
+            /**
+             * Sha256
+             * @description Of that file
+             */
+            sha256?: string | null;
+            /**
+             * Attempt
+             * @description Of last: the attempt that took the checkpoint
+             */
+            attempt?: number | null;
+            /**
+             * Number
+             * @description Of last: the checkpoint's number in that attempt; 0: the one at its end
+             */
+            number?: number | null;
+            /**
+             * Version
+             * @description Of last: the version of the center in it
+             */
+            version?: number | null;
+            /**
+             * Samples
+             * @description Of last: samples that this center had seen
+             */
+            samples?: number | null;
         };
         /**
          * Step
@@ -9292,6 +9368,71 @@ export interface operations {
             query?: never;
             header?: never;
             path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    getStartCheckpointFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
             cookie?: never;
         };
         requestBody?: never;

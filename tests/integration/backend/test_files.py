@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from uuid import UUID
 
+import httpx
 import pytest
 import torch
 from safetensors.torch import save
 
 from backend.platform import Platform
-from tests.integration.backend.agent import put_file
+from backend.scheduler.controller import Controller
+from gradstream.process.exits import ExitReason
+from tests.integration.backend.agent import Agent, put_file
 from tests.integration.backend.jobs import spec, submit, upload
 from tests.integration.backend.running import Running
 
@@ -70,12 +73,78 @@ def test_a_job_starts_from_a_copy_of_another_ones_model(running: Running, platfo
         running.agent.put("evaluator", "model.safetensors", content)
 
 
+def test_a_job_starts_from_the_checkpoint_that_was_the_newest_when_it_was_submitted(
+    api: httpx.Client, agent: Agent, controller: Controller, platform: Platform, tmp_path: Path
+) -> None:
+    roles = {"server": {"count": 2}, "worker": {"count": 2, "device": "cpu"}}
+    running = Running(api, agent, controller, tmp_path, roles=roles)
+    agent.put("worker-0", "tensors.pt", b"places")
+    agent.commit_cut(1)
+    agent.commit_cut(2)
+    job = submit(api, tmp_path, name="next", start_from={"job": "small", "checkpoint": "last"})
+    record = {"job": running.id, "name": "small", "checkpoint": "last", "attempt": 1, "number": 2, "version": 2, "samples": 20}
+    assert {key: value for key, value in job["started_from"].items() if value is not None} == record
+    [event] = api.get(f"/jobs/{job['id']}/events", params={"kind": "start"}).json()["items"]
+    assert event["message"] == f"It starts from checkpoint 2 of attempt 1 of small, version 2, 20 samples ({running.id})."
+    assert event["data"] == record
+    for number in (3, 4):  # the other job goes on, and its checkpoint 2 is removed
+        agent.commit_cut(number)
+        agent.put("server-0", f"cuts/{number}/shard-0.pt", b"newer")
+    assert not platform.files.of_attempt(UUID(running.id), 1, "cuts/2").exists()
+    api.post(f"/jobs/{running.id}/stop")
+    running.succeed()
+    assert api.delete(f"/jobs/{running.id}").status_code == 204
+    assert not platform.files.of_job(UUID(running.id)).exists()
+    controller.run_once()
+    agent.run_all()
+    order = agent.order("worker-0")
+    assert str(order.job_id) == job["id"]
+    headers = {"Authorization": f"Bearer {order.store.token}"}
+    for name, content in (("tensors.pt", b"places"), ("shard-0.pt", b"state"), ("shard-1.pt", b"state")):
+        assert agent.http.get(f"/process/start/{name}", headers=headers).content == content
+    for name in ("shard-2.pt", "start.safetensors", "manifest.json"):
+        assert agent.http.get(f"/process/start/{name}", headers=headers).status_code == 404
+    assert api.get(f"/jobs/{job['id']}").json()["started_from"] == job["started_from"]
+
+
+def test_a_checkpoint_of_a_job_that_was_stopped_or_went_on_in_a_new_attempt_is_taken_too(running: Running, tmp_path: Path) -> None:
+    last = {"job": running.id, "checkpoint": "last"}
+    running.agent.put("worker-0", "tensors.pt")
+    running.agent.commit_cut(1)
+    running.agent.exit("server-0", reason=ExitReason.KILLED, code=-9)
+    running.controller.run_once()
+    running.end_all()
+    running.start()
+    assert running.job["attempt"] == 2
+    before = submit(running.api, tmp_path, name="next", start_from=last)["started_from"]
+    assert (before["attempt"], before["number"]) == (1, 1), "the new attempt has none yet"
+    running.agent.commit_cut(2)
+    running.agent.commit_cut(0)
+    running.api.post(f"/jobs/{running.id}/stop")
+    running.agent.exit(reason=ExitReason.STOPPED)
+    running.controller.run_once()
+    assert running.status[0] == "cancelled"
+    after = submit(running.api, tmp_path, name="next", start_from=last)["started_from"]
+    assert (after["attempt"], after["number"]) == (2, 0)
+
+
+def test_a_checkpoint_without_its_tensors_is_refused_with_the_reason(running: Running, tmp_path: Path) -> None:
+    running.agent.commit_cut(1)
+    body = {"spec": spec(start_from={"job": "small", "checkpoint": "last"}), "bundle": upload(running.api, tmp_path)}
+    answer = running.api.post("/jobs", json=body)
+    assert answer.status_code == 422
+    assert "not stored where its model's tensors lie" in answer.text
+    body["spec"]["start_from"]["checkpoint"] = "final"
+    assert "`checkpoint: last` takes its newest checkpoint" in running.api.post("/jobs", json=body).text
+
+
 @pytest.mark.parametrize(
     ("start", "said"),
     [
         ({"job": "nobody"}, "there is no job 'nobody'"),
         ({"job": "small"}, "has no model.safetensors; a job stores its model when training ends"),
         ({"job": "small", "checkpoint": "best"}, "has no best.safetensors; it had no `best`"),
+        ({"job": "small", "checkpoint": "last"}, "is running and has no checkpoint yet"),
         ({"file": "/home/me/a.safetensors"}, "put it into the folder of the code"),
         ({"file": "../a.safetensors"}, "put it into the folder of the code"),
     ],

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from uuid import UUID
 
-from gradstream.cli.show import _ending, gathered
-from gradstream.client import Event, Process
+import pytest
+
+from gradstream.cli.show import _ending, _head, gathered
+from gradstream.client import Event, Job, Process
 
 
 def event(kind: str, message: str, seq: int) -> Event:
@@ -26,3 +29,30 @@ def test_a_process_refers_to_the_reason_of_its_job() -> None:
     process = Process.model_construct(reason="user_error", message="failed in loss(): ValueError: no (w.py:8)")
     assert _ending(process, f"worker-0: {process.message}") == "user_error", "the first table tells why"
     assert _ending(process, None) == _ending(process, "All processes run.") == f"user_error: {process.message}"
+
+
+@pytest.mark.parametrize(
+    ("taken", "said"),
+    [
+        (
+            {"checkpoint": "last", "attempt": 2, "number": 3, "version": 1234, "samples": 39_488},
+            "checkpoint 3 of attempt 2 of digits, version 1,234, 39,488 samples",
+        ),
+        ({"checkpoint": "last", "attempt": 1, "number": 0}, "the last checkpoint of attempt 1 of digits"),
+        ({"checkpoint": "best", "file": "best.safetensors"}, "best.safetensors of digits"),
+    ],
+)
+def test_the_model_that_a_job_starts_from_is_named_with_its_version(
+    taken: dict[str, object], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "150")
+    nothing = dict.fromkeys(("reason", "message", "position", "started_at", "ended_at", "bundle"))
+    job = Job.model_validate({
+        **nothing, "id": UUID(int=1), "name": "next", "status": "queued", "seq": 1, "strategy": "adag", "gate": "asp", "attempt": 0,
+        "created_at": datetime.now(UTC), "user": "ada", "retries_used": 0, "progress": {},
+        "spec": {"roles": {"server": {"count": 1}}},
+        "started_from": {"job": UUID(int=2), "name": "digits", **taken},
+    })  # fmt: skip
+    _head(job, None, "http://localhost/jobs/1")
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "starts from" in line]
+    assert said in line

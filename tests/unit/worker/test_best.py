@@ -37,7 +37,7 @@ class Store:
     def resumed(self, name: str, into: Path) -> Path | None:
         return None
 
-    def start(self, into: Path) -> Path | None:
+    def start(self, into: Path, name: str = "") -> Path | None:
         return None
 
 

@@ -9,6 +9,7 @@ import { StatusBadge } from "@/components/StatusBadge"
 import { useConnection, useFeed } from "@/hooks/useFeed"
 import { counted, formatMoment } from "@/lib/format"
 import { bannerOf } from "@/lib/reasons"
+import { describeStart } from "@/lib/startedFrom"
 import { readable, toneOf } from "@/lib/status"
 import { JobActions } from "./JobActions"
 import { LastWords } from "./LastWords"
@@ -36,6 +37,7 @@ export function JobHeader() {
           <Text component="div" size="sm" c="dimmed">
             {describe(job)} <CopyIcon value={job.id} what="the job's id" />
           </Text>
+          <Start job={job} />
         </div>
         <JobActions job={job} />
       </Group>
@@ -53,6 +55,19 @@ export function JobHeader() {
 
 function describe({ strategy, gate, shards, spec, user, created_at }: Job): string {
   return `${strategy} under ${gate} · ${counted(spec.roles.worker.count, "worker")}, ${counted(shards, "shard")} · submitted by ${user}, ${formatMoment(created_at)}`
+}
+
+/** Which model of another job it starts from, pinned when it was submitted. */
+function Start({ job: { started_from } }: { job: Job }) {
+  if (!started_from) return null
+  return (
+    <Text size="sm" c="dimmed">
+      {`Starts from ${describeStart(started_from)}, of `}
+      <Anchor component={Link} to={`/jobs/${started_from.job}`} inherit underline="always">
+        {started_from.name}
+      </Anchor>
+    </Text>
+  )
 }
 
 /** Why it waits, or how it ended: never a bare status. */
