@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,7 @@ from backend.problems import MAX_BODY
 from gradstream.jobfile import MAX_TEXT
 from tests.integration.backend.jobs import spec, upload
 
+ROOT = Path(__file__).parents[3]
 FILE = """# by ada, after lunch
 version: 1
 name: small
@@ -141,3 +146,19 @@ def test_the_api_document_says_so(api: httpx.Client) -> None:
         told = paths[f"/api/v1{path}"]["post"]
         assert set(told["requestBody"]["content"]) == {"application/json", *YAML_TYPES}
         assert {"bundle", "set"} <= {each["name"] for each in told["parameters"]}
+
+
+@pytest.mark.skipif(not all(map(shutil.which, ("bash", "curl", "jq", "tar"))), reason="needs bash, curl, jq and tar")
+def test_the_script_of_the_guide_submits_the_example(api: httpx.Client, server: str, token: str, tmp_path: Path) -> None:
+    [script] = re.findall(r"```sh\n(.*?)```", (ROOT / "docs/guides/ci.md").read_text(), re.DOTALL)
+    submits, found, _ = script.partition("# its end")
+    assert found
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    variables = {"GRADSTREAM_URL": server, "GRADSTREAM_TOKEN": token, "CI_PIPELINE_ID": "7", "PATH": os.environ["PATH"]}
+    for _ in range(2):
+        done = subprocess.run(["bash", "-c", submits], env=variables, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stdout + done.stderr
+    [job] = api.get("/jobs").json()["items"]
+    config = api.get(f"/jobs/{job['id']}/config").json()
+    assert (job["name"], config["full"]["stop"]["epochs"]) == ("digits-ci", 20)
+    assert config["source"] == (ROOT / "examples/digits/job.yaml").read_text()
