@@ -150,7 +150,7 @@ def test_the_api_document_says_so(api: httpx.Client) -> None:
 
 @pytest.mark.skipif(not all(map(shutil.which, ("bash", "curl", "jq", "tar"))), reason="needs bash, curl, jq and tar")
 def test_the_script_of_the_guide_submits_the_example(api: httpx.Client, server: str, token: str, tmp_path: Path) -> None:
-    [script] = re.findall(r"```sh\n(.*?)```", (ROOT / "docs/guides/ci.md").read_text(), re.DOTALL)
+    [script] = re.findall(r"```bash\n(.*?)```", (ROOT / "docs/guides/ci.md").read_text(), re.DOTALL)
     submits, found, _ = script.partition("# its end")
     assert found
     code = tmp_path / "examples/digits"
@@ -161,6 +161,10 @@ def test_the_script_of_the_guide_submits_the_example(api: httpx.Client, server: 
             os.utime(file, (checkout, checkout))
         done = subprocess.run(["bash", "-c", submits], env=variables, cwd=tmp_path, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stdout + done.stderr
+    wrong = submits.replace("set=stop.epochs=20", "set=stop.epochs=-1")
+    done = subprocess.run(["bash", "-c", wrong], env=variables, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "The job file has a problem.\n/stop/epochs: must be more than 0" in done.stderr
     [job] = api.get("/jobs").json()["items"]
     config = api.get(f"/jobs/{job['id']}/config").json()
     assert (job["name"], config["full"]["stop"]["epochs"]) == ("digits-ci", 20)
