@@ -18,7 +18,7 @@ def submit(lab: Lab, folder: Path, holds_at: int) -> Job:
     folder.mkdir()
     return lab.submit(
         "hooks", workload={"entrypoint": "remembers:Remembers", "args": {"folder": str(folder), "holds_at": holds_at}},
-        strategy={"name": "sync", "lr": 0.0001}, snapshot={"every": "1.5 epochs"}, stop={"epochs": EPOCHS},
+        strategy={"name": "sync", "lr": 0.0001}, snapshot={"every": "1.4 epochs"}, stop={"epochs": EPOCHS},
     )  # fmt: skip
 
 
@@ -62,8 +62,8 @@ def test_after_a_resume_a_pass_that_had_begun_is_told_of_again(lab: Lab, tmp_pat
     job = submit(lab, tmp_path / "notes", holds_at=10)
     eventually(lambda: 1 in committed(lab, job, 1), "its first checkpoint")
     before = set(calls(tmp_path / "notes"))
+    lab.kill("worker-0")  # under bsp nobody trains on without it, so no later checkpoint is made
     (tmp_path / "notes" / "go").touch()
-    lab.kill("worker-0")
     assert lab.ended(job).status == "succeeded"
     after = {pid: each for pid, each in calls(tmp_path / "notes").items() if pid not in before}
     assert len(after) == 2, "a new attempt"
