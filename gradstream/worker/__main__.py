@@ -14,7 +14,7 @@ from torch.utils.data import Dataset
 from gradstream import metrics
 from gradstream.center.entries import FINAL_CUT, Payload, Push
 from gradstream.process import exits
-from gradstream.process.exits import Ending, ExitReason, UserError
+from gradstream.process.exits import ExitReason, UserError
 from gradstream.process.order import ProcessOrder
 from gradstream.process.store import Uploads, open_store
 from gradstream.process.watchdog import StartWatchdog
@@ -41,7 +41,9 @@ def main(order: ProcessOrder, folder: Path) -> int:
         reporter = Reporter(order.plane, order.plane_id, order.life)
         try:
             with StartWatchdog(folder) as watchdog:
-                _train(order, folder, reporter, ending, watchdog)
+                done = _Worker(order, folder, reporter, watchdog).run()
+            if not done:
+                ending.set(ExitReason.STOPPED, "left because it was told to stop")
         except DatasetTooSmall as error:
             ending.set(ExitReason.DATASET_TOO_SMALL, str(error))
         except LossNotFinite as error:
@@ -51,63 +53,84 @@ def main(order: ProcessOrder, folder: Path) -> int:
     return ending.code
 
 
-def _train(order: ProcessOrder, folder: Path, reporter: Reporter, ending: Ending, watchdog: StartWatchdog) -> None:
-    spec, rank = order.spec, order.rank
-    with watchdog.watch_phase(setup.import_phase(spec)):
-        code = UserCode(spec)
-    with watchdog.watch_phase(setup.DATASET):
-        dataset = code.dataset("train")
-    with watchdog.watch_phase(setup.MODEL):
-        flat = setup.flat_model(code, order, folder)
-    with watchdog.watch_phase(setup.DATASET), blaming("dataset('train')", but=DatasetTooSmall):
-        problem = ModelProblem(code, flat, Prefetched(Batches(dataset, spec, rank, code.batching), spec), spec.at_once)
-    store = open_store(order.store, order)
-    uploads = Uploads(store, folder)
+class _Worker:
+    """The parts of a worker and how they tell of each other; `run` is its course."""
 
-    def on_loss(t: int, loss: float) -> None:
-        reporter.point(metrics.LOSS, loss, rank=rank, step=t, samples=w.seen, version=link.version)
+    def __init__(self, order: ProcessOrder, folder: Path, reporter: Reporter, watchdog: StartWatchdog) -> None:
+        self._order, self._folder, self._reporter, self._watchdog = order, folder, reporter, watchdog
+        self._set_up_user_code()
+        self._store = open_store(order.store, order)
+        self._uploads = Uploads(self._store, folder)
+        self._replica = Replica(order.spec, self._problem, self._report_loss)
+        self._port = setup.port(order, self._flat)
+        self._link = Link(order.spec, self._port, self._replica, order.rank, order.incarnation, save=self._save)
+        self._report_start()
+        self._link.on_push = _PushReport(reporter, self._replica, self._link, self._port, self._problem)
+        self._link.on_distance = self._report_distance
+        self._port.on_damage = lambda count: reporter.point(metrics.ASKED_AGAIN, count, rank=order.rank)
 
-    def save(cut: int, state: dict[str, Any]) -> None:
-        uploads.add(f"cuts/{cut}/worker-{rank}.pt", state, needed=False)
-        problem.on_checkpoint(cut)
-
-    w = Replica(spec, problem, on_loss)
-    port = setup.port(order, flat)
-    if order.shared and order.shared.servers and not port.shares:
-        reporter.point(metrics.NO_ROOM, (2 + spec.pipeline) * port.nbytes, rank=rank)
-    port.on_damage = lambda count: reporter.point(metrics.ASKED_AGAIN, count, rank=rank)
-    link = Link(
-        spec, port, w, rank, order.incarnation,
-        save=save,
-    )  # fmt: skip
-    reporter.point(metrics.SHARE, problem.total, rank=rank)
-    reporter.point(metrics.CORES, physical_cores(), rank=rank)
-    link.on_push = _PushReport(reporter, w, link, port, problem)
-    link.on_distance = lambda distance: reporter.point(
-        metrics.BASE_DISTANCE, distance, rank=rank, step=w.t, samples=link.samples, version=link.version
-    )
-    resumed = store.resumed(f"worker-{rank}.pt", folder) if order.incarnation == 0 else None
-    proposes = rank == 0 and order.resume is None
-    if proposes:
+    def _set_up_user_code(self) -> None:
+        order, spec, watchdog = self._order, self._order.spec, self._watchdog
+        with watchdog.watch_phase(setup.import_phase(spec)):
+            self._code = UserCode(spec)
         with watchdog.watch_phase(setup.DATASET):
-            _look_for_overlap(code, dataset, reporter)
-        reporter.point(metrics.TOTAL, problem.total_samples)
-        if problem.epoch_samples:
-            reporter.point(metrics.EPOCH, problem.epoch_samples)
-    link.join(
-        Payload(flat.theta.cpu(), w.buffers()) if proposes else None,
-        torch.load(resumed, weights_only=True) if resumed else None,
-    )
-    begun = w.t
-    watchdog.watch_until(setup.FIRST_BATCH, lambda: w.t != begun or w.done)
-    with tensors_recorded(order, flat, store, folder):
-        with environment_recorded(order, uploads):
-            loop.train(spec.strategy, w, link)
-        link.leave()
-        uploads.add(f"cuts/{FINAL_CUT}/worker-{rank}.pt", link.state())
-        uploads.finish()
-    if not w.done:
-        ending.set(ExitReason.STOPPED, "left because it was told to stop")
+            self._dataset: Dataset[Any] = self._code.dataset("train")
+        with watchdog.watch_phase(setup.MODEL):
+            self._flat = setup.flat_model(self._code, order, self._folder)
+        with watchdog.watch_phase(setup.DATASET), blaming("dataset('train')", but=DatasetTooSmall):
+            batches = Prefetched(Batches(self._dataset, spec, order.rank, self._code.batching), spec)
+            self._problem = ModelProblem(self._code, self._flat, batches, spec.at_once)
+
+    def run(self) -> bool:
+        """True: trained to the end. False: told to stop before."""
+        self._join()
+        begun = self._replica.t
+        self._watchdog.watch_until(setup.FIRST_BATCH, lambda: self._replica.t != begun or self._replica.done)
+        with tensors_recorded(self._order, self._flat, self._store, self._folder):
+            with environment_recorded(self._order, self._uploads):
+                loop.train(self._order.spec.strategy, self._replica, self._link)
+            self._link.leave()
+            self._uploads.add(f"cuts/{FINAL_CUT}/worker-{self._order.rank}.pt", self._link.state())
+            self._uploads.finish()
+        return self._replica.done
+
+    def _join(self) -> None:
+        """Begin at the beginning, which rank 0 proposes, or where the checkpoint that this attempt resumes from was taken."""
+        order = self._order
+        resumed = self._store.resumed(f"worker-{order.rank}.pt", self._folder) if order.incarnation == 0 else None
+        proposes = order.rank == 0 and order.resume is None
+        if proposes:
+            with self._watchdog.watch_phase(setup.DATASET):
+                _look_for_overlap(self._code, self._dataset, self._reporter)
+            self._reporter.point(metrics.TOTAL, self._problem.total_samples)
+            if self._problem.epoch_samples:
+                self._reporter.point(metrics.EPOCH, self._problem.epoch_samples)
+        self._link.join(
+            Payload(self._flat.theta.cpu(), self._replica.buffers()) if proposes else None,
+            torch.load(resumed, weights_only=True) if resumed else None,
+        )
+
+    def _save(self, cut: int, state: dict[str, Any]) -> None:
+        self._uploads.add(f"cuts/{cut}/worker-{self._order.rank}.pt", state, needed=False)
+        self._problem.on_checkpoint(cut)
+
+    def _report_start(self) -> None:
+        order, port = self._order, self._port
+        if order.shared and order.shared.servers and not port.shares:
+            self._reporter.point(metrics.NO_ROOM, (2 + order.spec.pipeline) * port.nbytes, rank=order.rank)
+        self._reporter.point(metrics.SHARE, self._problem.total, rank=order.rank)
+        self._reporter.point(metrics.CORES, physical_cores(), rank=order.rank)
+
+    def _report_loss(self, t: int, loss: float) -> None:
+        self._reporter.point(
+            metrics.LOSS, loss, rank=self._order.rank, step=t, samples=self._replica.seen, version=self._link.version
+        )
+
+    def _report_distance(self, distance: float) -> None:
+        self._reporter.point(
+            metrics.BASE_DISTANCE, distance, rank=self._order.rank,
+            step=self._replica.t, samples=self._link.samples, version=self._link.version,
+        )  # fmt: skip
 
 
 _ON_CORE_EVERY = 1.0
