@@ -14,7 +14,7 @@ import pytest
 from gradstream.center.buffers import CenterBuffers
 from gradstream.center.entries import Buffers, Push
 from gradstream.center.ledger import Fate
-from gradstream.center.shard import Shard
+from gradstream.center.pushes import Pushes
 from gradstream.spec import JobSpec
 from gradstream.strategies.adag import Adag
 from gradstream.strategies.async_ import Async
@@ -195,13 +195,13 @@ def test_a_wrong_rule_breaks_its_law(
 
 def test_a_drop_that_advances_the_version_starves_everybody(simulator: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     """With 4 workers and a bound of 2, two pushes are applied, and then no more."""
-    right = Shard._decide
+    right = Pushes._decide
 
-    def wrong(shard: Shard, push: Push, fate: Fate, *how: Any, **told: Any) -> None:
-        right(shard, push, fate, *how, **told)
-        shard._center().version += fate == "dropped"
+    def wrong(pushes: Pushes, push: Push, fate: Fate, *how: Any, **told: Any) -> None:
+        right(pushes, push, fate, *how, **told)
+        pushes._answers.there().version += fate == "dropped"
 
-    monkeypatch.setattr(Shard, "_decide", wrong)
+    monkeypatch.setattr(Pushes, "_decide", wrong)
     run = simulator.run(test_staleness.gradients(4, 10, {"max_staleness": 2}))
     assert sum(decision.fate == "applied" for decision in run.decisions) == 2
     with pytest.raises(AssertionError):
