@@ -52,6 +52,8 @@ class Invalid(GradstreamError):
     def __init__(self, message: str, problems: list[Problem] | None = None, **context: object) -> None:
         super().__init__(message, **context)
         self.problems = problems or []
+        for problem in self.problems:  # so that a traceback in a script, a notebook or pytest shows them, too
+            self.add_note(f"{problem.pointer}: {problem.message}" if problem.pointer else problem.message)
 
 
 class Denied(GradstreamError): ...

@@ -117,6 +117,14 @@ def test_problems_name_their_line_or_the_override_that_made_them() -> None:
     assert found["/strategy/lr"].endswith("(set by 'strategy.lr=-1')")
 
 
+def test_a_traceback_shows_each_problem() -> None:
+    """Also pytest, in which a user's test loads the job file."""
+    with pytest.raises(InvalidJob) as caught:
+        jobfile.load(JOB.replace("gate: asp", "gats: asp"))
+    [note] = caught.value.__notes__
+    assert note.startswith("/gats: unknown key 'gats'; did you mean 'gate'?")
+
+
 @pytest.mark.parametrize(
     ("written", "means"),
     [
