@@ -22,11 +22,13 @@ _REMEDY = "put the job file and its code into a folder of their own, or name the
 
 def refuse_what_is_no_project(folder: Path) -> None:
     """Raises: InvalidBundle, saying what the folder is."""
-    if what := _what_it_is(folder.resolve()):
+    if what := non_project(folder):
         raise InvalidBundle(f"{folder} is {what}, so nothing of it is sent; {_REMEDY}")
 
 
-def _what_it_is(folder: Path) -> str | None:
+def non_project(folder: Path) -> str | None:
+    """What the folder is, if it is no project; it need not be there."""
+    folder = folder.resolve()
     home = _home()
     if folder == home:
         return "your home folder"

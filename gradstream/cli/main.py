@@ -48,6 +48,7 @@ COMMANDS: dict[str, _Entry] = {
     "join": _Entry("join", _PLATFORM, "Let the jobs of a platform use this machine"),
     "token": _Entry("token", _PLATFORM, "List, make and revoke tokens of programs and machines"),
     "login": _Entry("login", _PLATFORM, "Keep the address and token of a platform"),
+    "init": _Entry("init", _JOBS, "Write a new project: a workload, a job file and tests"),
     "submit": _Entry("submit", _JOBS, "Submit a job file"),
     "follow": _Entry("follow_job", _JOBS, "Show a job's events and progress until it ends"),
     "jobs": _Entry("jobs", _JOBS, "List jobs"),

@@ -19,7 +19,7 @@ from gradstream.spec.part import SpecPart
 from gradstream.spec.roles import Roles
 from gradstream.spec.start import StartFrom
 from gradstream.spec.stopping import Best, Stop
-from gradstream.spec.values import Seconds, storable
+from gradstream.spec.values import MAX_NAME, NAME, Seconds, storable
 from gradstream.strategies import AnyStrategy
 
 
@@ -38,7 +38,7 @@ class JobSpec(SpecPart, frozen=True):
 
     version: Literal[1] = Field(1, description="Version of this format")
     name: str = Field(
-        min_length=1, max_length=63, pattern=r"^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$",
+        min_length=1, max_length=MAX_NAME, pattern=NAME,
         description="Short name: lower-case letters, digits, '.', '_' and '-'",
     )  # fmt: skip
     workload: WorkloadRef

@@ -8,6 +8,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, WithJsonSchema
 
+NAME = r"^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$"
+"""Names of jobs, in folders, addresses and commands."""
+MAX_NAME = 63
+
 DURATION_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
