@@ -16,19 +16,26 @@ from backend.jobs.statuses import JobStatus
 MOST = 500
 """Jobs of each kind that are shown; how many there are is said beside."""
 
+NEXT = "The scheduler places this job next."
+
 
 def read(session: Session) -> Queue:
     queued = JobRow.status == JobStatus.QUEUED
     rows = session.scalars(select(JobRow).where(queued).order_by(*repository.SERVED).limit(MOST))
     waiting = [
         Waiting(
-            id=job.id, name=job.name, user=job.user, priority=job.priority, position=place, reason=job.reason, message=job.message,
+            id=job.id, name=job.name, user=job.user, priority=job.priority, position=place, reason=job.reason, message=_message(job, place),
             workers=job.workers, device=job.spec["roles"]["worker"]["device"], created_at=job.created_at, attempt=job.attempt,
         )
         for place, job in enumerate(rows, start=1)
     ]  # fmt: skip
     total = session.scalar(select(func.count()).select_from(JobRow).where(queued)) or 0
     return Queue(waiting=waiting, waiting_total=total, holding=_holding(session))
+
+
+def _message(job: JobRow, place: int) -> str | None:
+    """A job that came to the head since the scheduler looked is behind nobody."""
+    return NEXT if place == 1 and job.reason == "behind" else job.message
 
 
 def _holding(session: Session) -> list[Holder]:

@@ -167,17 +167,31 @@ def test_new_jobs_are_told_and_move_no_row(open_page: OpenPage, client: Client, 
     client.delete(job.id)
 
 
+def test_all_jobs_of_a_long_list_are_selected(open_page: OpenPage, many: int) -> None:
+    page = open_page()
+    page.get_by_role("checkbox", name="Choose all that are read").check()
+    bar = page.get_by_role("region", name="Selected jobs")
+    expect(bar.get_by_role("status")).to_have_text(f"200 of {many:,} jobs selected")
+    bar.get_by_role("button", name=f"Select all {many:,}").click()
+    expect(bar.get_by_role("status")).to_have_text(f"{many:,} of {many:,} jobs selected", timeout=60_000)
+    expect(bar.get_by_role("button", name="Select all")).to_have_count(0)
+
+
 def test_many_are_stopped_with_one_question(open_page: OpenPage, client: Client, many: int) -> None:
     jobs = [submit_slow(client, name=f"stop-me-{n}", steps=100_000) for n in range(3)]
     page = open_page("/jobs?q=stop-me")
     expect(rows(page)).to_have_count(3)
     page.get_by_role("checkbox", name="Choose stop-me-0").click()
     page.get_by_role("checkbox", name="Choose stop-me-2").click(modifiers=["Shift"])
-    expect(page.get_by_text("3 chosen")).to_be_visible()
+    bar = page.get_by_role("region", name="Selected jobs")
+    expect(bar.get_by_role("status")).to_have_text("3 of 3 jobs selected")
     page.get_by_role("button", name="Stop").click()
     question = page.get_by_role("dialog", name="Stop 3 jobs?")
     expect(question).to_contain_text("cancelled")
     question.get_by_role("button", name="Stop").click()
+    expect(bar.get_by_role("status")).to_have_text(re.compile(r"jobs? (is|are) stopping\.|jobs? that waited (is|are) cancelled\."))
+    bar.get_by_role("button", name="Close").click()
+    expect(bar).to_have_count(0)
     for n in range(3):
         expect(rows(page).filter(has_text=f"stop-me-{n}")).to_contain_text(re.compile("stopping|cancelled"))
     for job in jobs:
@@ -200,12 +214,12 @@ def test_by_keys_alone(open_page: OpenPage, many: int) -> None:
     expect(help_).to_have_count(0)
     for key in ("j", "j", "Space", "j", "j", "k", "X"):
         page.keyboard.press(key)
-    expect(page.get_by_text("2 chosen")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^2 of [\d,]+ jobs selected$"))).to_be_visible()
     active = page.locator("[role=row][data-active]")
     expect(active).to_contain_text(shown[2])
     assert grid(page).get_attribute("aria-activedescendant") == active.get_attribute("id")
     page.keyboard.press("Escape")
-    expect(page.get_by_text("0 chosen")).to_have_count(0)
+    expect(page.get_by_role("region", name="Selected jobs")).to_have_count(0)
     page.keyboard.press("/")
     page.keyboard.type("faces-sync")
     page.keyboard.press("Escape")

@@ -32,6 +32,21 @@ def test_signing_out_ends_the_session(open_page: OpenPage, client: Client) -> No
     expect(page).to_have_url("/sign-in")
     page.goto("/jobs")
     expect(page).to_have_url("/sign-in")
+    expect(page.get_by_text("Your session has ended")).to_have_count(0)
+
+
+def test_a_session_that_has_ended_is_told_and_the_page_comes_back(open_page: OpenPage, client: Client) -> None:
+    page = open_page("/settings", guest=True, watched=False)
+    expect(page.get_by_label("Code or token")).to_be_visible()
+    expect(page.get_by_text("Your session has ended")).to_have_count(0)
+    page.goto(client.sign_in_link())
+    expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+    page.context.clear_cookies()
+    page.goto("/queue")
+    expect(page.get_by_role("alert")).to_contain_text("Your session has ended")
+    page.get_by_label("Code or token").fill(client.sign_in_link())
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    expect(page).to_have_url("/queue")
 
 
 def test_a_token_made_here_works_until_it_is_revoked(open_page: OpenPage) -> None:

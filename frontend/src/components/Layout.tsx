@@ -7,6 +7,7 @@ import { isSignedOut } from "@/client"
 import { useSession } from "@/hooks/queries/useSession"
 import { useKeyboard, useKeys } from "@/hooks/useKeys"
 import { preparePart } from "@/lib/parts"
+import { signedIn } from "@/lib/signedIn"
 import { Brand } from "./Brand"
 import { KeysHelp } from "./KeysHelp"
 import { Loaded } from "./Loaded"
@@ -31,7 +32,7 @@ export function Layout() {
   const main = useLostFocus()
   useEffect(prepareJobs, [])
   if (isSignedOut(session.error)) {
-    return <Navigate to="/sign-in" state={{ next: location.pathname + location.search }} replace />
+    return <Navigate to="/sign-in" state={{ next: location.pathname + location.search, ended: signedIn.noted() }} replace />
   }
   return (
     <AppShell header={{ height: 56 }} classNames={{ header: classes.header, main: classes.main }}>

@@ -5,6 +5,7 @@ export interface Selection {
   /** With `range`, all from the one that was chosen last. */
   toggle: (id: string, range?: boolean) => void
   all: (on: boolean) => void
+  select: (ids: readonly string[]) => void
   drop: (gone: ReadonlySet<string>) => void
 }
 
@@ -25,5 +26,5 @@ export function useSelection(order: readonly string[]): Selection {
   }
   const all = (on: boolean) => setIds(new Set(on ? order : []))
   const drop = (gone: ReadonlySet<string>) => setIds((now) => new Set([...now].filter((id) => !gone.has(id))))
-  return { ids, toggle, all, drop }
+  return { ids, toggle, all, select: (meant) => setIds(new Set(meant)), drop }
 }

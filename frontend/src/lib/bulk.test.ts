@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { consequence, refusals } from "./bulk"
+import { consequence, outcome, refusals, selected } from "./bulk"
 import { makeJob } from "./testing"
 
 const jobs = (...statuses: Parameters<typeof makeJob>[0][]) => statuses.map((over) => makeJob(over))
@@ -19,6 +19,19 @@ it("says that deleting is for good, and what stays", () => {
   expect(said.does).toContain("cannot be undone")
   expect(said.does).toContain("1 job has not ended and stays")
   expect(consequence("delete", jobs({ status: "running" })).nothing).toBe(true)
+})
+
+it("counts the selection against the whole list", () => {
+  expect(selected(2, 2014)).toBe("2 of 2,014 jobs selected")
+  expect(selected(1, 1)).toBe("1 of 1 job selected")
+})
+
+it("says what a bulk change did, and counts neither refused jobs nor those that had ended", () => {
+  const before = jobs({ id: "a", status: "running" }, { id: "b", status: "running" }, { id: "c", status: "queued" }, { id: "d", status: "failed" }, { id: "e", status: "running" })
+  const items = before.map(({ id }) => ({ id, done: id !== "e", message: id === "e" ? "No." : null }))
+  expect(outcome("stop", items, before)).toBe("2 jobs are stopping. 1 job that waited is cancelled.")
+  expect(outcome("delete", [{ id: "d", done: true, message: null }], before)).toBe("1 job is deleted.")
+  expect(outcome("stop", [{ id: "d", done: true, message: null }], before)).toBe("")
 })
 
 it("tells each refusal once", () => {

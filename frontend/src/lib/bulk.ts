@@ -1,11 +1,30 @@
 import type { BulkAction, BulkItem, JobSummary } from "@/client"
+import { counted, formatCount } from "./format"
 import { hasEnded } from "./status"
 
 /** Ids in one request. */
 export const PORTION = 500
 
 function jobs(count: number): string {
-  return count === 1 ? "1 job" : `${count} jobs`
+  return counted(count, "job")
+}
+
+/** How many jobs of the list are selected. */
+export function selected(count: number, total: number): string {
+  return `${formatCount(count)} of ${jobs(total)} selected`
+}
+
+/** What a bulk change did to the jobs as they were before it; jobs that had ended are not counted. Empty: nothing. */
+export function outcome(action: BulkAction, items: readonly BulkItem[], before: readonly JobSummary[]): string {
+  const done = new Set(items.flatMap((item) => (item.done ? [item.id] : [])))
+  const changed = before.filter(({ id, status }) => done.has(id) && hasEnded(status) === (action === "delete"))
+  const waited = changed.filter(({ status }) => status === "queued").length
+  const rest = changed.length - waited
+  const parts = [
+    rest > 0 ? `${jobs(rest)} ${rest === 1 ? "is" : "are"} ${action === "stop" ? "stopping" : "deleted"}.` : "",
+    waited > 0 ? `${jobs(waited)} that waited ${waited === 1 ? "is" : "are"} cancelled.` : "",
+  ]
+  return parts.filter(Boolean).join(" ")
 }
 
 /** What a bulk change would do, in words, before it is done. */

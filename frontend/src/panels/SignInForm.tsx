@@ -1,5 +1,5 @@
 import { Alert, Button, PasswordInput, Stack } from "@mantine/core"
-import { IconAlertTriangle } from "@tabler/icons-react"
+import { IconAlertTriangle, IconClock } from "@tabler/icons-react"
 import { useEffect, useRef, useState, type SubmitEvent } from "react"
 import { useLocation, useNavigate } from "react-router"
 import { useSignIn } from "@/hooks/queries/useSession"
@@ -10,7 +10,7 @@ export function SignInForm() {
   const signIn = useSignIn()
   const navigate = useNavigate()
   const location = useLocation()
-  const next = (location.state as { next?: string } | null)?.next ?? "/jobs"
+  const { next = "/jobs", ended = false } = (location.state ?? {}) as { next?: string; ended?: boolean }
   const enter = (given: string) => signIn.mutate(readSecret(given), { onSuccess: () => void navigate(next, { replace: true }) })
   useCodeInAddress(enter)
   const submit = (event: SubmitEvent) => {
@@ -23,6 +23,11 @@ export function SignInForm() {
         {signIn.error && (
           <Alert color="red" variant="light" icon={<IconAlertTriangle />} title="That did not work">
             {signIn.error.message}
+          </Alert>
+        )}
+        {ended && !signIn.error && (
+          <Alert color="yellow" variant="light" icon={<IconClock />} title="Your session has ended">
+            Sign in again: the page that you wanted opens then.
           </Alert>
         )}
         <PasswordInput label="Code or token" autoComplete="current-password" required value={secret} onChange={(event) => setSecret(event.currentTarget.value)} data-autofocus />

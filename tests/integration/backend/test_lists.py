@@ -178,6 +178,18 @@ def test_the_queue_says_who_waits_why_and_who_holds_what(running: Running, tmp_p
     assert api.get(f"/jobs/{sooner['id']}").json()["position"] == 2
 
 
+def test_a_job_that_came_to_the_head_of_the_queue_is_behind_nobody(running: Running, tmp_path: Path) -> None:
+    api = running.api
+    submit(api, tmp_path, name="large", roles=workers(4))
+    small = submit(api, tmp_path, name="small", roles=workers(1))
+    running.controller.run_once()
+    told = {job["name"]: (job["reason"], job["message"]) for job in api.get("/jobs/queue").json()["waiting"]}
+    assert told["small"] == ("behind", "Waits for its turn behind other jobs.")
+    api.post(f"/jobs/{small['id']}/priority", json={"priority": 95})
+    first = api.get("/jobs/queue").json()["waiting"][0]
+    assert (first["name"], first["position"], first["message"]) == ("small", 1, "The scheduler places this job next.")
+
+
 def test_the_columns_that_lists_are_sorted_by_follow_what_is_measured(running: Running, platform: Platform) -> None:
     values = {LOSS.name: 2.5, "eval/accuracy": 0.5, STALENESS.name: 3.0}
     applied = [Point(ACTIVE.name, 0, 0, 0, 0, 10.0, 1.0), Point(STALENESS.name, 0, 1, 200, 1, 12.0, 3.0)]

@@ -1,17 +1,27 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { api, body } from "@/client"
+import { signedIn } from "@/lib/signedIn"
 
 const KEY = ["session"]
 
 export function useSession() {
-  return useQuery({ queryKey: KEY, queryFn: () => body(api.GET("/api/v1/session")), staleTime: 60_000 })
+  return useQuery({ queryKey: KEY, queryFn: readSession, staleTime: 60_000 })
+}
+
+async function readSession() {
+  const me = await body(api.GET("/api/v1/session"))
+  signedIn.note()
+  return me
 }
 
 export function useSignIn() {
   const client = useQueryClient()
   return useMutation({
     mutationFn: (secret: { code: string } | { token: string }) => body(api.POST("/api/v1/session", { body: secret })),
-    onSuccess: (me) => client.setQueryData(KEY, me),
+    onSuccess: (me) => {
+      signedIn.note()
+      client.setQueryData(KEY, me)
+    },
   })
 }
 
@@ -19,6 +29,9 @@ export function useSignOut() {
   const client = useQueryClient()
   return useMutation({
     mutationFn: () => body(api.DELETE("/api/v1/session")),
-    onSuccess: () => client.clear(),
+    onSuccess: () => {
+      signedIn.forget()
+      client.clear()
+    },
   })
 }

@@ -14,6 +14,7 @@ import { addressOf, isFiltered } from "@/lib/jobView"
 import { JobFilterBar } from "./JobFilterBar"
 import { JobsGrid } from "./JobsGrid"
 import { ListStatus } from "./ListStatus"
+import { SelectAllButton } from "./SelectAllButton"
 import { SelectionBar } from "./SelectionBar"
 
 export function JobsPanel({ changes }: { changes: readonly Change[] }) {
@@ -37,6 +38,7 @@ export function JobsPanel({ changes }: { changes: readonly Change[] }) {
   const readOn = useCallback(() => {
     if (hasNextPage && !isFetching) void fetchNextPage()
   }, [hasNextPage, isFetching, fetchNextPage])
+  const list = addressOf({ ...view, columns: [] })
   const fresh = newcomers(changes, view, jobs.data).length
   const nothing = items.length === 0
   useEffect(() => {
@@ -47,10 +49,19 @@ export function JobsPanel({ changes }: { changes: readonly Change[] }) {
     <Panel flush>
       <JobFilterBar view={view} change={change} />
       <ListStatus total={total} filtered={isFiltered(view)} fresh={fresh} readAgain={readAgain} />
-      <SelectionBar chosen={chosen} selection={selection} />
+      <SelectionBar chosen={chosen} total={Math.max(total ?? 0, items.length)} selection={selection}>
+        <SelectAllButton
+          key={list}
+          offered={hasNextPage && chosen.length === items.length}
+          read={items.length}
+          total={total}
+          fetchNextPage={fetchNextPage}
+          select={selection.select}
+        />
+      </SelectionBar>
       <Loaded {...jobs} isEmpty={nothing} empty={isFiltered(view) ? "No job fits these filters." : <NoJobs />} height={280}>
         <JobsGrid
-          key={`${addressOf({ ...view, columns: [] })} ${readings}`}
+          key={`${list} ${readings}`}
           jobs={items}
           total={total ?? items.length}
           columns={shownColumns(view.columns)}

@@ -1,21 +1,32 @@
 import { Button } from "@mantine/core"
 import { IconArrowsDiff, IconPlayerStop, IconTrash } from "@tabler/icons-react"
-import type { ReactNode } from "react"
+import { useState, type ReactNode } from "react"
 import { Link } from "react-router"
 import type { BulkAction, JobSummary } from "@/client"
 import { ConfirmButton } from "@/components/ConfirmButton"
 import { useChangeJobs } from "@/hooks/queries/useJobs"
 import type { Selection } from "@/hooks/useSelection"
-import { consequence, refusals } from "@/lib/bulk"
+import { consequence, outcome, refusals, selected } from "@/lib/bulk"
 import classes from "./SelectionBar.module.css"
 
-/** What can be done to the chosen jobs; it asks once for all of them, and says afterwards what was refused. */
-export function SelectionBar({ chosen, selection }: { chosen: readonly JobSummary[]; selection: Selection }) {
+interface SelectionBarProps {
+  chosen: readonly JobSummary[]
+  /** How many jobs the list has, with those that have not been read yet. */
+  total: number
+  selection: Selection
+  /** The button that selects the rest. */
+  children: ReactNode
+}
+
+/** Changes the selected jobs after one question, and says then what was done and what was refused. */
+export function SelectionBar({ chosen, total, selection, children }: SelectionBarProps) {
   const change = useChangeJobs()
+  const [done, setDone] = useState("")
   const refused = refusals(change.data ?? [])
-  if (chosen.length === 0 && refused.length === 0) return null
+  if (chosen.length === 0 && refused.length === 0 && !done) return null
   const run = async (action: BulkAction) => {
     const items = await change.mutateAsync({ action, ids: chosen.map(({ id }) => id) })
+    setDone(outcome(action, items, chosen))
     selection.drop(new Set(items.flatMap(({ id, done }) => (done ? [id] : []))))
   }
   const button = (action: BulkAction, label: string, icon: ReactNode) => {
@@ -36,24 +47,28 @@ export function SelectionBar({ chosen, selection }: { chosen: readonly JobSummar
     )
   }
   return (
-    <div className={classes.bar} role="region" aria-label="Chosen jobs">
-      <span role="status">{chosen.length} chosen</span>
+    <div className={classes.bar} role="region" aria-label="Selected jobs">
+      <span role="status" className="numbers">
+        {[done, chosen.length > 0 && selected(chosen.length, total)].filter(Boolean).join(" ")}
+      </span>
+      {chosen.length > 0 && children}
       {chosen.length > 1 && (
         <Button size="xs" variant="default" component={Link} to={`/compare?jobs=${chosen.map(({ id }) => id).join()}`} leftSection={<IconArrowsDiff size={14} />}>
           Compare
         </Button>
       )}
-      {button("stop", "Stop", <IconPlayerStop size={14} />)}
-      {button("delete", "Delete", <IconTrash size={14} />)}
+      {chosen.length > 0 && button("stop", "Stop", <IconPlayerStop size={14} />)}
+      {chosen.length > 0 && button("delete", "Delete", <IconTrash size={14} />)}
       <Button
         size="xs"
         variant="subtle"
         onClick={() => {
           selection.all(false)
+          setDone("")
           change.reset()
         }}
       >
-        {chosen.length > 0 ? "Choose none" : "Close"}
+        {chosen.length > 0 ? "Clear selection" : "Close"}
       </Button>
       {refused.map((sentence) => (
         <p key={sentence} className={classes.refused} role="alert">

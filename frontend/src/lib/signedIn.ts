@@ -1,0 +1,24 @@
+const KEY = "gradstream.signed-in"
+
+/** Whether this browser had a session that nobody ended here, so that its end can be told from a first visit. */
+export const signedIn = {
+  note: () => save("yes"),
+  forget: () => save(null),
+  noted: (): boolean => {
+    try {
+      return localStorage.getItem(KEY) !== null
+    } catch {
+      return false
+    }
+  },
+}
+
+/** A browser may forbid storage. */
+function save(value: string | null) {
+  try {
+    if (value) localStorage.setItem(KEY, value)
+    else localStorage.removeItem(KEY)
+  } catch {
+    return
+  }
+}
