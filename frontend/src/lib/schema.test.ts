@@ -11,6 +11,7 @@ const schema: JsonSchema = {
     name: { type: "string", description: "Short name", examples: ["digits"] },
     strategy: { discriminator: { propertyName: "name", mapping: { adag: "#/$defs/Adag", sync: "#/$defs/Sync" } }, oneOf: [{ $ref: "#/$defs/Sync" }, { $ref: "#/$defs/Adag" }] },
     target: { anyOf: [{ $ref: "#/$defs/Target" }, { type: "null" }], default: null },
+    warmup: { anyOf: [{ type: "integer", minimum: 0 }, { type: "number", exclusiveMinimum: 0, exclusiveMaximum: 1 }], default: 0 },
     every: { anyOf: [{ type: "number" }, { type: "string", pattern: "s$" }], default: 2 },
     timeout: { anyOf: [{ anyOf: [{ type: "number" }, { type: "string" }] }, { type: "null" }] },
     average: { anyOf: [{ type: "number" }, { const: "uniform", type: "string" }, { type: "null" }], default: null },
@@ -59,6 +60,10 @@ describe("readSchema", () => {
 
   it("reads a number or a word as that, not as a duration", () => {
     expect(fields.average).toMatchObject({ kind: "numberOrWord", words: ["uniform"], optional: true })
+  })
+
+  it("reads a count or a share as a number that may be a fraction", () => {
+    expect(fields.warmup).toMatchObject({ kind: "number", integer: false, range: { min: 0, max: undefined } })
   })
 
   it("knows where null is a choice of its own, and what it means", () => {

@@ -174,10 +174,15 @@ export function rangeInWords({ min, max: most, above, below }: Range): string {
   return above || below ? `${above ? "above" : "at least"} ${min}, ${below ? "below" : "at most"} ${max}` : `${min} to ${max}`
 }
 
-/** A number or some word of a list, such as "uniform"; or a number or text with a unit, which is a duration. */
+function isNumeric({ type }: JsonSchema): boolean {
+  return type === "number" || type === "integer"
+}
+
+/** A number or some word of a list, such as "uniform"; or a number or text with a unit, which is a duration; or a count or a share. */
 function numberOrText(parts: readonly JsonSchema[]): Kind {
+  if (parts.every(isNumeric)) return { kind: "number", integer: false, range: rangeOf(parts[0]!) }
   const texts = parts.filter((part) => part.type === "string")
-  if (texts.length === 0 || !parts.some((part) => part.type === "number" || part.type === "integer")) return { kind: "other" }
+  if (texts.length === 0 || !parts.some(isNumeric)) return { kind: "other" }
   const words = texts.flatMap((part) => (typeof part.const === "string" ? [part.const] : (part.enum ?? []).map(String)))
   return words.length > 0 ? { kind: "numberOrWord", words } : { kind: "duration" }
 }

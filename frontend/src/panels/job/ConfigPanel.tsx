@@ -37,7 +37,7 @@ export function ConfigPanel() {
             {job.bundle && (
               <>
                 .{" "}
-                <Anchor inherit href={bundleUrl(job.bundle)} download>
+                <Anchor inherit underline="always" href={bundleUrl(job.bundle)} download>
                   Download the code
                 </Anchor>{" "}
                 (bundle {job.bundle.slice(0, 12)})
