@@ -37,7 +37,7 @@ def test_a_killed_worker_is_seen_with_its_cost_and_the_rest_adds_up(open_page: O
     expect(deaths.nth(1)).to_contain_text("killed by signal 9")
     expect(deaths.nth(1)).to_contain_text(re.compile(r"its rank was away for \d+\.\d s; the others went on"))
     expect(page.get_by_role("img", name=re.compile(r"^worker-0: Compute \d+ %"))).to_be_visible()
-    expect(page.get_by_text(re.compile(r"samples/s by 2 workers"))).to_be_visible(timeout=30_000)
+    expect(page.get_by_text(re.compile(r"^Not measured: the workers ran on a processor core"))).to_be_visible()  # they sleep
     page.wait_for_function(
         """() => {
           const counts = [...document.querySelectorAll('dt')].filter(dt => dt.nextElementSibling?.querySelector('strong'))
