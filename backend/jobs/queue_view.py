@@ -24,8 +24,8 @@ def read(session: Session) -> Queue:
     rows = session.scalars(select(JobRow).where(queued).order_by(*repository.SERVED).limit(MOST))
     waiting = [
         Waiting(
-            id=job.id, name=job.name, user=job.user, priority=job.priority, position=place, reason=job.reason, message=_message(job, place),
-            workers=job.workers, device=job.spec["roles"]["worker"]["device"], created_at=job.created_at, attempt=job.attempt,
+            id=job.id, name=job.name, user=job.user, priority=job.priority, position=place, reason=job.reason,
+            message=_message(job, place), workers=job.workers, device=job.spec["roles"]["worker"]["device"], created_at=job.created_at, attempt=job.attempt,
         )
         for place, job in enumerate(rows, start=1)
     ]  # fmt: skip
