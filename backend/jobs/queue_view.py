@@ -25,7 +25,8 @@ def read(session: Session) -> Queue:
     waiting = [
         Waiting(
             id=job.id, name=job.name, user=job.user, priority=job.priority, position=place, reason=job.reason,
-            message=_message(job, place), workers=job.workers, device=job.spec["roles"]["worker"]["device"], created_at=job.created_at, attempt=job.attempt,
+            message=_message(job, place), workers=job.workers,
+            device=job.spec["roles"]["worker"]["device"], created_at=job.created_at, attempt=job.attempt,
         )
         for place, job in enumerate(rows, start=1)
     ]  # fmt: skip
