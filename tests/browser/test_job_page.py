@@ -135,6 +135,21 @@ def test_cuts_and_files_and_the_job_file_against_another(open_page: OpenPage, cl
     expect(page.get_by_label("Job file", exact=True).locator("visible=true").first).not_to_contain_text("timeout")
 
 
+def test_the_checkpoint_that_a_job_starts_from_is_named_and_its_job_is_a_link(open_page: OpenPage, client: Client) -> None:
+    source = submit_slow(client, name="source", steps=5)
+    assert client.wait(source.id, timeout=120).status == "succeeded"
+    given = slow_spec(name="heir", steps=5).model_dump(mode="json", exclude_none=True)
+    spec = JobSpec.model_validate({**given, "start_from": {"job": "source", "checkpoint": "last"}})
+    heir = client.submit(spec, code=WORKLOAD)
+    assert heir.started_from is not None
+    page = open_page(f"/jobs/{heir.id}")
+    version = f"{heir.started_from.version:,}"
+    expect(page.get_by_text(f"Starts from the last checkpoint of attempt 1, version {version}")).to_be_visible()
+    page.get_by_role("link", name="source", exact=True).click()
+    expect(page).to_have_url(re.compile(f"/jobs/{source.id}"))
+    assert client.wait(heir.id, timeout=120).status == "succeeded"
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
 @pytest.mark.parametrize("tab", TABS)
 def test_every_tab_is_for_everybody(tab: str, width: int, scheme: str, open_page: OpenPage, job: Job) -> None:
