@@ -9,13 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from backend.metrics import alerts
 from backend.metrics.curve import Curve
 from backend.metrics.points import label
-from backend.metrics.remaining import TAKEN as REMAINING
-from backend.metrics.remaining import Remaining
 from backend.metrics.throughput import Throughput
-from backend.overview.standing import Standings
 from gradstream import metrics
 from gradstream.center.ledger import Silent
 from gradstream.exchange import FIGURES, Figures
@@ -23,6 +19,10 @@ from gradstream.metrics import Point
 from gradstream.process.evaluation_alerts import not_finite_sentence, overlap_sentence
 from gradstream.process.store import SLOWEST
 from gradstream.process.watchdog import Hang
+from gradstream.progress import alerts
+from gradstream.progress.remaining import TAKEN as REMAINING
+from gradstream.progress.remaining import Remaining
+from gradstream.progress.standing import Standings
 
 _LARGEST = 1e100
 """Sums of values up to here stay finite, which Postgres wants. Others are stored and drawn, but are not part of the progress."""

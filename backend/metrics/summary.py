@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from backend.jobs.schemas import Headway, Progress
-from backend.metrics import alerts
 from backend.metrics.curve import Curve
 from backend.metrics.progress import EVAL, Folded, evaluation_alerts, mean_loss, mean_staleness
 from gradstream.center.ledger import Silent
 from gradstream.gate import Gate
 from gradstream.process import room
 from gradstream.process.watchdog import hang_sentences
+from gradstream.progress import alerts
 
 
 def shown(state: dict[str, Any], gate: Gate) -> Progress:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from backend.overview.schemas import Account, Best, ServerLoad, WorkerLoad
-from backend.overview.standing import Standing, Standings
 from gradstream.exchange import ShardLoad
 from gradstream.metrics import CATALOGUE, REASONS
+from gradstream.progress.standing import Standing, Standings
 from gradstream.spec import JobSpec
 
 _WORKER = "worker-"

@@ -22,8 +22,8 @@ from backend.overview.effective import effective_values
 from backend.overview.schemas import Config, Cost, Death, Life, Overview, Speed
 from backend.overview.shortest import shortest
 from backend.overview.speedup import Seat, speed
-from backend.overview.standing import Standings
 from gradstream.process.exits import GOOD, ExitReason
+from gradstream.progress.standing import Standings
 from gradstream.spec import JobSpec
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from backend.overview.schemas import Speed
-from backend.overview.standing import Standing
+from gradstream.progress.standing import Standing
 
 ENOUGH = 0.9
 """Share of its computing time that a worker runs on a core, from which on it has that core for itself."""

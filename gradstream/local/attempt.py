@@ -65,7 +65,7 @@ class LocalAttempt:
         gradient plane at `plane_url`."""
         self.spec, self._code, self._folder = spec, code, folder.resolve()
         self._zygote, self._redis = zygote, redis
-        self._job, self._number, self._resume, self._origin = job_id or uuid4(), number, resume, origin
+        self._job, self.number, self._resume, self._origin = job_id or uuid4(), number, resume, origin
         self.j = plane_id(self._job, number)
         self._access = PlaneAccess(url=plane_url, user=plane.account(self.j), password=secrets.token_urlsafe(24))
         self._shared = SharedFolders()
@@ -77,7 +77,7 @@ class LocalAttempt:
     @property
     def store(self) -> Path:
         """Where this attempt's files are: `cuts/<n>/...`, `model.safetensors`, `result.json`."""
-        return self._folder / "store" / str(self._number)
+        return self._folder / "store" / str(self.number)
 
     @property
     def over(self) -> bool:
@@ -120,7 +120,7 @@ class LocalAttempt:
         folder = self._shared.of(self.j)
         everywhere = SharedMemory(folder=str(folder), servers=list(range(self.spec.roles.server.shards))) if folder else None
         return ProcessOrder(
-            id=uuid4(), job_id=self._job, attempt=self._number, role=role, rank=rank, incarnation=incarnation, spec=self.spec,
+            id=uuid4(), job_id=self._job, attempt=self.number, role=role, rank=rank, incarnation=incarnation, spec=self.spec,
             plane=self._access, store=StoreAccess(url=(self._folder / "store").as_uri()), resume=self._resume, shared=everywhere,
             origin=self._origin,
         )  # fmt: skip
@@ -169,7 +169,7 @@ class LocalAttempt:
 
     def log_of(self, name: str) -> str:
         """What a process printed."""
-        file = self._folder / "processes" / f"{self._number}.{name}" / "log"
+        file = self._folder / "processes" / f"{self.number}.{name}" / "log"
         return file.read_text(errors="replace") if file.exists() else ""
 
     def close(self) -> None:
@@ -183,4 +183,4 @@ class LocalAttempt:
         self._shared.close()
 
     def _home(self, order: ProcessOrder) -> Path:
-        return self._folder / "processes" / f"{self._number}.{order.life}"
+        return self._folder / "processes" / f"{self.number}.{order.life}"

@@ -11,22 +11,19 @@ from pathlib import Path
 from typing import Any, Self, TextIO
 
 from rich.console import Console
+from rich.markup import escape
 
 from gradstream import marker
 from gradstream.bundle.origin import collect_origin
 from gradstream.center import auto
-from gradstream.center.ledger import Silent
 from gradstream.errors import Conflict, InvalidJob
-from gradstream.exchange import Figures
+from gradstream.local.alerts import RunAlerts
 from gradstream.local.attempt import LocalAttempt
 from gradstream.local.child import run_dir
 from gradstream.local.redis import Redis
-from gradstream.metrics import ASKED_AGAIN, COMPARED_ROWS, LOSS, NO_ROOM, SHARED_ROWS, SILENT, STALENESS, TOTAL, Point
-from gradstream.process import damage, room
-from gradstream.process.evaluation_alerts import not_finite_sentence, overlap_sentence
+from gradstream.local.run_progress import RunProgress
 from gradstream.process.exits import GOOD
 from gradstream.process.store import BEST, MODEL
-from gradstream.process.watchdog import Hang, hang_sentences
 from gradstream.process.zygote import Zygote
 from gradstream.spec import JobSpec
 from gradstream.spec.start import NEEDS_A_FILE
@@ -72,7 +69,8 @@ class Trainer:
         """Train to the end; Ctrl-C asks the workers to stop, and the model so far is kept."""
         spec, began = self._spec, time.monotonic()
         attempt = self._attempt(spec, 1)
-        progress = _Progress(spec)
+        alerts = RunAlerts(spec.effective_gate)
+        progress = RunProgress(spec, alerts, attempt.number)
         interval = spec.snapshot.cadence.seconds or math.inf  # by samples, the shards take them by themselves
         next_cut, cut, stopping = began + interval, 0, False
         open_question = spec.roles.server.count == "auto"
@@ -85,14 +83,16 @@ class Trainer:
                             if end.reason not in GOOD:
                                 continue  # the most telling failure is told at the end, once
                             self._console.print(f"{name}: {end.reason}{': ' + end.message if end.message else ''}")
-                        for alert in (*progress.take(attempt.metrics()), *progress.take_hangs(attempt.hangs())):
-                            self._console.print(f"[yellow]alert[/]: {alert}", highlight=False)
+                        progress.take(attempt.metrics())
+                        alerts.take_hangs(attempt.hangs())
+                        for alert in alerts.take_new():
+                            self._console.print(f"[yellow]alert[/]: {escape(alert)}", highlight=False)
                         if open_question and not cut and (nbytes := progress.figures.center_bytes):
                             open_question, choice = False, self._choose(nbytes)
                             if choice.shards > 1 and not stopping:
                                 attempt.close()
-                                progress = _Progress(spec)
                                 attempt = self._attempt(spec.with_shards(choice.shards), 2)
+                                progress = RunProgress(spec, alerts, attempt.number)
                                 attempt.start()
                         status.update(progress.line())
                         if time.monotonic() >= next_cut:
@@ -109,6 +109,7 @@ class Trainer:
         finally:
             failed, result = attempt.failed, attempt.result
             attempt.close()
+        self._list_alerts(alerts.sentences)
         if failed:
             name, end = failed
             self._console.print(f"[bold red]failed[/]: {name}: {end.message}\n{attempt.log_of(name)[-2000:]}", highlight=False)
@@ -124,6 +125,13 @@ class Trainer:
         ended = "cancelled" if stopping else "succeeded"
         return {"status": ended, "eval": result["eval"], "version": result["version"], "model_path": str(model), **told, **summary}
 
+    def _list_alerts(self, sentences: list[str]) -> None:
+        """All that were raised, as they may have scrolled away."""
+        if sentences:
+            self._console.print(f"[yellow]alerts of this run: {len(sentences)}[/]", highlight=False)
+        for sentence in sentences:
+            self._console.print(f"  {escape(sentence)}", highlight=False)
+
     def _attempt(self, spec: JobSpec, number: int) -> LocalAttempt:
         admin, url = connect(self._redis.url, password=self._redis.password), self._redis.url
         return LocalAttempt(
@@ -134,94 +142,3 @@ class Trainer:
         choice = auto.choose(self._spec, nbytes, [auto.Host(os.cpu_count() or 1, self._spec.roles.worker.count)])
         self._console.print(f"roles.server.count: auto. {choice.reason}", highlight=False)
         return choice
-
-
-class _Progress:
-    """What the metrics say so far."""
-
-    def __init__(self, spec: JobSpec) -> None:
-        self._gate, self._codec = spec.effective_gate, spec.codec.name
-        self._silent: dict[int, str] = {}
-        """What there is to say of workers that contribute nothing, by rank."""
-        self._no_room: dict[int, int] = {}
-        """Bytes of shared memory that workers did not get, by rank."""
-        self._damaged: dict[str, str] = {}
-        """What there is to say of processes that were sent something damaged, by label."""
-        self._evaluation: dict[str, str] = {}
-        """What there is to say of evaluations."""
-        self._hung_at = set[tuple[str, str | None]]()
-        """Places of the start that took long."""
-        self._compared_rows = 0
-        self.figures = Figures()
-        self._samples, self._total, self._loss = 0, 0, float("nan")
-        self._evals: dict[str, float] = {}
-        self._staleness, self._pushes = 0.0, 0
-        self._first = self._last = 0.0
-
-    def take(self, batches: list[tuple[str, list[Point]]]) -> list[str]:
-        """Returns the alerts that are new."""
-        told, roomless, damaged, evaluation = len(self._silent), set(self._no_room), len(self._damaged), len(self._evaluation)
-        for source, points in batches:
-            self._fold(source, points)
-        new = {rank: missing for rank, missing in self._no_room.items() if rank not in roomless}
-        more = list(self._damaged.values())[damaged:] + list(self._evaluation.values())[evaluation:]
-        return [*list(self._silent.values())[told:], *([room.sentence(new)] if new else []), *more]
-
-    def take_hangs(self, hangs: dict[str, Hang]) -> list[str]:
-        """Returns the alerts of places where no process was before."""
-        new = {label: hang for label, hang in hangs.items() if hang.place not in self._hung_at}
-        self._hung_at.update(hang.place for hang in new.values())
-        return hang_sentences(new)
-
-    def _fold(self, source: str, points: list[Point]) -> None:
-        for point in points:
-            self.figures.take(source, point)
-            self._samples = max(self._samples, point.samples)
-            if point.name == LOSS.name:
-                self._loss, self._first, self._last = point.value, self._first or point.time, point.time
-            elif point.name == STALENESS.name:
-                self._staleness, self._pushes = self._staleness + point.value, self._pushes + 1
-            elif point.name == TOTAL.name:
-                self._total = int(point.value)
-            elif point.name == SILENT.name:
-                self._silent.setdefault(point.rank, Silent(point.rank, int(point.value)).sentence(self._gate))
-            elif point.name == NO_ROOM.name:
-                self._no_room[point.rank] = int(point.value)
-            elif point.name == ASKED_AGAIN.name:
-                who = source.rpartition(".")[0] or source
-                self._damaged.setdefault(who, damage.sentence(who))
-            elif point.name == COMPARED_ROWS.name:
-                self._compared_rows = int(point.value)
-            elif point.name == SHARED_ROWS.name:
-                self._evaluation.setdefault(point.name, overlap_sentence(int(point.value), self._compared_rows))
-            elif point.name.startswith("eval/"):
-                if not math.isfinite(point.value):
-                    self._evaluation.setdefault(point.name, not_finite_sentence(point.name, point.samples))
-                self._evals[point.name] = point.value
-
-    def line(self) -> str:
-        if not self._first:
-            return "starting: waiting for the first step"
-        told = "  ".join(f"{name} {value:.4f}" for name, value in self._evals.items())
-        rate = self.summary()["samples_per_second"]
-        of = f" of {self._total:,}" if self._total else ""
-        return f"{self._samples:,}{of} samples  {rate:,.0f}/s  loss {self._loss:.4f}  {told}  staleness {self._mean():.2f}"
-
-    def exchange(self) -> str:
-        """What a push cost; a line, or nothing before the first."""
-        found = self.figures.exchange()
-        return f"a push: {found.time}; {found.traffic(self._codec)}\n" if found else ""
-
-    def summary(self) -> dict[str, Any]:
-        seconds = self._last - self._first
-        rate = self._samples / seconds if seconds > 0 else 0.0
-        exchange = self.figures.exchange()
-        return {
-            "samples": self._samples, "samples_per_second": round(rate, 1), "mean_staleness": round(self._mean(), 4),
-            "alerts": [*self._silent.values(), *([room.sentence(self._no_room)] if self._no_room else []), *self._damaged.values(),
-                       *self._evaluation.values()],
-            "exchange": exchange and exchange.model_dump(), "shards": [load.model_dump() for load in self.figures.loads()],
-        }  # fmt: skip
-
-    def _mean(self) -> float:
-        return self._staleness / self._pushes if self._pushes else 0.0

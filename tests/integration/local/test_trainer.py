@@ -13,6 +13,7 @@ import pytest
 from gradstream.errors import InvalidJob
 from gradstream.local.trainer import Trainer
 from gradstream.process.shared import SharedFolders
+from gradstream.progress import alerts
 from gradstream.spec import JobSpec
 from tests.support import eventually
 
@@ -109,3 +110,73 @@ def test_a_worker_without_shared_memory_says_what_to_do(tmp_path: Path, monkeypa
     assert alert.startswith("Worker 0 found no room for 48.0 MB in shared memory, so vectors go through Redis")
     assert f"alert: {alert}" in said
     assert result["exchange"]["sent_bytes"] == result["exchange"]["raw_bytes"] == 4 * PARAMETERS
+
+
+TROUBLED = """\
+import os, time
+import torch
+from torch import nn
+from torch.utils.data import TensorDataset
+
+from gradstream import Workload
+
+time.sleep(1)
+
+
+class Troubled(Workload):
+    claim: str
+    slow, calls = False, 0
+
+    def model(self):
+        return nn.Linear(4, 1)
+
+    def dataset(self, split):
+        x = torch.randn(400, 4, generator=torch.Generator().manual_seed(1))
+        return TensorDataset(x, x.sum(1, keepdim=True))
+
+    def loss(self, model, batch):
+        if model.training:
+            self.calls += 1
+            if self.calls == 1:
+                self.slow = claimed(self.claim)
+            time.sleep(0.1 if self.slow else 0.01)
+        loss = (model(batch[0]) - batch[1]).square().mean()
+        return loss * float("nan") if model.training and self.calls % 4 == 0 else loss
+
+    def evaluate(self, model, batch):
+        return {"auc": float("nan")}
+
+
+def claimed(path):
+    try:
+        return bool(open(path, "x"))
+    except FileExistsError:
+        return False
+"""
+
+
+def test_it_lists_at_its_end_what_the_page_would_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One job with a hang, the same rows in both splits, a NaN metric, a slow worker and pushes that are not finite."""
+    monkeypatch.setattr(alerts, "_SECONDS", 0.5)
+    (tmp_path / "troubled.py").write_text(TROUBLED)
+    wanted = JobSpec.model_validate({
+        "name": "troubled", "workload": {"entrypoint": "troubled:Troubled", "args": {"claim": str(tmp_path / "claim")}},
+        "strategy": {"name": "async", "lr": 0.01}, "gate": "asp", "stop": {"epochs": 2}, "batch_size": 8, "on_nan": "drop",
+        "roles": {"server": {"count": 1}, "worker": {"count": 3, "device": "cpu"}}, "env": {"START_WARNING_SECONDS": "0.3"},
+    })  # fmt: skip
+    talk = io.StringIO()
+    with Trainer(wanted, tmp_path, tmp_path / "out", talk) as trainer:
+        result = trainer.run()
+    said = talk.getvalue()
+    assert result["status"] == "succeeded", said
+    _, _, listed = said.partition(f"alerts of this run: {len(result['alerts'])}\n")
+    for part in (
+        "been in import troubled for more than 0 s, at troubled.py:8",
+        "evaluation rows that were compared are training rows",
+        "eval/auc is not a finite number",
+        "times slower than the other workers",
+        "% of the pushes were dropped because they held a NaN",
+    ):
+        [alert] = [alert for alert in result["alerts"] if part in alert]
+        assert listed.count(f"  {alert}\n") == 1, f"{part}: {listed}"
+        assert "Workers tab" not in alert

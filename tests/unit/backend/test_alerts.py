@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from backend.metrics import alerts
 from backend.metrics.progress import fold
 from backend.metrics.summary import new_alerts, shown
 from gradstream import metrics
 from gradstream.gate import Gate
 from gradstream.metrics import Metric, Point
+from gradstream.progress import alerts
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 ASP, BSP = Gate(mode="asp"), Gate(mode="bsp")

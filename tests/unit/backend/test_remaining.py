@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from backend.metrics.remaining import Remaining
-from backend.overview.standing import Standings
 from gradstream.metrics import ACTIVE, COMPUTE, SHARE, Metric, Point
+from gradstream.progress.remaining import Remaining
+from gradstream.progress.standing import Standings
 
 
 def point(metric: Metric, rank: int, value: float, step: int = 0, time: float = 0.0) -> Point:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backend.overview.speedup import Seat, speed
-from backend.overview.standing import Standing
+from gradstream.progress.standing import Standing
 
 
 def worker(seconds: float = 0.1, on_core: float | None = 0.97, cores: float = 8, steps: int = 100) -> Standing:

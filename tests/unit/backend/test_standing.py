@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from backend.overview import loads
-from backend.overview.standing import Standings
 from gradstream import metrics
 from gradstream.metrics import Metric, Point
+from gradstream.progress.standing import Standings
 from gradstream.spec import JobSpec
 
 SPEC = JobSpec.model_validate(

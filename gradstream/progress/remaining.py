@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
-from backend.overview.standing import Standing, Standings
 from gradstream import metrics
 from gradstream.metrics import Point
+from gradstream.progress.standing import Standing, Standings
 
 TAKEN = frozenset({metrics.SHARE.name, metrics.ACTIVE.name})
 

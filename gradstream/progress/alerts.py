@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from statistics import median
 
-from backend.overview.standing import Standing, Standings
 from gradstream.gate import Gate
+from gradstream.progress.standing import Standing, Standings
 
 Cost = Callable[[Standing], float]
 
@@ -53,8 +53,9 @@ def _busy(one: Standing) -> float:
     return sum(one.sums.get(part, 0.0) for part in ("compute", "data", "send")) / one.steps
 
 
-def slow_sentence(rank: int, factor: float, gate: Gate, finished: int, workers: int) -> str:
-    """`finished`: workers that have trained all of their shares while this one still trains; 0 if it has ended, too."""
+def slow_sentence(rank: int, factor: float, gate: Gate, finished: int, workers: int, *, on_platform: bool = True) -> str:
+    """`finished`: workers that have trained all of their shares while this one still trains; 0 if it has ended, too.
+    `on_platform`: users can stop the worker alone."""
     told = f"worker-{rank} is {factor:.{0 if factor >= 3 else 1}f} times slower than the other workers. "
     if finished and finished == workers - 1:
         told += f"They have finished, and the job waits for worker-{rank} alone. "
@@ -62,10 +63,13 @@ def slow_sentence(rank: int, factor: float, gate: Gate, finished: int, workers: 
         told += "They wait for it in each round. "
     else:
         told += "Each worker trains a fixed share of the data, so the job ends when the slowest one does. "
-    do = f"Stop worker-{rank} on the Workers tab to leave out the rest of its share"
+    remedies = [f"stop worker-{rank} on the Workers tab to leave out the rest of its share"] if on_platform else []
     if gate.mode == "bsp" and gate.quorum is None:
-        return told + f"{do}, set gate.quorum to go on without it, or use adag or dynsgd under asp, where nobody waits."
-    return told + f"{do}, run it on a faster machine, or train with fewer workers."
+        remedies += ["set gate.quorum to go on without it", "use adag or dynsgd under asp, where nobody waits"]
+    else:
+        remedies += ["run it on a faster machine", "train with fewer workers"]
+    text = f"{', '.join(remedies[:-1])}{',' * (len(remedies) > 2)} or {remedies[-1]}"
+    return f"{told}{text[0].upper()}{text[1:]}."
 
 
 def dropped_reasons(known: list[str], ledger: Mapping[int, Mapping[str, int]]) -> list[str]:
