@@ -21,13 +21,15 @@ CREDENTIALS = (
     "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*_rsa", "*_ed25519", "!*.pub", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks",
     "*.keystore", "*.kdbx", "*.ppk", "*.ovpn", "*.gpg", "*.agekey",
     ".ssh/", ".aws/", ".azure/", ".kube/", ".gnupg/", ".docker/", ".secrets/", "secrets/",
-    ".netrc", "_netrc", "netrc", ".pypirc", "pypirc", ".npmrc", "npmrc", ".pgpass", "pgpass.conf", ".my.cnf", ".git-credentials",
+    ".netrc", "_netrc", "netrc", ".pypirc", "pypirc", ".npmrc", "npmrc", ".pgpass", "pgpass", "pgpass.conf", ".my.cnf", "my.cnf",
+    ".git-credentials",
     "git-credentials", ".htpasswd", "htpasswd", ".dockercfg", ".dockerconfigjson", ".vault-token", ".terraformrc", "terraform.rc",
     ".*_history", "kubeconfig", "kubeconfig.*", "*.kubeconfig", "*-kubeconfig", "credentials", "credentials.*", "*[-_]credentials",
     "*[-_]credentials.*", "client_secret*.json", "*service[-_]account*.json", "*serviceaccount*.json",
     "secret", "secrets", "secret.*", "secrets.*", "*[-_]secret.*", "*[-_]secrets.*", "*.secret",
     ".env", ".env.*", "*.env", ".envrc", "password", "passwords", "*password.txt", "*passwords.txt",
     "*.tfstate", "*.tfstate.*", "*.tfvars", "*accesskeys.csv",
+    "kaggle.json", "s3cfg", "rclone.conf", "boto.cfg", "*.keytab", "*.p8", "settings-security.xml",
     "rootkey.csv", "wallet.dat", "!*.py", "!*.pyi",
 )  # fmt: skip
 """Names of files that hold keys and passwords. A module may have any name: its content says whether it holds one."""
@@ -53,6 +55,14 @@ CONTENTS = {
     "a token of Gradstream": r"\bgst_[A-Za-z0-9_-]{20,}",
     "a sign-in to a cluster": r"^[ \t]*client-key-data:\s*\S{16,}|^current-context:\s*\S",
     "a sign-in to a registry of images": r'"auths"\s*:\s*\{\s*"',
+    "a signed token (JWT)": r"eyJ[A-Za-z0-9_-]{10,512}\.eyJ[A-Za-z0-9_-]{10,2048}\.[A-Za-z0-9_-]{10,}",
+    "a key, a token or a password": r"(?:API_?KEY|api_?key|[aA]piKey|SECRET|secret|SECRET_?KEY|secret_?key|secretKey|TOKEN|token"
+    r"|PASSWORD|password)"
+    r"[\"']?[ \t]{0,8}[=:][ \t]{0,8}[\"'](?=[^\"'\s]{0,200}[0-9])(?=[^\"'\s]{0,200}[A-Za-z])[A-Za-z0-9/+_=.-]{20,200}[\"']"
+    r"|^[ \t]{0,8}(?:export[ \t]+)?[A-Za-z0-9_]{0,60}(?:KEY|TOKEN|SECRET|PASSWORD)="
+    r"(?=\S{0,200}[0-9])(?=\S{0,200}[A-Za-z])[A-Za-z0-9/+_=-]{20,200}[ \t]*$",
+    "a password in a URL": r"[a-z]://[^\s:/@\"'{}<>$%()]{1,64}:[^\s:/@\"'{}<>$%()*]{3,64}@(?!localhost\b|127\.|\[::1)[A-Za-z0-9\[]",
+    "a password of a server": r"<password>[^<{}$\s]{3,}</password>",
     "a machine's password": r"\bmachine\s+\S+\s+login\s+\S+\s+password\s+\S+",
 }  # fmt: skip
 SCANNED = 64 * 1024

@@ -15,6 +15,8 @@ FILES = {
     "circle.py": "import torch", "job.yaml": "name: circle", "nets/cnn.py": "import torch", "vocab/tokens.txt": "a\nb",
     "tokenizer.json": "{}", "keys.py": "KEYS = 3", "secrets_of_training.md": "none", "labels.csv": "machine,login",
     "secret_santa/model.py": "x = 1",
+    "settings.py": "api_key = os.environ['MY_SERVICE_KEY_2']\ntoken = read_token_of_the_user_2(path)\nPASSWORD_FIELD = 'a'\n",
+    "local.yaml": "url: redis://:password@localhost:6379\nother: postgres://{user}:{password}@db/x\nsecret: ${SECRET}\n",
 }  # fmt: skip
 CREDENTIALS = {
     ".ssh/id_rsa": "key", ".aws/credentials": "[default]", "aws/credentials": "[default]", "deploy/kubeconfig": "clusters: []",
@@ -22,6 +24,7 @@ CREDENTIALS = {
     "certs/server.key": "", "id_ed25519": "", "gcp/my-service-account.json": "{}", "credentials.json": "{}", ".pypirc": "",
     "sub/.npmrc": "", "secrets.toml": "", "config/secrets.yaml": "", "secrets/db": "", "hub_token": SECRET, "api-key.txt": SECRET,
     "passwords.txt": "", "terraform.tfstate": "{}", "client_secret_1.json": "{}", "vault.kdbx": "", "Credentials.JSON": "{}",
+    "kaggle.json": "{}", "pgpass": "", "my.cnf": "",
 }  # fmt: skip
 CONTENTS = {
     "notes.txt": "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n",
@@ -31,6 +34,9 @@ CONTENTS = {
     "deploy.py": f"KEY = 'AKIA{'A' * 16}'", "c.cfg": f"aws_secret_access_key = {SECRET}\n",
     "k.yml": "apiVersion: v1\ncurrent-context: prod\n", "d.json": '{"auths": {"registry": {}}}',
     "e": "machine x login me password 1234",
+    "jwt.txt": f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.{'a1' * 12}", "run.sh": "psql postgres://ada:w0rd9x@db.example/x\n",
+    "env.sh": f"export WANDB_API_KEY={'0a1b' * 10}\n", "client.py": f"Client(api_key='{'0a1b' * 10}')\n",
+    "settings.xml": "<server><password>w0rd9x</password></server>",
     "f.ini": f"//registry/:_authToken={SECRET}", "g.txt": f"gst_{SECRET}", "h.txt": "\ufeff-----BEGIN RSA PRIVATE KEY-----\n",
 }  # fmt: skip
 
@@ -205,5 +211,19 @@ def test_what_arrives_at_the_platform_anyway_is_named_there(tmp_path: Path) -> N
 def test_a_hostile_text_is_searched_in_time() -> None:
     from gradstream.bundle.credentials import SCANNED, credential_in
 
-    for text in ("\n", " ", "machine ", "-----BEGIN ", "\n \n", '"auths"', "aws_a_", "xox", "eyJ"):
+    for text in (
+        "\n",
+        " ",
+        "machine ",
+        "-----BEGIN ",
+        "\n \n",
+        '"auths"',
+        "aws_a_",
+        "xox",
+        "eyJ",
+        "eyJaaaaaaaaaaaaa",
+        "a://b:c",
+        "A_KEY=1",
+        "token='a1",
+    ):
         assert credential_in("a.txt", SCANNED, (text * SCANNED)[:SCANNED].encode()) is None
