@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from gradstream.errors import Problem
@@ -33,15 +33,17 @@ def likely_mistakes(modules: Modules, found: StaticWorkload) -> Iterator[Problem
     for name, look in (("dataset", _of_dataset), ("loss", _of_loss)):
         if method := method_of(found, name):
             owner, node = method
-            for returned in _returned(node):
-                if said := look(modules, owner, returned):
+            returns, known = _read_body(node)
+            for each in returns:
+                returned = known.get(each.id, each) if isinstance(each, ast.Name) else each
+                if said := look(modules, owner, returned, known):
                     yield _at(modules, owner.module, returned, said)
     for module in dict.fromkeys(each.module.name for each in found.ancestry):
         if loaded := modules.load(module):
             yield from _missing_files(modules, loaded)
 
 
-def _of_dataset(modules: Modules, owner: DefinedClass, returned: ast.expr) -> str | None:
+def _of_dataset(modules: Modules, owner: DefinedClass, returned: ast.expr, _known: Mapping[str, ast.expr]) -> str | None:
     if isinstance(returned, ast.Call) and _name_of(modules, owner.module, returned.func) in _LOADERS:
         return "dataset() returns a DataLoader; return the Dataset itself: the platform makes the mini-batches"
     repeated = returned.left if isinstance(returned, ast.BinOp) and isinstance(returned.op, ast.Mult) else returned
@@ -51,20 +53,33 @@ def _of_dataset(modules: Modules, owner: DefinedClass, returned: ast.expr) -> st
     return None
 
 
-def _of_loss(_modules: Modules, _owner: DefinedClass, returned: ast.expr) -> str | None:
+def _of_loss(_modules: Modules, _owner: DefinedClass, returned: ast.expr, known: Mapping[str, ast.expr]) -> str | None:
     if not isinstance(returned, ast.Call):
         return None
-    for keyword in returned.keywords:
-        how = read_value(keyword.value) if keyword.arg == "reduction" else UNKNOWN
-        if how == "sum":
-            return 'loss() returns a sum over the batch; return the mean (reduction="mean"), or the step grows with the batch'
-        if how == "none":
+    match _reduction(returned, known):
+        case "sum":
+            return (
+                "loss() returns a sum over the mini-batch, so the learning rate that fits depends on batch_size; return the mean "
+                '(reduction="mean")'
+            )
+        case "none":
             return 'loss() returns one value for each example; return their mean (reduction="mean")'
     return None
 
 
-def _returned(node: ast.FunctionDef) -> Iterator[ast.expr]:
-    """What the function itself returns, not those inside of it; a name stands for what was assigned to it, if that was once."""
+def _reduction(call: ast.Call, known: Mapping[str, ast.expr]) -> object:
+    """How a loss function of PyTorch reduces: `F.mse_loss(a, b, reduction="sum")`, or a module like `nn.MSELoss(reduction="sum")`
+    that is called where it is made or by its name. UNKNOWN: the text does not say."""
+    made = known.get(call.func.id) if isinstance(call.func, ast.Name) else call.func
+    given = [*call.keywords, *(made.keywords if isinstance(made, ast.Call) else [])]
+    values = {keyword.arg: read_value(keyword.value) for keyword in given}
+    if values.get("reduce") is False:
+        return "none"
+    return "sum" if values.get("size_average") is False else values.get("reduction", UNKNOWN)
+
+
+def _read_body(node: ast.FunctionDef) -> tuple[list[ast.expr], dict[str, ast.expr]]:
+    """What the function itself returns, not those inside of it; and the names that it assigns once, with their values."""
     assigned: dict[str, list[ast.expr]] = {}
     returns: list[ast.expr] = []
     stack: list[ast.AST] = list(node.body)
@@ -79,9 +94,7 @@ def _returned(node: ast.FunctionDef) -> Iterator[ast.expr]:
         elif isinstance(each, ast.Return) and each.value:
             returns.append(each.value)
         stack.extend(ast.iter_child_nodes(each))
-    for value in returns:
-        known = assigned.get(value.id, []) if isinstance(value, ast.Name) else []
-        yield known[0] if len(known) == 1 else value
+    return returns, {name: values[0] for name, values in assigned.items() if len(values) == 1}
 
 
 def _missing_files(modules: Modules, module: ModuleText) -> Iterator[Problem]:

@@ -172,7 +172,17 @@ def test_a_script_part_does_not_count_and_the_last_definition_does() -> None:
         ("    def dataset(self, split):\n        return DataLoader(x, 4)\n", "return the Dataset itself"),
         ("    def dataset(self, split):\n        made = td.DataLoader(x)\n        return made\n", "return the Dataset itself"),
         ("    def dataset(self, split):\n        return ['a', 'b'] * 50\n", "a list of texts"),
-        ("    def loss(self, model, batch):\n        return F.cross_entropy(a, b, reduction='sum')\n", "a sum over the batch"),
+        (
+            "    def loss(self, model, batch):\n        return F.cross_entropy(a, b, reduction='sum')\n",
+            "fits depends on batch_size",
+        ),
+        ("    def loss(self, model, batch):\n        return nn.MSELoss(reduction='sum')(a, b)\n", "a sum over the mini-batch"),
+        (
+            "    def loss(self, model, batch):\n        how = nn.MSELoss(size_average=False)\n        return how(a, b)\n",
+            "a sum over the mini-batch",
+        ),
+        ("    def loss(self, model, batch):\n        return F.mse_loss(a, b, size_average=False)\n", "a sum over the mini-batch"),
+        ("    def loss(self, model, batch):\n        return F.mse_loss(a, b, reduce=False)\n", "one value for each example"),
         (
             "    def loss(self, model, batch):\n        return F.cross_entropy(a, b, reduction='none')\n",
             "one value for each example",
@@ -194,6 +204,8 @@ def test_likely_mistakes_are_warnings_with_their_line(body: str, warning: str) -
     [
         "    def loss(self, model, batch):\n        return F.cross_entropy(a, b, reduction='sum') / len(batch)\n",
         "    def loss(self, model, batch):\n        x = F.mse_loss(a, b, reduction='sum')\n        x = x / 4\n        return x\n",
+        "    def loss(self, model, batch):\n        return nn.MSELoss(reduction='mean')(a, b)\n",
+        "    def loss(self, model, batch):\n        return F.mse_loss(a, b, size_average=True)\n",
         "    def dataset(self, split):\n        def inner():\n            return DataLoader(x)\n        return Own(inner)\n",
         "    def dataset(self, split):\n        return read(open('note.txt'), open('log', 'w'), open('/data/x'))\n",
     ],
