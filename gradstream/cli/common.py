@@ -101,17 +101,12 @@ def warn(spec: JobSpec) -> None:
 
 
 def check_code(spec: JobSpec, source: str, overrides: list[str] | None, code: Path, *, sent: bool) -> None:
-    """Say what looks wrong in the code. `sent`: the job gets nothing but `code`; else modules may be installed here.
-
-    Raises: InvalidJob: the job would fail at its start, with the lines of the job file."""
-    from gradstream import jobfile
+    """Say what looks wrong in the code; see `gradstream.jobfile.source.check_code`, and what it raises."""
     from gradstream.cli.output import talk
-    from gradstream.workload_source import check_workload, read_folder
+    from gradstream.jobfile import source as job_source
 
-    found = check_workload(read_folder(code, whole=sent), spec)
-    for warning in found.warnings:
+    for warning in job_source.check_code(spec, code, source, overrides or [], sent=sent):
         talk(f"warning: {warning.pointer}: {warning.message}", "yellow")
-    jobfile.refuse(found.errors, source, overrides or [])
 
 
 def exit_with(job: Job) -> NoReturn:

@@ -20,10 +20,13 @@ def show_plan(client: Client, given: GivenJob, overrides: list[str] | None, *, m
 
     Raises: InvalidJob, InvalidBundle, as a submit would; InvalidWorkload where it measures."""
     from gradstream.cli.output import print_json, print_table, talk
+    from gradstream.jobfile.source import resolve_job
 
-    spec = given.spec(overrides)
-    given.check_code(spec, overrides, sent=True)
-    plan = client.plan(spec, code=given.code, size=_size(spec, given.folder) if measure else None)
+    spec, code, text, size = given.spec(overrides), given.code, given.text, None
+    if measure:
+        resolve_job(spec, code=code, source=text, overrides=overrides or ()).pack_code()  # refused before its code is imported
+        size = _size(spec, given.folder)
+    plan = client.plan(spec, code=code, source=text, overrides=overrides or (), size=size)
     if as_json:
         print_json(plan.as_dict())
         return

@@ -58,7 +58,7 @@ class Submission(Connection):
         Raises: InvalidJob, InvalidBundle, InvalidWorkload before anything is sent.
         """
         found = resolve_job(job, code=code, workload=workload, overrides=overrides, source=source)
-        packed = found.pack_code() if found.has_code and bundle is None else None
+        packed = found.pack_code().bundle if found.has_code and bundle is None else None
         if packed:
             bundle = self.upload(packed)
         if key and not (key.isascii() and key.isprintable()):
@@ -79,12 +79,20 @@ class Submission(Connection):
         workload: type[Workload] | None = None,
         bundle: str | None = None,
         size: Mapping[str, float] | None = None,
+        source: str | None = None,
+        overrides: Sequence[str] = (),
     ) -> Plan:
         """Placement, staleness, traffic and memory of a job if it were submitted now. Sends no code and changes nothing.
 
-        `size`: of the model, as {"parameters": ..., "step": seconds of a mini-batch}; else that of an earlier job counts."""
-        found = resolve_job(job, code=code, workload=workload)
+        `size`: of the model, as {"parameters": ..., "step": seconds of a mini-batch}; else that of an earlier job counts. The code
+        is checked here, as `submit` does; its warnings are among the plan's. `overrides` and `source`: as for `submit`.
+
+        Raises: InvalidJob, InvalidBundle, InvalidWorkload, as `submit` would."""
+        found = resolve_job(job, code=code, workload=workload, overrides=overrides, source=source)
+        warnings: list[dict[str, str]] = []
         if found.has_code and bundle is None:
-            bundle = found.pack_code().hash
+            packed, problems = found.pack_code()
+            bundle, warnings = packed.hash, [{"pointer": each.pointer, "message": each.message} for each in problems]
         body: dict[str, Any] = {"spec": found.spec.model_dump(mode="json"), "bundle": bundle, "size": size and dict(size)}
-        return Plan.model_validate(self._transport.json("POST", "jobs/plan", json=body))
+        plan = Plan.model_validate(self._transport.json("POST", "jobs/plan", json=body))
+        return plan.model_copy(update={"warnings": [*plan.warnings, *(each for each in warnings if each not in plan.warnings)]})

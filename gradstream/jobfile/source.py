@@ -8,13 +8,14 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradstream import bundle as bundles
 from gradstream import jobfile
-from gradstream.errors import InvalidBundle, InvalidWorkload, NotFound
+from gradstream.errors import InvalidBundle, InvalidJob, InvalidWorkload, NotFound, Problem
 from gradstream.jobfile import class_source
 from gradstream.spec import JobSpec
+from gradstream.workload_source import check_workload, read_folder
 
 if TYPE_CHECKING:
     from gradstream.workload import Workload
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
 JobSource = JobSpec | Mapping[str, Any] | Path | str
 """A checked job, the data of a job file, or the path of a job file or of the folder that holds `job.yaml`."""
 _FILE = f"{class_source.MODULE}.py"
+
+
+class PackedCode(NamedTuple):
+    """User code as it travels, and what looks wrong in it."""
+
+    bundle: bundles.Bundle
+    warnings: list[Problem]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +48,21 @@ class ResolvedJob:
     def has_code(self) -> bool:
         return self.code is not None or self.class_text is not None
 
-    def pack_code(self) -> bundles.Bundle:
-        """Raises: InvalidBundle: code that cannot travel, or without the entrypoint's module."""
+    def pack_code(self) -> PackedCode:
+        """Raises: InvalidJob: the job would fail at its start. InvalidBundle: code that cannot travel, or without the
+        entrypoint's module."""
         if self.class_text is None:
             assert self.code is not None, "asked only if there is code"
-            packed = bundles.pack(self.code)
-        else:
-            with tempfile.TemporaryDirectory() as folder:
-                self.write_code(Path(folder))
-                packed = bundles.pack(Path(folder))
+            return self._pack(self.code)
+        with tempfile.TemporaryDirectory() as folder:
+            self.write_code(Path(folder))
+            return self._pack(Path(folder))
+
+    def _pack(self, code: Path) -> PackedCode:
+        packed = bundles.pack(code)
+        warnings = check_code(self.spec, code, self.source, self.overrides, sent=True)
         packed.require(self.spec.workload.entrypoint)
-        return packed
+        return PackedCode(packed, warnings)
 
     def write_code(self, into: Path) -> None:
         """Write the code as workers get it below `into`, an empty folder. Raises: InvalidBundle."""
@@ -87,6 +99,18 @@ def resolve_job(
         spec = jobfile.load(source, given)
         folder = folder if folder is not None or text is not None else file.parent
     return ResolvedJob(spec, folder, source, given if source is not None else [], text)
+
+
+def check_code(spec: JobSpec, code: Path, source: str | None, overrides: Sequence[str] = (), *, sent: bool) -> list[Problem]:
+    """What looks wrong in the code. `sent`: the job gets nothing but `code`; else modules may be installed here.
+
+    Raises: InvalidJob: the job would fail at its start; with the lines of the job file `source`, if there is one."""
+    found = check_workload(read_folder(code, whole=sent), spec)
+    if found.errors and source is None:
+        raise InvalidJob("the job does not fit its code", found.errors)
+    if source is not None:
+        jobfile.refuse(found.errors, source, overrides)
+    return found.warnings
 
 
 def find_job_file(path: Path) -> Path:

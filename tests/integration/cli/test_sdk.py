@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
@@ -14,7 +15,7 @@ from safetensors import safe_open
 
 import gradstream
 from backend.app import openapi, routes
-from gradstream import jobfile
+from gradstream import bundle, jobfile
 from gradstream.bundle.origin import collect_origin
 from gradstream.client import Client, Credentials, Job, models
 from gradstream.errors import Conflict, Invalid, InvalidJob, NotFound, NotSignedIn
@@ -96,6 +97,31 @@ def test_a_job_is_a_dict_a_folder_or_a_file(client: Client, submit: Callable[...
             client.stop(job)
         for job in made:
             client.wait(job, timeout=120)
+
+
+def test_a_plan_checks_code_that_was_not_uploaded(client: Client, tmp_path: Path) -> None:
+    """As `submit` does, and sends nothing. Its warnings are those of the code once it is there, each once."""
+    text = (LINE / "linear.py").read_text()
+    data = jobfile.load(LINE / "job.yaml", ["name=planned"]).model_dump(mode="json", exclude_unset=True)
+    data["workload"] = {"entrypoint": "linear:Lin"}
+    (tmp_path / "linear.py").write_text(text)
+    for ask in (client.plan, client.submit):
+        with pytest.raises(InvalidJob) as caught:
+            ask(data, code=tmp_path)  # type: ignore[operator]
+        assert "did you mean 'Line'" in caught.value.problems[0].message
+    data["workload"] = {"entrypoint": "linear:Line"}
+    summed = re.sub(r"mse_loss\((.*), y\)", r"mse_loss(\1, y, reduction='sum')", text)
+    assert summed != text
+    (tmp_path / "linear.py").write_text(summed)
+
+    def told() -> list[str]:
+        return [each["message"] for each in client.plan(data, code=tmp_path).warnings if "loss() returns a sum" in each["message"]]
+
+    packed = bundle.pack(tmp_path)
+    assert len(told()) == 1
+    assert not client.has_bundle(packed.hash)
+    client.upload(packed)
+    assert len(told()) == 1
 
 
 def test_metrics_are_frames_with_every_point(client: Client, succeeded: Job) -> None:

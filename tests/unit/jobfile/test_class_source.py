@@ -102,12 +102,13 @@ def test_modules_beside_the_notebook_need_the_folder(notebook: Any, tmp_path: Pa
     (tmp_path / "beside.py").write_text("def helper(x):\n    return x\n")
     monkeypatch.syspath_prepend(tmp_path)
     cell = "import beside\nclass Near(Workload):\n    def loss(self, model, batch):\n        return beside.helper(1)\n"
+    cell += "    def model(self): ...\n    def dataset(self, split): ...\n"
     linecache.cache["/tmp/ipykernel_7/9.py"] = (len(cell), None, cell.splitlines(True), "9")
     exec(compile(cell, "/tmp/ipykernel_7/9.py", "exec"), notebook.__dict__)
     with pytest.raises(InvalidWorkload, match=r"beside\.py, which would not be sent; give code=FOLDER"):
         resolve_job(JOB, workload=notebook.Near)
     found = resolve_job(JOB, workload=notebook.Near, code=tmp_path)
-    assert {file.path for file in found.pack_code().files} == {"beside.py", "notebook_workload.py"}
+    assert {file.path for file in found.pack_code().bundle.files} == {"beside.py", "notebook_workload.py"}
     (tmp_path / "notebook_workload.py").write_text("")
     with pytest.raises(InvalidBundle, match="rename it"):
         resolve_job(JOB, workload=notebook.Near, code=tmp_path).pack_code()
