@@ -24,7 +24,7 @@ from backend.nodes import service as nodes
 from backend.platform import Platform
 from backend.scheduler import finish, queue
 from backend.scheduler.giving_up import GivingUp
-from backend.scheduler.last_checkpoints import take_last_checkpoints, write_report
+from backend.scheduler.last_checkpoints import ExitReport, take_last_checkpoints, write_report
 from backend.scheduler.steps import Steps
 
 log = structlog.get_logger(__name__)
@@ -90,17 +90,17 @@ class Controller:
 
     def _take_last_checkpoints(self) -> None:
         settings = self._platform.settings
-        sentences: list[str] = []
+        report = ExitReport()
         if settings.checkpoint_at_exit > 0:
             try:
-                sentences = take_last_checkpoints(self._platform, settings.checkpoint_at_exit, self._hurried)
+                report = take_last_checkpoints(self._platform, settings.checkpoint_at_exit, self._hurried)
             except Exception:  # whoever waits for the report must get it
                 log.exception("the last checkpoints failed")
-                sentences = ["The last checkpoints failed; the controller's log says why."]
-        for sentence in sentences:
+                report = ExitReport(["The last checkpoints failed; the controller's log says why."], None)
+        for sentence in report.sentences:
             log.info("last checkpoints", outcome=sentence)
         if settings.exit_report_file:
-            write_report(settings.exit_report_file, sentences)
+            write_report(settings.exit_report_file, report)
 
     def run_once(self) -> bool:
         """All passes, once; whether any job is live. A pass that fails for one job does not hold up the others."""

@@ -7,10 +7,11 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from threading import Event
+from typing import Literal
 from uuid import UUID
 
 import structlog
@@ -25,11 +26,14 @@ from backend.jobs.models import JobRow
 from backend.jobs.statuses import JobStatus
 from backend.metrics import ingest
 from backend.platform import Platform
+from backend.scheduler import undone
 from backend.scheduler.situation import load
 from gradstream.process.order import plane_id
 from gradstream.wire import plane
 
 log = structlog.get_logger(__name__)
+
+Outcome = Literal["taken", "missed", "ended", "not_training"]
 
 _LOOK_EVERY, _ASK_EVERY = 0.05, 1.0
 """Seconds. A shard ignores a request while it makes another checkpoint, so each request is repeated; it takes a number once."""
@@ -57,23 +61,49 @@ class CheckpointRequest:
         return f"{self.name} took no checkpoint within {within:g} s; {follows}."
 
 
+@dataclass(frozen=True, slots=True)
+class StoppedJob:
+    """A job that was running when the platform ended, for programs."""
+
+    id: str
+    name: str
+    attempt: int
+    outcome: Outcome
+    """`ended`: it reached its own end meanwhile. `not_training`: its workers did not run, so it was not asked."""
+    checkpoint: int | None = None
+    """The checkpoint from which it resumes; None: it has none, or the database did not answer."""
+    checkpoint_attempt: int | None = None
+    pushes_undone: int | None = None
+    """Pushes since that checkpoint, until this report: at least so many are undone. None: not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExitReport:
+    """How the last checkpoints went."""
+
+    sentences: Sequence[str] = ()
+    """For users."""
+    jobs: Sequence[StoppedJob] | None = ()
+    """None: not known."""
+
+
 def describe_taken(count: int) -> str:
     """A sentence for the user, or "" if there is nothing to say."""
     return f"Took a last checkpoint of {count} job{'' if count == 1 else 's'}." if count else ""
 
 
-def take_last_checkpoints(platform: Platform, within: float, hurried: Event) -> list[str]:
+def take_last_checkpoints(platform: Platform, within: float, hurried: Event) -> ExitReport:
     """Ask each job that trains for a checkpoint and wait at most `within` seconds until all are committed, or until `hurried`
-    is set. Returns sentences that say how it went."""
+    is set."""
     deadline = time.monotonic() + within
     try:
         with platform.database.transaction() as session:
-            waiting = _request_checkpoints(session)
+            idle, waiting = _request_checkpoints(session)
     except MAY_PASS as error:
-        return [f"No job took a last checkpoint: the database does not answer ({first_line(error)})."]
+        return ExitReport([f"No job took a last checkpoint: the database does not answer ({first_line(error)})."], None)
     if waiting:
         log.info("waiting for last checkpoints", jobs=len(waiting), within=within)
-    taken, ask_at = 0, 0.0
+    asked, taken, ask_at = waiting, list[CheckpointRequest](), 0.0
     while waiting and time.monotonic() < deadline and not hurried.is_set():
         if time.monotonic() >= ask_at:
             _post_requests(platform, waiting)
@@ -81,23 +111,50 @@ def take_last_checkpoints(platform: Platform, within: float, hurried: Event) -> 
         hurried.wait(_LOOK_EVERY)
         committed, waiting = _find_committed(platform, waiting)
         _store_metrics(platform, committed)
-        taken += len(committed)
+        taken += committed
     moment = datetime.now().astimezone()
-    return [*filter(None, [describe_taken(taken)]), *(each.describe_miss(within, moment) for each in waiting)]
+    sentences = [*filter(None, [describe_taken(len(taken))]), *(each.describe_miss(within, moment) for each in waiting)]
+    jobs = [_describe_stopped(platform, each, "not_training") for each in idle]
+    for each in asked:
+        jobs.append(_describe_stopped(platform, each, "taken" if each in taken else "missed" if each in waiting else "ended"))
+    return ExitReport(sentences, sorted(jobs, key=lambda job: job.name))
 
 
-def write_report(file: Path, sentences: Sequence[str]) -> None:
+def write_report(file: Path, report: ExitReport) -> None:
     """Whole or not at all: its reader waits until the file is there."""
     temporary = file.with_name(file.name + ".tmp")
-    temporary.write_text(json.dumps({"sentences": list(sentences)}, ensure_ascii=False) + "\n", encoding="utf-8")
+    temporary.write_text(json.dumps(asdict(report), ensure_ascii=False) + "\n", encoding="utf-8")
     os.replace(temporary, file)
 
 
-def _request_checkpoints(session: Session) -> list[CheckpointRequest]:
-    """Note in each job that trains that its next checkpoint is request."""
+def _describe_stopped(platform: Platform, request: CheckpointRequest, outcome: Outcome) -> StoppedJob:
+    told = StoppedJob(str(request.job_id), request.name, request.attempt, outcome)
+    if outcome == "ended":
+        return told
+    try:
+        accounts = plane.ledger(platform.plane, plane_id(request.job_id, request.attempt))
+    except AWAY:
+        accounts = {}  # what was reported counts
+    try:
+        with platform.database.transaction() as session:
+            job = job_rows.get(session, request.job_id)
+            if job is None:
+                return told
+            undone_pushes, kept = undone.count(session, job, accounts)
+    except MAY_PASS as error:
+        log.warning("the database does not say from where a job resumes", job=told.id, error=first_line(error))
+        return told
+    number, attempt = (kept.number, kept.attempt) if kept else (None, None)
+    return replace(told, checkpoint=number, checkpoint_attempt=attempt, pushes_undone=sum(undone_pushes.values()))
+
+
+def _request_checkpoints(session: Session) -> tuple[list[CheckpointRequest], list[CheckpointRequest]]:
+    """The running jobs that do not train, and those that do. Each of these notes that its next checkpoint is requested."""
     running = [job.id for job in job_rows.live(session) if job.status == JobStatus.RUNNING]
     locked = [job for job in (job_rows.lock(session, job_id) for job_id in running) if job is not None]
-    return [_request_checkpoint(session, job) for job in locked if _trains(session, job)]
+    training = [job for job in locked if _trains(session, job)]
+    idle = [CheckpointRequest(job.id, job.name, job.attempt, 0) for job in locked if job not in training]
+    return idle, [_request_checkpoint(session, job) for job in training]
 
 
 def _trains(session: Session, job: JobRow) -> bool:

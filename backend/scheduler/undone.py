@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from sqlalchemy.orm import Session
 
 from backend.artifacts import service as artifacts
+from backend.artifacts.models import CutRow
 from backend.db import now
 from backend.jobs.models import JobRow
 from backend.metrics import service as metrics
@@ -16,17 +17,24 @@ from gradstream.metrics import STALENESS, UNDONE, Point
 _SOURCE = "controller.0"
 
 
-def note(session: Session, job: JobRow, accounts: Mapping[int, Account]) -> str:
-    """Enter what the end of the live attempt undoes into the ledger of each worker; the sentence that says so, or "".
+def count(session: Session, job: JobRow, accounts: Mapping[int, Account]) -> tuple[dict[int, int], CutRow | None]:
+    """Pushes of each worker since the newest checkpoint of the job, and that checkpoint.
 
     `accounts`: of each rank, as the plane knows them. When it is gone with them, those that had been reported count,
-    which misses the last moments. `job` must be locked."""
+    which misses the last moments."""
     pushed = {rank: account.pushed for rank, account in accounts.items()}
     kept = artifacts.newest_cut(session, job.id)
     pushed_at_cut = {int(rank): count for rank, count in (kept.manifest.get("pushed", {}) if kept else {}).items()}
     reported = metrics.highest_step(session, job.id, job.attempt, STALENESS.name)
     made = {rank: max(pushed.get(rank, 0), reported.get(rank, 0)) for rank in pushed.keys() | reported.keys()}
-    lost = {rank: max(0, count - pushed_at_cut.get(rank, 0)) for rank, count in made.items()}
+    return {rank: max(0, count - pushed_at_cut.get(rank, 0)) for rank, count in made.items()}, kept
+
+
+def note(session: Session, job: JobRow, accounts: Mapping[int, Account]) -> str:
+    """Enter what the end of the live attempt undoes into the ledger of each worker; the sentence that says so, or "".
+
+    `accounts`: see `count`. `job` must be locked."""
+    lost, kept = count(session, job, accounts)
     if not any(lost.values()):
         return ""
     before = metrics.last_values(session, job.id, UNDONE.name)

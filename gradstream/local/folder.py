@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -47,6 +48,15 @@ class Holder:
             return False
 
 
+@dataclass(frozen=True, slots=True)
+class LastStop:
+    """How the last stop of a platform went."""
+
+    sentences: list[str]
+    jobs: list[dict[str, Any]] | None
+    """The jobs that were running, as `backend/scheduler/last_checkpoints.py` `StoppedJob`; None: not known."""
+
+
 class DataFolder:
     def __init__(self, path: Path) -> None:
         self.path = path.expanduser().resolve()
@@ -64,12 +74,16 @@ class DataFolder:
     def last_stop(self) -> Path:
         return self.path / "last-stop.json"
 
-    def read_last_stop(self) -> list[str]:
-        """Sentences about the last checkpoints of the last stop; none if it left no report."""
+    def read_last_stop(self) -> LastStop:
+        """What the controller reported when the platform ended; an empty report if it left none."""
         try:
-            return [str(sentence) for sentence in json.loads(self.last_stop.read_text(encoding="utf-8"))["sentences"]]
-        except (OSError, ValueError, LookupError, TypeError):
-            return []
+            told = json.loads(self.last_stop.read_text(encoding="utf-8"))
+            jobs = told.get("jobs")
+            return LastStop(
+                [str(sentence) for sentence in told["sentences"]], None if jobs is None else [dict(job) for job in jobs]
+            )
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return LastStop([], None)
 
     def secret(self, name: str) -> Path:
         return self.path / "secrets" / name

@@ -128,7 +128,7 @@ class Platform:
         finally:
             if self._stack:
                 self._stack.end()
-                self.last_checkpoints = self.folder.read_last_stop()
+                self.last_checkpoints = self.folder.read_last_stop().sentences
             shutil.rmtree(run, ignore_errors=True)
             self.folder.release()
             self._ended.set()

@@ -146,7 +146,9 @@ def test_a_killed_one_leaves_nothing_behind_and_the_next_goes_on(up: Up) -> None
     assert Credentials.load(up.data / "client.json") == token
     family, run_dir = again.family(), _run_dir(again)
     down = _gradstream("down", "--json", "--data-dir", str(up.data))
-    assert json.loads(down.stdout)["stopped"] == again.pid
+    told = json.loads(down.stdout)
+    assert told.pop("jobs") in ([], None), "a controller that was still starting leaves no report"
+    assert told == {"ran": True, "stopped": again.pid, "data_dir": str(up.data), "messages": []}
     assert again.end() == 0
     _assert_gone(family, up.port, run_dir)
 
@@ -164,8 +166,15 @@ def test_down_takes_a_last_checkpoint_and_the_next_up_resumes_there(up: Up, tmp_
         job = lab.submit("circle", args=slow_until(go), stop={"epochs": 120}, snapshot={"every": "1h"})
         trained = lab.trains(job, 300).progress.samples
         assert "cut 1 " not in lab.messages(job)
-    down = _gradstream("down", "--data-dir", str(up.data))
+    down = _gradstream("down", "--json", "--data-dir", str(up.data))
     assert "Took a last checkpoint of 1 job." in down.stderr
+    told = json.loads(down.stdout)
+    [stopped] = told["jobs"]
+    undone = stopped.pop("pushes_undone")
+    place = {"attempt": 1, "checkpoint": 1, "checkpoint_attempt": 1}
+    assert stopped == {"id": str(job.id), "name": job.name, "outcome": "taken", **place}
+    assert told["messages"] == ["Took a last checkpoint of 1 job."]
+    assert 0 <= undone < 50, "only the pushes of the moments since the checkpoint"
     assert up.end() == 0
     assert "Took a last checkpoint of 1 job." in up.said
 
@@ -190,6 +199,9 @@ def test_down_takes_a_last_checkpoint_and_the_next_up_resumes_there(up: Up, tmp_
         again.send(signal.SIGINT)
         assert again.end() == 0
         assert "took no checkpoint" not in again.said, "the second Ctrl-C ended the wait"
+        idle = _gradstream("down", "--json", "--data-dir", str(up.data))
+        told = {"ran": False, "stopped": None, "data_dir": str(up.data), "jobs": [], "messages": []}
+        assert (idle.returncode, json.loads(idle.stdout)) == (0, told)
         _assert_gone(family, again.port, run_dir)
     finally:
         again.kill()
