@@ -41,13 +41,15 @@ def crowd(platform: Platform, client: Client) -> Iterator[int]:
     [node] = client.nodes()
     client.drain(node.name)
     engine = engine_of(platform.folder)
-    with Session(engine) as session, session.begin():
-        insert_jobs(session, WAITING, owners=("trent",), statuses=("queued",))
-    yield WAITING
-    with Session(engine) as session, session.begin():
-        session.execute(text("DELETE FROM jobs WHERE user_id IN (SELECT id FROM users WHERE name = 'trent')"))
-    engine.dispose()
-    client.resume(node.name)
+    try:
+        with Session(engine) as session, session.begin():
+            insert_jobs(session, WAITING, owners=("trent",), statuses=("queued",), seed=1)
+        yield WAITING
+    finally:
+        with Session(engine) as session, session.begin():
+            session.execute(text("DELETE FROM jobs WHERE user_id IN (SELECT id FROM users WHERE name = 'trent')"))
+        engine.dispose()
+        client.resume(node.name)
 
 
 def grid(page: Page) -> Locator:
