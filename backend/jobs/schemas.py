@@ -28,6 +28,14 @@ class Progress(Schema):
     seconds_left: float | None = Field(
         None, description="Until the slowest worker has trained its share, at its recent speed; null: not known"
     )
+    seconds_left_low: float | None = Field(
+        None,
+        description="The same if each worker goes on as in its fast windows: at the 90th percentile of its speeds over its last "
+        "12 windows of 10 s; null: no worker has 3 windows yet",
+    )
+    seconds_left_high: float | None = Field(
+        None, description="The same at the 10th percentile, as in its slow windows; never below `seconds_left`"
+    )
     samples_per_second: float | None = Field(None, description="Samples over wall-clock time, in the last 10 s or more")
     mean_samples_per_second: float | None = Field(
         None, description="The same from when the workers of this attempt could begin until the center changed last"

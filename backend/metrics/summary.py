@@ -17,7 +17,9 @@ from gradstream.progress import alerts
 
 def shown(state: dict[str, Any], gate: Gate) -> Progress:
     kept = Folded.model_validate(state)
+    low, high = kept.remaining.bounds(kept.standings) or (None, None)
     return Progress(
+        seconds_left_low=low, seconds_left_high=high,
         samples=kept.samples, total_samples=kept.total_samples, epoch_samples=kept.epoch_samples, version=kept.version,
         done=kept.done, seconds_left=kept.remaining.seconds(kept.standings), samples_per_second=kept.throughput.lately,
         mean_samples_per_second=kept.throughput.mean, loss=mean_loss(kept), not_finite=kept.not_finite, loss_curve=kept.curve.line,

@@ -17,6 +17,7 @@ from gradstream.cli.tables import print_table as print_table
 
 if TYPE_CHECKING:
     from gradstream.client import Job
+    from gradstream.client.models import Progress
 
 STYLES = {
     "succeeded": "green", "ready": "green", "running": "cyan", "starting": "cyan", "stopping": "yellow", "queued": "yellow",
@@ -85,6 +86,17 @@ def size(count: int) -> str:
     return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
 
 
+def time_left(now: Progress) -> str:
+    """`3 to 5 min left`; `about 4 min left` where both bounds round to the same, or are not known yet."""
+    if now.seconds_left_low is None or now.seconds_left_high is None:
+        return f"about {duration(now.seconds_left or 0)} left"
+    low, high = duration(now.seconds_left_low), duration(now.seconds_left_high)
+    if low == high:
+        return f"about {duration(now.seconds_left or 0)} left"
+    same_unit = low.split()[1] == high.split()[1]
+    return f"{low.split()[0] if same_unit else low} to {high} left"
+
+
 def progress_line(job: Job) -> str:
     """`12,345/90,000 samples  5,120/s  loss 0.31  accuracy 0.94  staleness 1.2  about 3 min left`"""
     now = job.progress
@@ -95,5 +107,5 @@ def progress_line(job: Job) -> str:
     parts += ["loss NaN"] if now.not_finite else [f"loss {number(now.loss)}"] if now.loss is not None else []
     parts += [f"{name} {score(value)}" for name, value in sorted(now.eval.items()) if name != "loss"]
     parts += [f"staleness {number(now.mean_staleness)}"] if now.mean_staleness is not None else []
-    parts += [f"about {duration(now.seconds_left)} left"] if job.status == "running" and now.seconds_left else []
+    parts += [time_left(now)] if job.status == "running" and now.seconds_left else []
     return "  ".join(parts)

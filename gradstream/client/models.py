@@ -31,6 +31,8 @@ class Progress(Answer):
     version: int = 0
     done: float | None = None
     seconds_left: float | None = None
+    seconds_left_low: float | None = None
+    seconds_left_high: float | None = None
     samples_per_second: float | None = None
     mean_samples_per_second: float | None = None
     loss: float | None = None

@@ -3,12 +3,17 @@ ends when the slowest one has worked off its share. Folded from metrics as they 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from statistics import quantiles
+
 from pydantic import BaseModel, Field
 
 from gradstream import metrics
 from gradstream.metrics import Point
 from gradstream.progress.standing import Standing, Standings
 
+_ENOUGH = 3
+"""Windows of a worker from which its slow and fast ones are told apart."""
 TAKEN = frozenset({metrics.SHARE.name, metrics.ACTIVE.name})
 
 
@@ -39,8 +44,19 @@ class Remaining(BaseModel):
 
     def seconds(self, found: Standings) -> float | None:
         """Until the slowest worker has trained its share. None: no worker's speed is known yet."""
+        return self._until_end(found, _pace)
+
+    def bounds(self, found: Standings) -> tuple[float, float] | None:
+        """The same if each worker goes on as in its fast windows (90th percentile of its paces), and as in its slow ones (10th).
+        `seconds` is never outside. None: no worker has enough windows yet."""
+        likely, low, high = self.seconds(found), self._until_end(found, _fast), self._until_end(found, _slow)
+        if likely is None or low is None or high is None:
+            return None
+        return min(low, likely), max(high, likely)
+
+    def _until_end(self, found: Standings, pace_of: Callable[[Standing], float]) -> float | None:
         waiting = {rank: share - _step(rank, found) for rank, share in self.shares.items() if rank not in self.left}
-        paces = {rank: pace for rank in waiting if (one := found.worker(rank)) and (pace := _pace(one))}
+        paces = {rank: pace for rank in waiting if (one := found.worker(rank)) and (pace := pace_of(one))}
         if not paces:
             return None if waiting else 0.0
         slowest = min(paces.values())
@@ -56,6 +72,16 @@ def _pace(one: Standing) -> float:
     """Mini-batches per second, lately. One that has not pushed for longer than usual becomes slower."""
     overdue = max(0.0, one.at - one.since - one.pause)
     return one.recent_steps / (one.recent_seconds + overdue) if one.recent_seconds > 0 else 0.0
+
+
+def _fast(one: Standing) -> float:
+    """Mini-batches per second that only one in ten windows exceeds; 0: too few windows."""
+    return quantiles(one.paces, n=10, method="inclusive")[-1] if len(one.paces) >= _ENOUGH else 0.0
+
+
+def _slow(one: Standing) -> float:
+    """Mini-batches per second that only one in ten windows falls below; 0: too few windows, or it stood still in them."""
+    return quantiles(one.paces, n=10, method="inclusive")[0] if len(one.paces) >= _ENOUGH else 0.0
 
 
 def _ago(rank: int, found: Standings) -> float:

@@ -33,6 +33,10 @@ _FADES = 0.2
 """What counts as recent: a fifth of the time so far, so that an estimate neither jumps nor lags."""
 _SHORTEST_MEMORY = 10.0
 """Seconds that count as recent at least."""
+_WINDOW = 10.0
+"""Seconds of a worker's pushes over which one pace is measured, at least: a push that takes longer is a window of its own."""
+_WINDOWS = 12
+"""The newest windows whose paces are kept: those of the last two minutes, or of the last 12 pushes."""
 _END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 
@@ -60,6 +64,11 @@ class Standing:
     recent_steps: float = 0.0
     recent_seconds: float = 0.0
     """Mini-batches and the seconds that they took, where older ones count less: see `_FADES`."""
+    window_steps: int = 0
+    window_seconds: float = 0.0
+    """Mini-batches and seconds of the window that is not full yet."""
+    paces: list[float] = field(default_factory=list)
+    """Mini-batches per second of each of the last windows."""
     sums: dict[str, float] = field(default_factory=dict)
     last: dict[str, float] = field(default_factory=dict)
 
@@ -92,8 +101,15 @@ class Standing:
             kept = math.exp(-seconds / max(_SHORTEST_MEMORY, _FADES * self.seconds))
             self.recent_steps = self.recent_steps * kept + steps
             self.recent_seconds = self.recent_seconds * kept + seconds
+            self._fill_window(steps, seconds)
         what = _SPENT[point.name]
         self.sums[what] = self.sums.get(what, 0.0) + point.value
+
+    def _fill_window(self, steps: int, seconds: float) -> None:
+        self.window_steps, self.window_seconds = self.window_steps + steps, self.window_seconds + seconds
+        if self.window_seconds >= _WINDOW:
+            self.paces = [*self.paces, self.window_steps / self.window_seconds][-_WINDOWS:]
+            self.window_steps, self.window_seconds = 0, 0.0
 
 
 class Mark(BaseModel):

@@ -3997,6 +3997,16 @@ export interface components {
              */
             seconds_left?: number | null;
             /**
+             * Seconds Left Low
+             * @description The same if each worker goes on as in its fast windows: at the 90th percentile of its speeds over its last 12 windows of 10 s; null: no worker has 3 windows yet
+             */
+            seconds_left_low?: number | null;
+            /**
+             * Seconds Left High
+             * @description The same at the 10th percentile, as in its slow windows; never below `seconds_left`
+             */
+            seconds_left_high?: number | null;
+            /**
              * Samples Per Second
              * @description Samples over wall-clock time, in the last 10 s or more
              */

@@ -38,6 +38,21 @@ export function formatPercent(share: number | null | undefined, digits = 1): str
   return share === null || share === undefined || !Number.isFinite(share) ? NONE : `${(share * 100).toFixed(digits)} %`
 }
 
+/** `3 to 5 min`, `50 s to 2 min`; null where both round to the same. */
+export function formatDurationRange(low: number, high: number): string | null {
+  const [from, fromUnit] = roundDuration(low)
+  const [to, toUnit] = roundDuration(high)
+  if (from === to && fromUnit === toUnit) return null
+  return `${from}${fromUnit === toUnit ? "" : ` ${fromUnit}`} to ${to} ${toUnit}`
+}
+
+/** In the largest unit of which it holds two. */
+function roundDuration(seconds: number): [number, string] {
+  const units: [number, string][] = [[86_400, "d"], [3600, "h"], [60, "min"]]
+  const [size, unit] = units.find(([each]) => seconds >= 2 * each) ?? [1, "s"]
+  return [Math.round(seconds / size), unit]
+}
+
 /** 0.4 s, 12 s, 3 min 20 s, 2 h 5 min, 3 d 4 h. */
 export function formatDuration(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return NONE

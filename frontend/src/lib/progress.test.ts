@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { phases, secondsLeft, share } from "./progress"
+import { describeTimeLeft, phases, secondsLeft, share } from "./progress"
 import { makeJob } from "./testing"
 
 const { progress } = makeJob()
@@ -58,5 +58,22 @@ describe("phases", () => {
   it("knows when each began and ended", () => {
     const [queued] = phases(makeJob())
     expect(queued!.to! - queued!.from!).toBe(2000)
+  })
+})
+
+describe("describeTimeLeft", () => {
+  const left = (seconds_left: number, seconds_left_low: number | null = null, seconds_left_high: number | null = null) =>
+    describeTimeLeft(makeJob({ status: "running", progress: { ...progress, seconds_left, seconds_left_low, seconds_left_high } }))
+
+  it("is a range where the speeds vary", () => {
+    expect(left(240, 180, 300)).toBe("3 to 5 min left")
+    expect(left(100, 50, 160)).toBe("50 s to 3 min left")
+  })
+
+  it("is one figure where both ends round to the same, or are not known", () => {
+    expect(left(240, 235, 245)).toBe("about 4 min left")
+    expect(left(240)).toBe("about 4 min left")
+    expect(left(0.5, 0.2, 0.9)).toBe("finishing")
+    expect(describeTimeLeft(makeJob({ progress: { ...progress, seconds_left: 5 }, status: "stopping" }))).toBeNull()
   })
 })

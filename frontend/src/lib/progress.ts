@@ -1,4 +1,5 @@
 import type { Job, JobSummary } from "@/client"
+import { formatDuration, formatDurationRange } from "./format"
 import { hasEnded } from "./status"
 
 export interface Phase {
@@ -23,6 +24,16 @@ export function share({ status, progress }: JobSummary): number | null {
 /** Seconds until the slowest worker has trained its share; null where that is not known. */
 export function secondsLeft({ status, progress }: Job): number | null {
   return status === "running" ? (progress.seconds_left ?? null) : null
+}
+
+/** How long the rest takes: a range where the workers' speeds vary, one figure where both ends round to the same. */
+export function describeTimeLeft(job: Job): string | null {
+  const left = secondsLeft(job)
+  if (left === null) return null
+  const { seconds_left_low: low, seconds_left_high: high } = job.progress
+  const range = typeof low === "number" && typeof high === "number" ? formatDurationRange(low, high) : null
+  if ((high ?? left) < 1) return "finishing"
+  return range ? `${range} left` : left < 1 ? "finishing" : `about ${formatDuration(left)} left`
 }
 
 /** Waiting, starting and training with their times, as far as the job came. */

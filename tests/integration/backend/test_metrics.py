@@ -93,7 +93,8 @@ def test_progress_is_folded_from_the_points(api: httpx.Client, stream: Stream) -
     assert alert.startswith("eval/loss is not a finite number (first after 0 samples)")
     assert progress == {
         "samples": 128, "total_samples": 640, "epoch_samples": 320, "version": 2, "samples_per_second": 128.0,
-        "mean_samples_per_second": 128.0, "done": 0.1, "seconds_left": None, "loss": 1.5, "not_finite": [],
+        "mean_samples_per_second": 128.0, "done": 0.1, "seconds_left": None,
+        "seconds_left_low": None, "seconds_left_high": None, "loss": 1.5, "not_finite": [],
         "mean_staleness": 0.5,
         "eval": {"accuracy": 0.5, "loss": None}, "main_metric": "accuracy", "exchange": {
             "pushes": 1, "compute": 0.1, "data": 0.0, "send": 0.0, "wait": 0.0, "sent_bytes": 0.0, "raw_bytes": 0.0,

@@ -95,3 +95,52 @@ def test_all_has_been_trained() -> None:
         train(found, rank, until=109.0, pace=1.0)
         remaining.take(point(ACTIVE, rank, 0.0))
     assert (remaining.done(found), remaining.seconds(found)) == (1.0, 0.0)
+
+
+def train_in_windows(found: Standings, rank: int, paces: list[int]) -> None:
+    """A push a second, each with so many mini-batches; every pace is that of a window of 10 s."""
+    step, moment = 1, 100.0
+    found.take(f"worker-{rank}.0", 1, [point(COMPUTE, rank, 1.0, step, moment)])
+    for pace in (each for each in paces for _ in range(10)):
+        step, moment = step + pace, moment + 1.0
+        found.take(f"worker-{rank}.0", 1, [point(COMPUTE, rank, 1.0, step, moment)])
+
+
+def test_the_bounds_are_those_of_slow_and_fast_windows() -> None:
+    """Golden: of the paces 1 to 11 the 10th percentile is 2 and the 90th is 10, in any order; 661 mini-batches are trained."""
+    remaining, found = job(661 + 1000)
+    train_in_windows(found, 0, [6, 1, 11, 2, 10, 3, 9, 4, 8, 5, 7])
+    assert found.processes["worker-0"].paces == [6, 1, 11, 2, 10, 3, 9, 4, 8, 5, 7]
+    assert remaining.bounds(found) == pytest.approx((100.0, 500.0))
+    seconds = remaining.seconds(found)
+    assert seconds is not None
+    assert 100.0 < seconds < 500.0
+
+
+def test_a_steady_worker_has_no_spread_and_old_windows_are_forgotten() -> None:
+    remaining, found = job(2000)
+    train_in_windows(found, 0, [1] * 5 + [8] * 12)
+    assert found.processes["worker-0"].paces == [8.0] * 12
+    low, high = remaining.bounds(found) or (0.0, 0.0)
+    assert low == pytest.approx((2000 - 1 - 50 - 960) / 8)
+    assert high == remaining.seconds(found), "the speed of its older pushes still counts a little"
+
+
+def test_bounds_need_three_windows_and_are_those_of_the_slowest() -> None:
+    remaining, found = job(1000, 1000)
+    train_in_windows(found, 0, [9, 9])
+    assert remaining.bounds(found) is None
+    train_in_windows(found, 1, [2, 2, 2])
+    assert remaining.bounds(found) == pytest.approx(((1000 - 61) / 2,) * 2)
+    for rank in (0, 1):
+        remaining.take(point(ACTIVE, rank, 0.0))
+    assert remaining.bounds(found) == (0.0, 0.0)
+
+
+def test_the_estimate_of_a_worker_that_hangs_is_inside_of_its_bounds() -> None:
+    remaining, found = job(1000)
+    train_in_windows(found, 0, [4, 4, 4])
+    found.processes["worker-0"].at += 300
+    _, high = remaining.bounds(found) or (0.0, 0.0)
+    assert high == remaining.seconds(found)
+    assert high > 5 * (1000 - 121) / 4

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from gradstream.cli import jobs, output
 from gradstream.cli.follow import _trained
 from gradstream.client.models import Job
@@ -41,3 +43,15 @@ def test_the_line_of_progress_says_nan_and_how_long_it_takes() -> None:
 def test_the_bar_is_never_full_before_the_end() -> None:
     assert _trained(job(samples=1000, total_samples=1000, done=1.0)) == 990
     assert _trained(job(samples=100, total_samples=1000, done=0.5)) == 500
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (180.0, 300.0, "3 to 5 min left"), (50.0, 160.0, "50 s to 3 min left"), (235.0, 245.0, "about 4 min left"),
+        (None, None, "about 4 min left"),
+    ],
+)  # fmt: skip
+def test_the_time_left_is_a_range_where_the_speeds_vary(low: float | None, high: float | None, said: str) -> None:
+    line = output.progress_line(job(seconds_left=240.0, seconds_left_low=low, seconds_left_high=high))
+    assert line.endswith(f"  {said}")

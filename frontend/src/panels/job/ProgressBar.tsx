@@ -1,14 +1,14 @@
 import { Progress, Text } from "@mantine/core"
 import type { Job } from "@/client"
-import { formatDuration, formatPercent } from "@/lib/format"
-import { secondsLeft, share } from "@/lib/progress"
+import { formatPercent } from "@/lib/format"
+import { describeTimeLeft, share } from "@/lib/progress"
 import { toneOf } from "@/lib/status"
 import classes from "./ProgressPanel.module.css"
 
 /** How much of the training is done, and how long the slowest worker takes for the rest. */
 export function ProgressBar({ job }: { job: Job }) {
   const done = share(job)
-  const left = secondsLeft(job)
+  const left = describeTimeLeft(job)
   if (done === null) return null
   return (
     <div className={classes.bar}>
@@ -25,7 +25,7 @@ export function ProgressBar({ job }: { job: Job }) {
       </Text>
       {left !== null && (
         <Text size="sm" c="dimmed" className="numbers">
-          {left < 1 ? "finishing" : `about ${formatDuration(left)} left`}
+          {left}
         </Text>
       )}
     </div>
