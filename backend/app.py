@@ -31,6 +31,7 @@ from backend.schemas import Health
 from backend.stream.endpoints import router as streams
 from backend.stream.feeds import Feeds
 from backend.stream.hub import Hub
+from backend.users import scopes
 from backend.users.auth import current_caller
 from backend.users.endpoints import open_router as sign_in
 from backend.users.endpoints import router as users
@@ -72,6 +73,7 @@ def routes() -> FastAPI:
 def openapi(app: FastAPI) -> dict[str, Any]:
     document = app.openapi()
     problems.describe(document)
+    scopes.describe(document)
     return document
 
 

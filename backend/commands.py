@@ -66,11 +66,12 @@ def create_user(name: str, token_name: str) -> int:
     from backend.db import Database
     from backend.settings import Settings
     from backend.users import service
+    from backend.users.schemas import CreateToken
 
     database = Database(Settings(), pool_size=1)
     with database.transaction() as session:
         user = service.ensure_user(session, name)
-        token = service.create_token(session, user.id, token_name)
+        token = service.create_token(session, user.id, CreateToken(name=token_name))
     database.close()
     json.dump({"id": str(user.id), "name": user.name, "token": token.token}, sys.stdout)
     sys.stdout.write("\n")

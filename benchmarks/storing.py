@@ -18,6 +18,7 @@ import httpx
 from backend.platform import Platform
 from backend.settings import Settings
 from backend.users import service as users
+from backend.users.schemas import CreateToken
 from benchmarks.common import PASSWORD, redis_on
 from gradstream import bundle
 from gradstream.local.postgres import Postgres
@@ -73,7 +74,7 @@ def api(at: Place) -> Iterator[tuple[httpx.Client, int]]:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     with at.platform.database.transaction() as session:
-        token = users.create_token(session, users.ensure_user(session, "ada").id, "benchmark").token
+        token = users.create_token(session, users.ensure_user(session, "ada").id, CreateToken(name="benchmark")).token
     command = [sys.executable, "-m", "backend", "api", "--port", str(port)]
     server = subprocess.Popen(command, env=environment(at.settings), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     headers = {"Authorization": f"Bearer {token}"}

@@ -65,6 +65,10 @@ class Unavailable(GradstreamError): ...
 class NotSignedIn(Denied): ...
 
 
+class OutOfScope(Denied):
+    """A token of the scope `read` was used for an operation that changes something."""
+
+
 class IllegalTransition(Conflict): ...
 
 

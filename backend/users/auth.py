@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Depends
+from fastapi import Depends, Request
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 
-from backend.platform import PlatformDep
+from backend.platform import Platform, PlatformDep
 from backend.users import service
+from backend.users.scopes import check_scope
 from backend.users.service import Caller
 from gradstream.errors import NotSignedIn
 
@@ -32,7 +33,15 @@ def required(credentials: HTTPAuthorizationCredentials | None) -> str:
     return credentials.credentials
 
 
-def current_caller(platform: PlatformDep, token: Bearer, cookie: SessionCookie) -> Caller:
+def current_caller(request: Request, platform: PlatformDep, token: Bearer, cookie: SessionCookie) -> Caller:
+    """Who asks, and may use this operation. Every router of users depends on it. Raises: NotSignedIn, OutOfScope."""
+    caller = _signed_in(platform, token, cookie)
+    check_scope(caller.scope, request.method, getattr(request.scope.get("route"), "operation_id", None))
+    return caller
+
+
+def _signed_in(platform: Platform, token: HTTPAuthorizationCredentials | None, cookie: str | None) -> Caller:
+    """Raises: NotSignedIn."""
     with platform.database.transaction() as session:
         if token is not None:
             return service.caller_of_token(session, token.credentials)

@@ -17,7 +17,7 @@ router = APIRouter(tags=["users"])
 
 @open_router.post("/session", operation_id="signIn")
 def sign_in(body: SignIn, response: Response, session: SessionDep, platform: PlatformDep) -> Me:
-    """Start a browser session from a one-time code or an API token. Sets an HttpOnly, SameSite=Strict cookie."""
+    """Start a browser session from a one-time code or an API token of the scope full. Sets an HttpOnly, SameSite=Strict cookie."""
     cookie, me = service.sign_in(session, body, platform.settings.session_lifetime)
     lifetime = int(platform.settings.session_lifetime.total_seconds())
     response.set_cookie(COOKIE, cookie, lifetime, httponly=True, samesite="strict", secure=platform.settings.secure_cookies)
@@ -48,7 +48,7 @@ def create_token(body: CreateToken, session: SessionDep, caller: CallerDep, plat
     """Make an API token, or a token with which machines join. The answer is the only place where it is shown."""
     if body.kind == TokenKind.JOIN:
         platform.settings.require_open_to_machines()
-    return service.create_token(session, caller.user_id, body.name, body.kind, body.expires_in)
+    return service.create_token(session, caller.user_id, body)
 
 
 @router.delete("/tokens/{id}", operation_id="deleteToken", status_code=status.HTTP_204_NO_CONTENT)

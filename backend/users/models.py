@@ -28,6 +28,8 @@ class ApiTokenRow(Base):
     last_used_at: Mapped[datetime | None]
     kind: Mapped[str] = mapped_column(server_default="api")
     """`schemas.TokenKind`"""
+    scope: Mapped[str | None]
+    """`schemas.TokenScope`; None for a join token. No default: an API token that was stored without one may only read."""
     expires_at: Mapped[datetime | None]
 
 

@@ -14,6 +14,20 @@ LONGEST_TOKEN = 10 * 366 * 86400.0
 """Seconds: ten years."""
 
 
+class TokenKind(StrEnum):
+    API = "api"
+    """Acts as its user."""
+    JOIN = "join"
+    """Lets machines register as nodes, and nothing else."""
+
+
+class TokenScope(StrEnum):
+    READ = "read"
+    """Sees what its user sees, and changes nothing."""
+    FULL = "full"
+    """Does what its user may do."""
+
+
 class User(Schema):
     id: UUID
     name: str = Field(examples=["ada"])
@@ -22,6 +36,7 @@ class User(Schema):
 class Me(Schema):
     user: User
     expires_at: datetime | None = Field(None, description="End of the browser's session; null for an API token")
+    scope: TokenScope = Field(TokenScope.FULL, description="Of the token that asks; a browser's session has full")
 
 
 class SignIn(Schema):
@@ -37,25 +52,28 @@ class SignIn(Schema):
         return self
 
 
-class TokenKind(StrEnum):
-    API = "api"
-    """Acts as its user."""
-    JOIN = "join"
-    """Lets machines register as nodes, and nothing else."""
-
-
 class CreateToken(Schema):
     name: str = Field(min_length=1, max_length=100, description="What it is for", examples=["ci"])
     kind: TokenKind = Field(TokenKind.API, description="api: acts as you; join: lets machines register, and nothing else")
+    scope: TokenScope | None = Field(
+        None, description="Of an API token. read: sees all that you see, changes nothing; full, null: does all that you may do"
+    )
     expires_in: float | None = Field(
         None, gt=0, le=LONGEST_TOKEN, description="Seconds until it expires; null: api never, join after a day", examples=[86400]
     )
+
+    @model_validator(mode="after")
+    def _only_api_tokens_have_a_scope(self) -> CreateToken:
+        if self.kind == TokenKind.JOIN and self.scope is not None:
+            raise ValueError("a join token has no 'scope', as it only lets machines register; leave 'scope' out")
+        return self
 
 
 class Token(Schema):
     id: UUID
     name: str = Field(examples=["ci"])
     kind: TokenKind = TokenKind.API
+    scope: TokenScope | None = Field(description="null for a join token: its kind says all that it may do")
     created_at: datetime
     expires_at: datetime | None = Field(None, description="null: it does not expire")
     last_used_at: datetime | None = Field(description="To the minute")

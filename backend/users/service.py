@@ -13,7 +13,19 @@ from backend.db import now
 from backend.settings import Settings
 from backend.users import repository
 from backend.users.models import ApiTokenRow, SessionRow, SignInCodeRow, UserRow
-from backend.users.schemas import CreatedToken, Me, SignIn, SignInCode, Token, TokenKind, Tokens, User
+from backend.users.schemas import (
+    CreatedToken,
+    CreateToken,
+    Me,
+    SignIn,
+    SignInCode,
+    Token,
+    TokenKind,
+    Tokens,
+    TokenScope,
+    User,
+)
+from backend.users.scopes import check_scope
 from gradstream.errors import NotFound, NotSignedIn
 
 JOIN_LIFETIME = 86400.0
@@ -27,6 +39,7 @@ class Caller:
 
     user_id: UUID
     name: str
+    scope: TokenScope
     expires_at: datetime | None = None
     """End of the browser session; None for an API token."""
 
@@ -37,13 +50,13 @@ class Caller:
 
 
 def caller_of_token(session: Session, token: str) -> Caller:
-    user = _user_of_token(session, token, TokenKind.API)
-    return Caller(user.id, user.name)
+    row, user = _find_token(session, token, TokenKind.API)
+    return Caller(user.id, user.name, _scope_of(row))
 
 
 def check_join_token(session: Session, token: str) -> None:
     """Raises: NotSignedIn, unless machines may join with this token."""
-    _user_of_token(session, token, TokenKind.JOIN)
+    _find_token(session, token, TokenKind.JOIN)
 
 
 _WRONG_KIND = {
@@ -52,18 +65,22 @@ _WRONG_KIND = {
 }
 
 
-def _user_of_token(session: Session, token: str, kind: TokenKind) -> UserRow:
-    """Raises: NotSignedIn."""
+def _find_token(session: Session, token: str, kind: TokenKind) -> tuple[ApiTokenRow, UserRow]:
+    """A token of this kind that is good now, and its user. Raises: NotSignedIn."""
     hash = secrets.digest(token)
     found = repository.find_token(session, hash)
     if found is None:
         what = "API" if kind == TokenKind.API else "join"
         raise NotSignedIn(f"This {what} token is not known here. It may have expired or been revoked.")
-    row, user = found
+    row, _ = found
     if row.kind != kind:
         raise NotSignedIn(_WRONG_KIND[kind])
     repository.note_use(session, hash)
-    return user
+    return found
+
+
+def _scope_of(row: ApiTokenRow) -> TokenScope:
+    return TokenScope.READ if row.scope is None else TokenScope(row.scope)
 
 
 def caller_of_cookie(session: Session, cookie: str) -> Caller:
@@ -71,11 +88,11 @@ def caller_of_cookie(session: Session, cookie: str) -> Caller:
     if found is None:
         raise NotSignedIn("The session has ended; sign in again.")
     user, expires_at = found
-    return Caller(user.id, user.name, expires_at)
+    return Caller(user.id, user.name, TokenScope.FULL, expires_at)
 
 
 def me(caller: Caller) -> Me:
-    return Me(user=User(id=caller.user_id, name=caller.name), expires_at=caller.expires_at)
+    return Me(user=User(id=caller.user_id, name=caller.name), expires_at=caller.expires_at, scope=caller.scope)
 
 
 def ensure_user(session: Session, name: str) -> UserRow:
@@ -83,8 +100,8 @@ def ensure_user(session: Session, name: str) -> UserRow:
 
 
 def sign_in(session: Session, body: SignIn, lifetime: timedelta) -> tuple[str, Me]:
-    """The new session's cookie, and who it is for. Raises: NotSignedIn."""
-    user = _by_code(session, body.code) if body.code else _user_of_token(session, body.token or "", TokenKind.API)
+    """The new session's cookie, and who it is for. Raises: NotSignedIn, OutOfScope."""
+    user = _by_code(session, body.code) if body.code else _by_token(session, body.token or "")
     repository.remove_expired(session)
     cookie, expires_at = secrets.new_token("gsc"), now(session) + lifetime
     session.add(SessionRow(hash=secrets.digest(cookie), user_id=user.id, expires_at=expires_at))
@@ -99,6 +116,13 @@ def _by_code(session: Session, code: str) -> UserRow:
     return user
 
 
+def _by_token(session: Session, token: str) -> UserRow:
+    """Raises: NotSignedIn. OutOfScope: a session may do everything, so a token that may not cannot begin one."""
+    row, user = _find_token(session, token, TokenKind.API)
+    check_scope(_scope_of(row), "POST", "signIn")
+    return user
+
+
 def sign_out(session: Session, cookie: str | None) -> None:
     if cookie:
         repository.delete_session(session, secrets.digest(cookie))
@@ -108,21 +132,21 @@ def tokens(session: Session, caller: Caller) -> Tokens:
     return Tokens(items=[Token.model_validate(row) for row in repository.tokens(session, caller.user_id)])
 
 
-def create_token(
-    session: Session, user_id: UUID, name: str, kind: TokenKind = TokenKind.API, expires_in: float | None = None
-) -> CreatedToken:
-    """`expires_in`: seconds; None: an API token never expires, a join token after a day."""
+def create_token(session: Session, user_id: UUID, given: CreateToken) -> CreatedToken:
+    kind, expires_in = given.kind, given.expires_in
+    scope = given.scope or TokenScope.FULL if kind == TokenKind.API else None
     token = secrets.new_token(_PREFIXES[kind])
     if kind == TokenKind.JOIN:
         repository.remove_expired_tokens(session, kind)  # each start of a platform makes one
         expires_in = expires_in or JOIN_LIFETIME
     expires_at = None if expires_in is None else now(session) + timedelta(seconds=expires_in)
-    row = ApiTokenRow(user_id=user_id, name=name, hash=secrets.digest(token), last_used_at=None, kind=kind, expires_at=expires_at)
+    row = ApiTokenRow(
+        user_id=user_id, name=given.name, hash=secrets.digest(token), last_used_at=None,
+        kind=kind, scope=scope, expires_at=expires_at,
+    )  # fmt: skip
     session.add(row)
     session.flush()
-    return CreatedToken(
-        id=row.id, name=name, kind=kind, created_at=row.created_at, expires_at=expires_at, last_used_at=None, token=token
-    )
+    return CreatedToken(**Token.model_validate(row).model_dump(), token=token)
 
 
 def delete_token(session: Session, caller: Caller, token_id: UUID) -> None:

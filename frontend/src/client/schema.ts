@@ -39,7 +39,7 @@ export interface paths {
         put?: never;
         /**
          * Sign In
-         * @description Start a browser session from a one-time code or an API token. Sets an HttpOnly, SameSite=Strict cookie.
+         * @description Start a browser session from a one-time code or an API token of the scope full. Sets an HttpOnly, SameSite=Strict cookie.
          */
         post: operations["signIn"];
         /**
@@ -1862,6 +1862,8 @@ export interface components {
              * @default api
              */
             kind: components["schemas"]["TokenKind"];
+            /** @description Of an API token. read: sees all that you see, changes nothing; full, null: does all that you may do */
+            scope?: components["schemas"]["TokenScope"] | null;
             /**
              * Expires In
              * @description Seconds until it expires; null: api never, join after a day
@@ -1883,6 +1885,8 @@ export interface components {
             name: string;
             /** @default api */
             kind: components["schemas"]["TokenKind"];
+            /** @description null for a join token: its kind says all that it may do */
+            scope: components["schemas"]["TokenScope"] | null;
             /**
              * Created At
              * Format: date-time
@@ -3468,6 +3472,11 @@ export interface components {
              * @description End of the browser's session; null for an API token
              */
             expires_at?: string | null;
+            /**
+             * @description Of the token that asks; a browser's session has full
+             * @default full
+             */
+            scope: components["schemas"]["TokenScope"];
         };
         /** MeasuredName */
         MeasuredName: {
@@ -4897,6 +4906,8 @@ export interface components {
             name: string;
             /** @default api */
             kind: components["schemas"]["TokenKind"];
+            /** @description null for a join token: its kind says all that it may do */
+            scope: components["schemas"]["TokenScope"] | null;
             /**
              * Created At
              * Format: date-time
@@ -4918,6 +4929,11 @@ export interface components {
          * @enum {string}
          */
         TokenKind: "api" | "join";
+        /**
+         * TokenScope
+         * @enum {string}
+         */
+        TokenScope: "read" | "full";
         /** Tokens */
         Tokens: {
             /** Items */
@@ -5520,6 +5536,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
+            /** @description The token's scope is 'read' */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
             /** @description Not Found */
             404: {
                 headers: {
@@ -5795,6 +5820,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
+            /** @description The token's scope is 'read' */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
             /** @description Not Found */
             404: {
                 headers: {
@@ -5860,6 +5894,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
+            /** @description The token's scope is 'read' */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
             /** @description Not Found */
             404: {
                 headers: {
@@ -5918,6 +5961,15 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The token's scope is 'read' */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6157,6 +6209,15 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The token's scope is 'read' */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6440,6 +6501,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
+            /** @description The token's scope is 'read' */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
             /** @description Not Found */
             404: {
                 headers: {
@@ -6577,6 +6647,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
+            /** @description The token's scope is 'read' */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
             /** @description Not Found */
             404: {
                 headers: {
@@ -6637,6 +6716,15 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The token's scope is 'read' */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6708,6 +6796,15 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The token's scope is 'read' */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7193,6 +7290,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
+            /** @description The token's scope is 'read' */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
             /** @description Not Found */
             404: {
                 headers: {
@@ -7254,6 +7360,15 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The token's scope is 'read' */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8253,6 +8368,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
+            /** @description The token's scope is 'read' */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
             /** @description Not Found */
             404: {
                 headers: {
@@ -8519,6 +8643,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDetails"];
                 };
             };
+            /** @description The token's scope is 'read' */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
             /** @description Not Found */
             404: {
                 headers: {
@@ -8579,6 +8712,15 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The token's scope is 'read' */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -21,6 +21,7 @@ from backend.platform import Platform
 from backend.scheduler.controller import Controller
 from backend.settings import Settings
 from backend.users import service as users
+from backend.users.schemas import CreateToken
 from gradstream.local.redis import Redis
 from tests.integration.backend.agent import Agent
 from tests.integration.backend.jobs import submit
@@ -78,7 +79,7 @@ def anonymous(server: str) -> Iterator[httpx.Client]:
 @pytest.fixture
 def token(platform: Platform) -> str:
     with platform.database.transaction() as session:
-        return users.create_token(session, users.ensure_user(session, "ada").id, "tests").token
+        return users.create_token(session, users.ensure_user(session, "ada").id, CreateToken(name="tests")).token
 
 
 @pytest.fixture

@@ -69,6 +69,21 @@ def test_points_of_the_first_tables_become_batches_and_come_back(api: httpx.Clie
     assert [_comparable(row) for row in after] == [_comparable(row) for row in before]
 
 
+def test_tokens_keep_their_rights_and_a_read_token_gains_none(api: httpx.Client, platform: Platform) -> None:
+    for body in ({"name": "reads", "scope": "read"}, {"name": "machines"}):
+        assert api.post("/tokens", json=body).status_code == 201
+    config = config_for(platform)
+    with platform.database.engine.begin() as connection:
+        connection.execute(text("UPDATE api_tokens SET kind = 'join', scope = NULL WHERE name = 'machines'"))
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0015")
+        assert set(connection.scalars(text("SELECT name FROM api_tokens"))) == {"tests", "machines"}
+        command.upgrade(config, "head")
+        after = connection.execute(text("SELECT name, scope FROM api_tokens"))
+        assert {(name, scope) for name, scope in after} == {("tests", "full"), ("machines", None)}
+    assert api.post("/tokens", json={"name": "next"}).status_code == 201
+
+
 def _fill(connection: Connection, job_id: UUID) -> list[tuple[object, ...]]:
     """Batches of two workers as 0002 stored them."""
     connection.execute(text("UPDATE jobs SET feed = 500 WHERE id = :job"), {"job": job_id})
