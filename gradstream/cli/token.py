@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gradstream.client import Client, CreatedToken, Token
 
 command = typer.Typer(no_args_is_help=True, help="Tokens of programs (API) and of machines (join).")
+Scope = Literal["read", "full"]
 Reference = Annotated[str, typer.Argument(metavar="TOKEN", help="Its name, its id, or the beginning of its id")]
 Expires = Annotated[
     str | None, typer.Option("--expires", metavar="DURATION", help="E.g. 12h, 30d; default: an API token never, a join token 24h")
@@ -33,10 +34,10 @@ def show_all(as_json: AsJson = False, url: Url = None, token_file: TokenFile = N
         print_json({"items": [token.as_dict() for token in tokens]})
         return
     print_table(
-        ("id", "name", "kind", "created", "expires", "last used"),
+        ("id", "name", "kind", "scope", "created", "expires", "last used"),
         [
             (
-                str(one.id)[:8], one.name, one.kind, ago(one.created_at), _expiry(one.expires_at),
+                str(one.id)[:8], one.name, one.kind, one.scope or "", ago(one.created_at), _expiry(one.expires_at),
                 ago(one.last_used_at) if one.last_used_at else "never",
             )
             for one in tokens
@@ -48,16 +49,22 @@ def show_all(as_json: AsJson = False, url: Url = None, token_file: TokenFile = N
 def create(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="What it is for, e.g. ci")] = None,
     join: Annotated[bool, typer.Option("--join", help="For machines: `gradstream join`. It opens nothing else")] = False,
+    scope: Annotated[
+        Scope | None, typer.Option("--scope", help="Of an API token. read: sees everything, changes nothing. Default: full")
+    ] = None,
     expires: Expires = None,
     as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
 ) -> None:  # fmt: skip
     """Make a token, and print its secret, once.
 
-    Example: gradstream token create ci --expires 90d > token
+    Example: gradstream token create ci --scope read --expires 90d > token
     """
+    if join and scope:
+        raise typer.BadParameter("a join token has no scope; leave out --scope or --join", param_hint="--scope")
     with connect(url, token_file) as client:
         kind: Literal["api", "join"] = "join" if join else "api"
-        _tell(client, client.create_token(name or _default(join), kind=kind, expires_in=seconds(expires)), as_json)
+        made = client.create_token(name or _default(join), kind=kind, scope=scope, expires_in=seconds(expires))
+        _tell(client, made, as_json)
 
 
 @command.command()
@@ -80,13 +87,15 @@ def revoke(token: Reference, as_json: AsJson = False, url: Url = None, token_fil
 def rotate(
     token: Reference, expires: Expires = None, as_json: AsJson = False, url: Url = None, token_file: TokenFile = None
 ) -> None:
-    """Make a token with another one's name and kind, print its secret, once, and revoke the other one.
+    """Make a token with another one's name, kind and scope, print its secret, once, and revoke the other one.
 
     Example: gradstream token rotate ci > token
     """
     with connect(url, token_file) as client:
         old = _find(client, token)
-        fresh = client.create_token(old.name, kind="join" if old.kind == "join" else "api", expires_in=seconds(expires))
+        kind: Literal["api", "join"] = "join" if old.kind == "join" else "api"
+        scope = cast("Scope | None", old.scope)
+        fresh = client.create_token(old.name, kind=kind, scope=scope, expires_in=seconds(expires))
         _tell(client, fresh, as_json)
         client.revoke_token(old.id)
 
@@ -95,7 +104,8 @@ def _tell(client: Client, made: CreatedToken, as_json: bool) -> None:
     from gradstream.cli.output import print_json, talk
 
     until = f"It expires {made.expires_at.astimezone():%d %b %Y %H:%M}." if made.expires_at else "It does not expire."
-    talk(f"the {made.kind} token {made.name} ({str(made.id)[:8]}). {until} Its secret is shown this once:", "dim")
+    scope = f", scope {made.scope}" if made.scope else ""
+    talk(f"the {made.kind} token {made.name} ({str(made.id)[:8]}){scope}. {until} Its secret is shown this once:", "dim")
     if as_json:
         print_json(made.as_dict())
     else:

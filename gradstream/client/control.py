@@ -72,11 +72,19 @@ class Control(Connection):
         """Your API tokens and join tokens, newest first. None says its secret."""
         return [Token.model_validate(item) for item in self._items("tokens")]
 
-    def create_token(self, name: str, *, kind: Literal["api", "join"] = "api", expires_in: float | None = None) -> CreatedToken:
+    def create_token(
+        self,
+        name: str,
+        *,
+        kind: Literal["api", "join"] = "api",
+        scope: Literal["read", "full"] | None = None,
+        expires_in: float | None = None,
+    ) -> CreatedToken:
         """Its `token` is shown this once. `join`: machines register with it, and can do nothing else.
 
-        `expires_in`: seconds; None: an API token never expires, a join token after a day."""
-        body = {"name": name, "kind": kind, "expires_in": expires_in}
+        `scope`, of an API token: `read` sees everything and changes nothing; None: full. `expires_in`: seconds; None: an API
+        token never expires, a join token after a day."""
+        body = {"name": name, "kind": kind, "scope": scope, "expires_in": expires_in}
         return CreatedToken.model_validate(self._transport.json("POST", "tokens", safe=False, json=body))
 
     def revoke_token(self, id: UUID | str) -> None:

@@ -317,6 +317,8 @@ class Token(Answer):
     name: str
     kind: str
     """api: acts as its user; join: lets machines register."""
+    scope: str | None
+    """Of an API token. read: sees everything, changes nothing; full: does all that its user may do."""
     created_at: datetime
     expires_at: datetime | None
     last_used_at: datetime | None
