@@ -63,3 +63,35 @@ def test_a_token_made_here_works_until_it_is_revoked(open_page: OpenPage) -> Non
     page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     expect(page.get_by_role("row", name="night build")).to_have_count(0)
     assert answer() == 401
+
+
+def test_a_token_is_made_with_a_scope_and_an_end_and_the_table_says_both(open_page: OpenPage, client: Client) -> None:
+    gone = client.create_token("old gate", scope="read", expires_in=0.001)
+    page = open_page("/settings")
+    page.get_by_label("What the new token is for").fill("merge gate")
+    page.get_by_label("Scope", exact=True).select_option("read")
+    expect(page.get_by_text("Sees everything, changes nothing")).to_be_visible()
+    page.get_by_label("Expires after").select_option("30 days")
+    page.get_by_role("button", name="Create").click()
+    token = page.get_by_test_id("new-token").inner_text()
+
+    row = page.get_by_role("row", name="merge gate").get_by_role("cell")
+    [made] = [each for each in client.tokens() if each.name == "merge gate"]
+    assert made.expires_at
+    ends = page.evaluate("iso => new Date(iso).toLocaleDateString('en-GB', {dateStyle: 'medium'})", made.expires_at.isoformat())
+    expect(row.nth(1)).to_have_text("API")
+    expect(row.nth(2)).to_have_text("read")
+    expect(row.nth(3)).to_have_text(ends)
+    expect(page.get_by_role("row", name="old gate").get_by_role("cell").nth(3)).to_contain_text("expired")
+    narrow = open_page("/settings", width=390)
+    expect(narrow.get_by_text(f"API, scope read, expires {ends}")).to_be_visible()
+
+    headers = {"Authorization": f"Bearer {token}", "Cookie": ""}
+    assert page.request.get("/api/v1/jobs", headers=headers).status == 200
+    assert page.request.post("/api/v1/sign-in-codes", headers=headers).status == 403
+    guest = open_page("/sign-in", guest=True, watched=False)
+    guest.get_by_label("Code or token").fill(token)
+    guest.get_by_role("button", name="Sign in", exact=True).click()
+    expect(guest.get_by_role("alert")).to_contain_text("scope 'read'")
+    for one in (gone, made):
+        client.revoke_token(one.id)

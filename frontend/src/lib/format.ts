@@ -100,6 +100,11 @@ export function formatMoment(iso: string): string {
   return new Date(iso).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" })
 }
 
+/** 23 Nov 2026 */
+export function formatDay(iso: string): string {
+  return new Date(iso).toLocaleDateString("en-GB", { dateStyle: "medium" })
+}
+
 export function secondsBetween(from: string | null, to: string | number | null): number | null {
   return from === null || to === null ? null : (new Date(to).getTime() - Date.parse(from)) / 1000
 }

@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { api, body } from "@/client"
+import type { Scope } from "@/lib/tokens"
 
 const KEY = ["tokens"]
 
@@ -10,7 +11,7 @@ export function useTokens() {
 export function useCreateToken() {
   const client = useQueryClient()
   return useMutation({
-    mutationFn: (name: string) => body(api.POST("/api/v1/tokens", { body: { name, kind: "api" } })),
+    mutationFn: (token: { name: string; scope: Scope; expires_in: number | null }) => body(api.POST("/api/v1/tokens", { body: { ...token, kind: "api" } })),
     onSuccess: () => client.invalidateQueries({ queryKey: KEY }),
   })
 }

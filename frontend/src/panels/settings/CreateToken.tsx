@@ -1,16 +1,20 @@
-import { Alert, Button, Code, Group, TextInput } from "@mantine/core"
+import { Alert, Button, Code, Group, NativeSelect, Text, TextInput } from "@mantine/core"
 import { IconKey } from "@tabler/icons-react"
-import { useState, type SubmitEvent } from "react"
+import { useId, useState, type SubmitEvent } from "react"
 import { CopyIcon } from "@/components/CopyIcon"
 import { useCreateToken } from "@/hooks/queries/useTokens"
+import { LIFETIMES, SCOPES, type Lifetime, type Scope } from "@/lib/tokens"
 
 /** The new token stands here until the page is left: nobody can read it again. */
 export function CreateToken() {
+  const explained = useId()
   const [name, setName] = useState("")
+  const [scope, setScope] = useState<Scope>("full")
+  const [lifetime, setLifetime] = useState<Lifetime>("Never")
   const create = useCreateToken()
   const submit = (event: SubmitEvent) => {
     event.preventDefault()
-    create.mutate(name, { onSuccess: () => setName("") })
+    create.mutate({ name, scope, expires_in: LIFETIMES[lifetime] }, { onSuccess: () => setName("") })
   }
   return (
     <form onSubmit={submit}>
@@ -26,10 +30,15 @@ export function CreateToken() {
           onChange={(event) => setName(event.currentTarget.value)}
           error={create.error?.message}
         />
+        <NativeSelect label="Scope" data={Object.keys(SCOPES)} value={scope} onChange={(event) => setScope(event.currentTarget.value as Scope)} aria-describedby={explained} />
+        <NativeSelect label="Expires after" data={Object.keys(LIFETIMES)} value={lifetime} onChange={(event) => setLifetime(event.currentTarget.value as Lifetime)} />
         <Button type="submit" loading={create.isPending} disabled={name.trim() === ""}>
           Create
         </Button>
       </Group>
+      <Text size="xs" c="dimmed" mt={6} id={explained}>
+        {SCOPES[scope]}.
+      </Text>
       {create.data && (
         <Alert mt="md" color="teal" variant="light" icon={<IconKey />} title={`The token “${create.data.name}”. Copy it now: it is shown only this once.`}>
           <Group gap="xs" wrap="nowrap">

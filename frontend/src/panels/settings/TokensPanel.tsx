@@ -1,11 +1,12 @@
-import { Table, Text } from "@mantine/core"
+import { Table, Text, VisuallyHidden } from "@mantine/core"
 import { IconKey } from "@tabler/icons-react"
 import type { Token } from "@/client"
 import { ConfirmButton } from "@/components/ConfirmButton"
 import { Loaded } from "@/components/Loaded"
 import { Panel } from "@/components/Panel"
 import { useRevokeToken, useTokens } from "@/hooks/queries/useTokens"
-import { formatAgo, formatMoment } from "@/lib/format"
+import { formatAgo, formatMoment, NONE } from "@/lib/format"
+import { expiryOf, KINDS, summaryOf } from "@/lib/tokens"
 import { useNow } from "@/hooks/useNow"
 import { CreateToken } from "./CreateToken"
 
@@ -14,10 +15,21 @@ export function TokensPanel() {
   const items = tokens.data?.items ?? []
   const now = useNow()
   return (
-    <Panel title="API tokens" subtitle="For the command line, CI and scripts: Authorization: Bearer <token>">
+    <Panel title="Tokens" subtitle="For the command line, CI and scripts: Authorization: Bearer <token>">
       <CreateToken />
       <Loaded {...tokens} isEmpty={items.length === 0} empty="There is no token yet." emptyIcon={IconKey}>
         <Table mt="md">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th pl={0}>Name</Table.Th>
+              <Table.Th visibleFrom="sm">Kind</Table.Th>
+              <Table.Th visibleFrom="sm">Scope</Table.Th>
+              <Table.Th visibleFrom="sm">Expires</Table.Th>
+              <Table.Th pos="relative">
+                <VisuallyHidden>Revoke</VisuallyHidden>
+              </Table.Th>
+            </Table.Tr>
+          </Table.Thead>
           <Table.Tbody>
             {items.map((token) => (
               <Row key={token.id} token={token} now={now} />
@@ -29,16 +41,29 @@ export function TokensPanel() {
   )
 }
 
-function Row({ token: { id, name, created_at, last_used_at }, now }: { token: Token; now: number }) {
+function Row({ token, now }: { token: Token; now: number }) {
+  const { id, name, kind, scope, created_at, expires_at, last_used_at } = token
   const revoke = useRevokeToken()
+  const expiry = expiryOf(token, now)
+  const colour = expiry.expired ? "var(--gs-bad)" : undefined
   return (
     <Table.Tr>
-      <Table.Td px={0} style={{ overflowWrap: "anywhere" }}>
+      <Table.Td pl={0} style={{ overflowWrap: "anywhere" }}>
         <Text size="sm" fw={550}>
           {name}
         </Text>
         <Text size="xs" c="dimmed">
           Made {formatMoment(created_at)}, {last_used_at ? `used ${formatAgo(last_used_at, now)}` : "never used"}
+        </Text>
+        <Text size="xs" c={colour} hiddenFrom="sm">
+          {summaryOf(token, now)}
+        </Text>
+      </Table.Td>
+      <Table.Td visibleFrom="sm">{KINDS[kind]}</Table.Td>
+      <Table.Td visibleFrom="sm">{scope ?? NONE}</Table.Td>
+      <Table.Td visibleFrom="sm" title={expires_at ? formatMoment(expires_at) : undefined} style={{ whiteSpace: "nowrap" }}>
+        <Text size="sm" span c={colour}>
+          {expiry.text}
         </Text>
       </Table.Td>
       <Table.Td px={0} ta="right">
@@ -47,7 +72,7 @@ function Row({ token: { id, name, created_at, last_used_at }, now }: { token: To
           variant="default"
           size="xs"
           question={`Revoke ${name}?`}
-          consequence="Whatever uses this token is signed out at once."
+          consequence={kind === "join" ? "No machine can join with it any more. Machines that have joined stay." : "Programs that use this token are refused at once."}
           onConfirm={() => revoke.mutateAsync(id)}
           pending={revoke.isPending}
           error={revoke.error}

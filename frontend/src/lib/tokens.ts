@@ -1,0 +1,30 @@
+import type { Token } from "@/client"
+import { formatDay } from "./format"
+
+const DAY = 86_400
+
+/** How long a new token lasts, by what the form calls it; seconds, null: it does not expire. */
+export const LIFETIMES = { "1 day": DAY, "7 days": 7 * DAY, "30 days": 30 * DAY, "90 days": 90 * DAY, "1 year": 365 * DAY, Never: null }
+export type Lifetime = keyof typeof LIFETIMES
+
+export type Scope = NonNullable<Token["scope"]>
+export const SCOPES: Record<Scope, string> = {
+  full: "Allows all that you may do",
+  read: "Sees everything, changes nothing",
+}
+
+export const KINDS: Record<Token["kind"], string> = { api: "API", join: "Join" }
+
+/** When a token ends: "never", "1 Mar 2027", or "expired 20 Nov 2026" once that is over. */
+export function expiryOf({ expires_at }: Pick<Token, "expires_at">, now: number): { text: string; expired: boolean } {
+  if (!expires_at) return { text: "never", expired: false }
+  const expired = Date.parse(expires_at) <= now
+  return { text: `${expired ? "expired " : ""}${formatDay(expires_at)}`, expired }
+}
+
+/** The same in one line, for narrow screens: "API, scope read, expires 1 Mar 2027". */
+export function summaryOf(token: Pick<Token, "kind" | "scope" | "expires_at">, now: number): string {
+  const { text, expired } = expiryOf(token, now)
+  const end = token.expires_at === null ? "does not expire" : expired ? text : `expires ${text}`
+  return [KINDS[token.kind], ...(token.scope ? [`scope ${token.scope}`] : []), end].join(", ")
+}
