@@ -19,10 +19,16 @@ export function CutsPanel() {
   const stored = useFiles(job, latestEvent)
   const [shown, setShown] = useState<JobFile | null>(null)
   const nothing = useNothing()
+  const none = nothing("No cut has been made")
   const groups = stored.data ? groupFiles(stored.data.cuts, stored.data.files) : []
   return (
     <Panel title="Cuts" subtitle="States that a new attempt can begin from; the newest few are kept" flush>
-      <Loaded {...stored} isEmpty={groups.length === 0} empty={nothing("No cut has been made")}>
+      <Loaded {...stored} isEmpty={groups.length === 0} empty={none}>
+        {groups.every(({ cut }) => cut === null) && (
+          <Text size="sm" c="dimmed" px="md" pb="sm">
+            {none}
+          </Text>
+        )}
         <Accordion multiple chevronPosition="left">
           {groups.map((group) => (
             <Accordion.Item key={group.key} value={group.key}>
