@@ -69,6 +69,10 @@ class OutOfScope(Denied):
     """A token of the scope `read` was used for an operation that changes something."""
 
 
+class NodeRemoved(Denied):
+    """A user has removed this node from the platform: its agent ends."""
+
+
 class IllegalTransition(Conflict): ...
 
 

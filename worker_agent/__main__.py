@@ -10,6 +10,7 @@ from collections.abc import Callable
 import structlog
 
 from gradstream import jsonlog
+from gradstream.process.machine import REMOVED_EXIT_CODE
 from worker_agent.agent import Agent
 from worker_agent.arguments import read_settings
 from worker_agent.consumer import Consumer
@@ -49,7 +50,7 @@ class Supervisor(threading.Thread):
         self.join(_STOP_BOUND)
         if self.is_alive():
             log.error("the agent's loop did not end", within=_STOP_BOUND)
-        return int(self._failed or self.is_alive())
+        return REMOVED_EXIT_CODE if self._agent.removed else int(self._failed or self.is_alive())
 
     def _call(self, function: Callable[[], None]) -> None:
         if not self._loop.is_closed():

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import structlog
 
-from gradstream.errors import GradstreamError, NotFound, NotSignedIn
+from gradstream.errors import GradstreamError, NodeRemoved, NotFound, NotSignedIn
 from gradstream.process import orphans
 from gradstream.process.exits import Exit, ExitReason
 from gradstream.process.order import ProcessOrder
@@ -60,9 +60,11 @@ class Agent:
         self._refused = dict[UUID, str]()
         """Why orders that were never begun here cannot be carried out."""
         self._stopping = asyncio.Event()
+        self.removed = False
+        """A user has removed this node from the platform. `run` has returned, or is about to."""
 
     async def run(self) -> None:
-        """Until `stop`. Then everything is ended and, if possible, reported."""
+        """Until `stop`, or until a user removes this node. Then everything is ended and, if possible, reported."""
         self._gpus, self._gpus_until = aside.begin(gpus.inventory, "gpus"), time.monotonic() + self._settings.gpus_within
         self._processes.open()
         self._measuring.start()
@@ -71,6 +73,10 @@ class Agent:
             while not self._stopping.is_set():
                 try:
                     await self._beat()
+                except NodeRemoved as error:
+                    self.removed = True
+                    log.error("this node was removed; its processes end", why=error.message, processes=len(self._processes.live))
+                    break
                 except GradstreamError as error:
                     self._note_away(error)
                     pause = min(pause * 2, _LONGEST_PAUSE) if self._was_there else LOOK

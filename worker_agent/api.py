@@ -12,7 +12,7 @@ import httpx
 import psutil
 
 import gradstream
-from gradstream.errors import Conflict, Denied, NotFound, NotSignedIn, Unavailable
+from gradstream.errors import Conflict, Denied, NodeRemoved, NotFound, NotSignedIn, Unavailable
 from gradstream.process.exits import Exit
 from gradstream.process.machine import machine_of
 from gradstream.process.watchdog import Hang
@@ -25,6 +25,9 @@ from worker_agent.usage import Usage
 _TIMEOUT = httpx.Timeout(5.0)
 _DOWNLOAD_TIMEOUT = httpx.Timeout(10.0, read=30.0)
 _KINDS = {401: NotSignedIn, 403: Denied, 404: NotFound, 409: Conflict}
+
+_REMOVED = "/problems/NodeRemoved"
+"""The type of the problem that the API answers to the agent of a node which a user has removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class Report:
 
 class ControlPlane:
     """Every method raises Unavailable when the API cannot be reached or has trouble of its own, and NotSignedIn when it does
-    not know this node (any more): register again."""
+    not know this node (any more): register again. NodeRemoved: a user has removed this node; end."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -109,6 +112,8 @@ class ControlPlane:
             raise Unavailable(f"{method} {path}: {type(error).__name__}: {error}") from error
         if answer.status_code == 401:
             self._token = None
+        if answer.status_code == 403 and _type(answer) == _REMOVED:
+            raise NodeRemoved(_detail(answer))
         if answer.is_error:
             raise _KINDS.get(answer.status_code, Unavailable)(f"{method} {path}: {answer.status_code} {_detail(answer)}")
         return answer
@@ -129,6 +134,14 @@ def _as_json(report: Report) -> dict[str, Any]:
         "usage": report.usage.as_dict() if report.usage else None,
         "hang": report.hang.model_dump(mode="json") if report.hang else None,
     }  # fmt: skip
+
+
+def _type(answer: httpx.Response) -> str:
+    """Of a problem of the API; a proxy on the way sends none."""
+    try:
+        return str(answer.json()["type"])
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def _detail(answer: httpx.Response) -> str:

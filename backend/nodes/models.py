@@ -38,6 +38,9 @@ class NodeRow(Base):
     """How often in a row; the next try comes later each time."""
     retry_at: Mapped[datetime | None]
     """From then on processes are placed there again, to see whether they start."""
+    removed_at: Mapped[datetime | None]
+    """It is in no list and gets no process, and its token is refused, until a machine registers by its name. The row stays for
+    the processes of old jobs."""
 
 
 class PresenceRow(Base):

@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, func, not_, or_, select, text, true, update
+from sqlalchemy import ColumnElement, case, func, not_, or_, select, text, true, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -35,7 +35,7 @@ def _free_for(machine: str | None, lost_after: timedelta) -> ColumnElement[bool]
     """Of a node's row: whether this machine may have its name."""
     silent = NodeRow.last_seen_at < func.clock_timestamp() - lost_after
     same = NodeRow.machine == machine if machine is not None else true()
-    return or_(NodeRow.machine.is_(None), same, NodeRow.status == NodeStatus.LOST, silent)
+    return or_(NodeRow.removed_at.is_not(None), NodeRow.machine.is_(None), same, NodeRow.status == NodeStatus.LOST, silent)
 
 
 def enter(session: Session, body: Register, token_hash: bytes, lost_after: timedelta) -> UUID | None:
@@ -46,8 +46,10 @@ def enter(session: Session, body: Register, token_hash: bytes, lost_after: timed
         "gpus": [gpu.model_dump() for gpu in body.gpus], "labels": body.labels, "version": body.version,
         "machine": body.machine, "registered_at": func.clock_timestamp(), "last_seen_at": func.clock_timestamp(),
         "trouble": None, "trouble_since": None, "troubles": 0, "retry_at": None,
+        "removed_at": None,
     }  # fmt: skip
     row = insert(NodeRow).values(name=body.name, **values)
+    values["draining_since"] = case((NodeRow.removed_at.is_(None), NodeRow.draining_since), else_=None)
     free = _free_for(body.machine, lost_after)
     return session.scalar(row.on_conflict_do_update(index_elements=["name"], set_=values, where=free).returning(NodeRow.id))
 
@@ -60,12 +62,19 @@ def seen(session: Session, node_id: UUID, load: float | None, memory_used: int |
 def set_draining(session: Session, node_id: UUID, *, draining: bool) -> bool:
     """False: there is no such node. One that drains already keeps its time."""
     since = func.coalesce(NodeRow.draining_since, func.clock_timestamp()) if draining else None
-    changed = update(NodeRow).where(NodeRow.id == node_id).values(draining_since=since)
+    changed = update(NodeRow).where(NodeRow.id == node_id, NodeRow.removed_at.is_(None)).values(draining_since=since)
     return session.scalar(changed.returning(NodeRow.id)) is not None
 
 
+def lock(session: Session, node_id: UUID) -> NodeRow | None:
+    """A node that was not removed."""
+    node = session.get(NodeRow, node_id, with_for_update=True, populate_existing=True)
+    return node if node is not None and node.removed_at is None else None
+
+
 def all_nodes(session: Session) -> list[NodeRow]:
-    return list(session.scalars(select(NodeRow).order_by(NodeRow.name).execution_options(populate_existing=True)))
+    there = select(NodeRow).where(NodeRow.removed_at.is_(None)).order_by(NodeRow.name)
+    return list(session.scalars(there.execution_options(populate_existing=True)))
 
 
 def mark_silent(session: Session, silent_for: timedelta, heard_since: datetime) -> list[NodeRow]:

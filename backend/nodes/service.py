@@ -28,6 +28,7 @@ from backend.nodes.schemas import (
     Node,
     NodeProcess,
     Nodes,
+    NodeStatus,
     Register,
     Registered,
     ReportedProcess,
@@ -35,7 +36,7 @@ from backend.nodes.schemas import (
 from backend.platform import Platform
 from backend.settings import secret
 from backend.users import service as users
-from gradstream.errors import Conflict, NotFound, NotSignedIn
+from gradstream.errors import Conflict, NodeRemoved, NotFound, NotSignedIn
 from gradstream.process.exits import Exit, ExitReason
 
 
@@ -74,9 +75,12 @@ def _name_is_held(name: str) -> Conflict:
 
 
 def caller_of_token(session: Session, token: str) -> NodeCaller:
+    """Raises: NotSignedIn: register again. NodeRemoved: end."""
     node = repository.by_token(session, secrets.digest(token))
     if node is None:
         raise NotSignedIn("This node's token ended: a machine of the same name has registered since. Register again.")
+    if node.removed_at is not None:
+        raise NodeRemoved(f"The node '{node.name}' was removed from this platform. `gradstream join` brings the machine back.")
     return NodeCaller(node.id, node.name)
 
 
@@ -177,6 +181,23 @@ def set_draining(session: Session, node_id: UUID, *, draining: bool) -> Node:
     if not repository.set_draining(session, node_id, draining=draining):
         raise NotFound(f"There is no node {node_id}.", node=str(node_id))
     return next(node for node in listing(session).items if node.id == node_id)
+
+
+def remove(session: Session, node_id: UUID, *, actor: str) -> None:
+    """From the commit on its token is refused. Processes of a node that drains are lost, and are placed elsewhere.
+
+    Raises: NotFound. Conflict: processes run there, and it does not drain.
+    """
+    wait_for_lock(session, PLACES)
+    node = repository.lock(session, node_id)
+    if node is None:
+        raise NotFound(f"There is no node {node_id}.", node=str(node_id))
+    running = len(jobs.live_processes(session, node_id=node_id))
+    if running and node.draining_since is None:
+        many = f"{running} processes run" if running > 1 else "A process runs"
+        raise Conflict(f"{many} on {node.name}. Drain it first: `gradstream node drain {node.name}`.", processes=running)
+    node.removed_at, node.status = now(session), NodeStatus.LOST
+    lose_processes(session, node_id, f"{node.name} was removed", actor=actor)
 
 
 def listing(session: Session) -> Nodes:

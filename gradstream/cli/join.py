@@ -117,16 +117,19 @@ def _warn(invitation: Invitation, platform: Credentials) -> None:
 
 
 def _run(folder: NodeFolder, command: list[str], environment: dict[str, str], url: str, *, as_json: bool) -> None:
-    """Until Ctrl-C. Raises: Unavailable: the agent ended by itself."""
+    """Until Ctrl-C. Raises: Unavailable: the agent ended by itself. Denied: a user removed the node."""
     from gradstream.cli.output import talk
-    from gradstream.errors import Unavailable
+    from gradstream.errors import Denied, Unavailable
     from gradstream.local.child import Child
+    from gradstream.process.machine import REMOVED_EXIT_CODE
 
     agent = Child("the agent", command, log=folder.log, env=environment)
     seen = folder.log.stat().st_size if folder.log.exists() else 0
     try:
         agent.start()
         code = _follow(agent, folder, seen, url, as_json=as_json)
+        if code == REMOVED_EXIT_CODE:
+            raise Denied(f"this node was removed from {url}, and its processes ended; `gradstream join` brings it back")
         raise Unavailable(f"the agent ended by itself, with exit code {code}. {agent.last_words()}")
     except KeyboardInterrupt:
         talk("leaving; the jobs that ran here go on elsewhere, from their last checkpoint where they have to", "dim")

@@ -70,7 +70,7 @@ COMMANDS: dict[str, _Entry] = {
     "sim": _Entry("sim", _ALONE, "Run a job file or a toy problem in virtual time"),
     "queue": _Entry("queue", _ABOUT, "List the jobs that wait, and the jobs that hold machines"),
     "nodes": _Entry("nodes", _ABOUT, "List nodes and their GPUs"),
-    "node": _Entry("node", _ABOUT, "Take a node out of service (drain) and back (resume)"),
+    "node": _Entry("node", _ABOUT, "Drain, resume or remove a node"),
     "strategies": _Entry("strategies", _ABOUT, "List the strategies and their settings"),
     "schema": _Entry("schema", _ABOUT, "Print the JSON Schema of the job file"),
 }

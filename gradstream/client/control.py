@@ -102,8 +102,16 @@ class Control(Connection):
         """Place processes on the node of this name again."""
         return self._change_node(name, "resume")
 
-    def _change_node(self, name: str, change: str) -> Node:
-        known = {node.name: node.id for node in self.nodes()}
+    def remove_node(self, name: str) -> None:
+        """Take a machine that is gone out of the list. Raises: Conflict: processes run there, and it does not drain."""
+        self._transport.json("DELETE", f"nodes/{self.node(name).id}")
+
+    def node(self, name: str) -> Node:
+        """Raises: NotFound."""
+        known = {node.name: node for node in self.nodes()}
         if name not in known:
             raise NotFound(f"there is no node '{name}'; `gradstream nodes` lists them")
-        return Node.model_validate(self._transport.json("POST", f"nodes/{known[name]}/{change}"))
+        return known[name]
+
+    def _change_node(self, name: str, change: str) -> Node:
+        return Node.model_validate(self._transport.json("POST", f"nodes/{self.node(name).id}/{change}"))

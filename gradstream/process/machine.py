@@ -6,6 +6,9 @@ import os
 import secrets
 from pathlib import Path
 
+REMOVED_EXIT_CODE = 5
+"""Of an agent whose node a user has removed from the platform: to start it again would bring the node back."""
+
 
 def machine_of(folder: Path) -> str:
     """A restart of the agent of this folder has the same one, an agent of the same name elsewhere another one."""

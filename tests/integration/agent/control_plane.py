@@ -30,6 +30,8 @@ class ControlPlane:
         self.heartbeat_every = 0.5
         self.more: dict[str, Any] = {}
         """Members that orders have beside their own."""
+        self.removed = False
+        """A user has removed the node."""
         self.junk: list[bytes] = []
         """What the next heartbeats are answered instead."""
         self._port = 0
@@ -84,6 +86,8 @@ class ControlPlane:
         expected = SHARED_SECRET if path == "/register" else self.token
         if request.headers["Authorization"] != f"Bearer {expected}":
             status, answer = 401, b'{"detail": "who are you?"}'
+        elif self.removed and path != "/register":
+            status, answer = 403, b'{"type": "/problems/NodeRemoved", "detail": "The node was removed."}'
         elif path.startswith("/bundles/"):
             self.fetched.append(path.removeprefix("/bundles/"))
             status, answer = 200, self.bundles[self.fetched[-1]]

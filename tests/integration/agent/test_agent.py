@@ -19,6 +19,7 @@ import redis
 
 from gradstream import broker, bundle, tasknames
 from gradstream.local.redis import Redis
+from gradstream.process.machine import REMOVED_EXIT_CODE
 from gradstream.process.order import PlaneAccess, ProcessOrder
 from gradstream.wire import keys, plane
 from tests.integration.agent.control_plane import SHARED_SECRET, ControlPlane
@@ -411,3 +412,17 @@ def _gone(pid: int) -> bool:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
+
+
+def test_the_agent_of_a_removed_node_ends_its_processes_and_itself(own_node: Node) -> None:
+    order = own_node.run(SLEEPER)
+    pid = own_node.state(order, "running")["pid"]
+    registrations = len(own_node.control.registrations)
+    own_node.control.removed = True
+    assert own_node._process
+    assert own_node._process.wait(PATIENCE) == REMOVED_EXIT_CODE
+    assert not psutil.pid_exists(pid)
+    assert len(own_node.control.registrations) == registrations, "it does not register again"
+    log = (own_node.folder / "agent.log").read_text()
+    assert log.count("this node was removed") == 1
+    assert "The node was removed." in log

@@ -7,6 +7,7 @@ import { StatusBadge } from "@/components/StatusBadge"
 import { useNow } from "@/hooks/useNow"
 import { formatAgo, formatBytes, formatDuration, formatNumber } from "@/lib/format"
 import { DrainButton } from "./DrainButton"
+import { RemoveButton } from "./RemoveButton"
 import classes from "./NodeCard.module.css"
 
 export function NodeCard({ node }: { node: Node }) {
@@ -16,6 +17,7 @@ export function NodeCard({ node }: { node: Node }) {
     <>
       <StatusBadge status={status !== "ready" ? status : draining_since ? "draining" : trouble ? "unavailable" : status} />
       <DrainButton node={node} />
+      <RemoveButton node={node} />
     </>
   )
   return (
