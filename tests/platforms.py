@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import psutil
 
 from gradstream.client import Client, Credentials
@@ -154,3 +155,18 @@ def lab(folder: Path, **options: Any) -> Iterator[Lab]:
         assert credentials is not None, "a started platform leaves credentials"
         with Client(credentials, timeout=PATIENCE) as client:
             yield Lab(platform, client)
+
+
+def register_machine(platform: Platform, name: str) -> str:
+    """A machine that registers, says nothing more, and runs nothing, as if it were gone. Returns its token."""
+    secret = platform.folder.secret("node-token").read_text().strip()
+    body = {"name": name, "machine": name, "slots": 1, "cpus": 1, "memory": 1 << 30, "version": "0.1.0"}
+    answer = httpx.post(f"{platform.url}/api/v1/agent/register", json=body, headers={"Authorization": f"Bearer {secret}"})
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["token"])
+
+
+def token_status(platform: Platform, token: str) -> int:
+    """What a heartbeat with this token of a node is answered."""
+    headers = {"Authorization": f"Bearer {token}"}
+    return httpx.post(f"{platform.url}/api/v1/agent/heartbeat", json={}, headers=headers).status_code

@@ -16,6 +16,7 @@ from gradstream.client import Client
 from gradstream.local.platform import Platform
 from tests.browser.support import SCREENSHOTS, OpenPage, still_box, submit_slow
 from tests.browser.test_pages import AXE, RULES
+from tests.platforms import register_machine, token_status
 from tests.support import eventually
 
 COUNT = 10_000
@@ -287,6 +288,17 @@ def test_a_node_is_drained_and_resumed(open_page: OpenPage, client: Client) -> N
     page.get_by_role("button", name=f"Resume {node.name}").click()
     done = client.wait(job.id, timeout=120)
     assert (done.status, done.as_dict()["priority"]) == ("succeeded", 70)
+
+
+def test_a_machine_that_is_gone_is_removed(open_page: OpenPage, platform: Platform) -> None:
+    token = register_machine(platform, "gone")
+    page = open_page("/nodes")
+    page.get_by_role("button", name="Remove gone").click()
+    question = page.get_by_role("dialog", name="Remove gone?")
+    expect(question).to_contain_text("its token is refused")
+    question.get_by_role("button", name="Remove").click()
+    expect(page.get_by_role("button", name="Remove gone")).to_have_count(0)
+    assert token_status(platform, token) == 403
 
 
 def test_hundreds_that_wait_are_few_elements(open_page: OpenPage, client: Client, crowd: int) -> None:

@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 from gradstream import jobfile
 from gradstream.client import Client, Job
+from gradstream.local.platform import Platform
 from tests.integration.cli.shared import LINE, Gradstream
+from tests.platforms import register_machine, token_status
 
 
 def test_compare_tells_when_each_job_reached_a_target(gradstream: Gradstream, client: Client, succeeded: Job) -> None:
@@ -52,3 +54,17 @@ def test_a_node_is_drained_and_resumed(gradstream: Gradstream, client: Client, s
     assert f"{node.name} takes processes" in resumed.stderr
     assert client.wait(waits.id, timeout=120).status == "succeeded"
     assert gradstream("node", "drain", "no-such-node").returncode == 4
+
+
+def test_a_machine_that_is_gone_is_removed(gradstream: Gradstream, platform: Platform, client: Client) -> None:
+    token = register_machine(platform, "gone")
+    assert token_status(platform, token) == 200
+    removed = gradstream("node", "remove", "gone", "--json")
+    assert (removed.returncode, json.loads(removed.stdout)) == (0, {"removed": "gone"})
+    assert "gone is removed; jobs that ran there keep its name" in removed.stderr
+    assert "gone" not in gradstream("nodes").stdout
+    assert token_status(platform, token) == 403
+    assert gradstream("node", "remove", "gone").returncode == 4
+    register_machine(platform, "gone")
+    client.remove_node("gone")
+    assert [node.name for node in client.nodes() if node.name == "gone"] == []
