@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -102,7 +103,10 @@ class LazyGroup(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         as_json = "--json" in ctx._protected_args + ctx.args
         try:
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            finally:
+                sys.stdout.flush()  # what fails here is told; at the program's end it would be a traceback
         except errors.GradstreamError as error:
             raise typer.Exit(_report(error, as_json)) from error
         except OSError as error:

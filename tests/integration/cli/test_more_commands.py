@@ -95,9 +95,11 @@ def test_jobs_and_nodes_complete(credentials: Credentials, succeeded: Job, monke
     assert len(completion.complete_node("")) == 1
 
 
-def test_a_full_disk_behind_the_output_is_told_in_a_sentence(environment: dict[str, str]) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_behind_the_output_is_told_in_a_sentence(environment: dict[str, str], unbuffered: str) -> None:
+    settings = {**environment, "PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "w") as full:
-        ran = subprocess.run([*COMMAND, "strategies"], env=environment, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        ran = subprocess.run([*COMMAND, "strategies"], env=settings, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     assert ran.returncode == 6
     assert ran.stderr == "error: the output could not be written: No space left on device\n"
 
@@ -109,6 +111,6 @@ def test_probes_and_bodies_of_another_type_get_an_answer_that_helps(credentials:
     assert "/api/v1/health" in probe.json()["detail"]
     page = httpx.get(f"{credentials.url}/jobs", headers={"Accept": "text/html,*/*;q=0.8"})
     assert page.headers["content-type"].startswith("text/html")
-    sent = httpx.post(f"{credentials.url}/api/v1/jobs", headers=headers | {"Content-Type": "text/yaml"}, content="name: x")
+    sent = httpx.post(f"{credentials.url}/api/v1/jobs", headers=headers | {"Content-Type": "text/plain"}, content="name: x")
     assert sent.status_code == 422
     assert "Content-Type: application/json" in sent.json()["detail"]
