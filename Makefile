@@ -6,7 +6,7 @@ BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 PAGE_SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null)
 
-.PHONY: help demo up test check unit integration jobs e2e gpu page generate client format bench report clean
+.PHONY: help demo up test check unit integration jobs e2e hostile gpu page generate client format bench report clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,7 +34,7 @@ unit: .venv/.dev  ## tests without servers, the laws in the simulator among them
 	$(BIN)/pytest tests/unit tests/laws -m 'not redis' -q -n 2
 
 integration: .venv/.dev backend/page/index.html  ## tests against real Postgres, Redis and Celery, the laws over Redis among them
-	$(BIN)/pytest tests/integration tests/laws tests/gpu -m 'not simulator' -q -n 2
+	$(BIN)/pytest tests/integration tests/hostile tests/laws tests/gpu -m 'not simulator' -q -n 2
 
 jobs: .venv/.dev backend/page/index.html  ## whole jobs in real processes, and what goes wrong with them
 	$(BIN)/pytest tests/jobs tests/faults -q
@@ -42,6 +42,9 @@ jobs: .venv/.dev backend/page/index.html  ## whole jobs in real processes, and w
 e2e: .venv/.dev backend/page/index.html  ## the page in a real Chromium, against the real platform and real training
 	scripts/chromium
 	GRADSTREAM_SCREENSHOTS="$${GRADSTREAM_SCREENSHOTS:-build/screenshots}" $(BIN)/pytest tests/browser -q
+
+hostile: .venv/.dev backend/page/index.html  ## thousands of generated attacks; RUNS=N of each kind
+	GRADSTREAM_HOSTILE_RUNS="$(or $(RUNS),10000)" $(BIN)/pytest tests/hostile -q -n 2 --timeout 3600
 
 gpu: .venv/.dev  ## the laws on a GPU; skips without one, and says so
 	$(BIN)/pytest tests/gpu -q -rs

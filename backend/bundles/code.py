@@ -32,8 +32,7 @@ def workloads(text: CodeText) -> list[BundledWorkload]:
 @lru_cache(_KEPT)
 def read(archive: Path) -> CodeText:
     """A bundle's name says its content, so it never changes."""
-    with archive.open("rb") as file:
-        return workload_source.read_archive(file)
+    return workload_source.read_archive(archive.read_bytes())
 
 
 @lru_cache(_KEPT_DEFAULTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,14 @@ from gradstream.errors import InvalidJob, NotFound, Problem
 from gradstream.spec import JobSpec
 from gradstream.workload_source import CodeFindings, CodeText, check_workload
 
+_READING = threading.BoundedSemaphore(2)
+"""Uploads that are in memory at a time: each has up to 64 MiB, and is read for up to a second."""
+
 
 def store(session: Session, files: FileStore, caller: Caller, upload: Upload) -> Bundle:
     """Raises: InvalidBundle, with what must not be unpacked."""
-    inspected = bundles.inspect(upload.path.read_bytes())
+    with _READING:
+        inspected = bundles.inspect(upload.path.read_bytes())
     files.put(upload.path, files.bundle(inspected.hash))
     return _enter(session, files, inspected, caller)
 

@@ -7,7 +7,7 @@ import hashlib
 import io
 import stat
 import tarfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from gradstream.bundle import limits
 from gradstream.bundle.archive import Bundle, BundledFile
@@ -54,6 +54,12 @@ def _refuse_too_much(files: tuple[BundledFile, ...]) -> None:
     total = sum(file.size for file in files)
     if len(files) > limits.MAX_FILES:
         raise InvalidBundle(f"more than {limits.MAX_FILES:,} files; {_REMEDY}")
+    folders = {parent for file in files for parent in PurePosixPath(file.path).parents}
+    if len(folders) > limits.MAX_FOLDERS + 1:
+        raise InvalidBundle(f"more than {limits.MAX_FOLDERS:,} folders; {_REMEDY}")
+    if deep := [file for file in files if file.path.count("/") > limits.MAX_DEPTH]:
+        said = f"{len(deep)} files lie in more than {limits.MAX_DEPTH} folders, one in another; {_REMEDY}"
+        raise InvalidBundle(said, [Problem(f"/{file.path}", "lies too deep; move it up") for file in deep[:5]])
     if total > limits.MAX_UNPACKED:
         said = f"{total / MIB:.1f} MiB of files, {limits.MAX_UNPACKED // MIB} are allowed; {_REMEDY}"
         raise InvalidBundle(said, _largest(files))

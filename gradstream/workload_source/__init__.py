@@ -1,6 +1,6 @@
 """The user's code read as text: which workloads it has, which arguments they take, and what a job would fail at.
 
-    code = read_folder(path, whole=True) or read_archive(file) or read_texts(texts)
+    code = read_folder(path, whole=True) or read_archive(data) or read_texts(texts)
     found = check_workload(code, spec)              errors and warnings, each with a pointer into the job file
     find_workload(code, "digits:Digits")            one workload, with its arguments and their defaults
     list_workloads(code)                            what a form can offer

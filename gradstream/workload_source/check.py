@@ -21,6 +21,8 @@ _ENTRYPOINT = "/workload/entrypoint"
 _METHODS = {"model": "model(self)", "dataset": "dataset(self, split)", "loss": "loss(self, model, batch)"}
 _MAX_MODULES = 200
 """Files that are searched for workloads."""
+_MAX_NAMES = 10_000
+"""Names in all of them that are looked up."""
 
 
 @dataclass
@@ -60,9 +62,12 @@ def list_workloads(code: CodeText) -> list[StaticWorkload]:
     """The workload classes of some code that can be trained: those with a model, a dataset and a loss."""
     modules = Modules(code)
     found: list[StaticWorkload] = []
+    left = _MAX_NAMES
     for name in list(code.modules())[:_MAX_MODULES]:
         module = _load(modules, name)
-        for each in [] if module is None else _workloads_of(modules, module):
+        if module is None or (left := left - len(module.bindings)) < 0:
+            continue
+        for each in _workloads_of(modules, module):
             if each.definition.module is module and all(defines(each, method) for method in _METHODS):
                 found.append(each)
     return found

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tarfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO
+
+from gradstream.bundle.reading import read_files
+from gradstream.errors import InvalidBundle
 
 MAX_FILE = 512 * 1024
 """Bytes of one file that is read; a longer one is as good as unknown."""
@@ -57,22 +57,18 @@ def read_folder(path: Path, *, whole: bool) -> CodeText:
     return CodeText(listed, has, read, whole)
 
 
-def read_archive(file: IO[bytes]) -> CodeText:
+def read_archive(data: bytes) -> CodeText:
     """A bundle, which was packed or inspected before: see `gradstream.bundle`."""
     texts: dict[str, bytes] = {}
     paths: set[str] = set()
     left = MAX_TOTAL
     try:
-        with tarfile.open(fileobj=file, mode="r|gz") as tar:
-            for member in tar:
-                if not member.isfile():
-                    continue
-                path = PurePosixPath(member.name).as_posix()
-                paths.add(path)
-                if path.endswith(".py") and member.size <= min(MAX_FILE, left) and (content := tar.extractfile(member)):
-                    texts[path] = content.read()
-                    left -= member.size
-    except (tarfile.TarError, OSError, EOFError, zlib.error):
+        for path, file in read_files(data):
+            paths.add(path)
+            if path.endswith(".py") and file.size <= min(MAX_FILE, left):
+                texts[path] = file.read(file.size)
+                left -= file.size
+    except InvalidBundle:
         return CodeText(frozenset(), lambda path: False, lambda path: None, whole=False)  # `bundle.inspect` says why
     listed = frozenset(paths)
     return CodeText(listed, listed.__contains__, lambda path: _decoded(lambda: texts.get(path)), whole=True)

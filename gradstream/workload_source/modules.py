@@ -11,6 +11,10 @@ from gradstream.workload_source.files import CodeText
 
 MAX_STEPS = 20
 """Imports that one name is followed through."""
+MAX_PARSED = 150_000
+"""Separators in the text of all modules of some code that are parsed, about 1 MiB of what people write. The rest is as good as
+unknown: anyone may upload code, and a text of nothing but `a,a,a` or `{a}{a}` takes Python seconds."""
+_SEPARATORS = ",;.()[]{}:=+-*/%&|^<>@\n"
 _DYNAMIC = {"exec", "globals", "locals", "vars", "setattr", "import_module", "__import__"}
 """Calls by which a module can get names, or a class attributes, that its text does not show."""
 
@@ -72,6 +76,7 @@ class Modules:
     def __init__(self, code: CodeText) -> None:
         self.code = code
         self._parsed: dict[str, ModuleText | None] = {}
+        self._left = MAX_PARSED
 
     def load(self, name: str) -> ModuleText | None:
         """None: it is not in this code, or cannot be read. Raises: SyntaxError."""
@@ -82,8 +87,9 @@ class Modules:
     def _load(self, name: str) -> ModuleText | None:
         path = self.code.path_of(name)
         text = self.code.read(path) if path else None
-        if path is None or text is None:
+        if path is None or text is None or (effort := _effort(text)) > self._left:
             return None
+        self._left -= effort
         try:
             tree = ast.parse(text)
         except (ValueError, RecursionError, MemoryError):  # a NUL; nested beyond what any author writes
@@ -158,6 +164,11 @@ class Modules:
         """It, or a package around it, is a part of this code, so that its names are not those of an installed one."""
         root = name.partition(".")[0]
         return self.code.path_of(root) is not None or any(path.startswith(f"{root}/") for path in self.code.listed)
+
+
+def _effort(text: str) -> int:
+    """About how many separators Python will parse. Each field of an f-string may read the whole string again."""
+    return sum(map(text.count, _SEPARATORS)) + text.count("{") * len(text) // 20_000
 
 
 def _collect(module: ModuleText, body: Iterable[ast.stmt], certain: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import subprocess
 import tarfile
 from pathlib import Path
 
@@ -73,6 +74,42 @@ def test_a_refused_name_that_is_not_text_can_still_be_reported(tmp_path: Path) -
     assert error.problems[0].pointer.encode()
 
 
+LONG = ["a", f"{'deep/' * 30}name.py", f"{'n' * 150}", "é/ü.py", "sub/run"]
+
+
+@pytest.mark.parametrize("layout", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_every_layout_of_tar_is_read(layout: int, tmp_path: Path) -> None:
+    names = [name for name in LONG if layout != tarfile.USTAR_FORMAT or len(name.rpartition("/")[2]) <= 100]
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w:gz", format=layout, pax_headers={"comment": "as git writes it"}) as tar:
+        for size, name in enumerate(names, 510):
+            one = entry(name, size=size)
+            one.mtime, one.mode = 1.5 if layout == tarfile.PAX_FORMAT else 1, 0o755 if name == "sub/run" else 0o600
+            tar.addfile(one, io.BytesIO(bytes([size % 256]) * size))
+    bundle.unpack(raw.getvalue(), tmp_path / "out")
+    assert [file.path for file in bundle.inspect(raw.getvalue()).files] == names
+    for size, name in enumerate(names, 510):
+        assert (tmp_path / "out" / name).read_bytes() == bytes([size % 256]) * size
+        assert bool((tmp_path / "out" / name).stat().st_mode & 0o100) == (name == "sub/run")
+
+
+def test_what_the_programs_tar_and_git_write_is_read(tmp_path: Path) -> None:
+    code = tmp_path / "code"
+    for name in LONG:
+        (code / name).parent.mkdir(parents=True, exist_ok=True)
+        (code / name).write_text(name)
+    packed = [
+        subprocess.run(["tar", "-czf", "-", f"--format={layout}", "-C", code, "."], capture_output=True, check=True).stdout
+        for layout in ("gnu", "oldgnu", "pax", "posix")
+    ]
+    git = ["git", "-C", str(code), "-c", "user.name=a", "-c", "user.email=a@b"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
+        subprocess.run([*git, *command], check=True)
+    packed.append(subprocess.run([*git, "archive", "--format=tar.gz", "HEAD"], capture_output=True, check=True).stdout)
+    for data in packed:
+        assert sorted(file.path for file in bundle.inspect(data).files) == sorted(LONG)
+
+
 def test_what_tar_itself_makes_is_accepted(tmp_path: Path) -> None:
     data = archive(entry("./", tarfile.DIRTYPE), entry("./digits.py", size=3), entry("./sub/", tarfile.DIRTYPE), entry("./sub/a"))
     assert [file.path for file in bundle.inspect(data).files] == ["digits.py", "sub/a"]
@@ -90,7 +127,7 @@ def test_a_decompression_bomb_stops_at_the_limit(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(limits, "MAX_UNPACKED", 4 * bundle.MIB)
     bomb = archive(entry("zeros", size=16 * bundle.MIB))
     assert len(bomb) < 100_000
-    assert "more than 4 MiB" in str(refused(bomb, tmp_path / "out"))
+    assert "claims 16,777,216 bytes; all files may have 4 MiB" in str(refused(bomb, tmp_path / "out"))
 
 
 def test_zeros_behind_the_archive_are_a_bomb_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,6 +139,10 @@ def test_zeros_behind_the_archive_are_a_bomb_too(tmp_path: Path, monkeypatch: py
 def test_limits_on_bytes_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_FILES", 2)
     assert "more than 2 files" in str(refused(archive(entry("a"), entry("b"), entry("c")), tmp_path / "out"))
+    monkeypatch.setattr(limits, "MAX_FOLDERS", 2)
+    assert "more than 2 folders" in str(refused(archive(entry("a/b/c/d")), tmp_path / "out"))
+    monkeypatch.setattr(limits, "MAX_DEPTH", 1)
+    assert "more than 1 folders" in refused(archive(entry("a/b/c")), tmp_path / "out").problems[0].message
     monkeypatch.setattr(limits, "MAX_BYTES", 10)
     assert "are allowed" in str(refused(archive(entry("a")), tmp_path / "out"))
 

@@ -1,0 +1,3 @@
+"""The control plane of the integration tests."""
+
+from tests.integration.backend.conftest import *  # noqa: F403

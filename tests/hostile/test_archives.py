@@ -1,0 +1,94 @@
+"""Whatever an archive is, it is refused in a sentence or is harmless, in bounded time and memory.
+
+GRADSTREAM_HOSTILE_RUNS=2000 .venv/bin/pytest tests/hostile/test_archives.py
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+import tracemalloc
+from pathlib import Path
+
+import httpx
+import pytest
+
+from gradstream import bundle
+from gradstream.errors import InvalidBundle
+from gradstream.workload_source import list_workloads, read_archive, read_texts
+from tests.hostile import archives
+
+RUNS = int(os.environ.get("GRADSTREAM_HOSTILE_RUNS", "100"))
+LONGEST = 2.0
+"""Seconds of processor time for one archive; most take milliseconds."""
+MOST_MEMORY = 16 * bundle.MIB
+
+
+def _is_harmless(data: bytes, home: Path) -> bool:
+    """Read it as the API and a node do. True: accepted."""
+    into = home / "deep" / "into"
+    began = time.process_time()
+    try:
+        listed = bundle.inspect(data).files
+    except InvalidBundle:
+        with pytest.raises(InvalidBundle, match=r"\w+ \w+"):
+            bundle.unpack(data, into)
+        accepted = False
+    else:
+        bundle.unpack(data, into)
+        written = {path.relative_to(into).as_posix(): path.stat().st_size for path in into.rglob("*") if path.is_file()}
+        assert written == {file.path: file.size for file in listed}
+        assert not any(path.is_symlink() for path in home.rglob("*"))
+        accepted = True
+    read_archive(data)
+    assert time.process_time() - began < 2 * LONGEST, "inspected, unpacked and read"
+    assert {path.name for path in home.iterdir()} <= {"deep"}, "nothing outside of its folder"
+    shutil.rmtree(home / "deep", ignore_errors=True)
+    return accepted
+
+
+@pytest.mark.parametrize("name", archives.KNOWN)
+def test_known_attacks_are_refused_at_once(name: str, tmp_path: Path) -> None:
+    data = archives.KNOWN[name]()
+    began = time.process_time()
+    with pytest.raises(InvalidBundle):
+        bundle.inspect(data)
+    assert time.process_time() - began < LONGEST
+    with pytest.raises(InvalidBundle):
+        bundle.unpack(data, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["4,000 files 498 deep", "260 MiB of zeros", "a long name of 100 MiB"])
+def test_known_attacks_take_little_memory(name: str) -> None:
+    data = archives.KNOWN[name]()
+    tracemalloc.start()
+    with pytest.raises(InvalidBundle):
+        bundle.inspect(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < MOST_MEMORY
+
+
+def test_drawn_archives_are_refused_or_harmless(tmp_path: Path) -> None:
+    accepted = sum(_is_harmless(archives.drawn(seed), tmp_path) for seed in range(RUNS))
+    assert 0 < accepted < RUNS
+
+
+def test_no_archive_is_answered_with_an_error_of_the_server(api: httpx.Client) -> None:
+    small = [data for make in archives.KNOWN.values() if len(data := make()) < 2 * bundle.MIB]
+    for data in [*small, *(archives.drawn(seed) for seed in range(RUNS // 10))]:
+        answer = api.post("/bundles", content=data, headers={"Content-Type": "application/gzip"})
+        assert answer.status_code in (201, 422), answer.text
+        assert answer.status_code == 201 or answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "text", ["a,", "[],", "a.b;", "class A(B):pass\n", "a()", "f'{a}{b}'\n", "x: int = 1\n", "def f(a): pass\n"]
+)
+def test_code_that_costs_seconds_to_parse_is_left_unread(text: str) -> None:
+    code = read_texts({f"m{at}.py": text * (500_000 // len(text)) for at in range(8)} | {"f.py": f"f'{'{a}' * 80_000}'"})
+    began = time.process_time()
+    list_workloads(code)
+    assert time.process_time() - began < 2 * LONGEST
