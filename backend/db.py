@@ -74,6 +74,8 @@ def after_commit(session: Session, key: object, send: AfterCommit) -> None:
 
 @event.listens_for(Session, "after_commit")
 def _send(session: Session) -> None:
+    if session.in_nested_transaction():
+        return  # only a savepoint: the transaction may still be rolled back
     messages: dict[object, AfterCommit] = session.info.pop("after_commit", {})
     for send in messages.values():
         send()
@@ -81,6 +83,8 @@ def _send(session: Session) -> None:
 
 @event.listens_for(Session, "after_rollback")
 def _drop(session: Session) -> None:
+    if session.in_nested_transaction():
+        return  # what others have collected is still to be sent; a hint too many is harmless
     session.info.pop("after_commit", None)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+import structlog
 
 from gradstream.local.child import run_dir
 from gradstream.local.postgres import Postgres
@@ -36,6 +37,8 @@ hypothesis.settings.load_profile("same")
 def pytest_configure() -> None:
     """A shell that starts us in the background has SIGINT ignored, and every program under test would inherit that."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)  # rich ones take a second each
+    structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
 
 
 @pytest.fixture(scope="session")

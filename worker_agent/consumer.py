@@ -26,6 +26,8 @@ log = structlog.get_logger(__name__)
 PING_EVERY = 10.0
 SILENT_AFTER = 30.0
 _EXPIRES = 60
+_ENDED = 0
+"""The exit code of a consumer that was told to end."""
 _PAUSE = 0.5
 """Seconds before a consumer that failed is replaced."""
 
@@ -54,6 +56,17 @@ class Consumer:
         pinger = threading.Thread(target=self._ping, name="ping", daemon=True)
         pinger.start()
         while not self._stopped.is_set():
+            if self._consume() != _ENDED:
+                log.error("the consumer failed, as after a message that cannot be read; another one begins")
+                self._stopped.wait(_PAUSE)
+            elif not self._replacing:
+                self._stopped.set()
+        pinger.join(self._ping_every)
+        self._app.close()
+
+    def _consume(self) -> int:
+        """Until the consumer ends, by a signal, `stop` or a failure; its exit code."""
+        try:
             worker = self._app.Worker(
                 queues=[self._queue], pool="solo", hostname=f"{self._node}@agent", quiet=True,
                 without_mingle=True, without_gossip=True, without_heartbeat=True,
@@ -63,16 +76,14 @@ class Consumer:
                 self._consumes, self._replacing = True, False
                 self._unanswered.clear()  # the one before had these pings, and failed
             worker.start()
+        except Exception:  # the processes of this node depend on this program
+            log.exception("the consumer failed")
+            return EX_FAILURE
+        finally:
             with self._lock:
                 self._consumes = False
                 state.should_stop = None
-            if worker.exitcode == EX_FAILURE:
-                log.error("the consumer failed, as after a message that cannot be read; another one begins")
-                self._stopped.wait(_PAUSE)
-            elif not self._replacing:
-                self._stopped.set()
-        pinger.join(self._ping_every)
-        self._app.close()
+        return worker.exitcode or _ENDED
 
     def stop(self) -> None:
         """From any thread; harmless twice."""
@@ -95,6 +106,9 @@ class Consumer:
                 self._app.send_task(tasknames.PING, [str(number)], queue=self._queue, expires=_EXPIRES)
             except OperationalError:
                 self._unanswered.clear()  # the broker is away, so nobody is to blame
+                continue
+            except Exception:
+                log.exception("a ping could not be sent; the next one follows")
                 continue
             self._replace_if_silent()
 

@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
 
-from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from backend.jobs import repository
@@ -28,7 +27,7 @@ class Measured:
 def measured(session: Session, spec: JobSpec, bundle: str | None) -> Measured | None:
     """By the newest job that trained this workload with these arguments, before others one of the same bundle."""
     for row in repository.of_entrypoint(session, spec.workload.entrypoint, bundle):
-        with suppress(ValidationError):  # of a version whose job files were others
+        with suppress(ValueError, TypeError, ArithmeticError):  # of a version whose job files were others, or with absurd numbers
             if found := _measured(row, spec, bundle):
                 return found
     return None

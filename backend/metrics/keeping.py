@@ -4,15 +4,16 @@ is removed. In small transactions, each harmless to repeat."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from uuid import UUID
 
 import structlog
 
-from backend.away import AWAY
 from backend.db import Database, now
 from backend.jobs import feed
 from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
+from backend.jobs.backoff import JobBackoff, Work
 from backend.metrics import folding, repository
 
 log = structlog.get_logger(__name__)
@@ -23,24 +24,17 @@ JOBS = 20
 """Of one pass."""
 
 
-def tidy(database: Database) -> None:
-    """For jobs that have ended."""
-    with database.transaction() as session:
-        waiting, overdue = repository.waiting(session, JOBS), repository.overdue(session, JOBS)
-    for job_id in waiting:
-        _try(fold, database, job_id)
-    for job_id in overdue:
-        _try(forget, database, job_id)
-
-
-def _try(work: Callable[[Database, UUID], None], database: Database, job_id: UUID) -> None:
-    """A job of which this fails keeps no other from it."""
-    try:
-        work(database, job_id)
-    except AWAY:
-        raise
-    except Exception:
-        log.exception("the metrics of an ended job cannot be tidied; it is tried again", job=str(job_id))
+def tidy(database: Database, backoff: JobBackoff) -> None:
+    """For jobs that have ended. One of which this fails keeps no other from it."""
+    passes: list[tuple[Work, Callable[[Database, UUID], None], Callable[..., list[UUID]]]] = [
+        ("fold", fold, repository.waiting),
+        ("retention", forget, repository.overdue),
+    ]
+    for work, do, find in passes:
+        with database.transaction() as session:
+            due = find(session, JOBS, but=backoff.resting(work))
+        for job_id in due:
+            backoff.attempt(work, job_id, partial(do, database, job_id))
 
 
 def fold(database: Database, job_id: UUID) -> None:

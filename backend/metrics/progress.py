@@ -26,6 +26,8 @@ from gradstream.progress.standing import Standings
 
 _LARGEST = 1e100
 """Sums of values up to here stay finite, which Postgres wants. Others are stored and drawn, but are not part of the progress."""
+_LONGEST_STORE = 3600.0
+"""Seconds."""
 _FAULTS = 20
 _DAMAGED = 100
 EVAL = "eval/"
@@ -241,8 +243,8 @@ def center_bytes(state: dict[str, Any]) -> int | None:
 
 
 def seconds_to_store(state: dict[str, Any]) -> float:
-    """What a vector of the center's size may take at most."""
-    return (center_bytes(state) or 0) / SLOWEST
+    """What a vector of the center's size may take at most: an hour, however large user code says that it is."""
+    return min((center_bytes(state) or 0) / SLOWEST, _LONGEST_STORE)
 
 
 def figures(state: dict[str, Any]) -> dict[str, float | None]:

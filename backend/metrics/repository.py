@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -64,10 +64,16 @@ _STORAGE = text("""
 """)
 _OVERDUE = text("""
     SELECT jobs.id FROM jobs JOIN metric_stores ON job_id = jobs.id
-    WHERE ended_at IS NOT NULL AND forgotten_at IS NULL AND spec #>> '{retention,metrics}' IS NOT NULL
-      AND ended_at + make_interval(secs => CAST(spec #>> '{retention,metrics}' AS float8)) < clock_timestamp()
+    WHERE ended_at IS NOT NULL AND forgotten_at IS NULL AND jobs.id <> ALL(CAST(:but AS uuid[]))
+      AND jsonb_typeof(spec #> '{retention,metrics}') = 'number'
+      AND clock_timestamp() - ended_at > make_interval(secs =>
+        CASE jsonb_typeof(spec #> '{retention,metrics}') WHEN 'number'
+        THEN CAST(LEAST(CAST(spec #> '{retention,metrics}' AS numeric), CAST(:forever AS numeric)) AS float8)
+        ELSE CAST(:forever AS float8) END)
     ORDER BY ended_at LIMIT :most
 """)
+_FOREVER = 1000 * 365.25 * 86_400
+"""Seconds. A retention that is longer ends here, since an interval or a date of Postgres would not hold it."""
 
 
 _AT_ONCE = 500
@@ -214,12 +220,12 @@ def set_folded(session: Session, rows: Sequence[tuple[int, int, bytes, bytes | N
     session.execute(_FOLDED, {"ids": ids, "folded": folded, "summaries": summaries, "tallies": tallies})
 
 
-def waiting(session: Session, most: int) -> list[UUID]:
-    """Jobs with points that wait to be folded though nothing is measured any more."""
+def waiting(session: Session, most: int, *, but: Collection[UUID] = ()) -> list[UUID]:
+    """Jobs with points that wait to be folded though nothing is measured any more, without those in `but`."""
     statement = (
         select(MetricStoreRow.job_id)
         .join(JobRow, JobRow.id == MetricStoreRow.job_id)
-        .where(MetricStoreRow.waiting > 0, JobRow.ended_at.is_not(None))
+        .where(MetricStoreRow.waiting > 0, JobRow.ended_at.is_not(None), MetricStoreRow.job_id.not_in(list(but)))
     )
     return list(session.scalars(statement.limit(most)))
 
@@ -230,9 +236,9 @@ def storage(session: Session, job_id: UUID) -> tuple[int, int]:
     return int(batches), int(blocks)
 
 
-def overdue(session: Session, most: int) -> list[UUID]:
-    """Ended jobs that have metrics which their `retention` gives up."""
-    return list(session.scalars(_OVERDUE, {"most": most}))
+def overdue(session: Session, most: int, *, but: Collection[UUID] = ()) -> list[UUID]:
+    """Ended jobs that have metrics which their `retention` gives up, without those in `but`."""
+    return list(session.scalars(_OVERDUE, {"most": most, "but": list(but), "forever": _FOREVER}))
 
 
 def forget_series(session: Session, job_id: UUID) -> None:

@@ -12,6 +12,7 @@ from backend.jobs import service as jobs
 from backend.jobs.models import AttemptRow, JobRow, ProcessRow
 from backend.jobs.statuses import AttemptStatus, ProcessStatus
 from backend.metrics.progress import hanging_processes
+from backend.nodes.guard import guarded
 from backend.platform import Platform
 from gradstream.bundle.origin import CodeOrigin
 from gradstream.process.order import PlaneAccess, ProcessOrder, StoreAccess, plane_id
@@ -23,15 +24,25 @@ def desired(session: Session, platform: Platform, node_id: UUID) -> list[Process
     rows = jobs.live_processes(session, node_id=node_id)
     orders: list[ProcessOrder] = []
     for job_id in sorted({row.job_id for row in rows}):
-        job, wanted = jobs.find(session, job_id), [row for row in rows if row.job_id == job_id]
-        if any(row.heard_at is None for row in wanted):
-            job, wanted = _tell(session, job_id, node_id)
-        attempt = lifecycle.current_attempt(session, job)
-        if _wanted(session, job, attempt):
-            hanging = hanging_processes(job.progress, job.attempt) if job.stop_at else {}  # they would not hear of the stop
-            wanted = [row for row in wanted if row.attempt == attempt.number and row.label not in hanging]
-            orders += [_order(platform, job, attempt, row) for row in wanted]
+        with guarded(session, job_id):
+            orders += _orders_of_job(session, platform, node_id, job_id, [row for row in rows if row.job_id == job_id])
     return orders
+
+
+def _orders_of_job(
+    session: Session, platform: Platform, node_id: UUID, job_id: UUID, wanted: list[ProcessRow]
+) -> list[ProcessOrder]:
+    job = jobs.find(session, job_id)
+    if any(row.heard_at is None for row in wanted):
+        wanted = [row for row in wanted if row.heard_at is not None]  # those run, whether the others can be told of now or not
+        with guarded(session, job_id):
+            job, wanted = _tell(session, job_id, node_id)
+    attempt = lifecycle.current_attempt(session, job)
+    if not _wanted(session, job, attempt):
+        return []
+    hanging = hanging_processes(job.progress, job.attempt) if job.stop_at else {}  # they would not hear of the stop
+    wanted = [row for row in wanted if row.attempt == attempt.number and row.label not in hanging]
+    return [_order(platform, job, attempt, row) for row in wanted]
 
 
 def _wanted(session: Session, job: JobRow, attempt: AttemptRow) -> bool:

@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, case, func, not_, or_, select, text, true,
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from backend.jobs.models import ProcessRow
 from backend.nodes.models import NodeRow, PresenceRow
 from backend.nodes.schemas import NodeStatus, Register
 
@@ -82,6 +83,16 @@ def mark_silent(session: Session, silent_for: timedelta, heard_since: datetime) 
     late = func.greatest(NodeRow.last_seen_at, heard_since) < func.clock_timestamp() - silent_for
     lost = update(NodeRow).where(NodeRow.status == NodeStatus.READY, late).values(status=NodeStatus.LOST)
     return list(session.scalars(lost.returning(NodeRow)))
+
+
+def stranded(session: Session, job_id: UUID | None = None) -> list[ProcessRow]:
+    """Processes that have not ended, on nodes that are lost; of one job, or of all."""
+    statement = select(ProcessRow).join(NodeRow, NodeRow.id == ProcessRow.node_id)
+    statement = statement.where(ProcessRow.ended_at.is_(None), NodeRow.status == NodeStatus.LOST)
+    if job_id is not None:
+        statement = statement.where(ProcessRow.job_id == job_id)
+    order = (ProcessRow.job_id, ProcessRow.role, ProcessRow.rank)
+    return list(session.scalars(statement.order_by(*order).execution_options(populate_existing=True)))
 
 
 def stamp(session: Session) -> None:

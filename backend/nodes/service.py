@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -18,6 +19,7 @@ from backend.jobs.models import ProcessRow
 from backend.jobs.statuses import ProcessStatus
 from backend.metrics import hanging
 from backend.nodes import orders, repository, trouble, usage
+from backend.nodes.guard import guarded, wait_shortly
 from backend.nodes.models import NodeRow
 from backend.nodes.schemas import (
     Desired,
@@ -96,6 +98,7 @@ def register(session: Session, platform: Platform, body: Register) -> Registered
 
 def heartbeat(session: Session, platform: Platform, node: NodeCaller, body: Heartbeat) -> Desired:
     repository.seen(session, node.node_id, body.load, body.memory_used)
+    wait_shortly(session)
     _take_reports(session, node, body.processes)
     trouble.lose_unheard(session, node.node_id, node.name, platform.settings.orders_within)
     desired = orders.desired(session, platform, node.node_id)
@@ -109,24 +112,31 @@ def _take_reports(session: Session, node: NodeCaller, reports: list[ReportedProc
     known = jobs.processes_of_node(session, list(by_id), node.node_id)
     news = [row for row in known if row.ended_at is None and _is_news(row, by_id[row.id])]
     for job_id in sorted({row.job_id for row in news}):
-        job = jobs.lock(session, job_id)
-        rows = jobs.processes_of_node(session, [row.id for row in news if row.job_id == job_id], node.node_id)
-        for row in rows:
-            report = by_id[row.id]
-            if row.ended_at is not None:
-                continue
-            row.heard_at = row.heard_at or now(session)
-            if report.state == "exited":
-                lifecycle.process_ended(session, job, row, exit := _exit(report), ProcessStatus.EXITED, actor=node.actor)
-                if exit.reason is ExitReason.NODE_UNFIT:
-                    trouble.note(session, node.node_id, f"{row.label} of {job.name} could not start: {exit.message}")
-            elif report.state != row.status and report.state in _STATES:
-                lifecycle.process_changed(session, job, row, ProcessStatus(report.state), pid=report.pid)
-                if report.state == ProcessStatus.RUNNING:
-                    trouble.clear(session, node.node_id)
-        lives = {row.label: by_id[row.id].hang for row in rows if row.ended_at is None and row.attempt == job.attempt}
-        hanging.note_hangs(session, job, lives, ended=[row.label for row in rows if row.ended_at is not None])
-        usage.store(session, job, [(row, by_id[row.id].usage) for row in rows if row.ended_at is None])
+        with guarded(session, job_id):
+            _take_reports_of_job(session, node, job_id, [row.id for row in news if row.job_id == job_id], by_id)
+
+
+def _take_reports_of_job(
+    session: Session, node: NodeCaller, job_id: UUID, ids: list[UUID], by_id: Mapping[UUID, ReportedProcess]
+) -> None:
+    job = jobs.lock(session, job_id)
+    rows = jobs.processes_of_node(session, ids, node.node_id)
+    for row in rows:
+        report = by_id[row.id]
+        if row.ended_at is not None:
+            continue
+        row.heard_at = row.heard_at or now(session)
+        if report.state == "exited":
+            lifecycle.process_ended(session, job, row, exit := _exit(report), ProcessStatus.EXITED, actor=node.actor)
+            if exit.reason is ExitReason.NODE_UNFIT:
+                trouble.note(session, node.node_id, f"{row.label} of {job.name} could not start: {exit.message}")
+        elif report.state != row.status and report.state in _STATES:
+            lifecycle.process_changed(session, job, row, ProcessStatus(report.state), pid=report.pid)
+            if report.state == ProcessStatus.RUNNING:
+                trouble.clear(session, node.node_id)
+    lives = {row.label: by_id[row.id].hang for row in rows if row.ended_at is None and row.attempt == job.attempt}
+    hanging.note_hangs(session, job, lives, ended=[row.label for row in rows if row.ended_at is not None])
+    usage.store(session, job, [(row, by_id[row.id].usage) for row in rows if row.ended_at is None])
 
 
 def _is_news(row: ProcessRow, report: ReportedProcess) -> bool:
@@ -154,18 +164,6 @@ def lose_processes(session: Session, node_id: UUID, message: str, *, actor: str,
         for row in jobs.live_processes(session, node_id=node_id, job_id=job_id):
             if not (told_only and row.status == ProcessStatus.ASSIGNED):
                 lifecycle.process_lost(session, job, row, message, actor=actor)
-
-
-def lose_silent_nodes(session: Session, silent_for: timedelta) -> list[str]:
-    """Names of the nodes that are lost since this call, with all that ran on them."""
-    heard_since = repository.listening_since(session)
-    if heard_since is None:
-        return []
-    lost = repository.mark_silent(session, silent_for, heard_since)
-    for node in sorted(lost, key=lambda node: node.id):
-        message = f"{node.name} was silent for more than {silent_for.total_seconds():g} s"
-        lose_processes(session, node.id, message, actor="controller")
-    return [node.name for node in lost]
 
 
 def all_nodes(session: Session) -> list[NodeRow]:

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from backend.db import now
 from backend.jobs import lifecycle
 from backend.jobs import service as jobs
+from backend.nodes.guard import guarded
 from backend.nodes.models import NodeRow
 
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=30), timedelta(minutes=10)
@@ -51,7 +52,8 @@ def lose_unheard(session: Session, node_id: UUID, name: str, within: timedelta) 
     note(session, node_id, f"{why[0].upper()}{why[1:]}.")
     ids = {row.id for row in unheard}
     for job_id in sorted({row.job_id for row in unheard}):
-        job = jobs.lock(session, job_id)
-        for row in jobs.live_processes(session, node_id=node_id, job_id=job_id):
-            if row.id in ids:
-                lifecycle.process_lost(session, job, row, why, actor="controller")
+        with guarded(session, job_id):
+            job = jobs.lock(session, job_id)
+            for row in jobs.live_processes(session, node_id=node_id, job_id=job_id):
+                if row.id in ids:
+                    lifecycle.process_lost(session, job, row, why, actor="controller")

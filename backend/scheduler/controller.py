@@ -6,26 +6,29 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
 from types import FrameType
 from uuid import UUID
 
-import redis
 import structlog
+from redis.exceptions import OutOfMemoryError
 from sqlalchemy.exc import OperationalError
 
 from backend.away import AWAY, MAY_PASS, REDIS, first_line
 from backend.db import try_lock
 from backend.hints import Hints
 from backend.jobs import repository as job_rows
+from backend.jobs.backoff import JobBackoff, Work
 from backend.jobs.statuses import JobStatus
 from backend.metrics import ingest, keeping
-from backend.nodes import service as nodes
+from backend.nodes import silence
 from backend.platform import Platform
 from backend.scheduler import finish, queue
 from backend.scheduler.giving_up import GivingUp
 from backend.scheduler.last_checkpoints import ExitReport, take_last_checkpoints, write_report
 from backend.scheduler.steps import Steps
+from gradstream.log_limit import LogLimit
 
 log = structlog.get_logger(__name__)
 
@@ -45,6 +48,8 @@ class Controller:
         self._hints = Hints(platform.settings)
         self._steps = Steps(platform, self._hints)
         self._giving_up = GivingUp(platform)
+        self._backoff = JobBackoff(platform.database)
+        self._limit = LogLimit()
         self._woken = threading.Event()
         self._stopped, self._hurried = threading.Event(), threading.Event()
         self._tidy_at = 0.0
@@ -66,7 +71,8 @@ class Controller:
 
     def run(self) -> None:
         """Until `stop`. A server that is away is waited for; nothing else ends this loop either."""
-        listening = threading.Thread(target=self._listen, name="wake-ups", daemon=True)
+        heard = partial(self._platform.wakeup.follow, self._stopped, self._heard, own=False)
+        listening = threading.Thread(target=heard, name="wake-ups", daemon=True)
         listening.start()
         log.info("the controller runs")
         backoff = 0.0
@@ -78,6 +84,9 @@ class Controller:
             except MAY_PASS as error:
                 backoff = tick = min(max(2 * backoff, BUSY_TICK), LONGEST_BACKOFF)
                 log.warning("a server does not answer, or cannot; trying again", seconds=tick, error=first_line(error))
+            except Exception as error:  # the last net: whatever it is, the jobs that run need the next pass
+                backoff = tick = min(max(2 * backoff, BUSY_TICK), LONGEST_BACKOFF)
+                self._log_failure("pass", error)
             self._woken.wait(max(0.0, tick - (time.monotonic() - began)))
             self._stopped.wait(SHORTEST_TICK)
             self._woken.clear()
@@ -103,58 +112,76 @@ class Controller:
             write_report(settings.exit_report_file, report)
 
     def run_once(self) -> bool:
-        """All passes, once; whether any job is live. A pass that fails for one job does not hold up the others."""
-        self._reap()
-        with self._platform.database.transaction() as session:
-            queue.place_queued(session)
-        with self._platform.database.transaction() as session:
+        """All passes, once; whether any job is live. What fails in a pass, or for one job, holds up no other."""
+        database = self._platform.database
+        self._guarded("lost nodes", self._reap)
+        self._guarded("queue", self._place)
+        with database.transaction() as session:
             live = [(job.id, job.attempt, JobStatus(job.status)) for job in job_rows.live(session)]
         plane_away: Exception | None = None
-        cannot: Exception | None = None
         for job_id, attempt, status in live:
             if not attempt:
                 continue  # it has only ever waited
             if plane_away and status is not JobStatus.STOPPING:
                 continue  # it needs the plane; only ends can be reached without
             error = self._serve(job_id, attempt, status)
-            if isinstance(error, OperationalError):
-                cannot = error
-            else:
+            if not isinstance(error, OutOfMemoryError):  # one that is full still answers, and ends make room
                 plane_away = error or plane_away
+        self._backoff.write_events()
         if plane_away:
             raise plane_away
-        finish.sweep(self._platform)
+        self._guarded("data plane", partial(finish.sweep, self._platform, self._backoff))
         if time.monotonic() >= self._tidy_at:
-            keeping.tidy(self._platform.database)
             self._tidy_at = time.monotonic() + TIDY_EVERY
-        if cannot:
-            raise cannot
+            self._guarded("stored metrics", partial(keeping.tidy, database, self._backoff))
         return bool(live)
 
+    def _guarded(self, name: str, work: Callable[[], None]) -> None:
+        """A part of the pass that fails keeps the others from nothing. Raises: what says that a server is away."""
+        try:
+            work()
+        except AWAY:
+            raise
+        except Exception as error:
+            self._log_failure(name, error)
+
+    def _log_failure(self, name: str, error: Exception) -> None:
+        held_back = self._limit.take((name, type(error).__name__))
+        if held_back is not None:
+            log.error("a part of the controller failed; it is tried again", part=name, lines_held_back=held_back, exc_info=error)
+
+    def _place(self) -> None:
+        with self._platform.database.transaction() as session:
+            queue.place_queued(session, self._backoff)
+
     def _serve(self, job_id: UUID, attempt: int, status: JobStatus) -> Exception | None:
-        """One job's passes. Returns the error if the gradient plane's Redis is away, or if Postgres cannot do it for this job now,
-        which is nobody's fault; Postgres away ends all passes."""
-        later: Exception | None = None
-        failed = False
+        """One job's passes, of which each that failed lately rests. Returns the error if the gradient plane's Redis is away.
+        Postgres away ends all passes; what it cannot do for this job now is nobody's fault."""
+        plane_away: Exception | None = None
+        errors: list[Exception] = []
+        passes: list[tuple[Work, Callable[[], None]]] = [
+            ("ingest", partial(self._ingest, job_id, attempt, status)),
+            ("advance", partial(self._advance, job_id)),
+        ]
+        due = [(work, do) for work, do in passes if job_id not in self._backoff.resting(work)]
         with structlog.contextvars.bound_contextvars(job=str(job_id)):
-            for work in (partial(self._ingest, job_id, attempt, status), partial(self._advance, job_id)):
+            for work, do in due:
                 try:
-                    work()
-                except REDIS as error:
-                    later = error
-                except AWAY:
-                    raise
-                except OperationalError as error:
-                    later = later or error
-                    log.warning("the database cannot do this for the job; it is tried again", error=first_line(error))
-                except Exception:
-                    failed = True
-                    log.exception("a pass failed for this job; it is tried again")
-            if failed:
-                self._giving_up.failed(job_id)
-            else:
+                    error = self._backoff.attempt(work, job_id, do)
+                except REDIS as away:
+                    plane_away = away
+                else:
+                    errors += [error] if error else []
+            if any(not isinstance(error, OperationalError) for error in errors):
+                self._guarded("giving up", partial(self._give_up, job_id))
+            elif len(due) == len(passes):
                 self._giving_up.went_well(job_id)
-        return later
+        return plane_away
+
+    def _give_up(self, job_id: UUID) -> None:
+        if self._giving_up.failed(job_id):
+            self._backoff.forget("ingest", job_id)
+            self._backoff.forget("advance", job_id)
 
     def _advance(self, job_id: UUID) -> None:
         for _ in range(STEPS_PER_TICK):
@@ -168,19 +195,17 @@ class Controller:
             ingest.ingest(self._platform.database, self._platform.plane, job_id, attempt)
 
     def _reap(self) -> None:
-        with self._platform.database.transaction() as session:
-            if try_lock(session, "nodes.reap"):
-                for name in nodes.lose_silent_nodes(session, self._platform.settings.node_lost_after):
-                    log.warning("a node is lost", node=name)
+        database = self._platform.database
+        with database.transaction() as session:
+            if not try_lock(session, "nodes.reap"):
+                return
+            for name in silence.mark_silent_nodes(session, self._platform.settings.node_lost_after):
+                log.warning("a node is lost", node=name)
+        with database.transaction() as session:
+            stranded = silence.stranded_jobs(session)
+        for job_id in stranded - self._backoff.resting("lose"):
+            lose = partial(silence.lose_stranded, database, job_id, self._platform.settings.node_lost_after)
+            self._backoff.attempt("lose", job_id, lose)
 
-    def _listen(self) -> None:
-        while not self._stopped.is_set():
-            try:
-                for job_id in self._platform.wakeup.listen(IDLE_TICK, own=False):
-                    if self._stopped.is_set():
-                        return
-                    if job_id is not None:
-                        self._woken.set()
-            except redis.RedisError as error:
-                log.warning("no wake-ups; passes run by the clock", error=str(error))
-                self._stopped.wait(IDLE_TICK)
+    def _heard(self, job_id: UUID) -> None:  # a pass looks at all jobs
+        self._woken.set()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import structlog
 import yaml
@@ -13,10 +15,11 @@ from sqlalchemy.orm import Session
 
 from backend.artifacts import service as artifacts
 from backend.artifacts.schemas import Kind
-from backend.away import AWAY, REDIS
+from backend.away import REDIS
 from backend.db import now
 from backend.jobs import feed, lifecycle
 from backend.jobs import repository as job_rows
+from backend.jobs.backoff import JobBackoff
 from backend.jobs.models import JobRow
 from backend.jobs.states import switch
 from backend.jobs.statuses import AttemptStatus, JobStatus
@@ -126,20 +129,20 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def sweep(platform: Platform) -> None:
+def sweep(platform: Platform, backoff: JobBackoff) -> None:
     """Remove what ended attempts have left on the gradient plane, after storing the metrics that still lie there."""
     with platform.database.transaction() as session:
         left = [(row.job_id, row.number) for row in job_rows.attempts_with_plane(session)]
+    resting = backoff.resting("sweep")
     for job_id, number in left:
-        try:
-            ingest.ingest(platform.database, platform.plane, job_id, number)
-        except AWAY:
-            raise
-        except Exception:
-            log.exception("the last metrics of an attempt cannot be stored and stay on the plane", job=str(job_id), attempt=number)
-            continue
-        plane.destroy(platform.plane, plane_id(job_id, number))
-        with platform.database.transaction() as session:
-            attempt = job_rows.attempt(session, job_id, number)
-            if attempt is not None:
-                attempt.plane_open = False
+        if job_id not in resting:
+            backoff.attempt("sweep", job_id, partial(_sweep_attempt, platform, job_id, number))
+
+
+def _sweep_attempt(platform: Platform, job_id: UUID, number: int) -> None:
+    ingest.ingest(platform.database, platform.plane, job_id, number)
+    plane.destroy(platform.plane, plane_id(job_id, number))
+    with platform.database.transaction() as session:
+        attempt = job_rows.attempt(session, job_id, number)
+        if attempt is not None:
+            attempt.plane_open = False

@@ -32,12 +32,17 @@ class GivingUp:
     def went_well(self, job_id: UUID) -> None:
         self._since.pop(job_id, None)
 
-    def failed(self, job_id: UUID) -> None:
-        """Ends the job when it has been failing for too long: its processes first, then, if even that fails, at once."""
+    def failed(self, job_id: UUID) -> bool:
+        """Ends the job when it has been failing for too long: its processes first, then, if even that fails, at once. Returns
+        whether it has."""
         since = self._since.setdefault(job_id, time.monotonic())
         if time.monotonic() - since < PATIENCE:
-            return
+            return False
+        self._end(job_id)
         del self._since[job_id]
+        return True
+
+    def _end(self, job_id: UUID) -> None:
         log.error("this job is given up", job=str(job_id))
         with self._platform.database.transaction() as session:
             job = job_rows.lock(session, job_id)

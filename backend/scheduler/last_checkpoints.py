@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Literal
@@ -19,9 +20,10 @@ from sqlalchemy.orm import Session
 
 from backend.artifacts import service as artifacts
 from backend.away import AWAY, MAY_PASS, first_line
-from backend.db import now
+from backend.db import Database, now
 from backend.jobs import lifecycle
 from backend.jobs import repository as job_rows
+from backend.jobs.backoff import JobBackoff
 from backend.jobs.models import JobRow
 from backend.jobs.statuses import JobStatus
 from backend.metrics import ingest
@@ -97,8 +99,7 @@ def take_last_checkpoints(platform: Platform, within: float, hurried: Event) -> 
     is set."""
     deadline = time.monotonic() + within
     try:
-        with platform.database.transaction() as session:
-            idle, waiting = _request_checkpoints(session)
+        idle, waiting = _request_checkpoints(platform.database)
     except MAY_PASS as error:
         return ExitReport([f"No job took a last checkpoint: the database does not answer ({first_line(error)})."], None)
     if waiting:
@@ -114,9 +115,9 @@ def take_last_checkpoints(platform: Platform, within: float, hurried: Event) -> 
         taken += committed
     moment = datetime.now().astimezone()
     sentences = [*filter(None, [describe_taken(len(taken))]), *(each.describe_miss(within, moment) for each in waiting)]
-    jobs = [_describe_stopped(platform, each, "not_training") for each in idle]
-    for each in asked:
-        jobs.append(_describe_stopped(platform, each, "taken" if each in taken else "missed" if each in waiting else "ended"))
+    outcomes: list[tuple[CheckpointRequest, Outcome]] = [(each, "not_training") for each in idle]
+    outcomes += [(each, "taken" if each in taken else "missed" if each in waiting else "ended") for each in asked]
+    jobs = [_describe_stopped(platform, *each) for each in outcomes]
     return ExitReport(sentences, sorted(jobs, key=lambda job: job.name))
 
 
@@ -141,20 +142,34 @@ def _describe_stopped(platform: Platform, request: CheckpointRequest, outcome: O
             if job is None:
                 return told
             undone_pushes, kept = undone.count(session, job, accounts)
-    except MAY_PASS as error:
-        log.warning("the database does not say from where a job resumes", job=told.id, error=first_line(error))
+    except Exception as error:  # the report is about the other jobs, too
+        log.warning("it cannot be said from where a job resumes", job=told.id, error=first_line(error))
         return told
     number, attempt = (kept.number, kept.attempt) if kept else (None, None)
     return replace(told, checkpoint=number, checkpoint_attempt=attempt, pushes_undone=sum(undone_pushes.values()))
 
 
-def _request_checkpoints(session: Session) -> tuple[list[CheckpointRequest], list[CheckpointRequest]]:
-    """The running jobs that do not train, and those that do. Each of these notes that its next checkpoint is requested."""
-    running = [job.id for job in job_rows.live(session) if job.status == JobStatus.RUNNING]
-    locked = [job for job in (job_rows.lock(session, job_id) for job_id in running) if job is not None]
-    training = [job for job in locked if _trains(session, job)]
-    idle = [CheckpointRequest(job.id, job.name, job.attempt, 0) for job in locked if job not in training]
-    return idle, [_request_checkpoint(session, job) for job in training]
+def _request_checkpoints(database: Database) -> tuple[list[CheckpointRequest], list[CheckpointRequest]]:
+    """The running jobs that do not train, and those that do. Each of these notes that its next checkpoint is requested. A job of
+    which this fails keeps no other from its checkpoint."""
+    backoff = JobBackoff(database)
+    idle, waiting = list[CheckpointRequest](), list[CheckpointRequest]()
+    with database.transaction() as session:
+        running = [job.id for job in job_rows.live(session) if job.status == JobStatus.RUNNING]
+    for job_id in running:
+        backoff.attempt("checkpoint", job_id, partial(_request_of_job, database, job_id, idle, waiting))
+    backoff.write_events()
+    return idle, waiting
+
+
+def _request_of_job(database: Database, job_id: UUID, idle: list[CheckpointRequest], waiting: list[CheckpointRequest]) -> None:
+    with database.transaction() as session:
+        job = job_rows.lock(session, job_id)
+        if job is None:
+            return
+        trains = _trains(session, job)
+        request = _request_checkpoint(session, job) if trains else CheckpointRequest(job.id, job.name, job.attempt, 0)
+    (waiting if trains else idle).append(request)
 
 
 def _trains(session: Session, job: JobRow) -> bool:
@@ -183,13 +198,17 @@ def _find_committed(
     platform: Platform, waiting: Sequence[CheckpointRequest]
 ) -> tuple[list[CheckpointRequest], list[CheckpointRequest]]:
     """The jobs whose checkpoint is committed, and those that have yet to; without those that have ended meanwhile."""
-    try:
-        with platform.database.transaction() as session:
-            committed = [each for each in waiting if _is_committed(session, each)]
-            left = [each for each in waiting if each not in committed and _lives(session, each)]
-    except MAY_PASS as error:
-        log.warning("the database does not answer; trying again", error=first_line(error))
-        return [], list(waiting)
+    committed, left = list[CheckpointRequest](), list[CheckpointRequest]()
+    for each in waiting:
+        try:
+            with platform.database.transaction() as session:
+                if _is_committed(session, each):
+                    committed.append(each)
+                elif _lives(session, each):
+                    left.append(each)
+        except Exception as error:
+            log.warning("it cannot be said whether a last checkpoint is committed", job=str(each.job_id), error=first_line(error))
+            left.append(each)
     return committed, left
 
 
@@ -208,5 +227,5 @@ def _store_metrics(platform: Platform, committed: Sequence[CheckpointRequest]) -
     for each in committed:
         try:
             ingest.ingest(platform.database, platform.plane, each.job_id, each.attempt)
-        except MAY_PASS as error:
+        except Exception as error:  # the platform ends: the others have only these seconds
             log.warning("the last metrics could not be stored", job=str(each.job_id), error=first_line(error))

@@ -15,6 +15,7 @@ from backend.hints import Hints
 from backend.jobs import earlier, feed
 from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
+from backend.jobs.backoff import JobBackoff
 from backend.jobs.models import AttemptRow, JobRow, ProcessRow
 from backend.jobs.states import switch
 from backend.jobs.statuses import AttemptStatus, JobStatus, ProcessStatus
@@ -27,26 +28,39 @@ from gradstream.advise.forecast import Size
 from gradstream.spec import JobSpec
 
 
-def place_queued(session: Session) -> None:
+def place_queued(session: Session, backoff: JobBackoff) -> None:
     """One look at the queue. Jobs that someone else is changing right now are left for the next look; so are those that are told
-    already why they wait, which are most of a long queue."""
+    already why they wait, which are most of a long queue. A job that cannot be placed for its own reasons holds up no other."""
     queued = [job for job in job_rows.live(session) if job.status == JobStatus.QUEUED]
     if not queued or not try_lock(session, PLACES):
         return
-    line = Line(free_machines(session))
+    line, resting = Line(free_machines(session)), backoff.resting("place")
     for seen in queued:
-        spec = jobs.spec_of(seen)
-        turn = line.next(spec, shard_takes(session, spec, seen.bundle))
-        if isinstance(turn, Waits) and _told(seen) == _explanation(turn):
-            continue
+        if seen.id not in resting:
+            backoff.attempt("place", seen.id, partial(_place_next, session, line, seen))
+
+
+def _place_next(session: Session, line: Line, seen: JobRow) -> None:
+    turn = _turn(session, line, seen)
+    if isinstance(turn, Waits) and _told(seen) == _explanation(turn):
+        return
+    with session.begin_nested():  # an error of the database ends this job's part of the transaction only
         job = job_rows.lock(session, seen.id, skip_locked=True)
         if job is None or job.status != JobStatus.QUEUED:
-            continue
+            return
         if isinstance(turn, Waits):
             job.reason, job.message, job.position = _explanation(turn)
             feed.changed(session, job)
         else:
             _start(session, job, turn)
+
+
+def _turn(session: Session, line: Line, seen: JobRow) -> Sequence[Place] | Waits:
+    spec, takes = jobs.spec_of(seen), 0
+    if spec.roles.server.device != "cpu":
+        with session.begin_nested():
+            takes = shard_takes(session, spec, seen.bundle)
+    return line.next(spec, takes)
 
 
 def shard_takes(session: Session, spec: JobSpec, bundle: str | None, size: Size | None = None) -> int:

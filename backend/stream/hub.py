@@ -9,16 +9,9 @@ from contextlib import contextmanager
 from typing import Annotated
 from uuid import UUID
 
-import redis
-import structlog
 from fastapi import Depends, Request
 
 from backend.wakeup import Wakeup
-
-log = structlog.get_logger(__name__)
-
-_QUIET = 0.25
-"""Seconds after which the listening thread looks whether it should end."""
 
 
 class Waiter:
@@ -45,11 +38,10 @@ class Waiter:
 
 class Hub:
     def __init__(self, wakeup: Wakeup) -> None:
-        self._wakeup = wakeup
         self._waiters: set[Waiter] = set()
         self._lock = threading.Lock()
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._listen, name="wake-ups", daemon=True)
+        self._thread = threading.Thread(target=wakeup.follow, args=(self._stopped, self._wake), name="wake-ups", daemon=True)
         self.closing = False
 
     def start(self) -> None:
@@ -82,18 +74,6 @@ class Hub:
             concerned = [w for w in self._waiters if job_id is None or w.job_id in (None, job_id)]
         for waiter in concerned:
             waiter.wake()
-
-    def _listen(self) -> None:
-        while not self._stopped.is_set():
-            try:
-                for job_id in self._wakeup.listen(_QUIET):
-                    if self._stopped.is_set():
-                        return
-                    if job_id is not None:
-                        self._wake(job_id)
-            except redis.RedisError as error:
-                log.warning("no wake-ups; streams look every moment instead", error=str(error))
-                self._stopped.wait(1.0)
 
 
 def get_hub(request: Request) -> Hub:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import reduce
 from pathlib import Path
 
 import celery
@@ -20,9 +23,11 @@ from tests.support import PATIENCE, eventually
 SCRIPT = """
 import sys
 from gradstream import jsonlog
+from worker_agent import consumer
 from worker_agent.consumer import Consumer
 from worker_agent.settings import Settings
 jsonlog.configure(sys.stderr, quiet=("celery.worker.strategy", "celery.app.trace"))
+consumer._PAUSE = 0.01
 Consumer(Settings(), lambda: print("news", flush=True), ping_every=0.2, silent_after=1).run()
 """
 QUEUE = tasknames.node_queue("quiet")
@@ -49,6 +54,20 @@ class Quiet:
         app.conf.update(broker.SETTINGS)
         app.send_task(tasknames.SYNC, queue=QUEUE)
         app.close()
+
+    def wrong_messages(self, client: redis.Redis) -> Iterator[bytes]:
+        """A hint, in which one member after the other is of a wrong type."""
+        app = celery.Celery(broker=broker.url(self.live.url, self.live.password))
+        app.conf.update(broker.SETTINGS)
+        app.send_task(tasknames.SYNC, queue="elsewhere")
+        app.close()
+        packed: bytes = client.rpop("elsewhere")  # type: ignore[assignment]
+        values = itertools.cycle([7, None, ["x"], {"x": 1}, "x"])
+        for place in ((), ("headers",), ("properties",), ("properties", "delivery_info")):
+            for name in reduce(dict.__getitem__, place, json.loads(packed)):
+                message = json.loads(packed)
+                reduce(dict.__getitem__, place, message)[name] = next(values)
+                yield json.dumps(message).encode()
 
     def hears(self) -> int:
         """How often, after one more hint: one may go to a connection that is being closed."""
@@ -90,7 +109,12 @@ def test_junk_in_the_queue_ends_nothing(quiet: Quiet) -> None:
     client = redis.Redis.from_url(quiet.live.url, password=quiet.live.password)
     for junk in (b"garbage", b"[]", b'{"body": 7}', b"\xff\x00"):
         client.lpush(QUEUE, junk)
-    client.close()
     eventually(lambda: quiet.said("ready.") > 1, "a consumer after the junk")
     eventually(quiet.hears, "a hint to the next consumer")
+    for number, message in enumerate(quiet.wrong_messages(client)):
+        client.lpush(QUEUE, message)
+        eventually(lambda: not client.llen(QUEUE), f"message {number} to be read")
+    client.close()
+    news = quiet.said("news")
+    eventually(lambda: quiet.hears() > news, "a hint after all of them")
     assert quiet.process.poll() is None

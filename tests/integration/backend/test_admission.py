@@ -15,6 +15,7 @@ import pytest
 from sqlalchemy import text
 
 from backend.db import now
+from backend.jobs.backoff import JobBackoff
 from backend.jobs.models import AttemptRow
 from backend.metrics import admission, ingest
 from backend.platform import Platform
@@ -185,8 +186,8 @@ def test_a_job_whose_metrics_cannot_be_stored_keeps_no_other_waiting(
             ended = {"started_at": now(session), "ended_at": now(session)}
             session.add(AttemptRow(job_id=each.job_id, number=1, status="lost", plane_open=True, **ended))
     with rule(platform, "metric_batches", f"job_id <> '{stream.job_id}'"):
-        finish.sweep(platform)
+        finish.sweep(platform, JobBackoff(platform.database))
     assert len(stored(api, other.job_id)) == 1
     assert stream.waiting == 1, "its points are kept"
-    finish.sweep(platform)
+    finish.sweep(platform, JobBackoff(platform.database))
     assert len(stored(api, stream.job_id)) == 1

@@ -14,6 +14,7 @@ from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from backend.away import AWAY, DatabaseAway
 from backend.db import Database
+from backend.jobs import backoff
 from backend.nodes import repository as nodes
 from backend.platform import Platform
 from backend.scheduler.controller import Controller
@@ -103,8 +104,9 @@ def test_a_server_that_is_not_there(settings: Settings, tmp_path: Path) -> None:
 
 
 def test_what_the_database_cannot_do_for_one_job_holds_up_no_other_and_loses_nothing(
-    running: Running, controller: Controller, platform: Platform, api: httpx.Client, tmp_path: Path
+    running: Running, controller: Controller, platform: Platform, api: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(backoff, "FIRST_PAUSE", 0.0)
     j = running.agent.order("worker-0").plane_id
     platform.plane.xadd(
         keys.metrics(j), {"source": "worker-0.0", "batch": 0, "points": records.pack_points([point(LOSS.name, 2.0)])}
@@ -112,8 +114,7 @@ def test_what_the_database_cannot_do_for_one_job_holds_up_no_other_and_loses_not
     other = submit(api, tmp_path, name="other", roles=workers(2))["id"]
     with failing(platform, "metric_batches", "53100", f"NEW.job_id = '{running.id}'"):
         for _ in range(2):
-            with pytest.raises(OperationalError, match="said the server"):
-                controller.run_once()
+            controller.run_once()
         assert api.get(f"/jobs/{other}").json()["status"] == "starting"
         assert running.status == ("running", None)
     controller.run_once()

@@ -20,6 +20,7 @@ from sqlalchemy import event, text
 
 from backend.away import DatabaseAway
 from backend.jobs import service as jobs
+from backend.jobs.backoff import JobBackoff
 from backend.metrics import keeping, service
 from backend.metrics.schemas import Distribution
 from backend.platform import Platform
@@ -203,13 +204,13 @@ def test_retention_takes_the_metrics_of_an_ended_job(api: httpx.Client, platform
     for job_id in (kept, given_up):
         store(platform, job_id, 0, range(3))
         api.post(f"/jobs/{job_id}/stop")
-    keeping.tidy(platform.database)
+    keeping.tidy(platform.database, JobBackoff(platform.database))
     assert api.get(f"/jobs/{given_up}/metrics/storage").json()["points"] == 6, "not yet"
     with platform.database.transaction() as session:
         assert session.scalar(text("SELECT sum(waiting) FROM metric_stores")) == 0, "what an ended job has left is folded"
         session.execute(text("UPDATE jobs SET ended_at = ended_at - interval '2 days'"))
-    keeping.tidy(platform.database)
-    keeping.tidy(platform.database)
+    keeping.tidy(platform.database, JobBackoff(platform.database))
+    keeping.tidy(platform.database, JobBackoff(platform.database))
     assert chart(api, kept)["series"][0]["total"] == 3
     answer = api.get(f"/jobs/{given_up}/chart", params={"name": LOSS.name}).json()
     assert answer["forgotten_at"]

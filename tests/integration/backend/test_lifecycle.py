@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import event, text
 
 from backend.jobs import service as jobs
+from backend.jobs.backoff import JobBackoff
 from backend.metrics import service as metrics
 from backend.nodes import repository as node_rows
 from backend.platform import Platform
@@ -54,7 +55,7 @@ def test_whatever_the_evaluator_says_a_job_ends(running: Running) -> None:
 def test_nothing_is_desired_before_the_plane_is_there(api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path, platform: Platform) -> None:  # fmt: skip  # noqa: E501
     submit(api, tmp_path)
     with platform.database.transaction() as session:
-        queue.place_queued(session)
+        queue.place_queued(session, JobBackoff(platform.database))
     assert agent.heartbeat() == {}
     controller.run_once()
     orders = agent.heartbeat()
