@@ -22,6 +22,7 @@ from gradstream.optim.spec import Sgd
 from gradstream.sim.speeds import Speeds
 from gradstream.sim.toys import ENDLESS, Quadratic
 from gradstream.spec import Evaluate, JobSpec, ServerRole, Stop
+from gradstream.worker.problem import Gradient
 from gradstream.worker.replica import LossNotFinite
 
 _MINI_BATCHES, _MOST_MINI_BATCHES = 1500, 12_000
@@ -93,10 +94,9 @@ def outlook(spec: JobSpec, machines: Machines, payload: float, per_epoch: int, c
     formula, n = _as_formula(spec), spec.roles.worker.count
     rounds = _rounds(spec, n * _length(spec, per_epoch))
     costs = sim.Costs(machines.speeds, machines.step, machines.latency, machines.bandwidth * _VECTOR / payload)
-    half, whole = (
-        sim.run(formula, partial(_Line, slope=1.0, per_epoch=per_epoch), events=events, costs=costs)
-        for events in (n * rounds, 2 * n * rounds)
-    )
+    line, middle = partial(_Line, slope=1.0, per_epoch=per_epoch), n * rounds
+    whole = sim.run(formula, line, events=2 * middle, costs=costs, results_at=[middle])
+    half = whole.earlier[middle]
     made = _mini_batches(whole) - _mini_batches(half)
     seconds = max(1e-12, whole.time - half.time)
     late = whole.staleness[len(half.staleness) :]
@@ -128,6 +128,13 @@ class _Line(Quadratic):
     def __init__(self, spec: JobSpec, rank: int, slope: float = 0.0, curvature: float = 0.0, per_epoch: int = 1) -> None:
         super().__init__(spec, rank, (1 - slope) * _ONE, curvature * _ONE, -slope * _ONE)
         self.per_epoch = per_epoch
+        self._bent, self._slant = curvature, slope
+        self._g = torch.zeros_like(_ONE)
+
+    def gradient(self, position: int) -> Gradient:
+        """That of the formula with vectors, ten times as fast."""
+        x = float(self.theta)
+        return Gradient(self._g.fill_(self._bent * x + self._slant), (self._bent * x / 2 + self._slant) * x, self._examples)
 
 
 def _as_formula(spec: JobSpec) -> JobSpec:

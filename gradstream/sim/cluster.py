@@ -12,7 +12,7 @@ import math
 import random
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import greenlet
@@ -61,7 +61,7 @@ def run(
     schedule: Schedule = "round-robin", seed: int | None = None, speeds: Sequence[float] = (), costs: Costs | None = None,
     watch: Watch | None = None, watch_every: int | None = None, stop: Callable[[], bool] = lambda: False,
     duplicates: float = 0.0, deaths: Collection[Death] = (), mtbf: float | None = None, down: float | None = 0.0,
-    joins: Mapping[int, float] | None = None, align: int = 1, resume: Cut | None = None,
+    joins: Mapping[int, float] | None = None, align: int = 1, resume: Cut | None = None, results_at: Collection[int] = (),
 ) -> Result:  # fmt: skip
     """Train `problem(spec, rank)` on spec.roles.worker.count workers and spec.roles.server.count shards.
 
@@ -70,7 +70,8 @@ def run(
     without, `schedule` and `speeds` say what a push takes. A cut is asked for after each of the pushes in `cuts`, and goes by
     that number. `seed` (default: the job's) is for times only. `duplicates` is the share of entries that reach the log twice.
     `mtbf`, `down`, `joins`: see `gradstream.sim.lives`; the others go on meanwhile, whatever `on_worker_loss` says.
-    With `resume`, events and samples are counted on from the cut.
+    With `resume`, events and samples are counted on from the cut. `results_at`: pushes after which the result is kept, in
+    `earlier` of the one that is returned.
     Raises: ValueError; Stuck; Diverged; ShardsDisagree; whatever a problem raises."""
     seed = spec.seed if seed is None else seed
     workers = spec.roles.worker.count
@@ -84,8 +85,13 @@ def run(
     simulation = Simulation(spec, problem, times, lives, watching, align, random.Random(f"{seed}/duplicates"), duplicates)
     try:
         simulation.start(resume)
+        earlier = {}
+        for count in sorted(results_at):
+            simulation.go_on(count, until, stop, set(cuts), deaths)
+            earlier[count] = simulation.result()
         simulation.go_on(events, until, stop, set(cuts), deaths)
-        return simulation.result()
+        simulation.look_at_end()
+        return replace(simulation.result(), earlier=earlier)
     except LossNotFinite as error:
         raise Diverged(str(error), simulation.result()) from error
     finally:
@@ -153,6 +159,8 @@ class Simulation:
                 raise Stuck(f"workers {waiting} wait for an answer at time {self._now:g}, and nothing is on its way to the log")
             else:
                 break
+
+    def look_at_end(self) -> None:
         self._watching.look(self._center, self._settled_at, self._events, end=True)
 
     def end(self) -> None:
@@ -166,8 +174,9 @@ class Simulation:
         assert first.center is not None, "the first worker has proposed theta_0 when the first push comes"
         meter, ranks = self._times.meter, range(self._spec.roles.worker.count)
         return Result(
-            self._center.theta(), first.center.version, first.center.samples, self._events, self._settled_at, self._decisions,
-            dict(first.ledger.accounts), dict(self._losses), self._cuts, self._center.state(), self._decided_at,
+            self._center.theta(), first.center.version, first.center.samples, self._events, self._settled_at, list(self._decisions),
+            dict(first.ledger.accounts), {rank: list(losses) for rank, losses in self._losses.items()}, dict(self._cuts),
+            self._center.state(), list(self._decided_at),
             {rank: meter.compute[rank] for rank in ranks}, {rank: meter.wait[rank] for rank in ranks},
             Traffic(meter.pushed, meter.pulled), self._deaths,
         )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor
@@ -54,6 +54,8 @@ class Result:
     bytes: Traffic
     deaths: int
     """Lives that were lost."""
+    earlier: dict[int, Result] = field(default_factory=dict)
+    """Results of the same run after fewer pushes, by their number."""
 
     @property
     def staleness(self) -> list[int]:

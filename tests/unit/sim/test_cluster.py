@@ -148,3 +148,15 @@ class TestResume:
             assert torch.equal(whole.center, rest.center)
             assert rest.time == whole.time
         assert opened > 1
+
+
+def test_results_on_the_way_are_those_of_runs_that_end_there() -> None:
+    spec = job({"name": "adag", "lr": 0.01, "window": 3}, workers=3)
+    costs = sim.Costs(latency=0.1, bandwidth=100.0)
+    whole = sim.run(spec, NoisyToy, events=60, costs=costs, results_at=[20, 41])
+    assert whole.earlier.keys() == {20, 41}
+    for count, kept in [*whole.earlier.items(), (60, whole)]:
+        alone = sim.run(spec, NoisyToy, events=count, costs=costs)
+        assert (kept.events, kept.time, kept.bytes, kept.compute) == (count, alone.time, alone.bytes, alone.compute)
+        assert (kept.decisions, kept.losses) == (alone.decisions, alone.losses)
+        assert difference(kept.shards, alone.shards) is None
