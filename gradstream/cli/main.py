@@ -13,6 +13,8 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -100,17 +102,27 @@ class LazyGroup(TyperGroup):
             command = _load(name)
         return name, command, rest
 
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        with _failures_told("--json" in args):  # `--help` prints here already
+            return super().make_context(info_name, args, parent, **extra)
+
     def invoke(self, ctx: Any) -> Any:
-        as_json = "--json" in ctx._protected_args + ctx.args
+        with _failures_told("--json" in ctx._protected_args + ctx.args):
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _failures_told(as_json: bool) -> Iterator[None]:
+    """Say failures in a sentence on stderr. Raises: typer.Exit."""
+    try:
         try:
-            try:
-                return super().invoke(ctx)
-            finally:
-                sys.stdout.flush()  # what fails here is told; at the program's end it would be a traceback
-        except errors.GradstreamError as error:
-            raise typer.Exit(_report(error, as_json)) from error
-        except OSError as error:
-            raise typer.Exit(_report(_explain_os_error(error), as_json)) from error
+            yield
+        finally:
+            sys.stdout.flush()  # what fails here is told; at the program's end it would be a traceback
+    except errors.GradstreamError as error:
+        raise typer.Exit(_report(error, as_json)) from error
+    except OSError as error:
+        raise typer.Exit(_report(_explain_os_error(error), as_json)) from error
 
 
 def _explain_os_error(error: OSError) -> GradstreamError:

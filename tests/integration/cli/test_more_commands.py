@@ -95,11 +95,11 @@ def test_jobs_and_nodes_complete(credentials: Credentials, succeeded: Job, monke
     assert len(completion.complete_node("")) == 1
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_full_disk_behind_the_output_is_told_in_a_sentence(environment: dict[str, str], unbuffered: str) -> None:
+@pytest.mark.parametrize(("unbuffered", "word"), [("", "strategies"), ("1", "strategies"), ("", "--help")])
+def test_a_full_disk_behind_the_output_is_told_in_a_sentence(environment: dict[str, str], unbuffered: str, word: str) -> None:
     settings = {**environment, "PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "w") as full:
-        ran = subprocess.run([*COMMAND, "strategies"], env=settings, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        ran = subprocess.run([*COMMAND, word], env=settings, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     assert ran.returncode == 6
     assert ran.stderr == "error: the output could not be written: No space left on device\n"
 

@@ -38,6 +38,10 @@ from ps_node.snapshot import Snapshots
 
 Make = Callable[[JobSpec, int], Problem]
 
+_BUILDING = threading.Lock()
+"""Models are built one at a time. torch holds the lock of its generator while it makes a Python object of the state; if garbage
+collection lets another thread run there, which wants that state too, both wait for ever. Workers have a process each."""
+
 
 @dataclass
 class Cluster:
@@ -112,7 +116,7 @@ class Cluster:
 
     def link(self, rank: int, incarnation: int = 0) -> tuple[Link, Replica, RedisPort, Uploads]:
         order = self.order("worker", rank, incarnation)
-        problem = self.problem(self.spec, rank)
+        problem = self.build(rank)
         uploads = Uploads(open_store(order.store, order), self.home(f"worker-{rank}.{incarnation}"))
         w = Replica(self.spec, problem)
         port = self.port(rank, incarnation, w)
@@ -127,6 +131,10 @@ class Cluster:
             Payload(problem.theta, w.buffers()) if proposes else None, torch.load(found, weights_only=True) if found else None
         )
         return link, w, port, uploads
+
+    def build(self, rank: int) -> Problem:
+        with _BUILDING:
+            return self.problem(self.spec, rank)
 
     def port(self, rank: int, incarnation: int, w: Replica) -> RedisPort:
         layout = Layout.of(w.theta, w.buffers(), self.spec.roles.server.shards)
@@ -156,7 +164,7 @@ class Cluster:
 
     def watch(self, seconds: float = 30.0) -> Answer:
         """Be the evaluator: wait for the end, and return the last answer (with a copy of the center)."""
-        port = self.port(EVALUATOR, 0, Replica(self.spec, self.problem(self.spec, EVALUATOR)))
+        port = self.port(EVALUATOR, 0, Replica(self.spec, self.build(EVALUATOR)))
         port.send(Join(EVALUATOR, 0))
         answer = port.receive_within(seconds)
         if answer is None and self.errors:
