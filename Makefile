@@ -6,7 +6,7 @@ BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 PAGE_SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null)
 
-.PHONY: help demo up test check unit integration jobs e2e hostile gpu page generate client format bench report clean
+.PHONY: help demo up test check checkcode checkpage unit integration jobs e2e hostile gpu page generate client format bench report clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -20,10 +20,15 @@ up: .venv/.demo backend/page/index.html  ## the platform on this machine, withou
 test: .venv/.dev check unit integration jobs e2e  ## everything: lint, types, contracts, front end, unit, integration, whole jobs, browser
 
 check: .venv/.dev frontend/node_modules/.installed  ## lint, types, import contracts; the page's lint, types and tests
+	@$(MAKE) --no-print-directory --output-sync=target -j2 checkcode checkpage
+
+checkcode: .venv/.dev  ## the Python half of check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+checkpage: .venv/.dev frontend/node_modules/.installed  ## the page's half of check, with the API that it is written against
 	scripts/npm run lint
 	scripts/npm run typecheck
 	scripts/npm test
@@ -34,7 +39,7 @@ unit: .venv/.dev  ## tests without servers, the laws in the simulator among them
 	$(BIN)/pytest tests/unit tests/laws -m 'not redis' -q -n 2
 
 integration: .venv/.dev backend/page/index.html  ## tests against real Postgres, Redis and Celery, the laws over Redis among them
-	$(BIN)/pytest tests/integration tests/hostile tests/laws tests/gpu -m 'not simulator' -q -n 2
+	$(BIN)/pytest tests/integration tests/hostile tests/laws tests/gpu -m 'not simulator' -q -n 3
 
 jobs: .venv/.dev backend/page/index.html  ## whole jobs in real processes, and what goes wrong with them
 	$(BIN)/pytest tests/jobs tests/faults -q
