@@ -75,7 +75,7 @@ OWN_PROCESS = {"train", "run", "advise", "sim"}
 
 @pytest.fixture
 def gradstream(environment: dict[str, str], tmp_path: Path) -> Gradstream:
-    """Runs the command in an empty folder and returns how it ended. Most commands run in this process, which starts nothing (1 s)."""
+    """Runs the command in an empty folder and returns how it ended. Most run in this process, which saves 1 s."""
     only = {**dict.fromkeys(os.environ), **environment}
 
     def run(*args: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
