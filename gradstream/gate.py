@@ -15,6 +15,8 @@ from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
+from gradstream.bounds import Count
+
 Mode = Literal["bsp", "ssp", "asp"]
 
 _OPTIONS: Final[Mapping[Mode, tuple[str, ...]]] = {
@@ -29,11 +31,11 @@ class Gate(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """In a job file: `gate: asp`, `gate: {ssp: 3}`, or in full `gate: {mode: bsp, quorum: 3}`."""
 
     mode: Mode = "asp"
-    bound: int = Field(3, ge=0, description="ssp: rounds a worker may be ahead of the slowest")
-    quorum: int | None = Field(None, ge=1, description="bsp: how many distinct workers make a round; the rest are backups")
+    bound: Count = Field(3, ge=0, description="ssp: rounds a worker may be ahead of the slowest")
+    quorum: Count | None = Field(None, ge=1, description="bsp: how many distinct workers make a round; the rest are backups")
     cohort: float = Field(1.0, gt=0, le=1, description="bsp: share of the workers drawn for each round")
-    max_staleness: int | None = Field(None, ge=1, description="asp: a push this stale or staler is dropped")
-    warm_start: int | None = Field(None, ge=1, description="asp: samples that the lowest worker trains before others may begin")
+    max_staleness: Count | None = Field(None, ge=1, description="asp: a push this stale or staler is dropped")
+    warm_start: Count | None = Field(None, ge=1, description="asp: samples that the lowest worker trains before others may begin")
 
     @model_validator(mode="before")
     @classmethod

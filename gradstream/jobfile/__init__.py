@@ -14,12 +14,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from gradstream.bounds import MAX_DEPTH
 from gradstream.errors import InvalidJob, NotFound, Problem
 from gradstream.jobfile.document import MAX_TEXT, Document, parse
 from gradstream.jobfile.explain import problems_of
 from gradstream.spec import JobSpec
+from gradstream.spec.values import not_too_deep
 
 __all__ = ["MAX_TEXT", "load", "problems_of", "read", "refuse", "with_places"]
+
+_MAX_OVERRIDES = 16 * 1024
+"""Characters of all overrides together: each is YAML, which is slow to read."""
 
 
 def load(source: Path | str | Mapping[str, Any], overrides: Sequence[str] = ()) -> JobSpec:
@@ -28,7 +33,13 @@ def load(source: Path | str | Mapping[str, Any], overrides: Sequence[str] = ()) 
 
     Raises: NotFound: no such file. InvalidJob: with every problem at once.
     """
+    if sum(map(len, overrides)) > _MAX_OVERRIDES:
+        raise InvalidJob(f"the overrides have more than {_MAX_OVERRIDES:,} characters together; write them into the job file")
     if isinstance(source, Mapping):
+        try:
+            not_too_deep(dict(source), 2 * MAX_DEPTH)
+        except ValueError as error:
+            raise InvalidJob("the job file is nested too deeply", [Problem("", str(error))]) from error
         document = Document(deepcopy(dict(source)))
     else:
         document = parse(read(source) if isinstance(source, Path) else source)

@@ -19,6 +19,9 @@ MAX_TEXT = 256 * 1024
 MAX_VALUES = 20_000
 """Aliases counted as often as they are used: what would expand to more is refused, not expanded."""
 
+_LONGEST_NUMBER = 400
+"""Characters of a whole number: more than any double has."""
+
 _CORE = {
     "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     "bool": (r"true|True|TRUE|false|False|FALSE", list("tTfF")),
@@ -30,9 +33,22 @@ _CORE = {
 class _Loader(yaml.SafeLoader):
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012  # not SafeLoader's YAML 1.1
 
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._nodes = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Counts while it reads, as reading is what takes time."""
+        self._nodes += 1
+        if self._nodes > 2 * MAX_VALUES:  # keys are nodes, too
+            raise _too_many()
+        return super().compose_node(parent, index)
+
 
 def _integer(_loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
     digits = node.value
+    if len(digits) > _LONGEST_NUMBER:
+        raise ValueError("too many digits")
     return int(digits, 0) if digits.startswith(("0x", "0o")) else int(digits)
 
 
@@ -102,13 +118,13 @@ def parse(text: str) -> Document:
 def _read(loader: _Loader, node: yaml.Node, pointer: str, lines: dict[str, int]) -> Any:
     lines.setdefault(pointer, node.start_mark.line + 1)
     if len(lines) > MAX_VALUES:
-        raise InvalidJob(f"the job file has more than {MAX_VALUES:,} values")
+        raise _too_many()
     if node.tag not in _TAGS:
         raise _not_yaml(f"the tag {node.tag} is not understood; remove it", node.start_mark)
     if isinstance(node, yaml.SequenceNode):
         return [_read(loader, inner, f"{pointer}/{at}", lines) for at, inner in enumerate(node.value)]
     if not isinstance(node, yaml.MappingNode):
-        return loader.construct_object(node)
+        return _read_scalar(loader, node)
     values: dict[str, Any] = {}
     for key, inner in node.value:
         if not isinstance(key, yaml.ScalarNode):
@@ -119,6 +135,18 @@ def _read(loader: _Loader, node: yaml.Node, pointer: str, lines: dict[str, int])
         lines[below] = key.start_mark.line + 1
         values[key.value] = _read(loader, inner, below, lines)
     return values
+
+
+def _read_scalar(loader: _Loader, node: yaml.Node) -> Any:
+    try:
+        return loader.construct_object(node)
+    except (KeyError, ValueError) as error:  # a tag says what the text is not: `!!bool maybe`
+        kind = node.tag.rpartition(":")[2]
+        raise _not_yaml(f"{node.value[:40]!r} is no {kind}; remove the tag, or write another value", node.start_mark) from error
+
+
+def _too_many() -> InvalidJob:
+    return InvalidJob(f"the job file has more than {MAX_VALUES:,} values")
 
 
 def _mark(text: str, error: ReaderError) -> yaml.Mark:

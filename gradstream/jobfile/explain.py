@@ -11,6 +11,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from gradstream.bounds import shorten
 from gradstream.errors import Problem, pointer_to
 from gradstream.spec import JobSpec
 
@@ -131,7 +132,7 @@ def _which(path: Path, models: list[type[BaseModel]], given: Any) -> str:
         return f"write it as {{name: {given}}}"
     if chosen is None:
         return f"name the {what}: {{name: {names[0]}}}; there are: {', '.join(names)}"
-    close = difflib.get_close_matches(str(chosen), names, 1, 0.5)
+    close = difflib.get_close_matches(_short(chosen)[:60], names, 1, 0.5)
     hint = f"did you mean '{close[0]}'? There are" if close else "there are"
     return f"there is no {what} {_short(chosen)}; {hint}: {', '.join(names)}"
 
@@ -157,5 +158,4 @@ def _short(value: Any) -> str:
     if isinstance(value, Mapping | list):
         return "a mapping" if isinstance(value, Mapping) else "a list"
     text = {None: "nothing", True: "true", False: "false"}.get(value) if value is None or value is True or value is False else None
-    text = text or repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return text or shorten(value)

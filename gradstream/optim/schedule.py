@@ -12,20 +12,28 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
 
+from gradstream.bounds import MAX_COUNT, Count, shorten
+
 
 def _warmup(given: Any) -> Any:
     if isinstance(given, float) and 0 < given < 1:
         return given
-    if isinstance(given, int | float) and not isinstance(given, bool) and given >= 0 and given == int(given):
+    if isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= MAX_COUNT and given == int(given):
         return int(given)
-    raise ValueError(f"must be a whole number of samples, or a share of the run between 0 and 1, not {given!r}")
+    said = f"must be a whole number of samples, at most {MAX_COUNT:g}, or a share of the run between 0 and 1"
+    raise ValueError(f"{said}, not {shorten(given)}")
 
 
 Warmup = Annotated[
     int | float,
     BeforeValidator(_warmup),
     WithJsonSchema(
-        {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}]}
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 0, "maximum": MAX_COUNT},
+                {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+            ]
+        }
     ),
 ]
 """Samples; or, between 0 and 1, a share of all that the job trains."""
@@ -67,7 +75,7 @@ class Step(Schedule, frozen=True):
     """The rate falls by a factor at regular intervals."""
 
     name: Literal["step"] = "step"
-    every: int = Field(ge=1, description="Samples, of all workers together, between two falls")
+    every: Count = Field(ge=1, description="Samples, of all workers together, between two falls")
     to: float = Field(0.1, gt=0, le=1, description="What each fall multiplies the rate with")
 
     def _decayed(self, samples: int) -> float:
@@ -78,7 +86,7 @@ class Cosine(Schedule, frozen=True):
     """The rate falls along half a cosine, then stays. Source: Loshchilov, Hutter 2017, "SGDR", without restarts."""
 
     name: Literal["cosine"] = "cosine"
-    over: int | None = Field(
+    over: Count | None = Field(
         None, ge=1, description="Samples, of all workers together, after which it is at its lowest; null: the whole run"
     )
     to: float = Field(0.01, gt=0, le=1, description="Its lowest, as a share of the full rate")

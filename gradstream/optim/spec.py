@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
+from gradstream.bounds import Number
+
 if TYPE_CHECKING:
     import torch
 
@@ -16,9 +18,9 @@ Beta = Annotated[float, Field(ge=0, lt=1)]
 class Optimizer(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """Fields go to the `torch.optim` class as they are, but for `name`, `clip_norm` and `momentum_correction`."""
 
-    lr: float | None = Field(None, gt=0, description="Default: the strategy's lr where the strategy descends, else 1")
-    weight_decay: float = Field(0.0, ge=0, description="L2 penalty (decoupled for adamw)")
-    clip_norm: float | None = Field(
+    lr: Number | None = Field(None, gt=0, description="Default: the strategy's lr where the strategy descends, else 1")
+    weight_decay: Number = Field(0.0, ge=0, description="L2 penalty (decoupled for adamw)")
+    clip_norm: Number | None = Field(
         None, gt=0, description="A direction longer than this is shortened to it before the step; on the server: the mean of all"
     )
     state_vectors: ClassVar[tuple[str, ...]] = ()
@@ -69,19 +71,19 @@ class Sgd(Optimizer, frozen=True):
 class Adagrad(Optimizer, frozen=True):
     name: Literal["adagrad"] = "adagrad"
     state_vectors: ClassVar[tuple[str, ...]] = ("sum",)
-    eps: float = Field(1e-10, gt=0)
+    eps: Number = Field(1e-10, gt=0)
 
 
 class Adam(Optimizer, frozen=True):
     name: Literal["adam"] = "adam"
     state_vectors: ClassVar[tuple[str, ...]] = ("exp_avg", "exp_avg_sq")
     betas: tuple[Beta, Beta] = (0.9, 0.999)
-    eps: float = Field(1e-8, gt=0)
+    eps: Number = Field(1e-8, gt=0)
 
 
 class AdamW(Adam, frozen=True):
     name: Literal["adamw"] = "adamw"  # type: ignore[assignment]
-    weight_decay: float = Field(0.01, ge=0, description="Decoupled weight decay")
+    weight_decay: Number = Field(0.01, ge=0, description="Decoupled weight decay")
 
 
 AnyOptimizer = Annotated[Sgd | Adagrad | Adam | AdamW, Field(discriminator="name")]

@@ -9,12 +9,11 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from gradstream.bounds import MAX_BATCH, MAX_COUNT, MAX_SECONDS, shorten
 from gradstream.spec.part import SpecPart
 from gradstream.spec.values import DURATION_UNITS, Average
 
 _COUNTED = ("samples", "epochs")
-_LARGEST = 10**15
-"""Samples; more than any job trains."""
 
 
 class Cadence(NamedTuple):
@@ -56,15 +55,17 @@ def _reader(least: float) -> Callable[[Any], float | str]:
         if isinstance(given, str):
             found = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:[eE]\+?\d+)?)\s*([A-Za-z]+)\s*", given)
             if not found:
-                raise ValueError(f"write '5s', '10000 samples' or '0.5 epochs', not {given!r}")
+                raise ValueError(f"write '5s', '10000 samples' or '0.5 epochs', not {shorten(given)}")
             amount, unit = float(found[1]), _unit(found[2])
             if unit in _COUNTED:
                 return _counted(amount, unit, found[1])
             given = amount * DURATION_UNITS[unit]
         if not isinstance(given, int | float) or isinstance(given, bool):
-            raise ValueError(f"write a number of seconds, '5s', '10000 samples' or '0.5 epochs', not {given!r}")
+            raise ValueError(f"write a number of seconds, '5s', '10000 samples' or '0.5 epochs', not {shorten(given)}")
         if not least <= given < float("inf"):
-            raise ValueError(f"must be at least {least:g} seconds, not {given!r}")
+            raise ValueError(f"must be at least {least:g} seconds, not {shorten(given)}")
+        if given > MAX_SECONDS:
+            raise ValueError(f"must be at most 100 years, {MAX_SECONDS:g} seconds")
         return float(given)
 
     return read
@@ -77,12 +78,12 @@ def _unit(word: str) -> str:
         return unit
     close = difflib.get_close_matches(word.lower(), _COUNTED, 1, 0.5)
     hint = f"did you mean '{close[0]}'? There are" if close else "there are"
-    raise ValueError(f"there is no unit '{word}'; {hint}: {', '.join(units)}")
+    raise ValueError(f"there is no unit '{word[:40]}'; {hint}: {', '.join(units)}")
 
 
 def _counted(amount: float, unit: str, written: str) -> str:
-    if not 0 < amount <= _LARGEST:
-        raise ValueError(f"must be more than 0 {unit}, not {written}")
+    if not 0 < amount <= MAX_COUNT:
+        raise ValueError(f"must be more than 0 {unit}, and at most {MAX_COUNT:g}, not {written[:40]}")
     if unit == "samples":
         if amount != int(amount):
             raise ValueError(f"must be a whole number of samples, not {written}")
@@ -93,7 +94,7 @@ def _counted(amount: float, unit: str, written: str) -> str:
 _SCHEMA = WithJsonSchema(
     {
         "anyOf": [
-            {"type": "number", "minimum": 0},
+            {"type": "number", "minimum": 0, "maximum": MAX_SECONDS},
             {"type": "string", "pattern": r"^\d+(\.\d+)?\s*(ms|s|m|h|d|samples?|epochs?)$"},
         ]
     }
@@ -120,7 +121,7 @@ class Evaluate(SpecPart, frozen=True):
         description="Between two evaluations of the center: a time (5s), or samples of all workers together ('10000 samples', "
         "'0.5 epochs'), which fall alike on every machine",
     )
-    batch_size: int = Field(1024, ge=1, description="Examples per evaluation batch")
+    batch_size: int = Field(1024, ge=1, le=MAX_BATCH, description="Examples per evaluation batch")
     average: Average | None = Field(
         None,
         description="Evaluate, and give out as the model, an average of the center over its versions (Polyak): the share that each "

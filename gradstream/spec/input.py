@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from gradstream.bounds import Count
 from gradstream.spec.part import SpecPart
-from gradstream.spec.values import storable
+from gradstream.spec.values import not_too_deep, storable
 
 
 class WorkloadRef(SpecPart, frozen=True):
     entrypoint: str = Field(
+        max_length=200,
         pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$",
         description="Where the Workload class is, as module:Class, from the root of the bundle",
         examples=["digits:Digits"],
     )
-    args: Annotated[dict[str, Any], AfterValidator(storable)] = Field(
+    args: Annotated[dict[str, Any], BeforeValidator(not_too_deep), AfterValidator(storable)] = Field(
         default_factory=dict, description="Fields of the Workload class to set"
     )
 
@@ -32,7 +34,7 @@ class Data(SpecPart, frozen=True):
         None, ge=0, le=64,
         description="Processes of each worker that fetch; default: a thread for sources of gradstream.data, one for others",
     )  # fmt: skip
-    length: int | None = Field(None, ge=1, description="Examples in one pass of an iterable data set; default: its len()")
+    length: Count | None = Field(None, ge=1, description="Examples in one pass of an iterable data set; default: its len()")
 
     @model_validator(mode="after")
     def _fetches(self) -> Self:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from gradstream.bounds import MAX_BATCH, MAX_DEPTH
 from gradstream.codecs import AnyCodec, PullCodec
 from gradstream.codecs.raw import Raw
 from gradstream.gate import Gate
@@ -19,7 +20,7 @@ from gradstream.spec.part import SpecPart
 from gradstream.spec.roles import Roles
 from gradstream.spec.start import StartFrom
 from gradstream.spec.stopping import Best, Stop
-from gradstream.spec.values import MAX_NAME, NAME, Seconds, storable
+from gradstream.spec.values import MAX_NAME, NAME, Seconds, not_too_deep, storable
 from gradstream.strategies import AnyStrategy
 
 
@@ -45,7 +46,7 @@ class JobSpec(SpecPart, frozen=True):
     strategy: AnyStrategy
     gate: Gate | None = Field(None, description="bsp, asp, {ssp: 3}, ...; default: the strategy's own")
     roles: Roles = Roles()
-    batch_size: int = Field(32, ge=1, description="Examples per mini-batch of each worker")
+    batch_size: int = Field(32, ge=1, le=MAX_BATCH, description="Examples per mini-batch of each worker")
     start_from: StartFrom | None = Field(None, description="Begin from another model's weights; default: those that model() draws")
     stop: Stop
     best: Best | None = Field(None, description="Keep the model of the best evaluation beside the final one; default: only that")
@@ -54,8 +55,9 @@ class JobSpec(SpecPart, frozen=True):
         0, description="1: a worker computes its next gradient while its last push is applied, which makes that gradient one staler"
     )
     accumulate: int = Field(
-        1, ge=1, description="Parts in which each mini-batch is computed, to save memory; their gradients add up to one"
-    )
+        1, ge=1, le=MAX_BATCH,
+        description="Parts in which each mini-batch is computed, to save memory; their gradients add up to one",
+    )  # fmt: skip
     members: int = Field(
         1, ge=1, le=64, description="Models of an ensemble: trained side by side on the same data, evaluated together"
     )
@@ -76,10 +78,15 @@ class JobSpec(SpecPart, frozen=True):
     )
     on_nan: Literal["fail", "drop"] = Field("fail", description="A loss that is not finite ends the job, or its push is dropped")
     env: Annotated[dict[str, str], AfterValidator(storable)] = Field(
-        default_factory=dict, description="Environment of the workers and the evaluator"
+        default_factory=dict, max_length=1000, description="Environment of the workers and the evaluator"
     )
     priority: int = Field(50, ge=0, le=100, description="Higher starts first")
     retention: Retention = Retention()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _can_be_walked(cls, given: Any) -> Any:
+        return not_too_deep(given, 2 * MAX_DEPTH)
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

@@ -6,17 +6,18 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from gradstream.bounds import MAX_SIZE, MAX_STEPS, Count, Number
 from gradstream.spec.part import SpecPart
 
 ACCURACY, LOSS = "eval/accuracy", "eval/loss"
 """What `Workload.evaluate` gives by itself: an accuracy is a share from 0 to 1, a loss falls."""
-_METRIC = r"^eval/\w+$"
+_METRIC = r"^eval/\w{1,190}$"
 
 
 class Target(SpecPart, frozen=True):
     metric: str = Field(ACCURACY, pattern=_METRIC, description="An evaluation metric")
-    at_least: float | None = None
-    at_most: float | None = None
+    at_least: float | None = Field(None, ge=-MAX_SIZE, le=MAX_SIZE)
+    at_most: float | None = Field(None, ge=-MAX_SIZE, le=MAX_SIZE)
 
     @model_validator(mode="after")
     def _one_side(self) -> Self:
@@ -49,7 +50,7 @@ class Best(SpecPart, frozen=True):
     mode: Literal["min", "max"] | None = Field(
         None, description="Whether a lower or a higher value is better; default: min for eval/loss, max for eval/accuracy"
     )
-    min_delta: float = Field(0.0, ge=0, description="By how much a value must be better than the best one before it to count")
+    min_delta: Number = Field(0.0, ge=0, description="By how much a value must be better than the best one before it to count")
 
     @model_validator(mode="after")
     def _direction(self) -> Self:
@@ -74,10 +75,10 @@ class Best(SpecPart, frozen=True):
 class Stop(SpecPart, frozen=True):
     """When training ends: at the first of these that is reached."""
 
-    epochs: float | None = Field(None, gt=0, description="Passes over the training split, all workers together")
-    steps: int | None = Field(None, ge=1, description="Mini-batches per worker")
+    epochs: float | None = Field(None, gt=0, le=MAX_STEPS, description="Passes over the training split, all workers together")
+    steps: int | None = Field(None, ge=1, le=MAX_STEPS, description="Mini-batches per worker")
     target: Target | None = Field(None, description="End when the center reaches this on the evaluation split")
-    patience: int | None = Field(
+    patience: Count | None = Field(
         None, ge=1, description="Early stopping: end after so many evaluations in a row without a better value of best.metric"
     )
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, WithJsonSchema
 
+from gradstream.bounds import MAX_DEPTH, MAX_SECONDS, shorten
+
 NAME = r"^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$"
 """Names of jobs, in folders, addresses and commands."""
 MAX_NAME = 63
+LARGEST_ARGUMENT = 2**53
+"""Of whole numbers of the user's own."""
 
 DURATION_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -20,21 +25,46 @@ def _seconds(given: Any) -> Any:
         found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", given)
         if not found:
             raise ValueError("write a duration as a number of seconds or like '30s', '5m', '2h'")
-        return float(found[1]) * DURATION_UNITS[found[2]]
+        given = float(found[1]) * DURATION_UNITS[found[2]]
+    if isinstance(given, int | float) and given > MAX_SECONDS:
+        raise ValueError(f"must be at most 100 years, {MAX_SECONDS:g} seconds")
     return given
 
 
 Seconds = Annotated[
     float,
     BeforeValidator(_seconds),
-    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^\d+(\.\d+)?(ms|s|m|h|d)$"}]}),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "minimum": 0, "maximum": MAX_SECONDS},
+                {"type": "string", "pattern": r"^\d+(\.\d+)?(ms|s|m|h|d)$"},
+            ]
+        }
+    ),
 ]
 """A duration: seconds, or text such as `30s`, `5m`, `2h`."""
+
+
+def not_too_deep(given: Any, limit: int = MAX_DEPTH) -> Any:
+    """The same value, unless lists and mappings lie too deep in one another to be copied and written as JSON."""
+    layer, depth = [given], 0
+    while layer := [inner for outer in layer if isinstance(outer, dict | list) for inner in _inside(outer)]:
+        depth += 1
+        if depth > limit:
+            raise ValueError(f"lists and mappings lie more than {limit} deep in one another; write it flatter")
+    return given
+
+
+def _inside(outer: dict[Any, Any] | list[Any]) -> Iterable[Any]:
+    return outer.values() if isinstance(outer, dict) else outer
 
 
 def storable(given: Any) -> Any:
     """The user's own values, unless JSON or Postgres could not hold them: then a worker would get others than were written."""
     match given:
+        case int() if abs(given) > LARGEST_ARGUMENT:
+            raise ValueError(f"a whole number beyond {LARGEST_ARGUMENT:,} is changed by JSON in browsers; write it as text")
         case float() if not math.isfinite(given):
             raise ValueError(f"{given} is no finite number; write it as text, or leave it out")
         case str() if "\x00" in given or any("\ud800" <= character <= "\udfff" for character in given):
@@ -52,7 +82,7 @@ def storable(given: Any) -> Any:
 def _average(given: Any) -> Any:
     if given == "uniform" or (isinstance(given, int | float) and 0 < given < 1):
         return given
-    raise ValueError(f"must be a number between 0 and 1, or 'uniform', not {given!r}")
+    raise ValueError(f"must be a number between 0 and 1, or 'uniform', not {shorten(given)}")
 
 
 Average = Annotated[
@@ -72,7 +102,7 @@ def _shards(given: Any) -> Any:
         return given
     if isinstance(given, int | float) and not isinstance(given, bool) and 1 <= given <= MOST_SHARDS and given == int(given):
         return int(given)
-    raise ValueError(f"must be a whole number from 1 to {MOST_SHARDS}, or 'auto', not {given!r}")
+    raise ValueError(f"must be a whole number from 1 to {MOST_SHARDS}, or 'auto', not {shorten(given)}")
 
 
 ShardCount = Annotated[

@@ -14,6 +14,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from gradstream.bounds import Count
 from gradstream.strategies.base import ServerSide, Strategy, WorkerSide
 
 
@@ -21,7 +22,7 @@ class Adag(Strategy, frozen=True):
     """Accumulated gradient normalization: the mean of a window of local steps."""
 
     name: Literal["adag"] = "adag"
-    window: int = Field(12, ge=1, description="Local steps per push (lambda)")
+    window: Count = Field(12, ge=1, description="Local steps per push (lambda)")
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         ps.pull(w.theta)

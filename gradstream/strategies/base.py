@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from pydantic import BaseModel, Field, model_validator
 
+from gradstream.bounds import Number
 from gradstream.gate import Gate, Mode
 from gradstream.optim.spec import Optimizer
 
@@ -211,7 +212,7 @@ class Strategy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         """The first line of its docstring."""
         return (cls.__doc__ or "").strip().partition("\n")[0]
 
-    lr: float = Field(0.05, gt=0, description="Learning rate")
+    lr: Number = Field(0.05, gt=0, description="Learning rate")
 
     def for_workers(self, count: int) -> Self:
         """This strategy with the values filled in that its empty fields take for so many workers."""

@@ -14,6 +14,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from gradstream.bounds import Number
 from gradstream.gate import Mode
 from gradstream.strategies.base import ServerSide, ShardSide, Strategy, Updates, WorkerSide
 
@@ -26,10 +27,10 @@ class DcAsgd(Strategy, frozen=True):
     descends: ClassVar[Literal["worker", "server"]] = "server"
     keeps_base: ClassVar[bool] = True
     letters: ClassVar[dict[str, str]] = {"lambda": "lam"}
-    lam: float = Field(0.04, ge=0, description="Strength of the compensation (lambda); adaptive: lambda_0, 2 in the paper")
+    lam: Number = Field(0.04, ge=0, description="Strength of the compensation (lambda); adaptive: lambda_0, 2 in the paper")
     adaptive: bool = Field(False, description="Divide the strength by the root mean square of the gradients (DC-ASGD-a)")
     decay: float = Field(0.95, ge=0, lt=1, description="adaptive: memory of the mean square (m)")
-    eps: float = Field(1e-7, gt=0, description="adaptive: added to the mean square")
+    eps: Number = Field(1e-7, gt=0, description="adaptive: added to the mean square")
 
     @model_validator(mode="after")
     def _adaptive_options(self) -> Self:

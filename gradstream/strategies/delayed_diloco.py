@@ -13,6 +13,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
+from gradstream.bounds import Count
 from gradstream.gate import Mode
 from gradstream.optim.spec import Optimizer, Sgd
 from gradstream.strategies.base import ServerSide, ShardSide, Strategy, Updates, WorkerSide
@@ -25,8 +26,8 @@ class DelayedDiLoCo(Strategy, frozen=True):
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     server_optimizer: ClassVar[Optimizer] = Sgd(lr=0.7, momentum=0.9, nesterov=True)
     letters: ClassVar[dict[str, str]] = {"h": "window"}
-    window: int = Field(50, ge=1, description="Local steps per push (H)")
-    k: int | None = Field(None, ge=1, description="Pushes per outer step (K); default: n (one for each worker)")
+    window: Count = Field(50, ge=1, description="Local steps per push (H)")
+    k: Count | None = Field(None, ge=1, description="Pushes per outer step (K); default: n (one for each worker)")
 
     def for_workers(self, count: int) -> Self:
         return self if self.k is not None else self.model_copy(update={"k": count})

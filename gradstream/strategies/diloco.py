@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from gradstream.bounds import Count
 from gradstream.gate import Gate, Mode
 from gradstream.optim.spec import Optimizer, Sgd
 from gradstream.strategies.base import ServerSide, Strategy, WorkerSide
@@ -26,7 +27,7 @@ class DiLoCo(Strategy, frozen=True):
     gate: ClassVar[Gate] = Gate(mode="bsp")
     server_optimizer: ClassVar[Optimizer] = Sgd(lr=0.7, momentum=0.9, nesterov=True)
     letters: ClassVar[dict[str, str]] = {"h": "window"}
-    window: int = Field(50, ge=1, description="Local steps per round (H); 500 in the paper")
+    window: Count = Field(50, ge=1, description="Local steps per round (H); 500 in the paper")
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         ps.pull(w.theta)

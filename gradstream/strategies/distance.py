@@ -14,6 +14,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from gradstream.bounds import Count, Number
 from gradstream.gate import Mode
 from gradstream.strategies.base import ServerSide, ShardSide, Strategy, Updates, WorkerSide
 
@@ -24,8 +25,8 @@ class Distance(Strategy, frozen=True):
     name: Literal["distance"] = "distance"
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     keeps_base: ClassVar[bool] = True
-    window: int = Field(5, ge=1, description="Local steps per push (lambda)")
-    gamma: float = Field(1e-4, gt=0, description="Squared distance at which a weight's step is halved")
+    window: Count = Field(5, ge=1, description="Local steps per push (lambda)")
+    gamma: Number = Field(1e-4, gt=0, description="Squared distance at which a weight's step is halved")
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         ps.pull(w.theta)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from gradstream.bounds import Count
 from gradstream.gate import Mode
 from gradstream.strategies.base import ServerSide, Strategy, WorkerSide
 
@@ -28,8 +29,8 @@ class Downpour(Strategy, frozen=True):
     pulls_every_round: ClassVar[bool] = False
     uses_lr_beside_optimizer: ClassVar[bool] = True
 
-    n_push: int = Field(1, ge=1, description="Mini-batches between pushes")
-    n_fetch: int = Field(1, ge=1, description="Mini-batches between fetches of the center")
+    n_push: Count = Field(1, ge=1, description="Mini-batches between pushes")
+    n_fetch: Count = Field(1, ge=1, description="Mini-batches between fetches of the center")
 
     @model_validator(mode="before")
     @classmethod

@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from gradstream.bounds import Count
 from gradstream.gate import Mode
 from gradstream.strategies.base import ServerSide, ShardSide, Strategy, Updates, WorkerSide
 
@@ -22,7 +23,7 @@ class DynSgd(Strategy, frozen=True):
 
     name: Literal["dynsgd"] = "dynsgd"
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
-    window: int = Field(5, ge=1, description="Local steps per push (lambda)")
+    window: Count = Field(5, ge=1, description="Local steps per push (lambda)")
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         ps.pull(w.theta)

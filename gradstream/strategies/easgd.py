@@ -13,6 +13,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
+from gradstream.bounds import Count
 from gradstream.strategies.base import ServerSide, ShardSide, Side, Strategy, Updates, WorkerSide
 
 
@@ -25,7 +26,7 @@ class Easgd(Strategy, frozen=True):
     pushes: ClassVar[Literal["direction", "parameters"]] = "parameters"
     optimizers: ClassVar[frozenset[Side]] = frozenset({"worker"})
     letters: ClassVar[dict[str, str]] = {"tau": "window"}
-    window: int = Field(10, ge=1, description="Local steps between exchanges (tau)")
+    window: Count = Field(10, ge=1, description="Local steps between exchanges (tau)")
     alpha: float | None = Field(None, ge=0, le=1, description="Share of the distance that an exchange takes off; default 0.9/n")
 
     def for_workers(self, count: int) -> Self:

@@ -14,6 +14,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from gradstream.bounds import Count
 from gradstream.gate import Gate, Mode
 from gradstream.strategies.base import ServerSide, Strategy, WorkerSide
 
@@ -24,7 +25,7 @@ class FedAvg(Strategy, frozen=True):
     name: Literal["fedavg"] = "fedavg"
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp"})
     gate: ClassVar[Gate] = Gate(mode="bsp")
-    epochs: int = Field(1, ge=1, description="Passes over its own examples that a worker makes in a round (E)")
+    epochs: Count = Field(1, ge=1, description="Passes over its own examples that a worker makes in a round (E)")
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         ps.pull(w.theta)

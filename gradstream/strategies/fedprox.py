@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from gradstream.bounds import Count, Number
 from gradstream.gate import Gate, Mode
 from gradstream.strategies.base import ServerSide, Strategy, WorkerSide
 
@@ -22,8 +23,8 @@ class FedProx(Strategy, frozen=True):
     name: Literal["fedprox"] = "fedprox"
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp"})
     gate: ClassVar[Gate] = Gate(mode="bsp")
-    epochs: int = Field(1, ge=1, description="Passes over its own examples that a worker makes in a round (E)")
-    mu: float = Field(0.01, ge=0, description="How strongly the center pulls")
+    epochs: Count = Field(1, ge=1, description="Passes over its own examples that a worker makes in a round (E)")
+    mu: Number = Field(0.01, ge=0, description="How strongly the center pulls")
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         ps.pull(w.theta)

@@ -15,6 +15,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from gradstream.bounds import Count
 from gradstream.gate import Mode
 from gradstream.strategies.base import ServerSide, ShardSide, Side, Strategy, Updates, WorkerSide
 
@@ -27,8 +28,8 @@ class Geo(Strategy, frozen=True):
     pulls_every_round: ClassVar[bool] = False
     optimizers: ClassVar[frozenset[Side]] = frozenset({"worker"})
     letters: ClassVar[dict[str, str]] = {"k": "window"}
-    window: int = Field(100, ge=1, description="Local steps between merges (k); 400 in PaddleRec")
-    delay: int = Field(0, ge=0, description="Local steps made while a merge is on its way; 0: wait for it")
+    window: Count = Field(100, ge=1, description="Local steps between merges (k); 400 in PaddleRec")
+    delay: Count = Field(0, ge=0, description="Local steps made while a merge is on its way; 0: wait for it")
 
     @model_validator(mode="after")
     def _delay_within_window(self) -> Self:

@@ -15,6 +15,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from gradstream.bounds import Count
 from gradstream.gate import Gate, Mode
 from gradstream.strategies.base import ServerSide, Strategy, WorkerSide
 
@@ -26,8 +27,8 @@ class LocalSgd(Strategy, frozen=True):
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp"})
     gate: ClassVar[Gate] = Gate(mode="bsp")
     letters: ClassVar[dict[str, str]] = {"h": "window"}
-    window: int | None = Field(16, ge=1, description="Local steps between averages (H); null: only one average, at the end")
-    switch: int = Field(0, ge=0, description="Mini-batches of each worker before which H is 1 (post-local SGD)")
+    window: Count | None = Field(16, ge=1, description="Local steps between averages (H); null: only one average, at the end")
+    switch: Count = Field(0, ge=0, description="Mini-batches of each worker before which H is 1 (post-local SGD)")
     inner: Literal["keep", "reset", "average"] = Field("keep", description="What an average does to the local optimizers' state")
 
     @property

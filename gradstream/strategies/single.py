@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from gradstream.bounds import Count
 from gradstream.gate import Mode
 from gradstream.strategies.base import ServerSide, ShardSide, Side, Strategy, Updates, WorkerSide
 
@@ -22,7 +23,7 @@ class Single(Strategy, frozen=True):
     pushes: ClassVar[Literal["direction", "parameters"]] = "parameters"
     workers: ClassVar[int | None] = 1
     optimizers: ClassVar[frozenset[Side]] = frozenset({"worker"})
-    window: int = Field(20, ge=1, description="Local steps between two looks that the evaluator may take")
+    window: Count = Field(20, ge=1, description="Local steps between two looks that the evaluator may take")
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         ps.pull(w.theta)
