@@ -12,7 +12,7 @@ from typing import Any
 from fastapi import APIRouter, Depends, FastAPI
 
 import gradstream
-from backend import page, problems
+from backend import browsers, page, problems
 from backend.artifacts.endpoints import router as artifacts
 from backend.artifacts.process_endpoints import router as process
 from backend.bundles.endpoints import router as bundles
@@ -83,6 +83,7 @@ def create_app(platform: Platform) -> FastAPI:
     app.state.hub = Hub(platform.wakeup)
     app.state.feeds = Feeds(platform, app.state.hub)
     page.install(app, platform.settings.page_dir)
+    browsers.install(app)
     return app
 
 

@@ -69,6 +69,10 @@ class OutOfScope(Denied):
     """A token of the scope `read` was used for an operation that changes something."""
 
 
+class ForeignPage(Denied):
+    """Another page than the platform's own used a browser's session."""
+
+
 class NodeRemoved(Denied):
     """A user has removed this node from the platform: its agent ends."""
 

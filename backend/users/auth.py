@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 
+from backend import browsers
 from backend.platform import Platform, PlatformDep
 from backend.users import service
 from backend.users.scopes import check_scope
@@ -34,7 +35,9 @@ def required(credentials: HTTPAuthorizationCredentials | None) -> str:
 
 
 def current_caller(request: Request, platform: PlatformDep, token: Bearer, cookie: SessionCookie) -> Caller:
-    """Who asks, and may use this operation. Every router of users depends on it. Raises: NotSignedIn, OutOfScope."""
+    """Who asks, and may use this operation. Every router of users depends on it. Raises: NotSignedIn, OutOfScope, ForeignPage."""
+    if token is None and cookie:
+        browsers.check_page(request.headers)
     caller = _signed_in(platform, token, cookie)
     check_scope(caller.scope, request.method, getattr(request.scope.get("route"), "operation_id", None))
     return caller

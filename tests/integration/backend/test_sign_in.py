@@ -23,6 +23,32 @@ def test_every_other_endpoint_refuses_strangers(anonymous: httpx.Client) -> None
             assert (answer.status_code, answer.json()["type"]) == (401, "/problems/NotSignedIn"), f"{method} {path} {headers}"
 
 
+def test_a_session_is_for_the_platforms_own_page(api: httpx.Client, anonymous: httpx.Client) -> None:
+    """Cookies know no ports: pages of other programs on this host send them along."""
+    anonymous.post("/session", json={"code": api.post("/sign-in-codes").json()["code"]})
+    host = anonymous.base_url.netloc.decode()
+    own = ({}, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}, {"Origin": f"http://{host}"})
+    foreign = (
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Origin": "http://127.0.0.1:8888"},
+        {"Origin": "null"},
+    )
+    for method, path in (("GET", "/jobs"), ("POST", "/sign-in-codes")):
+        assert [anonymous.request(method, path, headers=headers).status_code < 300 for headers in own] == [True] * 4
+        for headers in foreign:
+            answer = anonymous.request(method, path, headers=headers)
+            assert (answer.status_code, answer.json()["type"]) == (403, "/problems/ForeignPage"), headers
+    assert api.get("/jobs", headers=foreign[0]).status_code == 200, "a token says itself who sends"
+
+
+def test_every_answer_tells_browsers_what_a_page_may_do(api: httpx.Client, anonymous: httpx.Client) -> None:
+    for answer in (api.get("/jobs"), anonymous.get("/jobs"), anonymous.get("/nowhere"), anonymous.get("/health")):
+        assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+
+
 def test_every_operation_has_a_name_and_a_sentence() -> None:
     operations = [operation for methods in DOCUMENT["paths"].values() for operation in methods.values()]
     names = [operation["operationId"] for operation in operations]
