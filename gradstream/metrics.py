@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 Better = Literal["lower", "higher", "neither"]
+FORMULA = r"^[=+@\t\r-]"
+"""How a name begins that a spreadsheet takes for a formula when it reads CSV: there it gets an apostrophe."""
 
 
 @dataclass(frozen=True, slots=True)

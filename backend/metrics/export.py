@@ -11,6 +11,7 @@ from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
@@ -21,6 +22,7 @@ from backend.metrics.models import MetricBatchRow
 from backend.metrics.points import Decoded, decode, joined, label
 from backend.metrics.schemas import ExportFormat
 from gradstream.errors import NotFound
+from gradstream.metrics import FORMULA
 
 PORTION = 500
 """Batches in memory at a time."""
@@ -50,7 +52,7 @@ class Export:
     def csv(self) -> Iterator[bytes]:
         for number, table in enumerate(self._tables()):
             out = io.BytesIO()
-            pc.write_csv(table, out, pc.WriteOptions(include_header=number == 0))
+            pc.write_csv(_without_formulas(table), out, pc.WriteOptions(include_header=number == 0))
             yield out.getvalue()
 
     def parquet(self) -> Iterator[bytes]:
@@ -98,6 +100,16 @@ def write_parquet(database: Database, job_id: UUID, path: Path) -> None:
     with path.open("wb") as file:
         for part in begin(database, job_id).parquet():
             file.write(part)
+
+
+def _without_formulas(table: pa.Table) -> pa.Table:
+    """Names that a spreadsheet would compute get an apostrophe, which it does not show."""
+    for at, column in enumerate(table.columns):
+        if pa.types.is_string(column.type):
+            begins = pa.compute.match_substring_regex(column, FORMULA)
+            quoted = pa.compute.binary_join_element_wise("'", column, "")
+            table = table.set_column(at, table.schema.field(at), pa.compute.if_else(begins, quoted, column))
+    return table
 
 
 class _Pipe(io.RawIOBase):

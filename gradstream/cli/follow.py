@@ -16,6 +16,7 @@ from rich.text import Text
 
 from gradstream.cli.common import INTERRUPTED
 from gradstream.cli.output import duration, progress_line, score, status, talk, talking
+from gradstream.cli.visible import make_visible
 
 if TYPE_CHECKING:
     from gradstream.client import Client, Job
@@ -51,7 +52,7 @@ class Bar:
         self._bar.stop()
 
     def event(self, words: str) -> None:
-        self._bar.console.print(Text(words, "dim"))
+        self._bar.console.print(Text(make_visible(words), "dim"))
 
     def job(self, job: Job) -> None:
         total = job.progress.total_samples
@@ -125,7 +126,8 @@ def follow_or_detach(client: Client, job: Job) -> Job:
 
 def conclude(client: Client, job: Job) -> None:
     """Say how a job ended; for one that failed, with the end of the log of the process that explains it."""
-    talking().print(Text.assemble((job.status, status(job.status).style), " ", job.name, f": {job.message}" if job.message else ""))
+    said = make_visible(f": {job.message}" if job.message else "")
+    talking().print(Text.assemble((job.status, status(job.status).style), " ", job.name, said))
     if job.started_at and job.ended_at:
         talk(f"  took {duration((job.ended_at - job.started_at).total_seconds())}, {progress_line(job)}")
     for name, value in sorted(job.progress.eval.items()):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gradstream.cli.common import BRIEF, INTERRUPTED, LONG, AsJson, JobReference, TokenFile, Url, connect
+from gradstream.cli.visible import make_visible_but_colours
 
 if TYPE_CHECKING:
     from gradstream.client import Client, Job, LogChunk
@@ -76,6 +78,8 @@ class _Lines:
 
     def __init__(self, timestamps: bool) -> None:
         self._timestamps = timestamps
+        self._shown: Callable[[str], str] = make_visible_but_colours if sys.stdout.isatty() else str
+        """A file gets every byte, a terminal no commands of others."""
         self._begun: dict[str, tuple[str, str]] = {}
         """The beginning of a line by process, with the prefix that it gets."""
 
@@ -87,10 +91,10 @@ class _Lines:
         *lines, rest = (begun + chunk.text).split("\n")
         for at, line in enumerate(lines):
             last_state = line.rsplit("\r", 1)[-1]  # of a line that was repainted
-            print(f"{prefix if at else first_prefix}{last_state}", flush=True)
+            print(f"{prefix if at else first_prefix}{self._shown(last_state)}", flush=True)
         self._begun[chunk.label] = (prefix if lines or not begun else first_prefix, rest)
 
     def finish(self) -> None:
         for prefix, rest in self._begun.values():
             if rest:
-                print(f"{prefix}{rest}", flush=True)
+                print(f"{prefix}{self._shown(rest)}", flush=True)

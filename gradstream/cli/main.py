@@ -152,6 +152,7 @@ def _report(error: GradstreamError, as_json: bool) -> int:
     from rich.text import Text
 
     from gradstream.cli.output import print_json, talking  # 40 ms that a command without mistakes does not need
+    from gradstream.cli.visible import make_visible
 
     code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1)
     problems = getattr(error, "problems", [])
@@ -159,10 +160,10 @@ def _report(error: GradstreamError, as_json: bool) -> int:
         told = {"type": type(error).__name__, "message": error.message, "exit_code": code}
         print_json({"error": {**told, "problems": [problem.as_dict() for problem in problems]}})
     console = talking()
-    console.print(Text.assemble(("error: ", "bold red"), error.message))
+    console.print(Text.assemble(("error: ", "bold red"), make_visible(error.message)))
     for problem in problems:
         place = f"  {problem.pointer}: " if problem.pointer else "  "
-        console.print(Text.assemble((place, "bold"), problem.message))
+        console.print(Text.assemble((make_visible(place), "bold"), make_visible(problem.message)))
     return code
 
 

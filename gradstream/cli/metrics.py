@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import re
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gradstream.cli.common import AsJson, JobReference, TokenFile, Url, connect
+from gradstream.metrics import FORMULA
 
 if TYPE_CHECKING:
     from gradstream.client import Client, Job
@@ -39,7 +41,8 @@ def _points(client: Client, job: Job, names: list[str] | None) -> None:
     out.writerow(_COLUMNS)
     for batch in client.metrics(job.id, names=names):
         for point_name, rank, *rest in batch.points:
-            out.writerow([batch.attempt, batch.source, point_name, rank, *rest])
+            shown = f"'{point_name}" if re.match(FORMULA, point_name) else point_name
+            out.writerow([batch.attempt, batch.source, shown, rank, *rest])
 
 
 def _charts(client: Client, job: Job, names: list[str] | None, as_json: bool) -> None:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from gradstream.cli.tables import Column as Column
 from gradstream.cli.tables import print_table as print_table
+from gradstream.cli.visible import make_visible
 
 if TYPE_CHECKING:
     from gradstream.client import Job
@@ -33,7 +34,7 @@ def talking() -> Console:
 
 def talk(words: str, style: str = "") -> None:
     """Say something to the person at the terminal."""
-    talking().print(Text(words, style))
+    talking().print(Text(make_visible(words), style))
 
 
 def print_json(data: Any) -> None:

@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gradstream.cli.visible import make_visible
+
 _GAP = 2
 _LEAST_TEXT = 16
 """Characters that a column of text keeps at a narrow terminal, as long as optional columns can be left out instead."""
@@ -35,9 +37,13 @@ def print_table(columns: Sequence[str | Column], rows: Sequence[Sequence[Cell]])
     ]
     console = Console(highlight=False, color_system=None if "NO_COLOR" in os.environ else "auto")
     if console.is_terminal:
-        _print_for_people(console, table, rows)
+        _print_for_people(console, table, [[_visible(cell) for cell in row] for row in rows])
     else:
         _print_for_programs(table, rows)
+
+
+def _visible(cell: Cell) -> Cell:
+    return Text(make_visible(cell.plain), cell.style) if isinstance(cell, Text) else make_visible(cell)
 
 
 def _print_for_programs(columns: list[Column], rows: Sequence[Sequence[Cell]]) -> None:

@@ -26,8 +26,8 @@ from backend.metrics.schemas import Distribution
 from backend.platform import Platform
 from gradstream.metrics import LOSS, STALENESS, Point
 from tests.integration.backend.jobs import submit
-from tests.integration.backend.metrics import STEPS, WORKERS, chart, measured, store
-from tests.integration.backend.test_stream import stream
+from tests.integration.backend.metrics import STEPS, WORKERS, Stream, chart, measured, point, store
+from tests.integration.backend.test_stream import stream as read_stream
 from tests.support import PATIENCE, eventually
 
 
@@ -127,6 +127,16 @@ def test_exports_are_complete_and_in_order(api: httpx.Client, trained: UUID) -> 
     assert answer.headers["content-disposition"].endswith('-metrics.parquet"')
 
 
+def test_a_spreadsheet_finds_no_formula_in_an_export(api: httpx.Client, stream: Stream) -> None:
+    stream.send("worker-0.0", 0, *(point(name, -1.5) for name in ("=cmd()", "@x", "+1", "-1", "eval/a=b")))
+    stream.ingest()
+    rows = list(csv.DictReader(io.StringIO(api.get(f"/jobs/{stream.job_id}/metrics/export").text)))
+    assert [row["name"] for row in rows] == ["'=cmd()", "'@x", "'+1", "'-1", "eval/a=b"]
+    assert {float(row["value"]) for row in rows} == {-1.5}, "a number below 0 is no formula"
+    exported = api.get(f"/jobs/{stream.job_id}/metrics/export", params={"format": "parquet"}).content
+    assert pq.read_table(io.BytesIO(exported)).column("name").to_pylist()[0] == "=cmd()", "only spreadsheets read CSV so"
+
+
 def test_what_was_measured_and_what_it_takes(api: httpx.Client, trained: UUID) -> None:
     items = api.get(f"/jobs/{trained}/metrics/names").json()["items"]
     assert items == [{"name": name, "series": WORKERS, "points": WORKERS * STEPS} for name in sorted((LOSS.name, STALENESS.name))]
@@ -178,7 +188,7 @@ def test_many_pages_of_one_job_are_one_read(api: httpx.Client, platform: Platfor
 
     def page(number: int) -> None:
         its_own = httpx.Client(base_url=api.base_url, headers=api.headers, trust_env=False, timeout=PATIENCE)
-        with its_own, stream(its_own, f"/jobs/{job_id}/stream") as events:
+        with its_own, read_stream(its_own, f"/jobs/{job_id}/stream") as events:
             assert {next(events).kind, next(events).kind} == {"event", "job"}
             began.wait(PATIENCE)
             while told[number] < 100:
@@ -228,7 +238,7 @@ def test_a_stream_tells_extremes_of_many_points(api: httpx.Client, platform: Pla
     points = [Point(LOSS.name, 0, step, 0, 0, 1e9, value) for step, value in enumerate(values)]
     with platform.database.transaction() as session:
         service.store(session, jobs.lock(session, job_id), 1, [("worker-0.0", 0, points), ("worker-0.0", 1, points[:1])])
-    with stream(api, f"/jobs/{job_id}/stream") as events:
+    with read_stream(api, f"/jobs/{job_id}/stream") as events:
         told = eventually(lambda: next((one for one in events if one.kind == "metrics"), None), "the event")
     [one] = told.data["series"]
     assert (one["total"], one["count"], one["odd"], one["sum"]) == (7, 7, 1, 27.0)

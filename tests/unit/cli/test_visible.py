@@ -1,0 +1,40 @@
+"""What others wrote, at a terminal: shown, not obeyed."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradstream.cli.output import talk
+from gradstream.cli.tables import print_table
+from gradstream.cli.visible import make_visible, make_visible_but_colours
+
+TITLE, CLEAR, BACK = "\x1b]0;owned\x07", "\x1b[2J", "\x08"
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        (TITLE, "^[]0;owned^G"), (CLEAR, "^[[2J"), (BACK, "^H"), ("\x9b2J", "\\x9b2J"), ("a\u202egpj", "a\\u202egpj"),
+        ("\x7f", "^?"), ("\x00", "^@"), ("tab\tand\nline, café 火", "tab\tand\nline, café 火"),
+    ],
+)  # fmt: skip
+def test_control_characters_have_a_name(written: str, shown: str) -> None:
+    assert make_visible(written) == shown
+
+
+def test_colours_of_a_log_stay_and_end_with_their_line_and_conceal_nothing() -> None:
+    assert make_visible_but_colours("\x1b[38;5;8merror\x1b[0m: it") == "\x1b[38;5;8m\x1b[28merror\x1b[0m\x1b[28m: it\x1b[m"
+    assert make_visible_but_colours(f"\x1b[8ma{CLEAR}{TITLE}") == "\x1b[8m\x1b[28ma^[[2J^[]0;owned^G\x1b[m"
+    assert make_visible_but_colours("plain") == "plain"
+    assert make_visible_but_colours(CLEAR) == "^[[2J"
+
+
+def test_tables_and_talk_show_them(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("FORCE_COLOR", "1"), ("NO_COLOR", "1"), ("COLUMNS", "100")):
+        monkeypatch.setenv(name, value)
+    print_table(("name", "reason"), [("job", f"fails{CLEAR}{TITLE}")])
+    talk(f"the job said {CLEAR}")
+    out, err = capsys.readouterr()
+    assert "fails^[[2J^[]0;owned^G" in out
+    assert "the job said ^[[2J" in err
+    assert "\x1b" not in out
