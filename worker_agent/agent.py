@@ -1,19 +1,22 @@
 """The agent's own loop: it tells the control plane what runs here, hears what should, and makes it so.
 
-    every beat:   ship output  ->  heartbeat (all processes, exits)  ->  desired set  ->  start, kill, forget
+    every beat:   heartbeat (all processes, exits)  ->  desired set  ->  start, kill, forget
+    beside it:    output (`shipping`)
 
-An exit is told at once, after the last of its output. While the control plane is away everything goes on.
+An exit is told as soon as the last of its output is stored, or has had its time. While the control plane is away everything goes
+on.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from uuid import UUID
 
 import structlog
 
-from gradstream.errors import GradstreamError, NodeRemoved, NotFound, NotSignedIn
+from gradstream.errors import GradstreamError, NodeRemoved, NotSignedIn
 from gradstream.process import orphans
 from gradstream.process.exits import Exit, ExitReason
 from gradstream.process.order import ProcessOrder
@@ -28,12 +31,13 @@ from worker_agent.gpus import Gpu
 from worker_agent.processes import Process, Processes
 from worker_agent.reconcile import State
 from worker_agent.settings import Settings
+from worker_agent.shipping import Shipping
 from worker_agent.usage import Measuring, Usage
 
 log = structlog.get_logger(__name__)
 
 LOOK = 0.25
-"""Seconds between looks at the processes' output."""
+"""Seconds between looks at whether there is something to say."""
 TAIL_BOUND = 1.5
 """An exit waits this long for its output to be stored; what is left then follows it."""
 _SOON = 0.02
@@ -50,12 +54,15 @@ class Agent:
         owner = orphans.owner_of(settings.work_dir)
         zygote = zygote or Zygote(preload=preload, owner=owner)
         self._processes = Processes(settings.work_dir / "processes", zygote, bundles, owner=owner, on_exit=_leave)
+        self._shipping = Shipping(self._api, self._processes, on_complete=self._processes.changed.set)
         self._shared = SharedFolders(settings.shared_memory)
         self._measuring = Measuring()
         self._gpus: asyncio.Future[list[Gpu]] | None = None
         self._gpus_until = 0.0
         self._beat_every, self._next_beat = 2.0, 0.0
         self._away_since: float | None = None
+        self._heard_since = 0.0
+        """Since when the control plane has answered without a break, on the monotonic clock; infinity while it does not."""
         self._was_there = False
         self._refused = dict[UUID, str]()
         """Why orders that were never begun here cannot be carried out."""
@@ -68,6 +75,7 @@ class Agent:
         self._gpus, self._gpus_until = aside.begin(gpus.inventory, "gpus"), time.monotonic() + self._settings.gpus_within
         self._processes.open()
         self._measuring.start()
+        self._shipping.start()
         pause = LOOK
         try:
             while not self._stopping.is_set():
@@ -107,9 +115,11 @@ class Agent:
             self._beat_every = await self._api.register(found)
             self._next_beat = 0.0
             log.info("registered", node=self._settings.node_name, slots=self._settings.slots)
-        for process in self._processes:
-            await self._ship(process)
-        urgent = self._processes.changed.is_set() or any(_untold(process) and _tellable(process) for process in self._processes)
+        if self._processes.changed.is_set():
+            self._shipping.wake()
+        urgent = self._processes.changed.is_set() or any(
+            _untold(process) and self._tellable(process) for process in self._processes
+        )
         if urgent or time.monotonic() >= self._next_beat:
             await self._report()
 
@@ -129,7 +139,7 @@ class Agent:
         self._processes.changed.clear()
         self._next_beat = time.monotonic() + self._beat_every
         usage = self._measuring.take(self._processes)
-        reports = [_report_of(process, usage.get(process.order.id)) for process in self._processes]
+        reports = [self._report_of(process, usage.get(process.order.id)) for process in self._processes]
         ours = {report.id for report in reports}
         refused = [Report(id, "exited", None, _refusal(why), 0, None) for id, why in self._refused.items()]
         try:
@@ -141,6 +151,17 @@ class Agent:
         self._processes.told(report.id for report in reports if report.exit)
         self._apply(answer, reports)
         self._refuse({id: why for id, why in answer.refused.items() if id not in ours})
+
+    def _report_of(self, process: Process, usage: Usage | None) -> Report:
+        state, exit = process.state, process.exit
+        if state == "exited" and not self._tellable(process):
+            state, exit = "running", None
+        hang = read_hang(process.folder) if state == "running" and process.order.role != "server" else None
+        return Report(process.order.id, state, process.pid, exit, process.tail.offset, usage, hang)
+
+    def _tellable(self, process: Process) -> bool:
+        """Whether its end may be reported: its output is stored, or has had its time."""
+        return process.tail.complete or time.monotonic() - max(process.ended_at, self._heard_since) > TAIL_BOUND
 
     def _refuse(self, refused: dict[UUID, str]) -> None:
         for id in refused.keys() - self._refused.keys():
@@ -154,7 +175,7 @@ class Agent:
         known: dict[UUID, State] = {report.id: report.state for report in reports}
         todo = reconcile.steps(orders.keys() | (answer.refused.keys() & known.keys()), known)
         for id in todo.forget:
-            self._processes.forget(id)
+            self._shipping.forget(self._processes.forget(id))
         for id in todo.kill:
             self._processes.kill(id)
         for order in sorted((orders[id] for id in todo.start), key=_servers_first):
@@ -170,20 +191,6 @@ class Agent:
             "store": order.store.model_copy(update={"url": store or order.store.url}),
         })  # fmt: skip
 
-    async def _ship(self, process: Process) -> None:
-        tail = process.tail
-        while chunk := tail.next(ended=process.state == "exited"):
-            text, size = chunk
-            try:
-                reached = await self._api.post_log(process.order.id, tail.offset, text, size)
-            except NotFound:
-                tail.unwanted = True
-                return
-            if process.state != "exited" or reached <= tail.offset:
-                tail.offset = reached  # one chunk a turn, so that a talkative process does not delay the heartbeat
-                return
-            tail.offset = reached
-
     async def _wait(self, pause: float) -> None:
         try:
             await asyncio.wait_for(self._processes.changed.wait(), pause)
@@ -192,6 +199,7 @@ class Agent:
 
     def _note_away(self, error: GradstreamError) -> None:
         self._processes.changed.clear()  # else the wait before the next try would be none
+        self._heard_since = math.inf
         if isinstance(error, NotSignedIn):
             log.warning("the control plane does not know this node; registering again", why=str(error))
         elif self._away_since is None:
@@ -200,6 +208,9 @@ class Agent:
 
     def _note_back(self) -> None:
         self._was_there = True
+        if math.isinf(self._heard_since):
+            self._heard_since = time.monotonic()
+            self._shipping.wake()
         if self._away_since is not None:
             log.info("the control plane is back", after=round(time.monotonic() - self._away_since, 1))
             self._away_since = None
@@ -207,6 +218,8 @@ class Agent:
     async def _close(self) -> None:
         self._measuring.close()
         await self._processes.close()
+        await self._shipping.stop()
+        await self._shipping.ship_rest(TAIL_BOUND)
         self._shared.close()
         try:
             async with asyncio.timeout(_GOODBYE):
@@ -224,19 +237,6 @@ async def _leave(process: Process) -> None:
 
 def _untold(process: Process) -> bool:
     return process.state == "exited" and not process.told
-
-
-def _tellable(process: Process) -> bool:
-    """Whether its end may be reported: its output is stored, or has had its time."""
-    return process.tail.complete or time.monotonic() - process.ended_at > TAIL_BOUND
-
-
-def _report_of(process: Process, usage: Usage | None) -> Report:
-    state, exit = process.state, process.exit
-    if state == "exited" and not _tellable(process):
-        state, exit = "running", None
-    hang = read_hang(process.folder) if state == "running" and process.order.role != "server" else None
-    return Report(process.order.id, state, process.pid, exit, process.tail.offset, usage, hang)
 
 
 def _refusal(why: str) -> Exit:

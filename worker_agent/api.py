@@ -18,6 +18,7 @@ from gradstream.process.machine import machine_of
 from gradstream.process.watchdog import Hang
 from worker_agent.desired import Desired, read_desired
 from worker_agent.gpus import Gpu
+from worker_agent.logs import Chunk
 from worker_agent.reconcile import State
 from worker_agent.settings import Settings, secret
 from worker_agent.usage import Usage
@@ -87,11 +88,9 @@ class ControlPlane:
         }
         return read_desired(_json(await self._call("POST", "/heartbeat", json=body)))
 
-    async def post_log(self, process_id: UUID, offset: int, text: str, size: int) -> int:
-        """`size` bytes of output, decoded to `text`. Returns where to go on.
-
-        Raises: NotFound: nobody wants this process's output any more."""
-        body = {"process_id": str(process_id), "offset": offset, "text": text, "size": size}
+    async def post_log(self, process_id: UUID, chunk: Chunk) -> int:
+        """Returns where to go on. Raises: NotFound: nobody wants this process's output any more."""
+        body = {"process_id": str(process_id), "offset": chunk.offset, "text": chunk.text, "size": chunk.size, "cut": chunk.cut}
         told = _json(await self._call("POST", "/logs", json=body))
         try:
             return int(told["next_offset"])

@@ -105,9 +105,9 @@ class Processes:
         for id in ids:
             self._table[id].told = True
 
-    def forget(self, id: UUID) -> None:
-        process = self._table.pop(id)
-        shutil.rmtree(process.folder, ignore_errors=True)
+    def forget(self, id: UUID) -> Process:
+        """Its folder is the caller's to remove."""
+        return self._table.pop(id)
 
     async def close(self) -> None:
         """End everything, within the grace time."""

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.orm import Session
 
 from backend.jobs.models import ProcessRow
@@ -37,6 +38,20 @@ def page(
     if which.rank is not None:
         wanted.append(ProcessRow.rank == which.rank)
     return _chunks(session, job_id, *wanted, limit=MOST, last=last)
+
+
+def leave_out(session: Session, process_id: UUID, begin: int, end: int, line: Callable[[int], str]) -> None:
+    """Remove the chunks that begin and end between these bytes of a process's output. The first one stays, and says so."""
+    C = LogChunkRow
+    between = (C.process_id == process_id, C.offset >= begin)
+    found = session.execute(select(C.job_id, C.seq, C.offset).where(*between).order_by(C.offset)).all()
+    ends = [row.offset for row in found[1:] if row.offset <= end]  # where the chunk before it ends
+    if not ends:
+        return
+    first = found[0]
+    session.execute(delete(C).where(*between, C.job_id == first.job_id, C.offset > first.offset, C.offset < ends[-1]))
+    said = update(C).where(C.job_id == first.job_id, C.seq == first.seq)
+    session.execute(said.values(text=line(ends[-1] - first.offset)))
 
 
 def _chunks(

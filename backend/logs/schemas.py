@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from backend.schemas import Message, Schema
+from backend.schemas import BIGGEST, Message, Schema
 from gradstream.process.order import Role
 
 
@@ -41,9 +41,10 @@ class LogPage(Schema):
 
 class PostLog(Message):
     process_id: UUID
-    offset: int = Field(ge=0, description="Bytes of output before this text")
+    offset: int = Field(ge=0, le=BIGGEST, description="Bytes of output before this text")
     text: str = Field(max_length=1_000_000)
     size: int | None = Field(None, ge=0, description="Bytes of output that the text stands for; default: its length in UTF-8")
+    cut: int = Field(0, ge=0, le=BIGGEST, description="Bytes of output just before `offset` that the node has left out")
 
 
 class LogPosition(Schema):

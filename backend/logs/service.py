@@ -11,7 +11,7 @@ from backend.db import Database, storable
 from backend.jobs import feed
 from backend.jobs import service as jobs
 from backend.jobs.models import ProcessRow
-from backend.logs import repository
+from backend.logs import bounds, repository
 from backend.logs.lines import Lines
 from backend.logs.models import LogChunkRow
 from backend.logs.schemas import LogChunk, LogPage, LogPosition, PostLog, Which
@@ -19,24 +19,28 @@ from gradstream.errors import NotFound
 
 
 def append(session: Session, node_id: UUID, body: PostLog) -> LogPosition:
-    """Store what is new of a process's output. Offsets make repeats harmless; a gap is asked for again."""
+    """Store what is new of a process's output. Offsets make repeats harmless; a gap is asked for again, unless its node has
+    left out what belongs there."""
     process = repository.process_of_node(session, body.process_id, node_id)
     if process is None:
         raise NotFound("This node has no such process.", process=str(body.process_id))
     job = jobs.lock(session, process.job_id)
     session.refresh(process)
     end = body.offset + (len(body.text.encode()) if body.size is None else body.size)
-    if body.offset > process.log_bytes or end <= process.log_bytes:
-        return LogPosition(next_offset=process.log_bytes)
-    text = body.text
-    if body.offset < process.log_bytes:
-        text = text.encode()[process.log_bytes - body.offset :].decode(errors="replace")
+    before = process.log_bytes
+    if body.offset - body.cut > before or end <= before:
+        return LogPosition(next_offset=before)
+    text, left_out = body.text, max(0, body.offset - before)
+    if left_out:
+        text = bounds.line_about(left_out) + text
+    elif body.offset < before:
+        text = text.encode()[before - body.offset :].decode(errors="replace")
     row = LogChunkRow(
-        job_id=job.id, seq=feed.take(session, job), process_id=process.id, offset=process.log_bytes,
-        text=storable(text),
+        job_id=job.id, seq=feed.take(session, job), process_id=process.id, offset=before + left_out, text=storable(text)
     )  # fmt: skip
     session.add(row)
     process.log_bytes = end
+    bounds.trim(session, process, before)
     return LogPosition(next_offset=end)
 
 

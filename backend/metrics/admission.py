@@ -4,7 +4,7 @@ or what would take the room of other jobs, is left out, and a sentence says whic
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from backend.db import storable
+from backend.metrics.origins import MOST_OF_SOURCE, MOST_SERIES, SeriesKey, SeriesRoom
 from backend.metrics.points import Decoded, decode, label
 from gradstream.wire import records
 
@@ -19,8 +20,10 @@ LARGEST = 8 * 2**20
 """Bytes of a batch: what a reporter sends at once is some hundred kB."""
 LONGEST = 200
 """Characters of a name or source: they stand in indexes, whose entries are short."""
-MOST_SERIES = 10_000
-"""Of one attempt."""
+_TOO_MANY = (
+    f"there are more than {MOST_SERIES:,} series (names and ranks) of the job's own, or {MOST_OF_SOURCE:,} of one process; "
+    "measure less, or under fewer names"
+)
 _BITS = 2**63
 _END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 _COUNTERS = ("rank", "step", "samples", "version")
@@ -71,19 +74,17 @@ class Came:
     def refused(cls, source: str, number: int, fault: Fault) -> Self:
         return cls(source, number, _NOTHING, decode(_NOTHING), fault)
 
-    def within(self, known: Mapping[tuple[str, str, int], int]) -> Self:
-        """Without the points of series that cannot be stored beside these (source, name, rank)."""
+    def within(self, known: Collection[SeriesKey], room: SeriesRoom) -> Self:
+        """Without the points of series that cannot be stored beside these."""
         wrong = [fault for name, _ in self.decoded.keys if (fault := _long(name))]
         kept = np.array([_long(name) is None for name, _ in self.decoded.keys], bool)
-        free = MOST_SERIES - len(known)
+        source = label(self.source)
         for place, (name, rank) in enumerate(self.decoded.keys):
-            if kept[place] and (label(self.source), name, rank) not in known:
-                kept[place], free = free > 0, free - 1
+            if kept[place] and (source, name, rank) not in known:
+                kept[place] = room.admit(source, name, rank)
         if kept.all():
             return self
-        wrong.append(
-            Fault("name", f"there are more than {MOST_SERIES:,} series (names and ranks); measure less, or under fewer names")
-        )
+        wrong.append(Fault("name", _TOO_MANY))
         points = [point for point, its in zip(self.decoded.plain(), self.decoded.series.tolist(), strict=True) if kept[its]]
         packed = records.pack_points(points)
         return type(self)(self.source, self.number, packed, decode(packed), wrong[0])

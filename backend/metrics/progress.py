@@ -30,6 +30,9 @@ _LONGEST_STORE = 3600.0
 """Seconds."""
 _FAULTS = 20
 _DAMAGED = 100
+SCORES = 100
+"""Evaluation metrics that a job's progress holds; a few more if they are the usual ones."""
+USUAL_SCORES = ("accuracy", "loss")
 EVAL = "eval/"
 _FIRST_SHARD = "server-0"
 """It tells of what all shards decide alike."""
@@ -167,12 +170,18 @@ def _take(new: Folded, point: Point) -> None:
         case metrics.SHARED_ROWS.name:
             new.shared_rows = int(point.value)
         case name:
-            new.eval[name.removeprefix(EVAL)] = point.value
+            _enter_score(new, name.removeprefix(EVAL), point.value)
+
+
+def _enter_score(new: Folded, key: str, value: float | None) -> None:
+    """Of a bounded number of metrics: user code may give any. All of them are stored and drawn."""
+    if key in new.eval or len(new.eval) < SCORES or key in (*USUAL_SCORES, (new.target or "").removeprefix(EVAL)):
+        new.eval[key] = value
 
 
 def _note_odd_score(new: Folded, point: Point) -> None:
     key = point.name.removeprefix(EVAL)
-    new.eval[key] = None
+    _enter_score(new, key, None)
     if len(new.odd_scores) < _FAULTS:
         new.odd_scores.setdefault(key, point.samples)
 

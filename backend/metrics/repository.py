@@ -9,10 +9,8 @@ from sqlalchemy.orm import Session
 
 from backend.jobs.models import JobRow
 from backend.metrics.models import MetricBatchRow, MetricSeriesRow, MetricStoreRow
+from backend.metrics.origins import SeriesKey
 from backend.metrics.pyramid import Place
-
-SeriesKey = tuple[str, str, int]
-"""Source (a label), name, rank."""
 
 _INSERT_BATCHES = text("""
     INSERT INTO metric_batches (job_id, attempt, seq, source, batch, payload, totals)

@@ -19,9 +19,10 @@ from backend.metrics import admission, chart, folding, live, payloads, repositor
 from backend.metrics.admission import Came
 from backend.metrics.live import Arrived
 from backend.metrics.models import MetricBatchRow
+from backend.metrics.origins import Origins, SeriesKey, SeriesRoom
 from backend.metrics.points import decode, label
 from backend.metrics.progress import damaged, evaluation_alerts, figures, fold, refusing, silent, without_room
-from backend.metrics.repository import NewBatch, SeriesKey
+from backend.metrics.repository import NewBatch
 from backend.metrics.schemas import (
     CatalogueEntry,
     LiveMetrics,
@@ -79,8 +80,9 @@ def _store(session: Session, job: JobRow, attempt: int, batches: Sequence[Came])
     if not new:
         return 0
     stored = _keep(session, job, attempt, feed.take(session, job, len(new)), new)
-    before = job.progress
-    job.progress = fold(before, attempt, [(batch.source, batch.decoded.plain()) for batch in stored], now(session), _target(job))
+    before, origins = job.progress, _origins(job)
+    told = [(batch.source, _believed(batch, origins)) for batch in stored]
+    job.progress = fold(before, attempt, told, now(session), _target(job))
     jobs.note_figures(job, figures(job.progress))
     _tell_of_silence(session, job, before)
     _tell_of_room(session, job, before)
@@ -92,14 +94,26 @@ def _store(session: Session, job: JobRow, attempt: int, batches: Sequence[Came])
     return len(new)
 
 
+def _origins(job: JobRow) -> Origins:
+    return Origins.of_job(job.workers, job.spec, job.shards)
+
+
+def _believed(batch: Came, origins: Origins) -> list[Point]:
+    """The points for the progress of the job: it grows with processes and ranks, so they must be some that can be there."""
+    source = label(batch.source)
+    believed = {rank: origins.believes(source, rank) for _, rank in batch.decoded.keys}
+    return [point for point in batch.decoded.plain() if believed[point.rank]]
+
+
 def _keep(session: Session, job: JobRow, attempt: int, first: int, new: Sequence[Came]) -> list[Came]:
     """The batches, numbered from `first` on, and what is counted of them. Returns them as they are stored."""
     counts = repository.counts(session, job.id, attempt)
+    room = SeriesRoom(tuple(counts), _origins(job))
     counted: dict[SeriesKey, int] = {}
     rows: list[NewBatch] = []
     stored: list[Came] = []
     for seq, batch in enumerate(new, start=first):
-        kept = batch.within(counts)
+        kept = batch.within(counts, room)
         totals = []
         for (name, rank), points in zip(kept.decoded.keys, kept.decoded.counts(), strict=True):
             key = (label(kept.source), name, rank)

@@ -7,12 +7,15 @@ from typing import Any
 
 from backend.jobs.schemas import Headway, Progress
 from backend.metrics.curve import Curve
-from backend.metrics.progress import EVAL, Folded, evaluation_alerts, mean_loss, mean_staleness
+from backend.metrics.progress import EVAL, USUAL_SCORES, Folded, evaluation_alerts, mean_loss, mean_staleness
 from gradstream.center.ledger import Silent
 from gradstream.gate import Gate
 from gradstream.process import room
 from gradstream.process.watchdog import hang_sentences
 from gradstream.progress import alerts
+
+_ROW, _NUMBER = 2048, 24
+"""Bytes of evaluations in a row of a list, and of each of their numbers."""
 
 
 def shown(state: dict[str, Any], gate: Gate) -> Progress:
@@ -71,8 +74,19 @@ def main_metric(evaluated: Mapping[str, float | None], target: str | None) -> st
 def headway(state: dict[str, Any], figures: dict[str, float | None]) -> Headway:
     """Of the state, what lists show; `figures` are the columns that stand beside it. Reads no more of it: lists are long."""
     curve = Curve.model_validate(state.get("curve", {}))
+    main = main_metric(evaluated := state.get("eval", {}), state.get("target"))
     return Headway(
         samples=state.get("samples", 0), total_samples=state.get("total_samples"), done=state.get("done"), loss_curve=curve.sketch,
-        eval=(evaluated := state.get("eval", {})), main_metric=main_metric(evaluated, state.get("target")),
-        not_finite=state.get("not_finite", []), **figures,
+        eval=_few_scores(evaluated, main), main_metric=main, not_finite=state.get("not_finite", []), **figures,
     )  # fmt: skip
+
+
+def _few_scores(evaluated: Mapping[str, float | None], main: str | None) -> dict[str, float | None]:
+    """What a row of a list shows of the evaluation: the main and usual metrics, and others as far as they fit."""
+    first = [key for key in (main, *USUAL_SCORES) if key is not None and key in evaluated]
+    shown, left = dict[str, float | None](), _ROW
+    for key in dict.fromkeys([*first, *evaluated]):
+        left -= len(key.encode()) + _NUMBER
+        if left > 0 or key in first:
+            shown[key] = evaluated[key]
+    return {key: value for key, value in evaluated.items() if key in shown}

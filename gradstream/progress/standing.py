@@ -37,6 +37,8 @@ _WINDOW = 10.0
 """Seconds of a worker's pushes over which one pace is measured, at least: a push that takes longer is a window of its own."""
 _WINDOWS = 12
 """The newest windows whose paces are kept: those of the last two minutes, or of the last 12 pushes."""
+_EVALUATIONS = 100
+"""Evaluation metrics whose extremes are remembered: user code may give any number of them."""
 _END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 
@@ -174,6 +176,8 @@ class Standings(BaseModel):
 
     def _judge(self, attempt: int, point: Point) -> None:
         mark = Mark(value=point.value, attempt=attempt, samples=point.samples, version=point.version, time=point.time)
+        if point.name not in self.evaluations and len(self.evaluations) >= _EVALUATIONS:
+            return
         known = self.evaluations.setdefault(point.name, Extremes(low=mark, high=mark))
         if point.value < known.low.value:
             known.low = mark

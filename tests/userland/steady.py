@@ -1,6 +1,7 @@
 """User code of the end-to-end tests: a line fitted to made data, as slow as `pause` says, and broken where `breaks` says."""
 
 import os
+import sys
 import time
 
 import torch
@@ -46,6 +47,10 @@ class Steady(Workload):
     def loss(self, model: nn.Module, batch: list[torch.Tensor]) -> torch.Tensor:
         if model.training and not (self.until and os.path.exists(self.until)):
             time.sleep(self.lag if self._is_straggler() else self.pause)
+        if model.training and self.breaks == "flood":
+            self.breaks = ""
+            for _ in range(150):
+                sys.stdout.write(("x" * 63 + "\n") * 2**14)
         loss = nn.functional.mse_loss(model(batch[0]), batch[1])
         if model.training and self.breaks == "clip":
             for p in model.parameters():

@@ -3894,6 +3894,12 @@ export interface components {
              * @description Bytes of output that the text stands for; default: its length in UTF-8
              */
             size?: number | null;
+            /**
+             * Cut
+             * @description Bytes of output just before `offset` that the node has left out
+             * @default 0
+             */
+            cut: number;
         };
         /** Process */
         Process: {

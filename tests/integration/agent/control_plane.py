@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from uuid import UUID
@@ -22,11 +23,14 @@ class ControlPlane:
         self.at_exit: dict[UUID, str] = {}
         """The output that was stored when a process's exit was first reported."""
         self.logs: dict[UUID, bytearray] = {}
+        self.stored: dict[UUID, int] = {}
+        """Bytes of output that are stored or left out."""
         self.bundles: dict[str, bytes] = {}
         self.fetched: list[str] = []
         self.registrations: list[dict[str, Any]] = []
         self.token = ""
         self.beats = 0
+        self.beat_times: list[float] = []
         self.heartbeat_every = 0.5
         self.more: dict[str, Any] = {}
         """Members that orders have beside their own."""
@@ -108,6 +112,7 @@ class ControlPlane:
 
     def _heartbeat(self, body: dict[str, Any]) -> dict[str, Any]:
         self.beats += 1
+        self.beat_times.append(time.monotonic())
         for report in body["processes"]:
             id = UUID(report["id"])
             self.reported[id] = report
@@ -118,6 +123,8 @@ class ControlPlane:
 
     def _logs(self, body: dict[str, Any]) -> dict[str, Any]:
         stored = self.logs.setdefault(UUID(body["process_id"]), bytearray())
-        if body["offset"] == len(stored):
+        at = self.stored.get(id := UUID(body["process_id"]), 0)
+        if body["offset"] - body["cut"] <= at <= body["offset"]:
             stored += body["text"].encode()
-        return {"next_offset": len(stored)}
+            self.stored[id] = at = body["offset"] + body["size"]
+        return {"next_offset": at}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -178,6 +179,33 @@ def test_messages_from_the_future_and_junk_end_neither_the_agent_nor_what_runs(o
     assert "'levitation' in spec" in told["message"]
     assert not _gone(pid), "and its order, which has become unreadable meanwhile, does not end what runs"
     assert len(control.registrations) == 1
+
+
+def test_output_holds_up_no_heartbeat_and_no_exit_and_is_bounded(node: Node) -> None:
+    """Two processes print 150 MiB each and end; a third prints a line in between."""
+    flood = """
+        import sys
+        for number in range(150):
+            sys.stdout.write(f"{number:07} {'x' * 55}\\n" * 2**14)
+        print("the very end")
+    """
+    chatty = [node.run(flood), node.run(flood, rank=1)]
+    quiet = node.run("print('a line')", rank=2)
+    for order in (*chatty, quiet):
+        node.state(order, "exited")
+    assert node.control.at_exit[quiet.id].startswith("a line\n"), "it waits for nobody's output"
+    since = len(node.control.beat_times)
+    for order in chatty:
+        eventually(lambda order=order: "the very end\n" in node.control.log(order.id), "the end of the output", 3 * PATIENCE)
+        text = node.control.log(order.id)
+        assert text.startswith("0000000 xxx")
+        assert len(text) < 72 * 2**20
+    times = node.control.beat_times[since - 1 :]
+    assert max((b - a for a, b in itertools.pairwise(times)), default=0.0) < 5, "heartbeats go on"
+    node.control.desired = [each for each in node.control.desired if each not in (*chatty, quiet)]
+    node.hint()
+    folders = [node.folder / "work" / "processes" / str(order.id) for order in (*chatty, quiet)]
+    eventually(lambda: not any(folder.exists() for folder in folders), "the folders to be removed")
 
 
 def test_a_killed_process_is_reported_at_once(own_node: Node) -> None:

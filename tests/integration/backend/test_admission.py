@@ -17,7 +17,7 @@ from sqlalchemy import text
 from backend.db import now
 from backend.jobs.backoff import JobBackoff
 from backend.jobs.models import AttemptRow
-from backend.metrics import admission, ingest
+from backend.metrics import admission, ingest, origins
 from backend.platform import Platform
 from backend.scheduler import finish
 from gradstream.metrics import APPLY, LOSS, STALENESS, THROUGHPUT
@@ -128,7 +128,7 @@ def test_of_a_batch_with_a_long_name_the_rest_is_stored(api: httpx.Client, strea
 def test_a_metric_for_each_sample_ends_at_a_limit(
     api: httpx.Client, stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(admission, "MOST_SERIES", 10)
+    monkeypatch.setattr(origins, "MOST_SERIES", 10)
     for batch in range(4):
         named = [point(f"eval/sample_{batch}_{place}", 1.0) for place in range(4)]
         stream.send("evaluator.0", batch, *named, point("eval/sample_0_0", 2.0, step=batch))
@@ -139,6 +139,28 @@ def test_a_metric_for_each_sample_ends_at_a_limit(
     assert len(api.get(f"/jobs/{stream.job_id}").json()["progress"]["eval"]) == 10
     [told] = warnings(api, stream)
     assert "measure less" in told["message"]
+
+
+def test_many_names_of_a_job_displace_no_series_of_the_platform_and_fill_no_list(api: httpx.Client, stream: Stream) -> None:
+    names = [f"eval/{'long' * 10}_{number}" for number in range(6_000)]
+    stream.send("worker-1.0", 0, *(point(name, 1.0, rank=1) for name in names))
+    stream.send("worker-1.0", 1, *(point(LOSS.name, 1.0, rank=rank) for rank in range(-2, 5_000)))
+    stream.send("evaluator.0", 0, *(point(name, 1.0) for name in names), point("eval/accuracy", 0.5))
+    stream.send("nobody", 0, *(point(f"mine/{number}", 1.0) for number in range(100)))
+    stream.send("server-0.0", 0, point(APPLY.name, 2.0, rank=-1), point(STALENESS.name, 3.0, rank=1))
+    stream.send("worker-0.0", 0, point(LOSS.name, 4.0, rank=0))
+    stream.ingest()
+    for name, source in ((APPLY, "server-0"), (STALENESS, "server-0"), (LOSS, "worker-0")):
+        assert stored(api, stream.job_id, name=name.name, source=source), "what the platform measures is stored"
+    kept = {one["name"]: one["series"] for one in api.get(f"/jobs/{stream.job_id}/metrics/names").json()["items"]}
+    own = sum(series for name, series in kept.items() if name in (APPLY.name, STALENESS.name))
+    assert sum(kept.values()) - own <= origins.MOST_SERIES + 66
+    progress = api.get(f"/jobs/{stream.job_id}").json()["progress"]
+    assert progress["eval"]["accuracy"] == 0.5
+    assert len(json.dumps(progress)) < 32_000
+    [row] = api.get("/jobs").json()["items"]
+    assert row["progress"]["eval"]["accuracy"] == 0.5
+    assert len(json.dumps(row)) < 8_000
 
 
 def test_many_large_batches_are_stored_in_parts(

@@ -1,0 +1,73 @@
+"""Which series an attempt's own processes can have, and how many others there may be. User code shares its process's account on the
+data plane, so points may come under any name, rank and source. No database here."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from gradstream.metrics import CATALOGUE
+
+MOST_SERIES = 10_000
+"""Of one attempt, beside those of the platform."""
+MOST_OF_SOURCE = 5_000
+"""Of these, of one process."""
+MOST_NAMES = 5_000
+"""Of their names."""
+_FEW = 64
+"""Ranks that are believed of every job."""
+_LABEL = re.compile(r"(?:(worker|server)-([0-9]{1,9})|evaluator|controller)")
+
+SeriesKey = tuple[str, str, int]
+"""Source (a label), name, rank."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """Ranks and sources that an attempt can have."""
+
+    ranks: int = _FEW
+
+    @classmethod
+    def of_job(cls, workers: int, spec: dict[str, Any], shards: int | None) -> Origins:
+        servers = shards or ((spec.get("roles") or {}).get("server") or {}).get("count")
+        return cls(max(workers, servers if isinstance(servers, int) else 1, _FEW))
+
+    def believes(self, source: str, rank: int) -> bool:
+        """Whether a process of this label and this rank can be there."""
+        found = _LABEL.fullmatch(source)
+        return found is not None and int(found[2] or 0) < self.ranks and -1 <= rank < self.ranks
+
+    def is_own(self, source: str, name: str, rank: int) -> bool:
+        """Whether the platform itself measures this there. Such series are bounded by their names and ranks, and always stored."""
+        if name not in CATALOGUE or not self.believes(source, rank):
+            return False
+        return not source.startswith("worker-") or rank in (-1, int(source.removeprefix("worker-")))
+
+
+class SeriesRoom:
+    """How many series may still begin in an attempt, for each process and in all."""
+
+    def __init__(self, known: Iterable[SeriesKey], origins: Origins) -> None:
+        self._origins = origins
+        self._known = known
+        self._others: Counter[str] | None = None
+        """Series that are not the platform's own, by source; counted when the first of them begins."""
+        self._names: set[str] = set()
+
+    def admit(self, source: str, name: str, rank: int) -> bool:
+        """Whether a new series may begin, which then counts."""
+        if self._origins.is_own(source, name, rank):
+            return True
+        if self._others is None:
+            others = [key for key in self._known if not self._origins.is_own(*key)]
+            self._others, self._names = Counter(key[0] for key in others), {key[1] for key in others}
+        full = self._others.total() >= MOST_SERIES or self._others[source] >= MOST_OF_SOURCE
+        if full or (len(self._names) >= MOST_NAMES and name not in self._names):
+            return False
+        self._others[source] += 1
+        self._names.add(name)
+        return True
