@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from backend.artifacts import repository
 from backend.artifacts.models import CutRow, FileRow
 from backend.artifacts.schemas import Artifact, Artifacts, Cut, JobFile, JobFiles, Kind, StoredFile
+from backend.artifacts.stored_json import read_manifest, read_result
 from backend.db import after_commit, storable
 from backend.files import FileStore
 from backend.jobs import feed, lifecycle
@@ -29,8 +30,8 @@ from gradstream.process.environment import ENVIRONMENT
 from gradstream.process.order import Resume
 from gradstream.process.store import BEST, EVALUATIONS, MODEL, RESULT, START, TENSORS
 
-_CUT_FILE = re.compile(r"cuts/(\d{1,9})/(manifest\.json|worker-\d{1,4}\.pt|shard-\d{1,4}\.pt)")
-_START_FILE = re.compile(rf"{re.escape(TENSORS)}|shard-\d{{1,4}}\.pt")
+_CUT_FILE = re.compile(r"cuts/([0-9]{1,9})/(manifest\.json|worker-[0-9]{1,4}\.pt|shard-[0-9]{1,4}\.pt)")
+_START_FILE = re.compile(rf"{re.escape(TENSORS)}|shard-[0-9]{{1,4}}\.pt")
 _FILES = frozenset({MODEL, BEST, RESULT, EVALUATIONS, ENVIRONMENT, TENSORS})
 _LONGEST_HEADER = 1 << 26
 """Bytes."""
@@ -46,7 +47,8 @@ class Found:
 def put(session: Session, platform: Platform, process_id: UUID, path: str, upload: Upload, sha256: str) -> StoredFile:
     """Store a file of the live attempt, and commit the cut that it completes.
 
-    Raises: Invalid: damaged on the way, or no name for a file here. Conflict: the attempt is over (fenced).
+    Raises: Invalid: damaged on the way, no name for a file here, or a content that does not fit the job. Conflict: the attempt is
+    over (fenced).
     """
     found = _CUT_FILE.fullmatch(path)
     if not found and path not in _FILES:
@@ -54,6 +56,7 @@ def put(session: Session, platform: Platform, process_id: UUID, path: str, uploa
     if upload.sha256 != sha256:
         raise Invalid("The file was damaged on its way; send it again.", expected=sha256, received=upload.sha256)
     job, process = _live(session, process_id)
+    _check_content(job, path, upload.path)
     platform.files.put(upload.path, platform.files.of_attempt(job.id, process.attempt, path))
     row = FileRow(job_id=job.id, attempt=process.attempt, path=path, size=upload.size, sha256=sha256, process_id=process.id)
     repository.put_file(session, row)
@@ -63,6 +66,14 @@ def put(session: Session, platform: Platform, process_id: UUID, path: str, uploa
         note = _about_best(platform.files.of_attempt(job.id, process.attempt, path)) if path == BEST else None
         enter(session, job, process.attempt, path, kind, size=upload.size, sha256=sha256, note=note)
     return StoredFile(path=path, size=upload.size, sha256=sha256, committed_cut=committed)
+
+
+def _check_content(job: JobRow, path: str, received: Path) -> None:
+    """Raises: Invalid: the platform could not use it later."""
+    if path.endswith("/manifest.json"):
+        read_manifest(received, jobs.spec_of(job))
+    elif path == RESULT:
+        read_result(received)
 
 
 def _live(session: Session, process_id: UUID) -> tuple[JobRow, ProcessRow]:
@@ -83,15 +94,14 @@ def _commit_cut(session: Session, platform: Platform, job: JobRow, process: Proc
     there = repository.paths_below(session, job.id, attempt, folder)
     if "manifest.json" not in there or repository.cut(session, job.id, attempt, number):
         return None
-    manifest = json.loads(platform.files.of_attempt(job.id, attempt, folder + "manifest.json").read_text())
-    wanted = {f"worker-{rank}.pt" for rank in manifest["members"]} | {f"shard-{k}.pt" for k in range(manifest["servers"])}
-    if not wanted <= there:
+    manifest = read_manifest(platform.files.of_attempt(job.id, attempt, folder + "manifest.json"), jobs.spec_of(job))
+    if not manifest.files <= there:
         return None
-    session.add(CutRow(job_id=job.id, attempt=attempt, number=number, manifest=manifest))
+    session.add(CutRow(job_id=job.id, attempt=attempt, number=number, manifest=manifest.model_dump(mode="json")))
     session.flush()
     lifecycle.current_attempt(session, job).cut = number
     name = "the last cut" if number == FINAL_CUT else f"cut {number}"
-    data = {"attempt": attempt, "cut": number, "version": manifest.get("version"), "samples": manifest.get("samples")}
+    data = {"attempt": attempt, "cut": number, "version": manifest.version, "samples": manifest.samples}
     feed.record(session, job, "cut", f"{name} of attempt {attempt} is committed.", actor=process.label, data=data)
     _forget_old_cuts(session, platform, job)
     return number
@@ -190,10 +200,10 @@ def result(session: Session, files: FileStore, job_id: UUID, attempt: int) -> di
     """What the evaluator said at the end; empty if it said nothing."""
     if repository.file(session, job_id, attempt, RESULT) is None:
         return {}
-    text = files.of_attempt(job_id, attempt, RESULT).read_text()
-    said: dict[str, object] = json.loads(text, parse_constant=lambda _: None)  # Postgres takes no NaN in JSON
-    scores = said.get("eval")
-    return said | {"eval": {storable(name): score for name, score in scores.items()} if isinstance(scores, dict) else {}}
+    try:
+        return read_result(files.of_attempt(job_id, attempt, RESULT)).model_dump(mode="json", exclude_unset=True)
+    except Invalid:  # stored by an earlier version, which took any
+        return {}
 
 
 def enter(

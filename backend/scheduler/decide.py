@@ -19,7 +19,8 @@ from gradstream.process.exits import FAILED_STARTS, FAILS_THE_JOB, UNCHARGED, Ex
 from gradstream.process.headline import sort_failures
 
 MOST_UNCHARGED = 20
-"""Attempts that were not the job's fault; after so many something is wrong with the platform, and the job fails."""
+"""Attempts, or losses of one process, that were not the job's fault; after so many something is wrong with the platform, and the
+job fails."""
 MOST_FAILED_STARTS = 5
 """Starts in a row that failed through no fault of the job, of an attempt or of one process; then the job fails."""
 START_TIMEOUT = "start_timeout"
@@ -135,6 +136,9 @@ def _after_failures(now: Situation, plane_there: bool) -> Step | None:
             charged = process.reason not in UNCHARGED
             if charged and now.retries_used >= now.spec.retries:
                 return _no_retries(now, str(process.reason), said, process)
+            if process.uncharged > MOST_UNCHARGED and process.reason != ExitReason.RESTARTED:
+                lost = f"It was lost {process.uncharged} times, and not by the job's fault"
+                return Fail(str(process.reason), f"{said} {lost}; something is wrong with the platform.", process.id)
             return Respawn(process.id, process.label, said, charged)
         return _restart(now, str(process.reason), said, process)
     return None

@@ -21,7 +21,7 @@ from backend.metrics.progress import center_bytes, seconds_to_store
 from backend.nodes import service as nodes
 from gradstream.center import auto
 from gradstream.center.entries import FINAL_CUT
-from gradstream.process.exits import FAILED_STARTS, GOOD, ExitReason
+from gradstream.process.exits import FAILED_STARTS, GOOD, UNCHARGED, ExitReason
 from gradstream.process.order import Role, plane_id
 from gradstream.spec import JobSpec
 
@@ -42,6 +42,8 @@ class Process:
     message: str = ""
     failed_starts: int = 0
     """Incarnations in a row, up to this one, that could not be started."""
+    uncharged: int = 0
+    """Incarnations of this attempt, this one with them, that ended by nobody's fault and nobody's wish."""
     ended_at: float = 0.0
     """Seconds since the epoch, by the database's clock."""
 
@@ -161,9 +163,14 @@ def _failed_starts(row: ProcessRow, rows: Sequence[ProcessRow]) -> int:
     return len(list(takewhile(lambda each: each.reason in FAILED_STARTS, lives)))
 
 
+def _uncharged(row: ProcessRow, rows: Sequence[ProcessRow]) -> int:
+    return sum(each.label == row.label and each.reason in UNCHARGED and each.reason not in _INTENDED for each in rows)
+
+
 def _process(row: ProcessRow, rows: Sequence[ProcessRow]) -> Process:
     return Process(
         row.id, row.role, row.label, running=row.status == ProcessStatus.RUNNING, ended=row.ended_at is not None,
         reason=ExitReason(row.reason) if row.reason else None, message=row.message or "",
-        failed_starts=_failed_starts(row, rows), ended_at=row.ended_at.timestamp() if row.ended_at else 0.0,
+        failed_starts=_failed_starts(row, rows), uncharged=_uncharged(row, rows),
+        ended_at=row.ended_at.timestamp() if row.ended_at else 0.0,
     )  # fmt: skip

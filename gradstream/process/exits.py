@@ -109,7 +109,7 @@ def write(folder: Path, exit: Exit) -> None:
 
 def read(folder: Path, code: int) -> Exit:
     """How the process with this exit code and folder ended, in the words of whoever knows best. User code can write `exit.json`,
-    too: a reason that only the platform may give counts as none."""
+    too: a reason that only the platform may give, or one of another exit code, counts as none."""
     try:
         said = Exit.model_validate(json.loads((folder / "exit.json").read_text()))
     except (OSError, ValueError):
@@ -119,7 +119,7 @@ def read(folder: Path, code: int) -> Exit:
     if code == CANNOT_BEGIN and not (folder / BEGAN).exists():
         message = said.message if said else "it left no reason"
         return Exit(reason=ExitReason.NODE_UNFIT, message=f"it could not begin on its node: {message}", code=code)
-    if said is None or said.reason not in EXIT_CODES:
+    if said is None or EXIT_CODES.get(said.reason) != code:
         return Exit(reason=ExitReason.INTERNAL, message=f"ended with exit code {code} and left no reason", code=code)
     return said.model_copy(update={"code": code})
 

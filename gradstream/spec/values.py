@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
@@ -14,8 +15,8 @@ from gradstream.bounds import MAX_DEPTH, MAX_SECONDS, shorten
 NAME = r"^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$"
 """Names of jobs, in folders, addresses and commands."""
 MAX_NAME = 63
-LARGEST_ARGUMENT = 2**53
-"""Of whole numbers of the user's own."""
+LARGEST_ARGUMENT = int(sys.float_info.max)
+"""Of whole numbers of the user's own. Not less: Postgres gives 1e20 back as a whole number."""
 
 DURATION_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -64,7 +65,7 @@ def storable(given: Any) -> Any:
     """The user's own values, unless JSON or Postgres could not hold them: then a worker would get others than were written."""
     match given:
         case int() if abs(given) > LARGEST_ARGUMENT:
-            raise ValueError(f"a whole number beyond {LARGEST_ARGUMENT:,} is changed by JSON in browsers; write it as text")
+            raise ValueError("a whole number of more than 308 digits is too large; write it as text")
         case float() if not math.isfinite(given):
             raise ValueError(f"{given} is no finite number; write it as text, or leave it out")
         case str() if "\x00" in given or any("\ud800" <= character <= "\udfff" for character in given):

@@ -42,6 +42,39 @@ def test_a_cut_is_committed_only_when_all_its_files_are_there(running: Running) 
     assert agent.put("worker-1", "cuts/1/worker-1.pt", b"1").json()["committed_cut"] is None, "once"
 
 
+BAD_MANIFESTS = [
+    '{"members":[],"servers":4000000}', '{"members":[],"servers":2}', '{"members":[],"servers":0}', '{"members":[],"servers":"x"}',
+    '{"members":[7],"servers":1}', '{"members":[-1],"servers":1}', '{"members":"01","servers":1}', '{"members":{},"servers":1}',
+    '{"members":[],"servers":1,"version":"<b>"}', '{"members":[],"servers":1,"samples":1e400}', '{"servers":1}', "[]", "7", "{",
+    '{"members":[],"servers":1,"pushed":{"x":1}}', '{"members":[],"servers":1,"pushed":{"0":-1}}', "[" * 60_000, "\ud800",
+    f'{{"members":[],"servers":1,"version":{"9" * 5_000}}}', f'{{"members":[{"0," * 2_000}0],"servers":1}}', 
+    "{" + " " * 70_000 + "}",
+]  # fmt: skip
+BAD_RESULTS = [
+    "[]",
+    "7",
+    "{",
+    '{"eval":[]}',
+    '{"eval":{"a":"b"}}',
+    '{"best":{"metric":"a","value":"x","samples":1}}',
+    '{"samples":-1}',
+]
+
+
+def test_manifests_and_results_are_compared_with_the_job(running: Running) -> None:
+    agent = running.agent
+    agent.put("server-0", "cuts/2/shard-0.pt")
+    for content in BAD_MANIFESTS:
+        answer = agent.put("server-0", "cuts/2/manifest.json", content.encode("utf-8", "surrogatepass"))
+        assert (answer.status_code, content[:40]) == (422, content[:40]), answer.text
+    for content in BAD_RESULTS:
+        assert agent.put("evaluator", "result.json", content.encode()).status_code == 422, content
+    assert agent.put("server-0", "cuts/١/manifest.json", b"{}").status_code == 422, "digits of other scripts"
+    files = running.api.get(f"/jobs/{running.id}/files").json()
+    assert (files["cuts"], [file["path"] for file in files["files"]]) == ([], ["cuts/2/shard-0.pt"])
+    agent.commit_cut(2)
+
+
 def test_old_cuts_are_forgotten(running: Running, platform: Platform) -> None:
     for number in (1, 2, 3):
         running.agent.commit_cut(number)

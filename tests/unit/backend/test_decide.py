@@ -145,6 +145,13 @@ def test_a_respawn_that_cannot_start_is_not_charged_but_bounded() -> None:
     assert isinstance(next_step(replace(now, processes=again)), Fail)
 
 
+def test_a_process_that_is_lost_again_and_again_is_not_charged_but_bounded() -> None:
+    now = ended(RUNNING, WORKER, ExitReason.NODE_LOST)
+    for lost, kind in ((MOST_UNCHARGED, Respawn), (MOST_UNCHARGED + 1, Fail)):
+        again = tuple(replace(p, uncharged=lost) if p.id == WORKER.id else p for p in now.processes)
+        assert isinstance(next_step(replace(now, processes=again)), kind)
+
+
 def test_what_people_restart_by_hand_is_not_bounded() -> None:
     often = replace(RUNNING, attempt=2 * MOST_UNCHARGED, intended=2 * MOST_UNCHARGED - 1)
     assert isinstance(next_step(ended(often, SERVER, ExitReason.RESTARTED)), Restart)

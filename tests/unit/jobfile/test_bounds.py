@@ -56,7 +56,7 @@ def nested(depth: int) -> Any:
         ({"schedule": {"name": "constant", "warmup": 10**16}}, "/schedule/warmup", "at most 1e+15"),
         ({"workload": {"entrypoint": f"{'a' * 9000}:B"}}, "/workload/entrypoint", "at most 200 characters"),
         ({"workload": {"entrypoint": "a:B", "args": {"x": nested(33)}}}, "/workload/args", "more than 32 deep"),
-        ({"workload": {"entrypoint": "a:B", "args": {"x": 2**54}}}, "/workload/args", "write it as text"),
+        ({"workload": {"entrypoint": "a:B", "args": {"x": 10**309}}}, "/workload/args", "write it as text"),
         ({"strategy": {"name": nested(200)}}, "", "more than 64 deep"),
         ({"strategy": {"name": nested(900)}}, "", "more than 64 deep"),
     ],

@@ -1,0 +1,112 @@
+"""What job processes say in JSON files: user code shares their account, so nothing in one is trusted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, field_validator
+
+from backend.db import storable
+from backend.schemas import Message
+from gradstream.bounds import MAX_COUNT
+from gradstream.errors import Invalid, Problem
+from gradstream.spec import JobSpec
+
+KIB = 1024
+MAX_MANIFEST, MAX_RESULT = 64 * KIB, 1024 * KIB
+"""Bytes. A manifest names each worker twice; a result holds the user's metrics."""
+
+Total = Annotated[int, Field(ge=0, le=MAX_COUNT)]
+Rank = Annotated[int, Field(ge=0)]
+Score = Annotated[float, Field(allow_inf_nan=False)]
+Text = Annotated[str, BeforeValidator(lambda given: storable(given) if isinstance(given, str) else given)]
+
+
+class Manifest(Message):
+    """Which files make a checkpoint whole, and what it holds."""
+
+    cut: Annotated[int, Field(ge=0)] | None = None
+    members: list[Rank] = Field(max_length=1000)
+    servers: int
+    version: Total | None = None
+    samples: Total | None = None
+    pushed: dict[Rank, Total] = Field(default_factory=dict, max_length=1000)
+
+    @field_validator("servers")
+    @classmethod
+    def _all_servers(cls, servers: int, info: ValidationInfo) -> int:
+        if servers != (shards := _spec(info).roles.server.shards):
+            raise ValueError(f"the job has {shards} servers")
+        return servers
+
+    @field_validator("members", "pushed")
+    @classmethod
+    def _known_workers(cls, ranks: Any, info: ValidationInfo) -> Any:
+        if any(rank >= _spec(info).roles.worker.count for rank in ranks):
+            raise ValueError(f"the job has {_spec(info).roles.worker.count} workers")
+        return ranks
+
+    @property
+    def files(self) -> set[str]:
+        return {f"worker-{rank}.pt" for rank in self.members} | {f"shard-{k}.pt" for k in range(self.servers)}
+
+
+class BestScore(Message):
+    """Of the best evaluation."""
+
+    metric: Text
+    value: Score
+    samples: Total
+
+
+class Result(Message):
+    """How the evaluator ended."""
+
+    eval: dict[Text, Score | None] = Field(default_factory=dict)
+    version: Total | None = None
+    samples: Total | None = None
+    target: bool = False
+    stopped_by: Text | None = None
+    best: BestScore | None = None
+
+
+Stored = TypeVar("Stored", Manifest, Result)
+
+
+def read_manifest(path: Path, spec: JobSpec) -> Manifest:
+    """Raises: Invalid: it is too large, or fits neither the form nor the job."""
+    return _check(Manifest, _read(path, MAX_MANIFEST), "manifest", spec)
+
+
+def read_result(path: Path) -> Result:
+    """What the evaluator said at the end. Raises: Invalid: it is too large, or does not have its form."""
+    return _check(Result, _read(path, MAX_RESULT), "result", None)
+
+
+def _check(kind: type[Stored], given: Any, name: str, spec: JobSpec | None) -> Stored:
+    try:
+        return kind.model_validate(given, context=spec)
+    except ValidationError as error:
+        problems = [Problem(_pointer(one["loc"]), one["msg"]) for one in error.errors()[:10]]
+        message = f"The {name} of a process does not fit its job. Leave the file as the platform writes it."
+        raise Invalid(message, problems) from error
+
+
+def _pointer(loc: tuple[int | str, ...]) -> str:
+    return "".join(f"/{storable(str(part))[:100]}" for part in loc)
+
+
+def _read(path: Path, most: int) -> Any:
+    if path.stat().st_size > most:
+        raise Invalid(f"The file has {path.stat().st_size:,} bytes, {most:,} are allowed.")
+    try:
+        return json.loads(path.read_bytes(), parse_constant=lambda _: None)  # Postgres takes no NaN in JSON
+    except (ValueError, RecursionError) as error:
+        raise Invalid("The file is no JSON; leave it as the platform writes it.") from error
+
+
+def _spec(info: ValidationInfo) -> JobSpec:
+    assert isinstance(info.context, JobSpec)
+    return info.context

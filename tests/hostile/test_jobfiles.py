@@ -1,0 +1,169 @@
+"""The law of job files: each one that is accepted can be validated, planned, submitted, placed, sent to nodes, shown, compared,
+tidied and deleted. What cannot be done fails at the check, in sentences, and never later.
+
+    GRADSTREAM_HOSTILE_RUNS=10000 .venv/bin/pytest tests/hostile/test_jobfiles.py
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from pydantic import BaseModel, ValidationError
+from sqlalchemy.orm import Session
+
+from backend.bundles import service as bundles
+from backend.jobs import listing, queue_view, service, submit
+from backend.jobs.backoff import JobBackoff, Work
+from backend.jobs.list_schemas import JobQuery
+from backend.jobs.models import JobRow
+from backend.jobs.statuses import JobStatus
+from backend.jobs.submit_schemas import SubmitJob, ValidateJob
+from backend.metrics import keeping
+from backend.metrics import service as metrics
+from backend.nodes import orders
+from backend.nodes import service as nodes
+from backend.nodes.schemas import Gpu, Register
+from backend.overview import service as overview
+from backend.platform import Platform
+from backend.scheduler import plan, queue
+from backend.scheduler.schemas import PlanJob
+from backend.scheduler.situation import load
+from backend.users import service as users
+from backend.users.schemas import TokenScope
+from backend.users.service import Caller
+from gradstream import bundle, jobfile
+from gradstream.advise.forecast import Size
+from gradstream.errors import GradstreamError
+from gradstream.metrics import COMPUTE, EPOCH, LOSS, SLICE, THROUGHPUT, TOTAL, Point
+from gradstream.spec import JobSpec
+from tests.hostile.jobfiles import draw_job
+from tests.integration.backend.jobs import WORK
+
+RUNS = int(os.environ.get("GRADSTREAM_HOSTILE_RUNS", "100"))
+SIZES = [None, Size(parameters=1), Size(parameters=10**12, step=1e-9)]
+"""What a plan is told of the model."""
+SIZES_OF_ANY = [4.0, 4e6, 1e99, 1e300, -1.0, 0.0]
+"""What processes report."""
+
+
+class Strict(JobBackoff):
+    """What fails for a job fails the test."""
+
+    def attempt(self, work: Work, job_id: UUID, do: Callable[[], None]) -> Exception | None:
+        do()
+        return None
+
+
+class Plane:
+    """The control plane's own functions, on a real database: each in a transaction, and each answer as JSON."""
+
+    def __init__(self, platform: Platform, folder: Path) -> None:
+        self.platform, self.backoff = platform, Strict(platform.database)
+        (folder / "work.py").write_text(WORK.replace("hidden: int = 8", "K0: object = 0; K1: object = 0; K2: object = 0"))
+        with platform.database.transaction() as session:
+            self.caller = Caller(users.ensure_user(session, "ada").id, "ada", TokenScope.FULL)
+            self.bundle = bundles.store_bytes(session, platform.files, self.caller, bundle.pack(folder)).hash
+            gpus = [Gpu(index=at, name="a GPU", memory=1 << 34) for at in range(8)]
+            body = Register(name="node-1", slots=1000, cpus=64, memory=1 << 40, gpus=gpus, version="0.1.0")
+            self.node = nodes.register(session, platform, body).node_id
+        earlier = {"name": "earlier", "workload": {"entrypoint": "work:Work"}, "strategy": {"name": "adag"}, "stop": {"steps": 1}}
+        with platform.database.transaction() as session:
+            body = SubmitJob(spec=JobSpec.model_validate(earlier), bundle=self.bundle)
+            self.measured = submit.submit(session, platform.files, self.caller, body, None).id
+            service.stop(session, platform, self.caller, self.measured)
+
+    def do(self, work: Callable[[Session], Any], *, keep: bool = True) -> Any:
+        with self.platform.database.transaction() as session:
+            done = work(session)
+            for each in done if isinstance(done, list) else [done]:
+                if isinstance(each, BaseModel):
+                    json.dumps(each.model_dump(mode="json"), allow_nan=False)  # as FastAPI writes it
+            if not keep:
+                session.flush()
+                session.rollback()
+        return done
+
+    def measure(self, job_id: UUID, size: float) -> None:
+        """Tell how large the model of a job is, and how long its worker takes, as its processes would."""
+
+        def write(session: Session) -> None:
+            job = service.lock(session, job_id)
+            told = {SLICE: size, COMPUTE: size, LOSS: -size, TOTAL: size, EPOCH: size, THROUGHPUT: size}
+            points = [Point(metric.name, 0, 1, 1, 1, 1e9, value) for metric, value in told.items()]
+            metrics.store(session, job, job.attempt, [("worker-0.0", 0, points), ("server-0.0", 0, points)])
+
+        self.do(write)
+
+
+@pytest.fixture
+def plane(platform: Platform, tmp_path: Path) -> Plane:
+    return Plane(platform, tmp_path)
+
+
+def test_every_job_file_that_is_accepted_goes_all_the_way(plane: Plane) -> None:
+    accepted, faults = 0, dict[str, str]()
+    for seed in range(RUNS):
+        given = draw_job(seed)
+        try:
+            accepted += live_through(plane, given, seed)
+        except Exception as error:
+            faults.setdefault(f"{type(error).__name__}: {str(error)[:300]}", f"seed {seed}: {json.dumps(given)[:1500]}")
+    assert not faults, "\n\n".join(f"{what}\n{which}" for what, which in faults.items())
+    assert accepted > RUNS // 20
+
+
+def live_through(plane: Plane, given: dict[str, Any], seed: int) -> bool:
+    """Whether the job file is accepted."""
+    try:
+        spec = JobSpec.model_validate(given)
+    except ValidationError as error:
+        jobfile.problems_of(error, given)
+        return False
+    platform, files = plane.platform, plane.platform.files
+    plane.do(lambda s: submit.validate(s, files, ValidateJob(spec=given, bundle=plane.bundle)))
+    if spec.start_from or spec.workload.entrypoint != "work:Work":
+        plane.do(lambda s: plan.plan(s, files, PlanJob(spec=spec)))
+        return True
+    try:
+        job = plane.do(lambda s: submit.submit(s, files, plane.caller, SubmitJob(spec=spec, bundle=plane.bundle), None))
+    except GradstreamError:
+        return True  # it does not fit its code
+    plane.measure(plane.measured if seed % 2 else job.id, SIZES_OF_ANY[seed % len(SIZES_OF_ANY)])
+    plane.do(lambda s: plan.plan(s, files, PlanJob(spec=spec, bundle=plane.bundle, size=SIZES[seed % 3])))
+    plane.do(lambda s: place(s, plane, job.id), keep=False)
+    for look in (
+        lambda s: service.view(service.find(s, job.id)), lambda s: overview.config(s, files, job.id),
+        lambda s: overview.overview(s, job.id), queue_view.read,
+        lambda s: listing.page(s, JobQuery(), limit=50, cursor=None), lambda s: service.stop(s, platform, plane.caller, job.id),
+    ):  # fmt: skip
+        plane.do(look)
+    plane.do(lambda s: age(s, job.id))
+    keeping.tidy(platform.database, plane.backoff)
+    plane.do(lambda s: service.delete(s, platform, job.id))
+    return True
+
+
+def place(session: Session, plane: Plane, job_id: UUID) -> None:
+    """Place what waits, and make the orders of its processes."""
+    queue.place_queued(session, plane.backoff)
+    job = service.find(session, job_id)
+    if job.status == JobStatus.STARTING:
+        load(session, job)
+        for attempt in service.attempts(session, job_id).items:
+            assert attempt.number == 1
+        for order in orders.desired(session, plane.platform, plane.node):
+            order.model_dump_json()
+
+
+def age(session: Session, job_id: UUID) -> None:
+    """It ended long ago."""
+    row = session.get(JobRow, job_id)
+    assert row is not None
+    row.ended_at = datetime(1990, 1, 1, tzinfo=UTC)
