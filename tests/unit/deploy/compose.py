@@ -12,6 +12,7 @@ import yaml
 ROOT = Path(__file__).parents[3]
 COMPOSE = ROOT / "docker-compose.yml"
 MORE_MACHINES = ROOT / "deploy/more-machines.yml"
+OPEN_AGENTS = ROOT / "deploy/open-agents.yml"
 _VARIABLE = re.compile(r"\$(?:(?P<dollar>\$)|\{(?P<name>\w+)(?::(?P<kind>[-?])(?P<rest>[^}]*))?\})")
 
 

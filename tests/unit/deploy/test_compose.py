@@ -20,7 +20,7 @@ from backend.settings import Settings as BackendSettings
 from gradstream.local.child import wheel_folder
 from gradstream.local.redis import NODE_USER
 from tests.unit.deploy import compose, dockerfile
-from tests.unit.deploy.compose import COMPOSE, MORE_MACHINES, ROOT
+from tests.unit.deploy.compose import COMPOSE, MORE_MACHINES, OPEN_AGENTS, ROOT
 from worker_agent.settings import Settings as AgentSettings
 
 ASKED = {"GRADSTREAM_PUBLIC_URL": "https://gradstream.example.org", "GRADSTREAM_PRIVATE_ADDRESS": "10.0.0.5"}
@@ -56,7 +56,7 @@ def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_files_keep_to_the_specification() -> None:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
-    done = subprocess.run([*command, COMPOSE, MORE_MACHINES], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*command, COMPOSE, MORE_MACHINES, OPEN_AGENTS], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -165,7 +165,20 @@ def test_user_code_cannot_reach_the_database_and_only_the_api_is_published() -> 
     assert FILE["networks"]["database"]["internal"] is True
     assert [name for name, service in SERVICES.items() if "database" in service["networks"]] == ["postgres", *BACKEND]
     assert [name for name, service in SERVICES.items() if "ports" in service] == ["api"]
+    assert FILE["networks"]["plane"]["internal"] is True
+    assert [name for name, service in SERVICES.items() if "outside" in service["networks"]] == ["api"], "others have no way out"
+    assert compose.load(OPEN_AGENTS, ASKED)["services"].keys() == set(AGENTS)
+    for name in VALKEYS:
+        assert "outside" in MORE["services"][name]["networks"], "a port of an internal network is not published"
     assert SERVICES["api"]["ports"] == ["127.0.0.1:8000:8000"]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_every_service_has_bounds_and_writes_only_into_its_volumes(name: str) -> None:
+    service = SERVICES[name]
+    assert int(service["pids_limit"]) >= 512
+    assert "mem_limit" in service
+    assert service.get("read_only") is True or name == "postgres"
 
 
 def test_whoever_is_waited_for_says_when_it_is_ready() -> None:
