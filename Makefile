@@ -17,7 +17,8 @@ demo: .venv/.demo backend/page/index.html  ## train on real data and show it liv
 up: .venv/.demo backend/page/index.html  ## the platform on this machine, without a job
 	@$(BIN)/gradstream up $(ARGS)
 
-test: .venv/.dev check unit integration jobs e2e  ## everything: lint, types, contracts, front end, unit, integration, whole jobs, browser
+test: .venv/.dev check unit integration  ## everything: lint, types, contracts, front end, unit, integration, whole jobs, browser
+	@$(MAKE) --no-print-directory --output-sync=target -j2 jobs e2e  # both wait more than they compute
 
 check: .venv/.dev frontend/node_modules/.installed  ## lint, types, import contracts; the page's lint, types and tests
 	@$(MAKE) --no-print-directory --output-sync=target -j2 checkcode checkpage
