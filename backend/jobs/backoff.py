@@ -20,7 +20,7 @@ from gradstream.log_limit import LogLimit
 
 log = structlog.get_logger(__name__)
 
-Work = Literal["place", "ingest", "advance", "lose", "fold", "retention", "sweep", "checkpoint"]
+Work = Literal["place", "ingest", "advance", "lose", "fold", "retention", "sweep", "checkpoint", "plane"]
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 600.0
 """Seconds; the pause doubles with each failure in a row."""
@@ -42,6 +42,7 @@ _TELLS: dict[Work, tuple[str, str]] = {
     "fold": ("The controller cannot complete the charts of this job", _REPORT),
     "retention": ("The controller cannot remove the stored metrics of this job", "Delete the job if they have to go now"),
     "sweep": ("The controller cannot remove what this job left on the data plane", f"Delete the job. {_REPORT}"),
+    "plane": ("The controller cannot act on what this job holds of the data plane", _REPORT),
     "checkpoint": ("The controller could not request a last checkpoint of this job", _REPORT),
 }
 """What failed, and the remedy."""

@@ -81,6 +81,8 @@ class Folded(BaseModel):
     """Workers that were found to be slow, in this attempt, and how many times slower than the others they are; 0: no more."""
     dropping: list[str] = Field(default_factory=list)
     """Why many pushes are dropped, in any attempt."""
+    waits_for: str | None = None
+    """While the data plane is full: a sentence that says who holds most of it."""
     refused: dict[str, str] = Field(default_factory=dict)
     """What is not stored of its metrics, in any attempt: a sentence for each process and field."""
     curve: Curve = Field(default_factory=Curve)
@@ -92,7 +94,19 @@ class Folded(BaseModel):
     first_step_at: datetime | None = None
 
 
-_OF_ATTEMPT = ("samples", "version", "loss", "not_finite", "throughput", "remaining", "done", "figures", "slow", "hanging")
+_OF_ATTEMPT = (
+    "samples",
+    "version",
+    "loss",
+    "not_finite",
+    "throughput",
+    "remaining",
+    "done",
+    "figures",
+    "slow",
+    "hanging",
+    "waits_for",
+)
 """What begins anew with an attempt."""
 
 

@@ -40,6 +40,8 @@ def _alerts(kept: Folded, gate: Gate) -> list[str]:
     found += [alerts.dropped_sentence(reason, kept.standings.ledger, gate) for reason in kept.dropping]
     if kept.no_room:
         found.append(room.sentence(kept.no_room))
+    if kept.waits_for:
+        found.append(kept.waits_for)
     return [*found, *kept.refused.values()]
 
 

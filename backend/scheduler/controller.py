@@ -27,6 +27,7 @@ from backend.platform import Platform
 from backend.scheduler import finish, queue
 from backend.scheduler.giving_up import GivingUp
 from backend.scheduler.last_checkpoints import ExitReport, take_last_checkpoints, write_report
+from backend.scheduler.plane_watch import PlaneWatch
 from backend.scheduler.steps import Steps
 from gradstream.log_limit import LogLimit
 
@@ -49,6 +50,7 @@ class Controller:
         self._steps = Steps(platform, self._hints)
         self._giving_up = GivingUp(platform)
         self._backoff = JobBackoff(platform.database)
+        self._plane_watch = PlaneWatch(platform, self._backoff)
         self._limit = LogLimit()
         self._woken = threading.Event()
         self._stopped, self._hurried = threading.Event(), threading.Event()
@@ -130,6 +132,7 @@ class Controller:
         self._backoff.write_events()
         if plane_away:
             raise plane_away
+        self._guarded("memory of the data plane", self._plane_watch.look)
         self._guarded("data plane", partial(finish.sweep, self._platform, self._backoff))
         if time.monotonic() >= self._tidy_at:
             self._tidy_at = time.monotonic() + TIDY_EVERY

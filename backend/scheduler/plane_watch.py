@@ -1,0 +1,169 @@
+"""Watches the memory of the data plane, which all jobs share. An attempt that takes more than its bound is ended, and while the
+plane is full, each job that waits for it says for whom."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import structlog
+from sqlalchemy.orm import Session
+
+from backend.db import after_commit
+from backend.jobs import feed, lifecycle
+from backend.jobs import repository as job_rows
+from backend.jobs.backoff import JobBackoff
+from backend.jobs.lifecycle import End
+from backend.jobs.models import JobRow
+from backend.jobs.statuses import JobStatus
+from backend.metrics import progress
+from backend.platform import Platform
+from gradstream.process.order import plane_id
+from gradstream.wire import plane
+from gradstream.wire.plane_memory import Fill, Walk, read_fill
+from gradstream.wire.routes import everywhere
+
+log = structlog.get_logger(__name__)
+
+REASON = "plane_memory"
+LEAST = 128 * 2**20
+"""Bytes that any attempt may hold; while the plane holds less in all, nobody looks closer."""
+VECTORS = 8
+"""Vectors of the model's size that an attempt may hold for each worker. It needs about two; a few more ride along."""
+MOST, MOST_UNKNOWN = 0.9, 0.5
+"""Shares of an instance that an attempt may hold at most: with this bound, and before the size of its model is known."""
+FULL, FREE = 0.95, 0.85
+"""Shares from which on an instance counts as full, and as full no more."""
+EVERY = 1.0
+_PORTION = 0.1
+"""Seconds of a walk in one pass."""
+_ACTOR = "controller"
+_LIVE = (JobStatus.STARTING, JobStatus.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A live attempt, and what it holds on one instance."""
+
+    job: JobRow
+    bytes: int
+
+    def bound(self, capacity: int) -> int:
+        center = progress.center_bytes(self.job.progress) if self.job.progress.get("attempt") == self.job.attempt else None
+        if center is None:
+            return int(MOST_UNKNOWN * capacity)
+        return int(min(LEAST + VECTORS * center * (self.job.workers + 1), MOST * capacity))
+
+    def describe(self, capacity: int) -> str:
+        return f"{_megabytes(self.bytes)} of the {_megabytes(capacity)} of the data plane"
+
+
+class PlaneWatch:
+    def __init__(self, platform: Platform, backoff: JobBackoff) -> None:
+        self._platform, self._backoff = platform, backoff
+        self._walks: list[tuple[Walk, Fill]] = []
+        self._next = 0.0
+        self._full = True
+        """Some job may have an alert that says so, also from before this program began."""
+
+    def look(self) -> None:
+        """A portion of a walk over the plane's keys, and what follows from one that has ended."""
+        if not self._walks and time.monotonic() >= self._next:
+            self._next = time.monotonic() + EVERY
+            fills = [(redis, read_fill(redis)) for redis in everywhere(self._platform.plane)]
+            self._walks = [(Walk(redis), fill) for redis, fill in fills if fill.used >= min(LEAST, FULL * fill.capacity)]
+            if not self._walks:
+                self._clear()
+        if self._walks and all([walk.go_on(_PORTION) for walk, _ in self._walks]):
+            walks, self._walks = self._walks, []
+            self._act(walks)
+
+    def _act(self, walks: Sequence[tuple[Walk, Fill]]) -> None:
+        with self._platform.database.transaction() as session:
+            live = {plane_id(job.id, job.attempt): job for job in job_rows.live(session) if job.status in _LIVE and job.attempt}
+        over, full = dict[str, tuple[Holder, Fill]](), False
+        for walk, fill in walks:
+            holders = [Holder(live[j], size) for j, size in walk.held.items() if j in live]
+            over |= {plane_id(h.job.id, h.job.attempt): (h, fill) for h in holders if h.bytes > h.bound(fill.capacity)}
+            if fill.used >= (FREE if self._full else FULL) * fill.capacity and not over:
+                full = True
+                self._say_who_holds(list(live.values()), walk.held, holders)
+        for holder, fill in over.values():
+            self._for_job(holder.job, partial(self._end, holder, fill))
+            for other in live.values():
+                if other.id != holder.job.id:
+                    self._for_job(other, partial(self._tell_of_end, holder, fill))
+        if full:
+            self._full = True
+        else:
+            self._clear()
+
+    def _clear(self) -> None:
+        """No job waits for the plane, as far as is known."""
+        if not self._full:
+            return
+        with self._platform.database.transaction() as session:
+            waiting = [job for job in job_rows.live(session) if job.progress.get("waits_for")]
+        for job in waiting:
+            self._for_job(job, partial(self._note, None, None))
+        self._full = False
+
+    def _for_job(self, job: JobRow, do: Callable[[Session, JobRow], None]) -> None:
+        if job.id not in self._backoff.resting("plane"):
+            self._backoff.attempt("plane", job.id, partial(self._in_transaction, job, do))
+
+    def _in_transaction(self, seen: JobRow, do: Callable[[Session, JobRow], None]) -> None:
+        """With the job locked, if its attempt still lives."""
+        with self._platform.database.transaction() as session:
+            job = job_rows.lock(session, seen.id)
+            if job is not None and job.attempt == seen.attempt and job.status in _LIVE:
+                do(session, job)
+
+    def _end(self, holder: Holder, fill: Fill, session: Session, job: JobRow) -> None:
+        """Its keys go at once, and its account, so that the others need not wait for its processes to end."""
+        message = (
+            f"It held {holder.describe(fill.capacity)}, and {_megabytes(holder.bound(fill.capacity))} are the most for it. Its "
+            "code must leave the data plane's Redis alone; if the model needs that much, raise maxmemory of the data plane."
+        )
+        lifecycle.begin_end(session, job, End(JobStatus.FAILED, REASON, message), actor=_ACTOR)
+        log.warning("an attempt took too much of the data plane and is ended", job=str(job.id), bytes=holder.bytes)
+        j = plane_id(job.id, job.attempt)
+        after_commit(session, ("plane", j), partial(plane.destroy, self._platform.plane, j))
+
+    def _tell_of_end(self, holder: Holder, fill: Fill, session: Session, job: JobRow) -> None:
+        message = (
+            f"The job {holder.job.name} was ended, as it held {holder.describe(fill.capacity)}. Pushes of this job may have waited "
+            "for it; nothing of them is lost."
+        )
+        feed.record(session, job, "warning", message, actor=_ACTOR, data={"about": REASON, "job": str(holder.job.id)})
+
+    def _say_who_holds(self, live: Sequence[JobRow], held: Counter[str], holders: Sequence[Holder]) -> None:
+        most = max(holders, key=lambda holder: holder.bytes, default=None)
+        rest = sum(held.values()) - sum(holder.bytes for holder in holders)
+        remedy = "Stop that job, or give the data plane more memory (maxmemory)."
+        if most is None or rest > most.bytes:
+            who, remedy = "what ended jobs have left", "It is removed within seconds; else see the controller's log."
+        else:
+            who = f"the job {most.job.name}"
+        for job in live:
+            own = most is not None and job.id == most.job.id
+            sentence = f"The data plane is full, so pushes wait. Most of it holds {'this job' if own else who}. {remedy}"
+            self._for_job(job, partial(self._note, sentence, most.job if most else None))
+
+    def _note(self, sentence: str | None, holder: JobRow | None, session: Session, job: JobRow) -> None:
+        """As an alert, and the first time also as an event."""
+        before = job.progress.get("waits_for")
+        if before == sentence:
+            return
+        job.progress = {**job.progress, "waits_for": sentence}
+        if sentence and not before:
+            data = {"about": REASON, "job": str(holder.id) if holder else None}
+            feed.record(session, job, "warning", sentence, actor=_ACTOR, data=data)
+        feed.changed(session, job)
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.0f} MB"
