@@ -11,8 +11,15 @@ from pydantic import Field
 
 from backend.jobs.statuses import ProcessStatus
 from backend.schemas import Message, Schema
+from gradstream.bounds import MAX_COUNT
 from gradstream.process.order import ProcessOrder
 from gradstream.process.watchdog import Hang
+
+Bytes = Annotated[int, Field(ge=0, le=MAX_COUNT, description="Bytes")]
+Load = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
+"""Cores or shares."""
+_END_OF_TIME = 253_370_764_800
+"""The year 9999, in seconds since the epoch."""
 
 
 class NodeStatus(StrEnum):
@@ -21,9 +28,9 @@ class NodeStatus(StrEnum):
 
 
 class Gpu(Message):
-    index: int = Field(ge=0)
-    name: str = Field(examples=["NVIDIA H200"])
-    memory: int = Field(ge=0, description="Bytes")
+    index: int = Field(ge=0, le=10_000)
+    name: str = Field(max_length=200, examples=["NVIDIA H200"])
+    memory: Bytes
 
 
 class GpuUse(Gpu):
@@ -93,9 +100,9 @@ class Register(Message):
     name: NodeName
     machine: Machine = None
     slots: int = Field(ge=1, le=10_000)
-    cpus: int = Field(ge=1)
-    memory: int = Field(ge=0, description="Bytes")
-    gpus: list[Gpu] = Field(default_factory=list)
+    cpus: int = Field(ge=1, le=1_000_000)
+    memory: Bytes
+    gpus: list[Gpu] = Field(default_factory=list, max_length=1000)
     version: str
     labels: dict[str, str] = Field(default_factory=dict)
 
@@ -109,17 +116,17 @@ class Registered(Schema):
 class ReportedExit(Message):
     reason: str = Field(description="An exit reason; one that is not known here counts as `internal_error`", max_length=100)
     message: str = Field("", max_length=10_000)
-    code: int = 0
+    code: int = Field(0, ge=-(2**31), lt=2**31)
 
 
 class Usage(Message):
     """What a process takes of its machine, its children with it."""
 
-    at: float = Field(description="When it was measured, seconds since the epoch")
-    cpu: float | None = Field(description="Cores, the mean since the look before; null at the first look")
-    memory: int = Field(ge=0, description="Bytes resident")
-    gpu: float | None = Field(None, description="Share of the time that its GPU worked")
-    gpu_memory: int | None = Field(None, ge=0, description="Bytes taken on its GPU")
+    at: float = Field(ge=0, le=_END_OF_TIME, allow_inf_nan=False, description="When it was measured, seconds since the epoch")
+    cpu: Load | None = Field(description="Cores, the mean since the look before; null at the first look")
+    memory: Bytes = Field(description="Bytes resident")
+    gpu: Load | None = Field(None, description="Share of the time that its GPU worked")
+    gpu_memory: Bytes | None = Field(None, description="Bytes taken on its GPU")
 
 
 class ReportedProcess(Message):
@@ -128,19 +135,21 @@ class ReportedProcess(Message):
         description="`starting`, `running` or `exited`; one that is not known here changes nothing", max_length=100,
         examples=["running"],
     )  # fmt: skip
-    pid: int | None = None
+    pid: int | None = Field(None, ge=0, lt=2**31)
     exit: ReportedExit | None = None
-    log_offset: int | None = Field(None, description="Bytes of its output sent so far")
+    log_offset: int | None = Field(None, ge=0, le=MAX_COUNT, description="Bytes of its output sent so far")
     usage: Usage | None = Field(None, description="Of a process that runs, every now and then")
     hang: Hang | None = Field(None, description="Of a process that starts: user code that takes long")
 
 
 class Heartbeat(Message):
     processes: list[ReportedProcess] = Field(
-        default_factory=list, description="All that the agent knows of, ended ones until they are no longer desired"
+        default_factory=list,
+        max_length=100_000,
+        description="All that the agent knows of, ended ones until they are no longer desired",
     )
-    load: float | None = Field(None, description="Load average over the last minute")
-    memory_used: int | None = Field(None, description="Bytes")
+    load: Load | None = Field(None, description="Load average over the last minute")
+    memory_used: Bytes | None = None
 
 
 class Desired(Schema):

@@ -127,24 +127,24 @@ def live_through(plane: Plane, given: dict[str, Any], seed: int) -> bool:
         jobfile.problems_of(error, given)
         return False
     platform, files = plane.platform, plane.platform.files
-    plane.do(lambda s: submit.validate(s, files, ValidateJob(spec=given, bundle=plane.bundle)))
+    checked = ValidateJob(spec=given, bundle=plane.bundle)
     if spec.start_from or spec.workload.entrypoint != "work:Work":
-        plane.do(lambda s: plan.plan(s, files, PlanJob(spec=spec)))
+        plane.do(lambda s: [submit.validate(s, files, checked), plan.plan(s, files, PlanJob(spec=spec))])
         return True
     try:
         job = plane.do(lambda s: submit.submit(s, files, plane.caller, SubmitJob(spec=spec, bundle=plane.bundle), None))
     except GradstreamError:
         return True  # it does not fit its code
     plane.measure(plane.measured if seed % 2 else job.id, SIZES_OF_ANY[seed % len(SIZES_OF_ANY)])
-    plane.do(lambda s: plan.plan(s, files, PlanJob(spec=spec, bundle=plane.bundle, size=SIZES[seed % 3])))
-    plane.do(lambda s: place(s, plane, job.id), keep=False)
-    for look in (
-        lambda s: service.view(service.find(s, job.id)), lambda s: overview.config(s, files, job.id),
-        lambda s: overview.overview(s, job.id), queue_view.read,
-        lambda s: listing.page(s, JobQuery(), limit=50, cursor=None), lambda s: service.stop(s, platform, plane.caller, job.id),
-    ):  # fmt: skip
-        plane.do(look)
-    plane.do(lambda s: age(s, job.id))
+    planned = PlanJob(spec=spec, bundle=plane.bundle, size=SIZES[seed % 3])
+    plane.do(
+        lambda s: [
+            submit.validate(s, files, checked), plan.plan(s, files, planned), service.view(service.find(s, job.id)),
+            overview.config(s, files, job.id), overview.overview(s, job.id), queue_view.read(s),
+            listing.page(s, JobQuery(), limit=50, cursor=None), place(s, plane, job.id),
+        ], keep=False,
+    )  # fmt: skip
+    plane.do(lambda s: [service.stop(s, platform, plane.caller, job.id), age(s, job.id)])
     keeping.tidy(platform.database, plane.backoff)
     plane.do(lambda s: service.delete(s, platform, job.id))
     return True

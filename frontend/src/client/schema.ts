@@ -2804,10 +2804,7 @@ export interface components {
              * @description Load average over the last minute
              */
             load?: number | null;
-            /**
-             * Memory Used
-             * @description Bytes
-             */
+            /** Memory Used */
             memory_used?: number | null;
         };
         /**

@@ -1,0 +1,48 @@
+"""Numbers of agents that no column holds, or that no measurement gives, are refused before anything is done with them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from pydantic import ValidationError
+
+from backend.nodes.schemas import Heartbeat, Register
+
+USAGE = {"at": 1e9, "cpu": 1.0, "memory": 1 << 30}
+PROCESS = {"id": str(uuid4()), "state": "running", "pid": 7, "usage": USAGE}
+WRONG_USAGES: list[dict[str, Any]] = [{"cpu": "NaN"}, {"memory": 2**63}, {"gpu": "-Infinity"}]
+NODE = {"name": "n", "slots": 1, "cpus": 1, "memory": 1 << 30, "version": "1", "gpus": [{"index": 0, "name": "g", "memory": 1}]}
+
+
+def test_what_agents_send_is_taken() -> None:
+    Heartbeat.model_validate({"processes": [PROCESS], "load": 0.5, "memory_used": 1 << 40})
+    Register.model_validate(NODE)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *({"processes": [{**PROCESS, "usage": {**USAGE, "at": at}}]} for at in ("Infinity", "NaN", 1e300, -1)),
+        *({"processes": [{**PROCESS, "usage": {**USAGE, **one}}]} for one in WRONG_USAGES),
+        *({"processes": [{**PROCESS, name: 2**63}]} for name in ("pid", "log_offset")),
+        {"processes": [{**PROCESS, "exit": {"reason": "done", "code": 2**31}}]}, {"load": "Infinity"}, {"memory_used": 2**63},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_numbers_of_a_heartbeat_have_bounds(given: dict[str, Any]) -> None:
+    text = (
+        json.dumps(given).replace('"NaN"', "NaN").replace('Infinity"', "Infinity").replace('"-Inf', "-Inf").replace('"Inf', "Inf")
+    )
+    with pytest.raises(ValidationError):
+        Heartbeat.model_validate(json.loads(text))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"cpus": 2**31}, {"memory": 2**63}, {"gpus": [{"index": 2**63, "name": "g", "memory": 1}]}], ids=str
+)
+def test_numbers_of_a_machine_have_bounds(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        Register.model_validate({**NODE, **changes})
