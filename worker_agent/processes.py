@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import signal
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
@@ -20,6 +19,7 @@ from gradstream.process.exits import Exit, ExitReason
 from gradstream.process.order import ProcessOrder
 from gradstream.process.zygote import Event, Exited, Refused, Started, Zygote
 from worker_agent.bundles import Bundles
+from worker_agent.folders import remove_folder
 from worker_agent.logs import Tail
 from worker_agent.reconcile import State
 
@@ -76,7 +76,7 @@ class Processes:
         that one's guard were killed together with it: then they end now."""
         if left := orphans.end_owned(self._owner):
             log.warning("ended what a former agent had left running", processes=left)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove_folder(self._folder)
         self._folder.mkdir(parents=True, exist_ok=True)
         self._bundles.clean()
         self._warm_up()

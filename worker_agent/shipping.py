@@ -6,7 +6,7 @@ follows its exit, also when the control plane has taken note of that."""
 from __future__ import annotations
 
 import asyncio
-import shutil
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable
 
@@ -15,6 +15,7 @@ import structlog
 from gradstream.errors import GradstreamError, NotFound
 from gradstream.log_limit import LogLimit
 from worker_agent.api import ControlPlane
+from worker_agent.folders import remove_folder
 from worker_agent.processes import Process
 
 log = structlog.get_logger(__name__)
@@ -136,7 +137,7 @@ class Shipping:
             if not process.tail.complete:
                 log.warning("the last output of a process is given up", process=str(process.order.id), label=process.order.label)
             self._left.remove((process, until))
-            shutil.rmtree(process.folder, ignore_errors=True)
+            threading.Thread(target=remove_folder, args=(process.folder,), name="removal", daemon=True).start()
 
 
 def _ended(process: Process) -> bool:

@@ -39,4 +39,6 @@ class Presence:
                     repository.stamp(session)
             except MAY_PASS as error:
                 log.warning("the database cannot note that the API is there", error=first_line(error))
+            except Exception:  # without this thread, no node would ever count as lost
+                log.exception("it cannot be noted that the API is there; it is tried again")
             self._stopped.wait(EVERY)

@@ -20,6 +20,10 @@ from pydantic import BaseModel, field_validator
 
 from gradstream.errors import GradstreamError, Unavailable
 from gradstream.process.blame import find_line, format_error
+from gradstream.process.small_files import read_small_file
+
+_LONGEST_FILE = 2**20
+"""Bytes of `exit.json`."""
 
 
 class ExitReason(StrEnum):
@@ -111,8 +115,8 @@ def read(folder: Path, code: int) -> Exit:
     """How the process with this exit code and folder ended, in the words of whoever knows best. User code can write `exit.json`,
     too: a reason that only the platform may give, or one of another exit code, counts as none."""
     try:
-        said = Exit.model_validate(json.loads((folder / "exit.json").read_text()))
-    except (OSError, ValueError):
+        said = Exit.model_validate(json.loads(read_small_file(folder / "exit.json", _LONGEST_FILE)))
+    except (OSError, ValueError, RecursionError):
         said = None
     if code < 0:
         return Exit(reason=ExitReason.KILLED, message=f"killed by signal {-code}", code=code)

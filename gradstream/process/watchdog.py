@@ -22,6 +22,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field, ValidationError
 
 from gradstream.process.blame import find_user_frames
+from gradstream.process.small_files import read_small_file
 
 LIMIT = 30.0
 """Seconds that user code may take for one phase before it is reported."""
@@ -80,8 +81,7 @@ def _sentence(labels: Sequence[str], hang: Hang) -> str:
 def read_hang(folder: Path) -> Hang | None:
     """What the process of this folder has reported of a phase that has not ended."""
     try:
-        with (folder / _FILE).open("rb") as file:
-            return Hang.model_validate_json(file.read(_LONGEST_FILE))
+        return Hang.model_validate_json(read_small_file(folder / _FILE, _LONGEST_FILE))
     except (OSError, ValidationError):
         return None
 
