@@ -242,3 +242,14 @@ def test_stored_files_are_listed_with_their_cuts_and_downloaded(running: Running
     assert file.headers["x-sha256"] == found["files"][1]["sha256"]
     for path in ("cuts/1/none.pt", "../../escape", "job.yaml"):
         assert running.api.get(f"/jobs/{running.id}/files/1/{path}").status_code == 404
+
+
+def test_numbers_and_names_that_no_column_holds_are_no_errors_of_the_server(running: Running) -> None:
+    big = 2**63
+    for path in (
+        f"logs?rank={big}", f"logs/download?rank={2**40}", f"metrics?rank={big}", f"events?limit={big}", f"events?after={big}",
+        f"files/{2**31}/x", f"files/-{big}/x", "files/1/a%00b", "artifacts/a%00b", f"logs?tail=1&before={big}", "events?kind=a%00",
+        "metrics?name=a%00b", "charts?name=a%00b",
+    ):  # fmt: skip
+        answer = running.api.get(f"/jobs/{running.id}/{path}")
+        assert (path, answer.status_code < 500) == (path, True), answer.text
