@@ -96,8 +96,11 @@ def _rule(spec: JobSpec, between: int) -> str:
 
 def _apart(n: int, push: int, fetch: int) -> float:
     """With separate windows: what others push since the last fetch, and what the worker itself did."""
-    ages = [((j * push - 1) % fetch) + 1 for j in range(1, math.lcm(push, fetch) // push + 1)]
-    return sum((n - 1) * age / push + (age - 1) // push for age in ages) / len(ages)
+    step = math.gcd(push, fetch)
+    moments, every = fetch // step, push // step  # a push meets each age step, 2 step, ..., fetch as often
+    whole, rest = divmod(moments, every)
+    own = every * whole * (whole - 1) // 2 + whole * rest
+    return (n - 1) * (fetch + step) / 2 / push + own / moments
 
 
 def rhythm(spec: JobSpec) -> tuple[float, float] | None:

@@ -2,6 +2,8 @@
 tidied and deleted. What cannot be done fails at the check, in sentences, and never later.
 
     GRADSTREAM_HOSTILE_RUNS=10000 .venv/bin/pytest tests/hostile/test_jobfiles.py
+
+GRADSTREAM_HOSTILE_FIRST names the first seed, to try others.
 """
 
 from __future__ import annotations
@@ -47,6 +49,7 @@ from tests.hostile.jobfiles import draw_job
 from tests.integration.backend.jobs import WORK
 
 RUNS = int(os.environ.get("GRADSTREAM_HOSTILE_RUNS", "100"))
+FIRST = int(os.environ.get("GRADSTREAM_HOSTILE_FIRST", "0"))
 SIZES = [None, Size(parameters=1), Size(parameters=10**12, step=1e-9)]
 """What a plan is told of the model."""
 SIZES_OF_ANY = [4.0, 4e6, 1e99, 1e300, -1.0, 0.0]
@@ -109,7 +112,7 @@ def plane(platform: Platform, tmp_path: Path) -> Plane:
 
 def test_every_job_file_that_is_accepted_goes_all_the_way(plane: Plane) -> None:
     accepted, faults = 0, dict[str, str]()
-    for seed in range(RUNS):
+    for seed in range(FIRST, FIRST + RUNS):
         given = draw_job(seed)
         try:
             accepted += live_through(plane, given, seed)

@@ -110,3 +110,10 @@ def test_a_worker_on_a_gpu_keeps_on_the_host_what_travels() -> None:
     ))  # fmt: skip
     assert (plain.gpu, plain.host) == (3 * 4096, 2 * 4096)
     assert (heavy.gpu, heavy.host) == (5 * 4096, 3 * 4096)
+
+
+@pytest.mark.parametrize(("push", "fetch"), [(1, 10**15), (10**15 - 1, 10**15), (10**15, 1)])
+def test_windows_of_any_length_are_told_at_once(push: int, fetch: int) -> None:
+    """A list of all moments would not fit into memory."""
+    told = staleness(job({"name": "downpour", "n_push": push, "n_fetch": fetch}, workers=4))
+    assert 0 <= told.mean <= 4 * 10**15
