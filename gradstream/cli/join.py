@@ -150,6 +150,8 @@ def _follow(agent: Child, folder: NodeFolder, seen: int, url: str, *, as_json: b
             if entry.get("event") == "registered" and as_json and not told:
                 print_json({"node": entry["node"], "slots": entry["slots"], "url": url, "pid": os.getpid()})
                 told = True
+        if agent.rotate_log():
+            seen = 0
         time.sleep(_LOOK)
     return code
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from gradstream.errors import Unavailable
 from gradstream.process import launch
 
-_KEEP_LOG = 8 * 2**20
+KEEP_LOG = 8 * 2**20
+"""Bytes of a log, and of the older part that is kept beside it."""
 
 
 class Child:
@@ -46,7 +47,7 @@ class Child:
             raise Unavailable(f"{self.name}: there is no program {self._command[0]}")
         launcher = [sys.executable, "-I", "-S", launch.__file__]
         launcher += [str(os.getpid()), str(int(self._on_parent_death)), str(self._user or "-")]
-        self._make_room()
+        self.rotate_log()
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*launcher, program, *self._command[1:]],
@@ -101,10 +102,24 @@ class Child:
             tail = []
         return f"The end of {self.log}:\n" + "\n".join(f"  {line}" for line in tail) if tail else f"Its log {self.log} is empty."
 
-    def _make_room(self) -> None:
-        """One older log is kept, so that years of starts do not fill the disk."""
-        if self.log.exists() and self.log.stat().st_size > _KEEP_LOG:
-            os.replace(self.log, self.log.with_suffix(".old.log"))
+    def rotate_log(self) -> bool:
+        """Keep the end of a log that has become large, and begin it anew while the program writes it. True: it was begun anew.
+
+        The program holds the file open and writes to its end, so the file is copied and cut short; what comes between is lost."""
+        try:
+            size = self.log.stat().st_size
+            if size <= KEEP_LOG:
+                return False
+            older = self.log.with_suffix(".old.log")
+            with self.log.open("rb") as log, older.open("wb") as kept:
+                log.seek(size - KEEP_LOG)
+                kept.write(log.read(KEEP_LOG))
+        except FileNotFoundError:
+            return False
+        except OSError:
+            pass  # a full disk keeps no older part, and needs the room all the more
+        os.truncate(self.log, 0)
+        return True
 
 
 def wheel_folder(package: str) -> Path:

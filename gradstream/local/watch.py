@@ -1,4 +1,4 @@
-"""Programs that should not end: each that does is started again, with growing pauses, and not for ever."""
+"""Programs that should not end: each that does is started again, with growing pauses, and not for ever. Their logs stay small."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from gradstream.local.child import Child
 WINDOW = 60.0
 PAUSES = (0.0, 0.5, 1.0, 2.0, 4.0)
 """Seconds before the first, second ... start again within one WINDOW; after the last there is no other."""
+ROTATE_EVERY = 1.0
+"""Seconds between two looks at the sizes of logs."""
 
 
 @dataclass(slots=True)
@@ -27,6 +29,7 @@ class Watch:
     def __init__(self, on_trouble: Callable[[str], None]) -> None:
         self._on_trouble = on_trouble
         self._programs: list[_Watched] = []
+        self._rotated = 0.0
 
     def add(self, child: Child, start: Callable[[], None] | None = None) -> None:
         """`child` has been started. `start` starts it again; default: as it was started."""
@@ -35,6 +38,10 @@ class Watch:
     def look(self) -> None:
         """Raises: Unavailable, with the end of its log: a program ended more often than is put up with."""
         now = time.monotonic()
+        if now - self._rotated > ROTATE_EVERY:
+            self._rotated = now
+            for program in self._programs:
+                program.child.rotate_log()
         for program in self._programs:
             if program.again_at is not None:
                 if now >= program.again_at:

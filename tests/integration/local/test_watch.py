@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gradstream.errors import Unavailable
+from gradstream.local import child as child_module
 from gradstream.local import watch as module
 from gradstream.local.child import Child
 from gradstream.local.watch import PAUSES, Watch
@@ -54,6 +55,28 @@ def test_gives_up_on_what_keeps_ending_and_quotes_its_log(tmp_path: Path, monkey
     assert "6 times within 60 s" in told
     assert "my last words" in told
     assert len(said) == len(PAUSES)
+
+
+def test_logs_stay_small_while_their_program_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child_module, "KEEP_LOG", 10_000)
+    monkeypatch.setattr(module, "ROTATE_EVERY", 0.0)
+    child, watch = _child(tmp_path, "for n in range(10**9):\n print(f'{n:0999}', flush=True)"), Watch(lambda _: None)
+    child.start()
+    watch.add(child)
+    older, numbers = tmp_path / "log.old.log", set[str]()
+
+    def cut_again() -> bool:
+        watch.look()
+        if older.exists():
+            numbers.add(older.read_text()[-1000:])
+        return len(numbers) > 2
+
+    eventually(cut_again, "logs that were cut short several times")
+    child.stop()
+    child.rotate_log()
+    assert older.stat().st_size <= 10_000
+    assert (tmp_path / "log").stat().st_size <= 10_000
+    assert "\x00" not in (tmp_path / "log").read_text(), "the program goes on at the beginning of the file"
 
 
 def test_says_what_it_waited_for(tmp_path: Path) -> None:
