@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, delete, select, update
+from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from backend.jobs.models import ProcessRow
@@ -12,6 +12,8 @@ from backend.logs.schemas import Which
 
 MOST = 500
 """Chunks per page."""
+MOST_BYTES = 1024**2
+"""Of text per page. A single chunk may have more."""
 
 
 def process_of_node(session: Session, process_id: UUID, node_id: UUID) -> ProcessRow | None:
@@ -26,9 +28,10 @@ def between(session: Session, job_id: UUID, after: int, upto: int) -> list[tuple
 
 def page(
     session: Session, job_id: UUID, which: Which, *, after: int = 0, before: int | None = None, last: bool = False
-) -> list[tuple[LogChunkRow, ProcessRow]]:  # fmt: skip
-    """The first MOST after `after`, or with `last` the last MOST before `before`."""
-    wanted = [LogChunkRow.seq > after]
+) -> tuple[list[tuple[LogChunkRow, ProcessRow]], bool]:  # fmt: skip
+    """The first chunks after `after`, or with `last` the last ones before `before`, up to MOST and MOST_BYTES, and at least one;
+    and whether there are more."""
+    wanted = [LogChunkRow.job_id == job_id, LogChunkRow.seq > after]
     if before is not None:
         wanted.append(LogChunkRow.seq < before)
     if which.process is not None:
@@ -37,7 +40,11 @@ def page(
         wanted.append(ProcessRow.role == which.role)
     if which.rank is not None:
         wanted.append(ProcessRow.rank == which.rank)
-    return _chunks(session, job_id, *wanted, limit=MOST, last=last)
+    seqs = _portion(session, wanted, last=last)
+    fitting = _fitting(seqs)
+    chosen = [seq for seq, _ in seqs[:fitting]]
+    found = _chunks(session, job_id, LogChunkRow.seq.in_(chosen)) if chosen else []
+    return found, fitting < len(seqs)
 
 
 def leave_out(session: Session, process_id: UUID, begin: int, end: int, line: Callable[[int], str]) -> None:
@@ -54,16 +61,34 @@ def leave_out(session: Session, process_id: UUID, begin: int, end: int, line: Ca
     session.execute(said.values(text=line(ends[-1] - first.offset)))
 
 
-def _chunks(
-    session: Session, job_id: UUID, *wanted: ColumnElement[bool], limit: int | None = None, last: bool = False
-) -> list[tuple[LogChunkRow, ProcessRow]]:  # fmt: skip
+def _portion(session: Session, wanted: list[ColumnElement[bool]], *, last: bool) -> list[tuple[int, int]]:
+    """Number and bytes of MOST chunks and one more, in the order of reading. Postgres knows sizes without reading the texts."""
+    statement = (
+        select(LogChunkRow.seq, func.octet_length(LogChunkRow.text))
+        .join(ProcessRow, ProcessRow.id == LogChunkRow.process_id)
+        .where(*wanted)
+        .order_by(LogChunkRow.seq.desc() if last else LogChunkRow.seq)
+        .limit(MOST + 1)
+    )
+    return [(seq, size) for seq, size in session.execute(statement)]
+
+
+def _fitting(seqs: list[tuple[int, int]]) -> int:
+    """How many of these make a page."""
+    held = 0
+    for count, (_, size) in enumerate(seqs[:MOST]):
+        held += size
+        if held > MOST_BYTES and count:
+            return count
+    return min(len(seqs), MOST)
+
+
+def _chunks(session: Session, job_id: UUID, *wanted: ColumnElement[bool]) -> list[tuple[LogChunkRow, ProcessRow]]:
     """Each with its process, oldest first."""
     statement = (
         select(LogChunkRow, ProcessRow)
         .join(ProcessRow, ProcessRow.id == LogChunkRow.process_id)
         .where(LogChunkRow.job_id == job_id, *wanted)
-        .order_by(LogChunkRow.seq.desc() if last else LogChunkRow.seq)
-        .limit(limit)
+        .order_by(LogChunkRow.seq)
     )
-    found = [(chunk, process) for chunk, process in session.execute(statement)]
-    return sorted(found, key=lambda pair: pair[0].seq)
+    return [(chunk, process) for chunk, process in session.execute(statement)]

@@ -52,16 +52,17 @@ def between(session: Session, job_id: UUID, after: int, upto: int) -> list[LogCh
 def page(session: Session, job_id: UUID, which: Which, *, after: int) -> LogPage:
     """Raises: NotFound."""
     jobs.find(session, job_id)
-    items = _views(repository.page(session, job_id, which, after=after))
+    items = _views(repository.page(session, job_id, which, after=after)[0])
     return LogPage(items=items, next=items[-1].seq if items else after)
 
 
 def tail(session: Session, job_id: UUID, which: Which, before: int | None, lines: int) -> LogPage:
     """About so many lines from the end, or from `before` back. Raises: NotFound."""
     jobs.find(session, job_id)
-    found = _views(repository.page(session, job_id, which, before=before, last=True))
+    rows, more = repository.page(session, job_id, which, before=before, last=True)
+    found = _views(rows)
     items = _tail(found, lines)
-    begins = len(items) == len(found) and len(found) < repository.MOST
+    begins = len(items) == len(found) and not more
     return LogPage(items=items, next=items[-1].seq if items else 0, earlier=None if begins else items[0].seq)
 
 
@@ -77,7 +78,7 @@ def _portions(database: Database, job_id: UUID, which: Which) -> Iterator[str]:
     lines, after = Lines(), 0
     while True:
         with database.transaction() as session:
-            chunks = _views(repository.page(session, job_id, which, after=after))
+            chunks = _views(repository.page(session, job_id, which, after=after)[0])
         if not chunks:
             break
         after = chunks[-1].seq
@@ -87,7 +88,7 @@ def _portions(database: Database, job_id: UUID, which: Which) -> Iterator[str]:
 
 def tail_of(session: Session, process: ProcessRow, lines: int = 20) -> str:
     """The last lines of a process, for the event that says how it failed."""
-    chunks = repository.page(session, process.job_id, Which(process=process.id), last=True)
+    chunks, _ = repository.page(session, process.job_id, Which(process=process.id), last=True)
     text = "".join(chunk.text for chunk, _ in chunks)
     return "\n".join(text.rstrip().splitlines()[-lines:])
 

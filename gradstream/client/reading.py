@@ -57,12 +57,28 @@ class Reading(Connection):
         """The output stored so far, oldest first; `tail` is a number of lines."""
         id, asked = self._id(job), {"role": role, "rank": rank, "tail": tail}
         params = {name: value for name, value in asked.items() if value is not None}
+        if tail is not None:
+            yield from self._last_logs(id, params, tail)
+            return
         while True:
             page = self._transport.json("GET", f"jobs/{id}/logs", params={**params, "after": after})
             yield from (LogChunk.model_validate(item) for item in page["items"])
-            if not page["items"] or tail is not None or page["next"] <= after:
+            if not page["items"] or page["next"] <= after:
                 return
             after = page["next"]
+
+    def _last_logs(self, id: UUID, params: dict[str, Any], lines: int) -> Iterator[LogChunk]:
+        """Pages are bounded, so the last lines may take several, read from the end back."""
+        pages: list[list[LogChunk]] = []
+        while True:
+            page = self._transport.json("GET", f"jobs/{id}/logs", params=params)
+            pages.append([LogChunk.model_validate(item) for item in page["items"]])
+            lines -= sum(chunk.text.count("\n") for chunk in pages[-1])
+            if page.get("earlier") is None or lines < 0:
+                break
+            params = {**params, "before": page["earlier"]}
+        for items in reversed(pages):
+            yield from items
 
     def metrics(
         self,

@@ -12,6 +12,7 @@ from safetensors.torch import save
 
 from backend.platform import Platform
 from backend.scheduler.controller import Controller
+from gradstream.client import Client, Credentials
 from gradstream.process.exits import ExitReason
 from tests.integration.backend.agent import Agent, put_file
 from tests.integration.backend.jobs import spec, submit, upload
@@ -20,7 +21,7 @@ from tests.integration.backend.running import Running
 
 def test_only_known_files_with_the_right_bytes_are_stored(running: Running) -> None:
     order = running.agent.order("worker-0")
-    assert put_file(running.agent.http, order, "../../escape", b"x").status_code in (404, 422)
+    assert put_file(running.agent.http, order, "../../escape", b"x").status_code in (401, 404, 422)
     assert put_file(running.agent.http, order, "cuts/1/other.txt", b"x").status_code == 422
     headers = {"Authorization": f"Bearer {order.store.token}", "X-Sha256": "0" * 64}
     damaged = running.agent.http.put("/process/files/cuts/1/worker-0.pt", content=b"x", headers=headers)
@@ -217,6 +218,28 @@ def test_logs_are_read_back_from_the_end_to_the_beginning(running: Running) -> N
     assert seen == [f"line {number}\n" for number in range(7)]
 
 
+def test_a_page_of_logs_has_a_mebibyte_and_every_way_to_read_goes_on(running: Running) -> None:
+    end, written = 0, list[str]()
+    for number in range(3):
+        written.append(f"{number}" * 699_999 + "\n")
+        end = running.agent.log("worker-0", written[-1], end)
+    url, where = f"/jobs/{running.id}/logs", {"process": running.agent.order("worker-0").id}
+    first = running.api.get(url, params=where).json()
+    assert [chunk["text"][0] for chunk in first["items"]] == ["0"]
+    last = running.api.get(url, params={"tail": 100, **where}).json()
+    assert [chunk["text"][0] for chunk in last["items"]] == ["2"]
+    assert last["earlier"] is not None
+    assert running.api.get(f"{url}/download").text.count("\n") >= 3
+    token = running.api.headers["authorization"].removeprefix("Bearer ")
+    with Client(Credentials(str(running.api.base_url).removesuffix("/api/v1/"), token)) as client:
+        for tail, expected in ((None, "012"), (100, "012"), (1, "12")):
+            chunks = [chunk.text[0] for chunk in client.logs(running.id, role="worker", rank=0, tail=tail)]
+            assert "".join(chunks) == expected
+        followed = client.follow(running.id)
+        told = [next(event for event in followed if event.kind == "log").data["text"] for _ in written]
+    assert told == written
+
+
 def test_a_downloaded_log_has_whole_lines_of_everybody(running: Running) -> None:
     agent = running.agent
     agent.log("worker-0", "be")
@@ -242,14 +265,3 @@ def test_stored_files_are_listed_with_their_cuts_and_downloaded(running: Running
     assert file.headers["x-sha256"] == found["files"][1]["sha256"]
     for path in ("cuts/1/none.pt", "../../escape", "job.yaml"):
         assert running.api.get(f"/jobs/{running.id}/files/1/{path}").status_code == 404
-
-
-def test_numbers_and_names_that_no_column_holds_are_no_errors_of_the_server(running: Running) -> None:
-    big = 2**63
-    for path in (
-        f"logs?rank={big}", f"logs/download?rank={2**40}", f"metrics?rank={big}", f"events?limit={big}", f"events?after={big}",
-        f"files/{2**31}/x", f"files/-{big}/x", "files/1/a%00b", "artifacts/a%00b", f"logs?tail=1&before={big}", "events?kind=a%00",
-        "metrics?name=a%00b", "charts?name=a%00b",
-    ):  # fmt: skip
-        answer = running.api.get(f"/jobs/{running.id}/{path}")
-        assert (path, answer.status_code < 500) == (path, True), answer.text
