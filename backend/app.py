@@ -14,6 +14,8 @@ from fastapi import APIRouter, Depends, FastAPI
 
 import gradstream
 from backend import browsers, page, problems
+from backend.admission import accepting
+from backend.admission.middleware import Admission
 from backend.artifacts.endpoints import router as artifacts
 from backend.artifacts.process_endpoints import router as process
 from backend.bundles.endpoints import router as bundles
@@ -32,6 +34,7 @@ from backend.schemas import Health
 from backend.stream.endpoints import router as streams
 from backend.stream.feeds import Feeds
 from backend.stream.hub import Hub
+from backend.stream.list_feed import ListFeed
 from backend.users import scopes
 from backend.users.auth import current_caller
 from backend.users.endpoints import open_router as sign_in
@@ -49,8 +52,8 @@ health = APIRouter(tags=["health"])
 
 
 @health.get("/health", operation_id="getHealth")
-def get_health() -> Health:
-    """Whether this replica serves. Needs no sign-in, and asks no other server."""
+async def get_health() -> Health:
+    """Whether this replica serves. Needs no sign-in, no thread and no other server."""
     return Health(version=gradstream.__version__)
 
 
@@ -68,6 +71,7 @@ def routes() -> FastAPI:
     for router in (agent, process):
         app.include_router(router, prefix=PREFIX, responses=problems.DESCRIBED)
     app.get(f"{PREFIX}/openapi.json", include_in_schema=False, dependencies=[Depends(current_caller)])(lambda: openapi(app))
+    app.add_middleware(Admission)
     problems.install(app)
     return app
 
@@ -84,6 +88,7 @@ def create_app(platform: Platform) -> FastAPI:
     app.state.platform = platform
     app.state.hub = Hub(platform.wakeup)
     app.state.feeds = Feeds(platform, app.state.hub)
+    app.state.list_feed = ListFeed(platform, app.state.hub)
     page.install(app, platform.settings.page_dir)
     browsers.install(app)
     return app
@@ -95,11 +100,12 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     presence = Presence(app.state.platform.database)
     hub.start()
     presence.start()
+    accepting.limit_log(asyncio.get_running_loop())
     _close_streams_on_signal(hub)
     is_program = threading.current_thread() is threading.main_thread()  # and not the server of a test
     async with watched() if is_program else nullcontext():
         yield
-    presence.close()
+    await presence.close()
     hub.close()
     hub.join()
 

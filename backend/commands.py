@@ -12,16 +12,23 @@ _QUIET = ("uvicorn.access", "alembic", "kombu", "amqp")
 def api(host: str, port: int) -> int:
     import uvicorn
 
+    from backend.admission.accepting import raise_file_limit
+    from backend.admission.connections import bounded
     from backend.app import create_app
     from backend.platform import Platform
     from backend.settings import Settings
     from gradstream import jsonlog
 
     jsonlog.configure(sys.stdout, quiet=_QUIET)
-    platform = Platform.open(Settings())
+    settings = Settings()
+    platform = Platform.open(settings)
+    protocol = bounded(raise_file_limit(), settings.connections_per_address)
     try:
         # streams end by themselves on a signal; the bound is for uploads and downloads
-        uvicorn.run(create_app(platform), host=host, port=port, timeout_graceful_shutdown=5, log_config=None, server_header=False)
+        uvicorn.run(
+            create_app(platform), host=host, port=port, http=protocol, timeout_keep_alive=5, backlog=512,
+            timeout_graceful_shutdown=5, log_config=None, server_header=False,
+        )  # fmt: skip
     finally:
         platform.close()
     return 0

@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from sqlalchemy.exc import DataError, IntegrityError, OperationalError
 from starlette.exceptions import HTTPException
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.away import AWAY, REDIS, NotMigrated, cannot, first_line
@@ -25,15 +26,12 @@ from gradstream.errors import (
     NotSignedIn,
     Problem,
     TooLarge,
+    TooManyRequests,
     Unavailable,
     pointer_to,
 )
 
 log = structlog.get_logger(__name__)
-
-MAX_BODY = 8 * 1024 * 1024
-UPLOADS = ("/api/v1/bundles", "/api/v1/process/files/")
-"""Paths whose bodies are streamed to files: `backend.uploads`."""
 
 STATUS: dict[type[GradstreamError], int] = {
     NotSignedIn: 401,
@@ -42,8 +40,11 @@ STATUS: dict[type[GradstreamError], int] = {
     TooLarge: 413,
     Invalid: 422,
     Denied: 403,
+    TooManyRequests: 429,
     Unavailable: 503,
 }
+_RETRY_AFTER = {429: "2", 503: "1"}
+"""Seconds."""
 
 
 def status_of(error: GradstreamError) -> int:
@@ -64,7 +65,10 @@ def _problem(
         "type": f"/problems/{name}", "title": HTTPStatus(status).phrase, "status": status, "detail": detail, "instance": instance,
         "errors": [problem.as_dict() for problem in problems], "context": context or {},
     }  # fmt: skip
-    extra = {**({"WWW-Authenticate": "Bearer"} if status == 401 else {}), **({"Retry-After": "1"} if status == 503 else {})}
+    extra = {
+        **({"WWW-Authenticate": "Bearer"} if status == 401 else {}),
+        **({"Retry-After": _RETRY_AFTER[status]} if status in _RETRY_AFTER else {}),
+    }
     return JSONResponse(body, status, {**extra, **(headers or {})}, media_type="application/problem+json")
 
 
@@ -101,22 +105,22 @@ def _problem_of(each: dict[str, Any]) -> Problem:
 
 def install(app: FastAPI) -> None:
     @app.exception_handler(GradstreamError)
-    def _known(request: Request, error: GradstreamError) -> JSONResponse:
+    async def _known(request: Request, error: GradstreamError) -> JSONResponse:
         return response(request.url.path, error)
 
     @app.exception_handler(HTTPException)
-    def _http(request: Request, error: HTTPException) -> JSONResponse:
+    async def _http(request: Request, error: HTTPException) -> JSONResponse:
         name = HTTPStatus(error.status_code).phrase.title().replace(" ", "").replace("-", "")
         return _problem(request.url.path, name, error.status_code, str(error.detail), headers=dict(error.headers or {}))
 
     @app.exception_handler(RequestValidationError)
-    def _validation(request: Request, error: RequestValidationError) -> JSONResponse:
+    async def _validation(request: Request, error: RequestValidationError) -> JSONResponse:
         if not_json := _refuse_content_type(request, error):
             return response(request.url.path, not_json)
         return response(request.url.path, _invalid(error))
 
     @app.exception_handler(IntegrityError)
-    def _conflict(request: Request, error: IntegrityError) -> JSONResponse:
+    async def _conflict(request: Request, error: IntegrityError) -> JSONResponse:
         log.warning("a write broke a constraint", path=request.url.path, error=str(error.orig))
         return response(
             request.url.path, Conflict("Another request changed the same thing at the same time; read it and try again.")
@@ -124,55 +128,24 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(DataError)
     @app.exception_handler(UnicodeEncodeError)
-    def _not_storable(request: Request, error: Exception) -> JSONResponse:
+    async def _not_storable(request: Request, error: Exception) -> JSONResponse:
         log.warning("a value cannot be stored", path=request.url.path, error=first_line(error))
         return response(request.url.path, Invalid("A value is no valid text (a NUL, half a character) or too large a number."))
 
     @app.exception_handler(OperationalError)
-    def _cannot(request: Request, error: OperationalError) -> JSONResponse:
+    async def _cannot(request: Request, error: OperationalError) -> JSONResponse:
         log.error("the database cannot do what was asked", path=request.url.path, error=first_line(error))
         return response(request.url.path, Unavailable(cannot(error)))
 
     for kind in AWAY:
         app.add_exception_handler(kind, _away)
-    app.add_middleware(BodyLimit)
+    app.add_middleware(ExceptionMiddleware, handlers=app.exception_handlers)  # for errors of middleware that was added before
     app.add_middleware(UnknownErrors)
 
 
-def _away(request: Request, error: Exception) -> JSONResponse:
+async def _away(request: Request, error: Exception) -> JSONResponse:
     log.warning("a server does not answer", path=request.url.path, error=first_line(error))
     return response(request.url.path, away(error))
-
-
-class BodyLimit:
-    """No request brings more than MAX_BODY bytes into memory. Uploads go to files and have limits of their own."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"].startswith(UPLOADS):
-            await self.app(scope, receive, send)
-            return
-        declared = dict(scope["headers"]).get(b"content-length", b"")
-        if declared.isdigit() and int(declared) > MAX_BODY:
-            await response(scope["path"], _too_large())(scope, receive, send)
-            return
-        size = 0
-
-        async def counted() -> Message:
-            nonlocal size
-            message = await receive()
-            size += len(message.get("body", b""))
-            if size > MAX_BODY:
-                raise HTTPException(413, _too_large().message)  # FastAPI takes all else for a body that it cannot parse
-            return message
-
-        await self.app(scope, counted, send)
-
-
-def _too_large() -> TooLarge:
-    return TooLarge(f"The body is larger than the {MAX_BODY:,} bytes allowed here.", limit=MAX_BODY)
 
 
 class UnknownErrors:
@@ -208,7 +181,7 @@ DESCRIBED: dict[int | str, dict[str, Any]] = {
         "description": HTTPStatus(status).phrase,
         "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
     }
-    for status in (401, 404, 409, 422, 503)
+    for status in (401, 404, 409, 413, 422, 429, 503)
 }
 """The answers that any signed-in endpoint may give, for OpenAPI."""
 

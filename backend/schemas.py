@@ -45,8 +45,6 @@ class Health(Schema):
 
 Limit = Annotated[int, Field(ge=1, le=200, description="Items per page")]
 Cursor = Annotated[str | None, Field(description="`next_cursor` of the page before")]
-MAX_RANK = 2**31 - 1
-"""Of a worker or shard: what the columns hold."""
 BIGGEST = 2**53 - 1
 """A `seq` that is never reached, and that JavaScript still counts exactly."""
 After = Annotated[int, Field(ge=0, le=BIGGEST, description="Only what came after this `seq`")]

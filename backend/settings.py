@@ -51,6 +51,8 @@ class Settings(BaseSettings):
     """Where browsers reach the API."""
     process_api_url: str | None = None
     """Where job processes reach it, to store cuts and models; default: public_url."""
+    connections_per_address: int | None = None
+    """That one address may have to the API; None: 1,024, and at most half of all. Behind a proxy all come from one address."""
     secure_cookies: bool = False
     """True behind TLS: the session cookie is then never sent in the clear."""
 

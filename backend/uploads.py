@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request
+from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
 from backend.platform import Platform
-from gradstream.errors import TooLarge
 
 _WRITE_SIZE = 1 << 20
 
@@ -25,24 +24,20 @@ class Upload:
     sha256: str
 
 
-def body_of(limit: int) -> Callable[[Request], AsyncIterator[Upload]]:
-    """A dependency: the request's body as a file of at most `limit` bytes."""
-
-    async def body(request: Request) -> AsyncIterator[Upload]:
-        platform: Platform = request.app.state.platform
-        declared = request.headers.get("content-length", "")
-        if declared.isdigit() and int(declared) > limit:
-            raise _too_large(limit)
-        path = platform.files.temporary()
-        try:
-            yield await _receive(request, path, limit)
-        finally:
-            path.unlink(missing_ok=True)
-
-    return body
+async def uploaded(request: Request) -> AsyncIterator[Upload]:
+    """A dependency: the request's body as a file. `backend.admission` bounds its size."""
+    platform: Platform = request.app.state.platform
+    path = platform.files.temporary()
+    try:
+        yield await _receive(request, path)
+    finally:
+        path.unlink(missing_ok=True)
 
 
-async def _receive(request: Request, path: Path, limit: int) -> Upload:
+UploadDep = Annotated[Upload, Depends(uploaded)]
+
+
+async def _receive(request: Request, path: Path) -> Upload:
     hasher, size, waiting = hashlib.sha256(), 0, bytearray()
 
     def write(data: bytes) -> None:
@@ -52,18 +47,12 @@ async def _receive(request: Request, path: Path, limit: int) -> Upload:
     with path.open("wb") as file:
         async for chunk in request.stream():
             size += len(chunk)
-            if size > limit:
-                raise _too_large(limit)
             waiting += chunk
             if len(waiting) >= _WRITE_SIZE:
                 await run_in_threadpool(write, bytes(waiting))
                 waiting.clear()
         await run_in_threadpool(write, bytes(waiting))
     return Upload(path, size, hasher.hexdigest())
-
-
-def _too_large(limit: int) -> TooLarge:
-    return TooLarge(f"The body is larger than the {limit:,} bytes allowed here.", limit=limit)
 
 
 def binary_body(media_type: str) -> dict[str, Any]:

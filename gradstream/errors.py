@@ -3,7 +3,7 @@
 ├── Conflict     409   the thing is in a state that forbids the request
 ├── Invalid      422   what was sent is wrong; `problems` names each place and its remedy        └── TooLarge 413
 ├── Denied       403   signed in, but not allowed          └── NotSignedIn   401
-└── Unavailable  503   something needed did not answer in time
+└── Unavailable  503   something needed did not answer in time                                  └── TooManyRequests 429
 
 The five kinds are closed: a new error is a leaf under one of them, so that the API's status, the CLI's exit code
 and the SDK's exception follow from its kind alone.
@@ -92,6 +92,10 @@ class TooLarge(Invalid):
 
 class InvalidWorkload(Invalid):
     """User code that does not offer what a workload must (see `gradstream.workload`)."""
+
+
+class TooManyRequests(Unavailable):
+    """One caller asks for more at a time than it may; it passes when earlier requests have ended."""
 
 
 class PlaneLost(Unavailable):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header
+from fastapi import APIRouter, Header
 from fastapi.responses import FileResponse
 
 from backend.artifacts import service
@@ -12,11 +12,9 @@ from backend.artifacts.auth import ProcessDep
 from backend.artifacts.schemas import StoredFile
 from backend.db import SessionDep
 from backend.platform import PlatformDep
-from backend.uploads import Upload, binary_body, body_of
+from backend.uploads import UploadDep, binary_body
 
 router = APIRouter(prefix="/process", tags=["process"])
-
-GIB = 1024**3
 
 
 @router.put(
@@ -24,7 +22,7 @@ GIB = 1024**3
     openapi_extra=binary_body("application/octet-stream"),
 )  # fmt: skip
 def put_file(
-    path: str, process: ProcessDep, body: Annotated[Upload, Depends(body_of(64 * GIB))],
+    path: str, process: ProcessDep, body: UploadDep,
     x_sha256: Annotated[str, Header(pattern=r"^[0-9a-f]{64}$")], session: SessionDep, platform: PlatformDep,
 ) -> StoredFile:  # fmt: skip
     """Store a file of the attempt; the file that completes a cut commits it. 409 once the attempt is no longer the live one."""

@@ -2,16 +2,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, status
+from fastapi import APIRouter, Path, status
 from fastapi.responses import FileResponse
 
 from backend.bundles import service
 from backend.bundles.schemas import Bundle
 from backend.db import SessionDep
 from backend.platform import PlatformDep
-from backend.uploads import Upload, binary_body, body_of
+from backend.uploads import UploadDep, binary_body
 from backend.users.auth import CallerDep
-from gradstream.bundle import MAX_BYTES
 
 router = APIRouter(prefix="/bundles", tags=["bundles"])
 
@@ -26,9 +25,7 @@ BundleHash = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
     "", operation_id="uploadBundle", status_code=status.HTTP_201_CREATED,
     openapi_extra=binary_body("application/gzip"),
 )  # fmt: skip
-def upload(
-    caller: CallerDep, body: Annotated[Upload, Depends(body_of(MAX_BYTES))], session: SessionDep, platform: PlatformDep
-) -> Bundle:
+def upload(caller: CallerDep, body: UploadDep, session: SessionDep, platform: PlatformDep) -> Bundle:
     """Store user code: a .tar.gz of a folder, at most 64 MiB. Sending the same bytes again answers the same."""
     return service.store(session, platform.files, caller, body)
 

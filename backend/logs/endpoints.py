@@ -10,8 +10,11 @@ from backend.db import SessionDep
 from backend.logs import service
 from backend.logs.schemas import LogPage, Which
 from backend.platform import PlatformDep
-from backend.schemas import BIGGEST, MAX_RANK, After
+from backend.schemas import BIGGEST, After
 from gradstream.process.order import Role
+
+LAST_RANK = 2**31 - 1
+"""The greatest that a column holds."""
 
 router = APIRouter(prefix="/jobs/{id}/logs", tags=["logs"])
 
@@ -21,7 +24,7 @@ def logs(
     id: UUID, session: SessionDep,
     process: Annotated[UUID | None, Query()] = None,
     role: Annotated[Role | None, Query()] = None,
-    rank: Annotated[int | None, Query(ge=-1, le=MAX_RANK)] = None,
+    rank: Annotated[int | None, Query(ge=-1, le=LAST_RANK)] = None,
     after: Annotated[After, Query()] = 0,
     before: Annotated[int | None, Query(ge=1, le=BIGGEST, description="With `tail`: only what came before this `seq`")] = None,
     tail: Annotated[int | None, Query(ge=1, le=10_000, description="Only about the last so many lines")] = None,
@@ -38,7 +41,7 @@ def logs(
 def download(
     id: UUID, platform: PlatformDep,
     role: Annotated[Role | None, Query()] = None,
-    rank: Annotated[int | None, Query(ge=-1, le=MAX_RANK)] = None,
+    rank: Annotated[int | None, Query(ge=-1, le=LAST_RANK)] = None,
 ) -> StreamingResponse:  # fmt: skip
     """All output so far as one text file, each line with its time and its process in front."""
     name, lines = service.whole(platform.database, id, Which(role=role, rank=rank))

@@ -13,7 +13,7 @@ from backend.metrics import counting, drawing, export, service
 from backend.metrics.drawing import Asked, Drawing
 from backend.metrics.schemas import Axis, CatalogueEntry, Charts, Distribution, ExportFormat, MeasuredNames, MetricPage, Storage
 from backend.platform import PlatformDep
-from backend.schemas import MAX_RANK, After
+from backend.schemas import After
 from gradstream.errors import Invalid
 
 router = APIRouter(tags=["metrics"])
@@ -34,7 +34,7 @@ def metrics(
     id: UUID, session: SessionDep,
     names: Annotated[list[str] | None, Query(description="Only these metrics")] = None,
     source: Annotated[str | None, Query(description="Only what this process measured")] = None,
-    rank: Annotated[int | None, Query(ge=-1, le=MAX_RANK)] = None,
+    rank: Annotated[int | None, Query(ge=-1)] = None,
     after: Annotated[After, Query()] = 0,
     limit: Annotated[int, Query(ge=1, le=1000, description="Batches")] = 200,
 ) -> MetricPage:  # fmt: skip

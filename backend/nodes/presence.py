@@ -3,9 +3,10 @@ away for ten seconds would look like the loss of every machine."""
 
 from __future__ import annotations
 
-import threading
+import asyncio
 
 import structlog
+from starlette.concurrency import run_in_threadpool
 
 from backend.away import MAY_PASS, first_line
 from backend.db import Database
@@ -18,27 +19,31 @@ EVERY = 1.0
 
 
 class Presence:
-    """The thread that stamps, as long as the API runs."""
+    """Stamps as long as the API runs, from where heartbeats are heard: its event loop, and then the same threads. So a loop that
+    stands still, or threads that are all taken, stamp nothing, and the silence of nodes does not count."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="presence", daemon=True)
+        self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._thread.start()
+        self._task = asyncio.create_task(self._run(), name="presence")
 
-    def close(self) -> None:
-        self._stopped.set()
-        self._thread.join(10)
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=10)
 
-    def _run(self) -> None:
-        while not self._stopped.is_set():
+    async def _run(self) -> None:
+        while True:
             try:
-                with self._database.transaction() as session:
-                    repository.stamp(session)
+                await run_in_threadpool(self._stamp)
             except MAY_PASS as error:
                 log.warning("the database cannot note that the API is there", error=first_line(error))
-            except Exception:  # without this thread, no node would ever count as lost
+            except Exception:  # without this task, no node would ever count as lost
                 log.exception("it cannot be noted that the API is there; it is tried again")
-            self._stopped.wait(EVERY)
+            await asyncio.sleep(EVERY)
+
+    def _stamp(self) -> None:
+        with self._database.transaction() as session:
+            repository.stamp(session)

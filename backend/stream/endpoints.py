@@ -9,11 +9,9 @@ from uuid import UUID
 from fastapi import APIRouter, Header, Query
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
-from backend.platform import PlatformDep
 from backend.schemas import BIGGEST, After
-from backend.stream import service
 from backend.stream.feeds import FeedsDep
-from backend.stream.hub import HubDep
+from backend.stream.list_feed import ListFeedDep
 from backend.stream.pulse import with_pulse
 
 router = APIRouter(prefix="/jobs", tags=["streams"])
@@ -21,7 +19,7 @@ router = APIRouter(prefix="/jobs", tags=["streams"])
 
 @router.get("/stream", operation_id="streamJobs", response_class=EventSourceResponse)
 async def stream_jobs(
-    platform: PlatformDep, hub: HubDep,
+    jobs: ListFeedDep,
     since: Annotated[
         int | None, Query(ge=0, le=BIGGEST, description="`upto` of the last `gone` that was heard of, at most a day ago")
     ] = None,
@@ -30,7 +28,7 @@ async def stream_jobs(
     new one, whenever it changes; `gone` (Gone) for deleted ones, first for those since `since` or of the last minute; `alive`
     after 3 s without another; `closing` when the server stops. Who comes back reads the list again: older jobs may have ended
     while nobody listened."""
-    async for event in with_pulse(service.jobs(platform, hub, since)):
+    async for event in with_pulse(jobs.follow(since)):
         yield event
 
 

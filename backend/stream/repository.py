@@ -8,17 +8,22 @@ from sqlalchemy.orm import Session
 
 from backend.jobs.models import DeletedJobRow, JobRow
 
-# Where a portion of at most :most entries ends. Everything in a feed has its number from one counter.
+# Where a portion of at most :most entries and :bytes of output, or of one entry, ends. Everything in a feed has its number from
+# one counter.
 _END_OF_PORTION = text("""
     SELECT max(seq) FROM (
-        SELECT seq FROM (
-            (SELECT seq FROM events WHERE job_id = :job AND seq > :after ORDER BY seq LIMIT :most)
-            UNION ALL (SELECT seq FROM metric_batches WHERE job_id = :job AND seq > :after ORDER BY seq LIMIT :most)
-            UNION ALL (SELECT seq FROM log_chunks WHERE job_id = :job AND seq > :after ORDER BY seq LIMIT :most)
-            UNION ALL (SELECT seq FROM processes WHERE job_id = :job AND seq > :after)
-            UNION ALL (SELECT seq FROM jobs WHERE id = :job AND seq > :after)
-        ) AS entries ORDER BY seq LIMIT :most
-    ) AS portion
+        SELECT seq, row_number() OVER numbered AS place, sum(size) OVER numbered AS held FROM (
+            SELECT seq, size FROM (
+                (SELECT seq, 0 AS size FROM events WHERE job_id = :job AND seq > :after ORDER BY seq LIMIT :most)
+                UNION ALL (SELECT seq, 0 FROM metric_batches WHERE job_id = :job AND seq > :after ORDER BY seq LIMIT :most)
+                UNION ALL (
+                    SELECT seq, octet_length(text) FROM log_chunks WHERE job_id = :job AND seq > :after ORDER BY seq LIMIT :most
+                )
+                UNION ALL (SELECT seq, 0 FROM processes WHERE job_id = :job AND seq > :after)
+                UNION ALL (SELECT seq, 0 FROM jobs WHERE id = :job AND seq > :after)
+            ) AS entries ORDER BY seq LIMIT :most
+        ) AS most WINDOW numbered AS (ORDER BY seq)
+    ) AS portion WHERE place = 1 OR held <= :bytes
 """)
 
 
@@ -27,9 +32,9 @@ _JUST = timedelta(minutes=1)
 _BEGUN = text("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
 
 
-def end_of_portion(session: Session, job_id: UUID, after: int, most: int) -> int | None:
+def end_of_portion(session: Session, job_id: UUID, after: int, most: int, most_bytes: int) -> int | None:
     """None: there is nothing after `after`."""
-    end: int | None = session.scalar(_END_OF_PORTION, {"job": job_id, "after": after, "most": most})
+    end: int | None = session.scalar(_END_OF_PORTION, {"job": job_id, "after": after, "most": most, "bytes": most_bytes})
     return end
 
 

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from uuid import UUID
 
-import structlog
 from fastapi.sse import ServerSentEvent
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
-from starlette.concurrency import run_in_threadpool
 
-from backend.away import MAY_PASS, first_line
 from backend.jobs import listing
 from backend.jobs import repository as job_rows
 from backend.jobs import service as job_service
 from backend.jobs.history_schemas import Event, Process
-from backend.jobs.list_schemas import Gone
 from backend.jobs.schemas import JobSummary
 from backend.logs import service as logs
 from backend.metrics import service as metric_service
 from backend.platform import Platform
 from backend.stream import repository
-from backend.stream.hub import Hub, Waiter
-
-log = structlog.get_logger(__name__)
 
 PORTION = 500
 """Entries read in one transaction."""
+PORTION_BYTES = 1024**2
+"""Of output read in one transaction."""
 LATEST = 100
 LOOK_EVERY = 2.0
 """Seconds between looks into Postgres, should a wake-up be lost."""
@@ -63,7 +57,7 @@ def read(platform: Platform, job_id: UUID, after: int, cap: int | None) -> Frame
     What is shown by its latest state (the job, a process) is in it if its latest number is."""
     with platform.database.transaction(snapshot=True) as session:
         row = job_service.find(session, job_id)
-        end = repository.end_of_portion(session, job_id, after, PORTION)
+        end = repository.end_of_portion(session, job_id, after, PORTION, PORTION_BYTES)
         upto = max(after, row.feed) if end is None else end
         upto = upto if cap is None else min(upto, cap)
         entries = _portion(session, job_id, after, upto) if end is not None else []
@@ -87,44 +81,25 @@ def _portion(session: Session, job_id: UUID, after: int, upto: int) -> list[Entr
     return entries
 
 
-async def jobs(platform: Platform, hub: Hub, since: int | None) -> AsyncGenerator[ServerSentEvent, None]:
-    """The newest jobs as they are, then each of them, and each new one, whenever it changes; and every job that is deleted."""
-    known: dict[UUID, int] = {}
-    told: set[UUID] | None = None
-    with hub.waiter(None) as waiter:
-        while not hub.closing:
-            try:
-                look = await run_in_threadpool(_look, platform, dict(known), since)
-            except MAY_PASS as error:
-                await _wait_for_database(waiter, error)
-                continue
-            for content in look.changed:
-                yield ServerSentEvent(event="job", raw_data=content.model_dump_json(by_alias=True))
-            if told is None or not look.gone <= told:
-                gone = Gone(ids=sorted(look.gone - (told or set())), upto=look.upto)
-                yield ServerSentEvent(event="gone", raw_data=gone.model_dump_json())
-            known, told, since = look.latest, look.gone, look.upto
-            await waiter.wait(LOOK_EVERY)
-    yield CLOSING
-
-
 @dataclass(frozen=True, slots=True)
-class _Look:
+class ListLook:
+    """What one look into Postgres finds of the list of jobs."""
+
     latest: dict[UUID, int]
+    """The newest jobs and older ones that have not ended, newest first, with the numbers of their last changes."""
     changed: list[JobSummary]
     gone: set[UUID]
     upto: int
+    gone_since: dict[int | None, set[UUID]]
+    """For each `since` that was asked for."""
 
 
-def _look(platform: Platform, known: dict[UUID, int], since: int | None) -> _Look:
+def look_at_list(platform: Platform, known: dict[UUID, int], since: int | None, sinces: frozenset[int | None]) -> ListLook:
+    """`known`: what the look before found; `since`: its `upto`. Reads one state of the database."""
     with platform.database.transaction(snapshot=True) as session:
         latest = repository.latest(session, LATEST)
         changed = [job_id for job_id, seq in reversed(latest) if known.get(job_id) != seq]
         changed += known.keys() - dict(latest).keys()  # they have ended behind newer ones: their last word
         gone, upto = repository.gone(session, since)
-        return _Look(dict(latest), listing.summaries(session, changed), set(gone), upto)
-
-
-async def _wait_for_database(waiter: Waiter, error: Exception) -> None:
-    log.warning("a stream waits for the database", error=first_line(error))
-    await waiter.wait(LOOK_EVERY)
+        gone_since = {each: set(repository.gone(session, each)[0]) for each in sinces}
+        return ListLook(dict(latest), listing.summaries(session, changed), set(gone), upto, gone_since)

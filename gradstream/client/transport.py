@@ -16,10 +16,12 @@ import gradstream
 from gradstream import errors
 from gradstream.client.credentials import Credentials
 from gradstream.client.sse import ServerSentEvent, events
-from gradstream.errors import Conflict, Denied, GradstreamError, Invalid, NotFound, NotSignedIn, Problem, Unavailable
+from gradstream.errors import Conflict, Denied, GradstreamError, Invalid, NotFound, NotSignedIn, Problem, TooLarge, Unavailable
 
-_BY_STATUS: dict[int, type[GradstreamError]] = {401: NotSignedIn, 403: Denied, 404: NotFound, 409: Conflict, 422: Invalid}
-_TRY_AGAIN = (502, 503, 504)
+_BY_STATUS: dict[int, type[GradstreamError]] = {
+    401: NotSignedIn, 403: Denied, 404: NotFound, 409: Conflict, 413: TooLarge, 422: Invalid,
+}  # fmt: skip
+_TRY_AGAIN = (429, 502, 503, 504)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """No proxy of the environment leads to a platform on this machine."""

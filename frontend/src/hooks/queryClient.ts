@@ -14,7 +14,7 @@ export function makeQueryClient(): QueryClient {
     }),
     defaultOptions: {
       mutations: { networkMode: "always" },
-      queries: { networkMode: "always", refetchOnReconnect: true, staleTime: 5_000, retry: (failures, error) => failures < 3 && !(error instanceof Problem && error.status < 500) },
+      queries: { networkMode: "always", refetchOnReconnect: true, staleTime: 5_000, retry: (failures, error) => failures < 3 && !(error instanceof Problem && error.status < 500 && error.status !== 429) },
     },
   })
   return client

@@ -15,6 +15,7 @@ import uvicorn
 from sqlalchemy import text
 
 from backend import models
+from backend.admission.connections import BoundedConnection
 from backend.app import create_app
 from backend.metrics import folding
 from backend.platform import Platform
@@ -59,7 +60,7 @@ def platform(settings: Settings) -> Iterator[Platform]:
 def server(platform: Platform) -> Iterator[str]:
     """The API over real HTTP; its address."""
     listening = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(create_app(platform), log_config=None, timeout_graceful_shutdown=2)
+    config = uvicorn.Config(create_app(platform), http=BoundedConnection, log_config=None, timeout_graceful_shutdown=2)
     running = uvicorn.Server(config)
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
     thread.start()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -13,7 +12,6 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from backend.db import after_commit
 from backend.jobs import backoff
 from backend.jobs import repository as job_rows
 from backend.jobs.backoff import JobBackoff
@@ -77,20 +75,6 @@ def test_numbers_that_no_float_holds_neither_end_the_queue_nor_a_plan(
         session.execute(text(statement), {"id": trained, "figures": figures})
         queue.place_queued(session, JobBackoff(platform.database))
     assert status_of(api, normal) == "starting"
-
-
-def test_messages_of_a_savepoint_leave_with_the_whole_transaction(platform: Platform) -> None:
-    sent = list[str]()
-    with platform.database.transaction() as session:
-        after_commit(session, "whole", lambda: sent.append("whole"))
-        with session.begin_nested():
-            session.execute(text("SELECT 1"))
-            after_commit(session, "part", lambda: sent.append("part"))
-        with suppress(ZeroDivisionError), session.begin_nested():
-            session.execute(text("SELECT 1"))
-            raise ZeroDivisionError
-        assert sent == []
-    assert sent == ["whole", "part"]
 
 
 def test_a_retention_beyond_every_date_stops_no_other(api: httpx.Client, platform: Platform, controller: Controller, tmp_path: Path) -> None:  # fmt: skip  # noqa: E501

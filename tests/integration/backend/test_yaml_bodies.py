@@ -13,7 +13,6 @@ import httpx
 import pytest
 
 from backend.jobs.job_body import YAML_TYPES
-from backend.problems import MAX_BODY
 from gradstream.jobfile import MAX_TEXT
 from tests.integration.backend.jobs import spec, upload
 
@@ -136,7 +135,7 @@ def test_other_bodies_are_refused_with_what_to_send(api: httpx.Client, anonymous
         assert answer.status_code == 422
         assert f"'{kind}'; send a job file with the header Content-Type: application/yaml" in answer.json()["detail"]
     assert post(api, path, b"").status_code == 422
-    assert post(api, path, b" " * (MAX_BODY + 1)).status_code == 413
+    assert post(api, path, b" " * (512 * 1024 + 1)).status_code == 413
     assert post(anonymous, path).status_code == 401
 
 

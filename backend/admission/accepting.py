@@ -1,0 +1,39 @@
+"""Open files of the API: as many as the system allows, and few words when they are used up."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from typing import Any
+
+import structlog
+
+from gradstream.log_limit import LogLimit
+
+log = structlog.get_logger(__name__)
+
+_MOST = 65_536
+"""More would only cost the kernel memory."""
+_EVERY = LogLimit()
+
+
+def raise_file_limit() -> int:
+    """Allow this process as many open files as it may have; return how many."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return _MOST if soft == resource.RLIM_INFINITY else soft
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return wanted
+
+
+def limit_log(loop: asyncio.AbstractEventLoop) -> None:
+    """asyncio says thousands of times a second that no file is left for a new connection; this loop says it once a minute."""
+
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if "accept() out of system resource" not in context.get("message", ""):
+            loop.default_exception_handler(context)
+        elif (more := _EVERY.take("accept")) is not None:
+            log.error("no open files are left for new connections; raise the limit of open files", held_back=more)
+
+    loop.set_exception_handler(handle)

@@ -1,0 +1,143 @@
+"""uvicorn's connections with deadlines, and with a bound on how many there are."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar, cast
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+_REFUSAL = (
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\nretry-after: 2\r\nconnection: close\r\n\r\n"
+    b"Too many connections are open. Close some, or try again in a moment.\n"
+)
+
+
+class BoundedConnection(H11Protocol):
+    """Closes a connection that does not go on. One that is too many takes the place of the one that has been waiting for a request
+    for longest, of its own address if that has too many; if none waits, it is refused."""
+
+    header_seconds: ClassVar[float] = 10.0
+    """From the connection, or the first byte of a later request, to the end of the header."""
+    body_seconds: ClassVar[float] = 30.0
+    """Without a byte, while somebody reads the body."""
+    linger_seconds: ClassVar[float] = 5.0
+    """For the rest of a body that nobody reads, so that the client can read the response."""
+    write_seconds: ClassVar[float] = 120.0
+    """Without a byte taken by the client."""
+    most: ClassVar[int] = 4096
+    most_of_address: ClassVar[int] = 1024
+
+    transport: asyncio.Transport
+    _waits_since: float | None = None
+    """Since when it has had no request; None: it has one."""
+    _deadline: asyncio.TimerHandle | None = None
+    _write_deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._waits_since = self.loop.time()
+        self._expect(self.header_seconds)
+        if not self._make_room():
+            transport.write(_REFUSAL)
+            self._close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._cancel()
+        if self._write_deadline is not None:
+            self._write_deadline.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        idle = self.timeout_keep_alive_task is not None
+        super().data_received(data)
+        self._look(begins=idle)
+
+    def _look(self, *, begins: bool) -> None:
+        """After bytes have come: what is waited for now."""
+        if self.transport.is_closing():
+            return
+        theirs = self.conn.their_state
+        answered = self.cycle is None or self.cycle.response_complete
+        if theirs is h11.IDLE and answered:
+            self._waits_since = self._waits_since or self.loop.time()
+            if begins or self._deadline is None:
+                self._expect(self.header_seconds)
+            return
+        self._waits_since = None
+        if theirs is not h11.SEND_BODY:
+            self._cancel()
+        elif not answered:
+            self._expect(self.body_seconds)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.transport.is_closing():
+            return
+        if not self.cycle.response_complete:  # the next request was here already
+            self._look(begins=False)
+        elif self.conn.their_state is h11.SEND_BODY:
+            self._expect(self.linger_seconds)
+        else:
+            self._waits_since = self.loop.time()
+            self._cancel()
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        self.loop.call_later(self.linger_seconds, self.transport.abort)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._write_deadline = self.loop.call_later(self.write_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._write_deadline is not None:
+            self._write_deadline.cancel()
+            self._write_deadline = None
+
+    def _expect(self, seconds: float) -> None:
+        self._cancel()
+        self._deadline = self.loop.call_later(seconds, self._late)
+
+    def _cancel(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _late(self) -> None:
+        answered = self.cycle is None or self.cycle.response_complete
+        if self.conn.their_state is h11.SEND_BODY and not answered and self.flow.read_paused:
+            self._expect(self.body_seconds)  # it is we who do not read
+        else:
+            self._close()
+
+    def _close(self) -> None:
+        self._cancel()
+        self.transport.close()
+        self.loop.call_later(self.linger_seconds, self.transport.abort)  # a client that reads nothing keeps it open otherwise
+
+    def _make_room(self) -> bool:
+        """Whether this connection may stay."""
+        others = [cast(BoundedConnection, each) for each in self.connections if each is not self]
+        host = self.client[0] if self.client else None
+        mine = [each for each in others if (each.client[0] if each.client else None) == host]
+        crowd = mine if len(mine) >= self.most_of_address else others if len(others) >= self.most else None
+        if crowd is None:
+            return True
+        waiting = [each for each in crowd if each._waits_since is not None]
+        if not waiting:
+            return False
+        oldest = min(waiting, key=lambda each: each._waits_since or 0.0)
+        oldest._waits_since = None
+        self.connections.discard(oldest)
+        oldest.transport.abort()
+        return True
+
+
+def bounded(open_files: int, of_address: int | None) -> type[BoundedConnection]:
+    """The protocol for a process that may have so many open files: a quarter of them is for all else."""
+    most = min(BoundedConnection.most, max(64, 3 * open_files // 4))
+    of_one = min(BoundedConnection.most_of_address, most // 2) if of_address is None else min(of_address, most)
+    return type("BoundedConnection", (BoundedConnection,), {"most": most, "most_of_address": of_one})
