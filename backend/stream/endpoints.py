@@ -9,17 +9,20 @@ from uuid import UUID
 from fastapi import APIRouter, Header, Query
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
+from backend.platform import PlatformDep
 from backend.schemas import BIGGEST, After
 from backend.stream.feeds import FeedsDep
 from backend.stream.list_feed import ListFeedDep
 from backend.stream.pulse import with_pulse
+from backend.stream.signed_in import while_signed_in
+from backend.users.auth import CallerDep
 
 router = APIRouter(prefix="/jobs", tags=["streams"])
 
 
 @router.get("/stream", operation_id="streamJobs", response_class=EventSourceResponse)
 async def stream_jobs(
-    jobs: ListFeedDep,
+    platform: PlatformDep, jobs: ListFeedDep, caller: CallerDep,
     since: Annotated[
         int | None, Query(ge=0, le=BIGGEST, description="`upto` of the last `gone` that was heard of, at most a day ago")
     ] = None,
@@ -28,13 +31,13 @@ async def stream_jobs(
     new one, whenever it changes; `gone` (Gone) for deleted ones, first for those since `since` or of the last minute; `alive`
     after 3 s without another; `closing` when the server stops. Who comes back reads the list again: older jobs may have ended
     while nobody listened."""
-    async for event in with_pulse(jobs.follow(since)):
+    async for event in while_signed_in(with_pulse(jobs.follow(since)), platform, caller):
         yield event
 
 
 @router.get("/{id}/stream", operation_id="streamJob", response_class=EventSourceResponse)
 async def stream_job(
-    id: UUID, feeds: FeedsDep,
+    id: UUID, platform: PlatformDep, feeds: FeedsDep, caller: CallerDep,
     after: Annotated[After, Query()] = 0,
     last_event_id: Annotated[int | None, Header(ge=0, le=BIGGEST, description="Set by browsers when they reconnect")] = None,
 ) -> AsyncIterator[ServerSentEvent]:  # fmt: skip
@@ -45,5 +48,6 @@ async def stream_job(
     reconnects misses nothing and gets nothing twice. `alive` comes after 3 s without another event: who hears nothing for
     longer is cut off. `closing` says that the server stops: reconnect.
     """
-    async for event in with_pulse(feeds.follow(id, last_event_id if last_event_id is not None else after)):
+    events = with_pulse(feeds.follow(id, last_event_id if last_event_id is not None else after))
+    async for event in while_signed_in(events, platform, caller):
         yield event

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from fastapi import APIRouter, Response, status
+from fastapi import APIRouter, Request, Response, status
 
 from backend.db import SessionDep
 from backend.platform import PlatformDep
 from backend.users import service
+from backend.users import sessions as browser_sessions
 from backend.users.auth import COOKIE, CallerDep, SessionCookie
-from backend.users.schemas import CreatedToken, CreateToken, Me, SignIn, SignInCode, TokenKind, Tokens
+from backend.users.schemas import BrowserSessions, CreatedToken, CreateToken, Me, SignIn, SignInCode, TokenKind, Tokens
 
 open_router = APIRouter(tags=["users"])
 """The one way in: needs no sign-in."""
@@ -16,12 +17,18 @@ router = APIRouter(tags=["users"])
 
 
 @open_router.post("/session", operation_id="signIn")
-def sign_in(body: SignIn, response: Response, session: SessionDep, platform: PlatformDep) -> Me:
-    """Start a browser session from a one-time code or an API token of the scope full. Sets an HttpOnly, SameSite=Strict cookie."""
-    cookie, me = service.sign_in(session, body, platform.settings.session_lifetime)
-    lifetime = int(platform.settings.session_lifetime.total_seconds())
-    response.set_cookie(COOKIE, cookie, lifetime, httponly=True, samesite="strict", secure=platform.settings.secure_cookies)
-    return me
+def sign_in(body: SignIn, request: Request, response: Response, session: SessionDep, platform: PlatformDep) -> Me:
+    """Start a browser session from a one-time code or an API token of the scope full. Sets an HttpOnly, SameSite=Strict cookie.
+
+    The session ends with its token: the one given here, or the one that made the code. A user has at most 100 sessions; the one
+    that was used longest ago makes room."""
+    signed_in = browser_sessions.sign_in(
+        session, body, platform.settings.session_lifetime,
+        user_agent=request.headers.get("user-agent"), replaces=request.cookies.get(COOKIE),
+    )  # fmt: skip
+    lifetime, secure = int(signed_in.lifetime.total_seconds()), platform.settings.secure_cookies
+    response.set_cookie(COOKIE, signed_in.cookie, lifetime, httponly=True, samesite="strict", secure=secure)
+    return signed_in.me
 
 
 @router.get("/session", operation_id="getSession")
@@ -33,8 +40,20 @@ def me(caller: CallerDep) -> Me:
 @router.delete("/session", operation_id="signOut", status_code=status.HTTP_204_NO_CONTENT)
 def sign_out(response: Response, session: SessionDep, cookie: SessionCookie = None) -> None:
     """End the browser session of the cookie. Other sessions and API tokens stay."""
-    service.sign_out(session, cookie)
+    browser_sessions.sign_out(session, cookie)
     response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+
+
+@router.get("/sessions", operation_id="listSessions")
+def sessions(session: SessionDep, caller: CallerDep) -> BrowserSessions:
+    """The browsers in which the caller is signed in, the last used first."""
+    return browser_sessions.sessions(session, caller)
+
+
+@router.delete("/sessions/{id}", operation_id="endSession", status_code=status.HTTP_204_NO_CONTENT)
+def end_session(id: UUID, session: SessionDep, caller: CallerDep) -> None:
+    """Sign a browser out. Its open streams of events end within 30 s, its other requests are refused at once."""
+    browser_sessions.end_session(session, caller, id)
 
 
 @router.get("/tokens", operation_id="listTokens")
@@ -53,11 +72,11 @@ def create_token(body: CreateToken, session: SessionDep, caller: CallerDep, plat
 
 @router.delete("/tokens/{id}", operation_id="deleteToken", status_code=status.HTTP_204_NO_CONTENT)
 def delete_token(id: UUID, session: SessionDep, caller: CallerDep) -> None:
-    """Revoke a token at once. Machines that have joined with it stay."""
+    """Revoke a token at once, and end the browser sessions that came from it. Machines that have joined with it stay."""
     service.delete_token(session, caller, id)
 
 
 @router.post("/sign-in-codes", operation_id="createSignInCode", status_code=status.HTTP_201_CREATED)
 def create_sign_in_code(session: SessionDep, caller: CallerDep, platform: PlatformDep) -> SignInCode:
-    """Make a one-time code that signs a browser in as the caller."""
-    return service.create_sign_in_code(session, caller, platform.settings)
+    """Make a one-time code that signs a browser in as the caller. The session ends with the caller's token."""
+    return browser_sessions.create_sign_in_code(session, caller, platform.settings)

@@ -40,14 +40,23 @@ class SignInCodeRow(Base):
 
     hash: Mapped[bytes] = mapped_column(primary_key=True)
     user_id: Mapped[UUID] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
+    token_id: Mapped[UUID] = mapped_column(ForeignKey("api_tokens.id", ondelete="CASCADE"))
+    """The API token of the caller who made it, or the one from which that caller's session came."""
     expires_at: Mapped[datetime]
 
 
 class SessionRow(Base):
-    """A browser that is signed in; its cookie is the token."""
+    """A browser that is signed in; `hash` is of its cookie. It ends with the API token that it came from."""
 
     __tablename__ = "sessions"
 
-    hash: Mapped[bytes] = mapped_column(primary_key=True)
-    user_id: Mapped[UUID] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
+    hash: Mapped[bytes] = mapped_column(unique=True)
+    user_id: Mapped[UUID] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    token_id: Mapped[UUID] = mapped_column(ForeignKey("api_tokens.id", ondelete="CASCADE"), index=True)
+    browser: Mapped[str]
+    """As `user_agent.name_browser` calls it."""
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    last_used_at: Mapped[datetime] = mapped_column(server_default=func.now())
     expires_at: Mapped[datetime]
+    """Never after the end of its token."""

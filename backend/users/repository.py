@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
+from typing import TypeVar
 from uuid import UUID
 
 from sqlalchemy import delete, func, or_, select, update
@@ -11,6 +12,7 @@ from backend.users.models import ApiTokenRow, SessionRow, SignInCodeRow, UserRow
 from backend.users.schemas import TokenKind
 
 _USE_NOTED_EVERY = timedelta(minutes=1)
+Row = TypeVar("Row", ApiTokenRow, SessionRow)
 
 
 def ensure_user(session: Session, name: str) -> UserRow:
@@ -29,28 +31,38 @@ def remove_expired_tokens(session: Session, kind: TokenKind) -> None:
     session.execute(delete(ApiTokenRow).where(ApiTokenRow.kind == kind, ApiTokenRow.expires_at <= func.now()))
 
 
-def note_use(session: Session, hash: bytes) -> None:
+def note_use(session: Session, used: ApiTokenRow | SessionRow) -> None:
     """To the minute, so that a busy token is not a busy row."""
-    stale = func.coalesce(ApiTokenRow.last_used_at < func.now() - _USE_NOTED_EVERY, True)
-    session.execute(update(ApiTokenRow).where(ApiTokenRow.hash == hash, stale).values(last_used_at=func.now()))
+    kind = type(used)
+    stale = func.coalesce(kind.last_used_at < func.now() - _USE_NOTED_EVERY, True)
+    session.execute(update(kind).where(kind.id == used.id, stale).values(last_used_at=func.now()))
 
 
-def user_of_session(session: Session, hash: bytes) -> tuple[UserRow, datetime] | None:
-    found = session.execute(
-        select(UserRow, SessionRow.expires_at).join(SessionRow).where(SessionRow.hash == hash, SessionRow.expires_at > func.now())
-    ).first()
+def find_session(session: Session, hash: bytes) -> tuple[SessionRow, UserRow] | None:
+    """One that has not ended, and its user."""
+    good = SessionRow.expires_at > func.now()
+    found = session.execute(select(SessionRow, UserRow).join(UserRow).where(SessionRow.hash == hash, good)).first()
     return None if found is None else (found[0], found[1])
 
 
-def take_code(session: Session, hash: bytes) -> UserRow | None:
-    """The user of a code that is still good, which it ends being."""
+def find_good(session: Session, kind: type[Row], id: UUID) -> Row | None:
+    """The token or session of this id, if it has not ended."""
+    good = or_(kind.expires_at.is_(None), kind.expires_at > func.now())
+    return session.scalar(select(kind).where(kind.id == id, good))
+
+
+def take_code(session: Session, hash: bytes) -> tuple[ApiTokenRow, UserRow] | None:
+    """The token that a good code came from, and its user. The code is not good any more."""
     taken = (
         delete(SignInCodeRow)
         .where(SignInCodeRow.hash == hash, SignInCodeRow.expires_at > func.now())
-        .returning(SignInCodeRow.user_id)
+        .returning(SignInCodeRow.token_id)
     )
-    user_id = session.scalar(taken)
-    return None if user_id is None else session.get(UserRow, user_id)
+    token_id = session.scalar(taken)
+    if token_id is None:
+        return None
+    found = session.execute(select(ApiTokenRow, UserRow).join(UserRow).where(ApiTokenRow.id == token_id)).one()
+    return found[0], found[1]
 
 
 def remove_expired(session: Session) -> None:
@@ -60,6 +72,29 @@ def remove_expired(session: Session) -> None:
 
 def delete_session(session: Session, hash: bytes) -> None:
     session.execute(delete(SessionRow).where(SessionRow.hash == hash))
+
+
+def sessions(session: Session, user_id: UUID) -> list[tuple[SessionRow, str]]:
+    """Those of a user that have not ended, the last used first, each with the name of its token."""
+    found = session.execute(
+        select(SessionRow, ApiTokenRow.name)
+        .join(ApiTokenRow, SessionRow.token_id == ApiTokenRow.id)
+        .where(SessionRow.user_id == user_id, SessionRow.expires_at > func.now())
+        .order_by(SessionRow.last_used_at.desc(), SessionRow.created_at.desc())
+    )
+    return [(row, token_name) for row, token_name in found]
+
+
+def keep_latest_sessions(session: Session, user_id: UUID, count: int) -> None:
+    """End those of the user that were used longest ago, so that `count` are left."""
+    mine = select(SessionRow.id).where(SessionRow.user_id == user_id)
+    surplus = mine.order_by(SessionRow.last_used_at.desc(), SessionRow.created_at.desc()).offset(count)
+    session.execute(delete(SessionRow).where(SessionRow.id.in_(surplus)))
+
+
+def end_session(session: Session, user_id: UUID, session_id: UUID) -> bool:
+    gone = delete(SessionRow).where(SessionRow.id == session_id, SessionRow.user_id == user_id).returning(SessionRow.id)
+    return session.scalar(gone) is not None
 
 
 def tokens(session: Session, user_id: UUID) -> list[ApiTokenRow]:

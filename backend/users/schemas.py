@@ -91,3 +91,18 @@ class SignInCode(Schema):
     code: str
     url: str = Field(description="The page's address with the code behind `#`, which browsers send to no server")
     expires_at: datetime
+
+
+class BrowserSession(Schema):
+    id: UUID
+    browser: str = Field(description="Made from the User-Agent that signed in", examples=["Firefox 133 on Linux"])
+    token_id: UUID = Field(description="The API token that it came from, and with which it ends")
+    token_name: str = Field(examples=["ci"])
+    created_at: datetime
+    last_used_at: datetime = Field(description="To the minute")
+    expires_at: datetime
+    current: bool = Field(description="It is the one that asks")
+
+
+class BrowserSessions(Schema):
+    items: list[BrowserSession]

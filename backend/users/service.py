@@ -1,4 +1,4 @@
-"""Accounts: API tokens, browser sessions, and the one-time codes that begin one."""
+"""Accounts and their tokens, and who a caller is. `sessions` has the browsers that are signed in."""
 
 from __future__ import annotations
 
@@ -10,22 +10,9 @@ from sqlalchemy.orm import Session
 
 from backend import secrets
 from backend.db import now
-from backend.settings import Settings
 from backend.users import repository
-from backend.users.models import ApiTokenRow, SessionRow, SignInCodeRow, UserRow
-from backend.users.schemas import (
-    CreatedToken,
-    CreateToken,
-    Me,
-    SignIn,
-    SignInCode,
-    Token,
-    TokenKind,
-    Tokens,
-    TokenScope,
-    User,
-)
-from backend.users.scopes import check_scope
+from backend.users.models import ApiTokenRow, SessionRow, UserRow
+from backend.users.schemas import CreatedToken, CreateToken, Me, Token, TokenKind, Tokens, TokenScope, User
 from gradstream.errors import NotFound, NotSignedIn
 
 JOIN_LIFETIME = 86400.0
@@ -40,6 +27,10 @@ class Caller:
     user_id: UUID
     name: str
     scope: TokenScope
+    token_id: UUID
+    """The API token that asks, or that the browser session came from."""
+    session_id: UUID | None = None
+    """None for an API token."""
     expires_at: datetime | None = None
     """End of the browser session; None for an API token."""
 
@@ -50,8 +41,21 @@ class Caller:
 
 
 def caller_of_token(session: Session, token: str) -> Caller:
-    row, user = _find_token(session, token, TokenKind.API)
-    return Caller(user.id, user.name, _scope_of(row))
+    row, user = find_api_token(session, token)
+    return Caller(user.id, user.name, scope_of(row), row.id)
+
+
+def find_api_token(session: Session, token: str) -> tuple[ApiTokenRow, UserRow]:
+    """One that is good now, and its user. Raises: NotSignedIn."""
+    return _find_token(session, token, TokenKind.API)
+
+
+def find_api_token_of(session: Session, caller: Caller) -> ApiTokenRow:
+    """The one behind this request. Raises: NotSignedIn: it has ended since the request began."""
+    row = repository.find_good(session, ApiTokenRow, caller.token_id)
+    if row is None:
+        raise NotSignedIn(_ENDED)
+    return row
 
 
 def check_join_token(session: Session, token: str) -> None:
@@ -59,6 +63,7 @@ def check_join_token(session: Session, token: str) -> None:
     _find_token(session, token, TokenKind.JOIN)
 
 
+_ENDED = "The session has ended; sign in again."
 _WRONG_KIND = {
     TokenKind.API: "This token lets machines join, and nothing else. `gradstream token create` makes an API token.",
     TokenKind.JOIN: "This is an API token, which is not for machines. `gradstream token create --join` makes a join token.",
@@ -75,20 +80,32 @@ def _find_token(session: Session, token: str, kind: TokenKind) -> tuple[ApiToken
     row, _ = found
     if row.kind != kind:
         raise NotSignedIn(_WRONG_KIND[kind])
-    repository.note_use(session, hash)
+    repository.note_use(session, row)
     return found
 
 
-def _scope_of(row: ApiTokenRow) -> TokenScope:
+def scope_of(row: ApiTokenRow) -> TokenScope:
     return TokenScope.READ if row.scope is None else TokenScope(row.scope)
 
 
 def caller_of_cookie(session: Session, cookie: str) -> Caller:
-    found = repository.user_of_session(session, secrets.digest(cookie))
+    found = repository.find_session(session, secrets.digest(cookie))
     if found is None:
-        raise NotSignedIn("The session has ended; sign in again.")
-    user, expires_at = found
-    return Caller(user.id, user.name, TokenScope.FULL, expires_at)
+        raise NotSignedIn(_ENDED)
+    row, user = found
+    repository.note_use(session, row)
+    return Caller(user.id, user.name, TokenScope.FULL, row.token_id, row.id, row.expires_at)
+
+
+def check_still_signed_in(session: Session, caller: Caller) -> None:
+    """Raises: NotSignedIn: the token or session of a request that goes on has ended."""
+    if caller.session_id is None:
+        repository.note_use(session, find_api_token_of(session, caller))
+        return
+    row = repository.find_good(session, SessionRow, caller.session_id)
+    if row is None:
+        raise NotSignedIn(_ENDED)
+    repository.note_use(session, row)
 
 
 def me(caller: Caller) -> Me:
@@ -97,35 +114,6 @@ def me(caller: Caller) -> Me:
 
 def ensure_user(session: Session, name: str) -> UserRow:
     return repository.ensure_user(session, name)
-
-
-def sign_in(session: Session, body: SignIn, lifetime: timedelta) -> tuple[str, Me]:
-    """The new session's cookie, and who it is for. Raises: NotSignedIn, OutOfScope."""
-    user = _by_code(session, body.code) if body.code else _by_token(session, body.token or "")
-    repository.remove_expired(session)
-    cookie, expires_at = secrets.new_token("gsc"), now(session) + lifetime
-    session.add(SessionRow(hash=secrets.digest(cookie), user_id=user.id, expires_at=expires_at))
-    return cookie, Me(user=User(id=user.id, name=user.name), expires_at=expires_at)
-
-
-def _by_code(session: Session, code: str) -> UserRow:
-    """Raises: NotSignedIn."""
-    user = repository.take_code(session, secrets.digest(code))
-    if user is None:
-        raise NotSignedIn("This code is not known, was used before, or has expired. `gradstream open` makes a new link.")
-    return user
-
-
-def _by_token(session: Session, token: str) -> UserRow:
-    """Raises: NotSignedIn. OutOfScope: a session may do everything, so a token that may not cannot begin one."""
-    row, user = _find_token(session, token, TokenKind.API)
-    check_scope(_scope_of(row), "POST", "signIn")
-    return user
-
-
-def sign_out(session: Session, cookie: str | None) -> None:
-    if cookie:
-        repository.delete_session(session, secrets.digest(cookie))
 
 
 def tokens(session: Session, caller: Caller) -> Tokens:
@@ -152,9 +140,3 @@ def create_token(session: Session, user_id: UUID, given: CreateToken) -> Created
 def delete_token(session: Session, caller: Caller, token_id: UUID) -> None:
     if not repository.delete_token(session, caller.user_id, token_id):
         raise NotFound("You have no such token.")
-
-
-def create_sign_in_code(session: Session, caller: Caller, settings: Settings) -> SignInCode:
-    code, expires_at = secrets.new_token("gsi"), now(session) + settings.sign_in_code_lifetime
-    session.add(SignInCodeRow(hash=secrets.digest(code), user_id=caller.user_id, expires_at=expires_at))
-    return SignInCode(code=code, url=f"{settings.public_url}/sign-in#{code}", expires_at=expires_at)

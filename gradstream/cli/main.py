@@ -50,6 +50,7 @@ COMMANDS: dict[str, _Entry] = {
     "reset": _Entry("reset", _PLATFORM, "Delete a data folder: jobs, metrics, models, accounts"),
     "join": _Entry("join", _PLATFORM, "Let the jobs of a platform use this machine"),
     "token": _Entry("token", _PLATFORM, "List, make and revoke tokens of programs and machines"),
+    "session": _Entry("session", _PLATFORM, "List the browsers that are signed in, and sign them out"),
     "login": _Entry("login", _PLATFORM, "Keep the address and token of a platform"),
     "init": _Entry("init", _JOBS, "Write a new project: a workload, a job file and tests"),
     "submit": _Entry("submit", _JOBS, "Submit a job file"),

@@ -69,7 +69,7 @@ def create(
 
 @command.command()
 def revoke(token: Reference, as_json: AsJson = False, url: Url = None, token_file: TokenFile = None) -> None:
-    """End a token at once. Machines that have joined with it stay.
+    """End a token at once, with the browser sessions that came from it. Machines that have joined with it stay.
 
     Example: gradstream token revoke ci
     """
@@ -88,6 +88,8 @@ def rotate(
     token: Reference, expires: Expires = None, as_json: AsJson = False, url: Url = None, token_file: TokenFile = None
 ) -> None:
     """Make a token with another one's name, kind and scope, print its secret, once, and revoke the other one.
+
+    Browsers that signed in with the other one have to sign in again.
 
     Example: gradstream token rotate ci > token
     """

@@ -12,6 +12,7 @@ from gradstream.client.client import Client
 from gradstream.client.credentials import Credentials
 from gradstream.client.models import (
     Artifact,
+    BrowserSession,
     CreatedToken,
     Event,
     Job,
@@ -27,6 +28,7 @@ from gradstream.client.models import (
 
 __all__ = [
     "Artifact",
+    "BrowserSession",
     "Client",
     "CreatedToken",
     "Credentials",

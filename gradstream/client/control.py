@@ -7,7 +7,7 @@ from typing import Literal
 from uuid import UUID
 
 from gradstream.client.connection import Connection, JobReference
-from gradstream.client.models import Choices, CreatedToken, Job, Node, Process, Queue, Token
+from gradstream.client.models import BrowserSession, Choices, CreatedToken, Job, Node, Process, Queue, Token
 from gradstream.errors import Conflict, NotFound
 
 _LONG_POLL = 15.0
@@ -88,8 +88,16 @@ class Control(Connection):
         return CreatedToken.model_validate(self._transport.json("POST", "tokens", safe=False, json=body))
 
     def revoke_token(self, id: UUID | str) -> None:
-        """At once. Machines that have joined with it stay."""
+        """At once, with the browser sessions that came from it. Machines that have joined with it stay."""
         self._transport.json("DELETE", f"tokens/{id}")
+
+    def sessions(self) -> list[BrowserSession]:
+        """The browsers in which you are signed in, the last used first."""
+        return [BrowserSession.model_validate(item) for item in self._items("sessions")]
+
+    def end_session(self, id: UUID | str) -> None:
+        """Sign a browser out at once. The events that it follows end within 30 s."""
+        self._transport.json("DELETE", f"sessions/{id}")
 
     def nodes(self) -> list[Node]:
         return [Node.model_validate(item) for item in self._items("nodes")]

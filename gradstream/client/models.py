@@ -329,6 +329,18 @@ class CreatedToken(Token):
     """The secret; only its hash is kept."""
 
 
+class BrowserSession(Answer):
+    id: UUID
+    browser: str
+    """E.g. Firefox 133 on Linux."""
+    token_id: UUID
+    """The API token that it came from, and with which it ends."""
+    token_name: str
+    created_at: datetime
+    last_used_at: datetime
+    expires_at: datetime
+
+
 class SignInLink(Answer):
     url: str
     """It works once."""

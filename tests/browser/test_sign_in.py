@@ -35,13 +35,26 @@ def test_signing_out_ends_the_session(open_page: OpenPage, client: Client) -> No
     expect(page.get_by_text("Your session has ended")).to_have_count(0)
 
 
-def test_a_session_that_has_ended_is_told_and_the_page_comes_back(open_page: OpenPage, client: Client) -> None:
-    page = open_page("/settings", guest=True, watched=False)
+def test_a_session_that_was_ended_elsewhere_is_told_and_the_page_comes_back(open_page: OpenPage, client: Client) -> None:
+    lent = client.create_token("lent laptop")
+    page = open_page("/queue", guest=True, watched=False)
     expect(page.get_by_label("Code or token")).to_be_visible()
     expect(page.get_by_text("Your session has ended")).to_have_count(0)
-    page.goto(client.sign_in_link())
-    expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
-    page.context.clear_cookies()
+    page.get_by_label("Code or token").fill(lent.token)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    expect(page.get_by_role("heading", name="Queue")).to_be_visible()
+
+    settings = open_page("/settings")
+    table = settings.get_by_role("table", name="Browser sessions")
+    expect(table.get_by_text("This browser")).to_have_count(1)
+    settings.get_by_role("row", name="lent laptop").get_by_role("button", name="Revoke").click()
+    expect(settings.get_by_role("dialog")).to_contain_text("1 browser that signed in with it is signed out.")
+    settings.get_by_role("dialog").get_by_role("button", name="No, keep it").click()
+    table.get_by_role("row", name="lent laptop").get_by_role("button", name="End").click()
+    settings.get_by_role("dialog").get_by_role("button", name="End").click()
+    expect(table.get_by_role("row", name="lent laptop")).to_have_count(0)
+    client.revoke_token(lent.id)
+
     page.goto("/queue")
     expect(page.get_by_role("alert")).to_contain_text("Your session has ended")
     page.get_by_label("Code or token").fill(client.sign_in_link())

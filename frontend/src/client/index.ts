@@ -10,6 +10,7 @@ type Answer<T> = T extends (infer Item)[] ? Answer<Item>[] : T extends object ? 
 export type Account = Schemas["Account"]
 export type Artifact = Schemas["Artifact"]
 export type Attempt = Schemas["Attempt"]
+export type BrowserSession = Schemas["BrowserSession"]
 export type Bundle = Schemas["Bundle"]
 export type BundledArgument = Schemas["BundledArgument"]
 export type BundledWorkload = Schemas["BundledWorkload"]

@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { createContext, useContext, useEffect, useState, useSyncExternalStore } from "react"
 import { jobStreamUrl, type Job } from "@/client"
+import { useSessionCheck } from "@/hooks/queries/useSession"
 import type { Feed } from "@/lib/feed"
 import { FeedStore } from "@/lib/feedStore"
 import { hasEnded } from "@/lib/status"
@@ -18,7 +19,8 @@ export function useFeedStore(job: Job): FeedStore {
   const ended = useSyncExternalStore(store.subscribe, () => hasEnded(store.get().job.status))
   const gone = useSyncExternalStore(store.subscribe, () => store.get().gone)
   useAgainOnceLive(store)
-  useEffect(() => (followed ? store.follow() : undefined), [store, followed])
+  const checkSession = useSessionCheck()
+  useEffect(() => (followed ? store.follow(checkSession) : undefined), [store, followed, checkSession])
   useEffect(() => {
     if (!ended && !gone) return
     const timer = window.setTimeout(() => setFollowed(false), gone ? 0 : LINGER_MS)

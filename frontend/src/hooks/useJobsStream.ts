@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { useEffect, useState } from "react"
 import { jobsStreamUrl, type Gone, type JobSummary } from "@/client"
+import { useSessionCheck } from "@/hooks/queries/useSession"
 import { jobNews } from "@/lib/jobNews"
 import { withChangedJob, withoutJobs, type Change, type JobPages } from "@/lib/jobPages"
 import { followStream, type Connection } from "@/lib/stream"
@@ -15,6 +16,7 @@ const TELL_MS = 400
  */
 export function useJobsStream(): { connection: Connection; changes: readonly Change[] } {
   const client = useQueryClient()
+  const checkSession = useSessionCheck()
   const [connection, setConnection] = useState<Connection>("connecting")
   const [changes, setChanges] = useState<readonly Change[]>([])
   useEffect(() => {
@@ -54,6 +56,7 @@ export function useJobsStream(): { connection: Connection; changes: readonly Cha
         void client.invalidateQueries({ queryKey: ["job-counts"] })
       }
       lost = now === "reconnecting"
+      if (lost) checkSession()
     }
     const stop = followStream({
       url: () => jobsStreamUrl(upto),
@@ -66,6 +69,6 @@ export function useJobsStream(): { connection: Connection; changes: readonly Cha
       stop()
       window.clearTimeout(timer)
     }
-  }, [client])
+  }, [client, checkSession])
   return { connection, changes }
 }

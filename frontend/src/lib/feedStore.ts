@@ -29,8 +29,8 @@ export class FeedStore {
     return () => this.listeners.delete(listener)
   }
 
-  /** Begins at the state in which the page was opened, and returns what ends it. */
-  readonly follow = (): (() => void) => {
+  /** Begins at the state in which the page was opened, and returns what ends it. `onLost` is called whenever the connection breaks. */
+  readonly follow = (onLost?: () => void): (() => void) => {
     let timer: number | undefined
     this.set(emptyFeed(this.opened))
     this.live.clear()
@@ -50,7 +50,10 @@ export class FeedStore {
         this.waiting.push(message)
         timer ??= window.setTimeout(flush, GATHER_MS)
       },
-      onConnection: (connection) => this.set({ ...this.feed, connection }),
+      onConnection: (connection) => {
+        this.set({ ...this.feed, connection })
+        if (connection === "reconnecting") onLost?.()
+      },
     })
     return () => {
       stop()

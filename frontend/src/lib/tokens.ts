@@ -1,5 +1,5 @@
-import type { Token } from "@/client"
-import { formatDay } from "./format"
+import type { BrowserSession, Token } from "@/client"
+import { counted, formatDay } from "./format"
 
 const DAY = 86_400
 
@@ -27,4 +27,13 @@ export function summaryOf(token: Pick<Token, "kind" | "scope" | "expires_at">, n
   const { text, expired } = expiryOf(token, now)
   const end = token.expires_at === null ? "does not expire" : expired ? text : `expires ${text}`
   return [KINDS[token.kind], ...(token.scope ? [`scope ${token.scope}`] : []), end].join(", ")
+}
+
+/** What follows from revoking a token. */
+export function consequenceOf({ id, kind }: Pick<Token, "id" | "kind">, sessions: readonly Pick<BrowserSession, "token_id" | "current">[]): string {
+  if (kind === "join") return "No machine can join with it any more. Machines that have joined stay."
+  const mine = sessions.filter(({ token_id }) => token_id === id)
+  const refused = "Programs that use this token are refused at once."
+  if (mine.length === 0) return refused
+  return `${refused} ${counted(mine.length, "browser")} that signed in with it ${mine.length === 1 ? "is" : "are"} signed out${mine.some(({ current }) => current) ? ", this one too" : ""}.`
 }

@@ -3,6 +3,7 @@ import { PageTitle } from "@/components/PageTitle"
 import { AboutPanel } from "@/panels/settings/AboutPanel"
 import { AppearancePanel } from "@/panels/settings/AppearancePanel"
 import { KeysPanel } from "@/panels/settings/KeysPanel"
+import { SessionsPanel } from "@/panels/settings/SessionsPanel"
 import { TokensPanel } from "@/panels/settings/TokensPanel"
 
 export function SettingsPage() {
@@ -11,6 +12,7 @@ export function SettingsPage() {
       <PageTitle title="Settings" />
       <Stack gap="md" maw={860}>
         <TokensPanel />
+        <SessionsPanel />
         <AppearancePanel />
         <KeysPanel />
         <AboutPanel />

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import httpx
 import pytest
 
 from gradstream.client import Client, Credentials
@@ -65,3 +66,23 @@ def test_a_read_token_follows_and_plans_but_changes_nothing(
     both = gradstream("token", "create", "--join", "--scope", "read")
     assert both.returncode == 2
     assert "a join token has no scope" in both.stderr
+
+
+def test_browser_sessions_are_listed_and_ended(gradstream: Gradstream, credentials: Credentials, client: Client) -> None:
+    headers, api = {"User-Agent": "shop\x7f-bot/1.0"}, f"{credentials.url}/api/v1"
+    with httpx.Client(base_url=api, headers=headers) as browser, httpx.Client(base_url=api, headers=headers) as other:
+        for each in (browser, other):
+            assert each.post("/session", json={"code": client.sign_in_link().partition("#")[2]}).status_code == 200
+        later, earlier = [each for each in client.sessions() if each.browser == "shop -bot/1.0"]
+        ids = [each["id"] for each in json.loads(gradstream("session", "list", "--json").stdout)["items"]]
+        assert ids == [str(each.id) for each in client.sessions()]
+        [row] = [line.split() for line in gradstream("session", "list").stdout.splitlines() if str(earlier.id)[:8] in line]
+        assert row[:3] == [str(earlier.id)[:8], "shop", "-bot/1.0"]
+        ended = gradstream("session", "end", str(earlier.id)[:8])
+        assert (ended.returncode, "signed out shop -bot/1.0" in ended.stderr) == (0, True)
+        assert [each.get("/session").status_code for each in (browser, other)] == [401, 200]
+        again = gradstream("session", "end", str(earlier.id)[:8])
+        assert again.returncode == 4
+        assert "gradstream session list" in again.stderr
+        client.end_session(later.id)
+        assert other.get("/session").status_code == 401

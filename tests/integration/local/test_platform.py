@@ -132,9 +132,11 @@ def test_starts_says_where_gives_more_links_heals_and_leaves_nothing(up: Up) -> 
 
 
 def test_a_killed_one_leaves_nothing_behind_and_the_next_goes_on(up: Up) -> None:
-    up.ready()
+    link = up.ready()["sign_in_url"]
     family, run_dir = up.family(), _run_dir(up)
     token = Credentials.load(up.data / "client.json")
+    session = f"http://127.0.0.1:{up.port}/api/v1/session"
+    cookies = httpx.post(session, json={"code": link.partition("#")[2]}, trust_env=False).cookies
     up.send(signal.SIGKILL)
     up.end()
     eventually(lambda: not any(_lives(process) for process in family), "the end of all its programs")
@@ -144,6 +146,7 @@ def test_a_killed_one_leaves_nothing_behind_and_the_next_goes_on(up: Up) -> None
     again.ready()
     assert not run_dir.exists()
     assert Credentials.load(up.data / "client.json") == token
+    assert httpx.get(session, cookies=cookies, trust_env=False).status_code == 200, "a restart signs no browser out"
     family, run_dir = again.family(), _run_dir(again)
     down = _gradstream("down", "--json", "--data-dir", str(up.data))
     told = json.loads(down.stdout)

@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
-import { api, body } from "@/client"
+import { useCallback } from "react"
+import { api, body, isSignedOut } from "@/client"
 import { signedIn } from "@/lib/signedIn"
 
 const KEY = ["session"]
@@ -12,6 +13,16 @@ async function readSession() {
   const me = await body(api.GET("/api/v1/session"))
   signedIn.note()
   return me
+}
+
+/** Looks whether the session has ended, for a stream that was cut off: a browser does not tell why. A server that is away says nothing. */
+export function useSessionCheck(): () => void {
+  const client = useQueryClient()
+  return useCallback(() => {
+    readSession().catch((error: unknown) => {
+      if (isSignedOut(error)) void client.invalidateQueries({ queryKey: KEY })
+    })
+  }, [client])
 }
 
 export function useSignIn() {

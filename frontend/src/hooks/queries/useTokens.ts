@@ -20,6 +20,6 @@ export function useRevokeToken() {
   const client = useQueryClient()
   return useMutation({
     mutationFn: (id: string) => body(api.DELETE("/api/v1/tokens/{id}", { params: { path: { id } } })),
-    onSuccess: () => client.invalidateQueries({ queryKey: KEY }),
+    onSuccess: () => Promise.all([KEY, ["sessions"]].map((queryKey) => client.invalidateQueries({ queryKey }))),
   })
 }

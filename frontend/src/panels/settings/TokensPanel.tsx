@@ -4,9 +4,10 @@ import type { Token } from "@/client"
 import { ConfirmButton } from "@/components/ConfirmButton"
 import { Loaded } from "@/components/Loaded"
 import { Panel } from "@/components/Panel"
+import { useSessions } from "@/hooks/queries/useSessions"
 import { useRevokeToken, useTokens } from "@/hooks/queries/useTokens"
 import { formatAgo, formatMoment, NONE } from "@/lib/format"
-import { expiryOf, KINDS, summaryOf } from "@/lib/tokens"
+import { consequenceOf, expiryOf, KINDS, summaryOf } from "@/lib/tokens"
 import { useNow } from "@/hooks/useNow"
 import { CreateToken } from "./CreateToken"
 
@@ -44,6 +45,7 @@ export function TokensPanel() {
 function Row({ token, now }: { token: Token; now: number }) {
   const { id, name, kind, scope, created_at, expires_at, last_used_at } = token
   const revoke = useRevokeToken()
+  const sessions = useSessions().data?.items ?? []
   const expiry = expiryOf(token, now)
   const colour = expiry.expired ? "var(--gs-bad)" : undefined
   return (
@@ -72,7 +74,7 @@ function Row({ token, now }: { token: Token; now: number }) {
           variant="default"
           size="xs"
           question={`Revoke ${name}?`}
-          consequence={kind === "join" ? "No machine can join with it any more. Machines that have joined stay." : "Programs that use this token are refused at once."}
+          consequence={consequenceOf(token, sessions)}
           onConfirm={() => revoke.mutateAsync(id)}
           pending={revoke.isPending}
           error={revoke.error}
