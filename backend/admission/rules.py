@@ -73,7 +73,7 @@ RULES = (
     Rule("*", "/process/**", Who.PROCESS, _SMALL),
     Rule("POST", "/bundles", Who.USER, MAX_BUNDLE, HEAVY, "Leave data and results out of the bundle.", streamed=True),
     Rule("POST", "/jobs", Who.USER, 512 * KIB, PLAIN, _JOB_FILE),
-    Rule("POST", "/jobs/validate", Who.USER, 512 * KIB, HEAVY, _JOB_FILE),
+    Rule("POST", "/jobs/validate", Who.USER, 4 * MIB, HEAVY, "Send fewer sources; the bundle is looked at when it comes."),
     Rule("POST", "/jobs/plan", Who.USER, 512 * KIB, HEAVY, _JOB_FILE),
     Rule("GET", "/jobs/stream", Who.USER, _SMALL, STREAM),
     Rule("GET", "/jobs/*/stream", Who.USER, _SMALL, STREAM),
