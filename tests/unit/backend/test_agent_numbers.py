@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
-from uuid import uuid4
+from uuid import UUID
 
 import pytest
 from pydantic import ValidationError
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from backend.nodes.schemas import Heartbeat, Register
 
 USAGE = {"at": 1e9, "cpu": 1.0, "memory": 1 << 30}
-PROCESS = {"id": str(uuid4()), "state": "running", "pid": 7, "usage": USAGE}
+PROCESS = {"id": str(UUID(int=1)), "state": "running", "pid": 7, "usage": USAGE}
 WRONG_USAGES: list[dict[str, Any]] = [{"cpu": "NaN"}, {"memory": 2**63}, {"gpu": "-Infinity"}]
 NODE = {"name": "n", "slots": 1, "cpus": 1, "memory": 1 << 30, "version": "1", "gpus": [{"index": 0, "name": "g", "memory": 1}]}
 
