@@ -91,4 +91,4 @@ def test_code_that_costs_seconds_to_parse_is_left_unread(text: str) -> None:
     code = read_texts({f"m{at}.py": text * (500_000 // len(text)) for at in range(8)} | {"f.py": f"f'{'{a}' * 80_000}'"})
     began = time.process_time()
     list_workloads(code)
-    assert time.process_time() - began < 2 * LONGEST
+    assert time.process_time() - began < 5 * LONGEST, "without a bound it is half a minute, and a busy machine doubles all"

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from pydantic import BaseModel, ValidationError
@@ -71,7 +71,7 @@ class Plane:
         self.platform, self.backoff = platform, Strict(platform.database)
         (folder / "work.py").write_text(WORK.replace("hidden: int = 8", "K0: object = 0; K1: object = 0; K2: object = 0"))
         with platform.database.transaction() as session:
-            self.caller = Caller(users.ensure_user(session, "ada").id, "ada", TokenScope.FULL)
+            self.caller = Caller(users.ensure_user(session, "ada").id, "ada", TokenScope.FULL, uuid4())
             self.bundle = bundles.store_bytes(session, platform.files, self.caller, bundle.pack(folder)).hash
             gpus = [Gpu(index=at, name="a GPU", memory=1 << 34) for at in range(8)]
             body = Register(name="node-1", slots=1000, cpus=64, memory=1 << 40, gpus=gpus, version="0.1.0")

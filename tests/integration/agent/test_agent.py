@@ -383,7 +383,7 @@ def test_what_nobody_is_left_to_end_is_ended_by_the_next_agent(own_node: Node) -
     assert not _gone(left[-1].pid), "this is what the test is about"
     own_node.start()
     eventually(lambda: all(_gone(process.pid) for process in left), "the end of the daemon and its child")
-    assert "ended what a former agent had left running" in own_node.log()
+    eventually(lambda: "ended what a former agent had left running" in own_node.log(), "the line that tells of it")
 
 
 def test_a_stopped_agent_ends_its_processes_and_says_so(own_node: Node) -> None:
