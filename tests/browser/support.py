@@ -19,6 +19,9 @@ WORKLOAD = HERE / "workload"
 SCREENSHOTS = os.environ.get("GRADSTREAM_SCREENSHOTS")
 """A folder to keep a picture of every page looked at in; for people, no test reads them."""
 
+AXE = (ROOT / "frontend/node_modules/axe-core/axe.min.js").read_text()
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+
 OpenPage = Callable[..., Page]
 """The fixture `open_page`."""
 
@@ -42,6 +45,26 @@ def still_box(shown: Locator) -> FloatRect:
 def rested(page: Page) -> None:
     """A range comes into the address when it has rested for a moment: after that moment, by the page's own clock."""
     page.evaluate("() => new Promise((then) => setTimeout(() => requestAnimationFrame(() => setTimeout(then)), 500))")
+
+
+def wait_until(page: Page, holds: str, arg: object = None) -> None:
+    """Wait for a condition in JavaScript. Playwright's `wait_for_function` calls `eval` in the page, whose policy forbids it."""
+    eventually(lambda: page.evaluate(holds, arg), holds)
+
+
+def wait_until_loaded(page: Page) -> None:
+    wait_until(page, "!document.querySelector('[aria-label=Loading]') && document.fonts.status === 'loaded'")
+
+
+def check_looks(page: Page, name: str, *, full_page: bool = True) -> None:
+    """Nothing is still loading, nothing scrolls sideways, and axe finds nothing; the picture is kept under `name`."""
+    wait_until_loaded(page)
+    if SCREENSHOTS:
+        page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png", full_page=full_page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
+    page.evaluate(AXE)
+    found = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)["violations"]
+    assert not found, [(each["id"], each["help"], [node["html"] for node in each["nodes"]][:3]) for each in found]
 
 
 def slow_spec(*, name: str = "slow-line", steps: int = 300, **args: float) -> JobSpec:

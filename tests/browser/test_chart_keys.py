@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import CDPSession, Locator, Page, expect
 
 from gradstream.client import Client, Job
-from tests.browser.support import ROOT, SCREENSHOTS, OpenPage, submit_slow
-
-AXE = (ROOT / "frontend/node_modules/axe-core/axe.min.js").read_text()
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+from tests.browser.support import OpenPage, check_looks, submit_slow, wait_until
 
 STOP = """() => {
   const here = document.activeElement
@@ -70,9 +66,10 @@ def test_all_is_reached_by_tab_and_has_a_name(name: str, open_page: OpenPage, jo
 def _all_drawn(page: Page) -> None:
     """Charts are made when they come into sight, which a person who goes by Tab sees and these keys are too fast for."""
     page.set_viewport_size({"width": 1440, "height": 9000})
-    page.wait_for_function(
+    wait_until(
+        page,
         """() => [...document.querySelectorAll("main h2")].every((title) => title.parentElement.childElementCount > 1)
-          && !document.querySelector("[aria-label=Loading]")"""
+          && !document.querySelector("[aria-label=Loading]")""",
     )
 
 
@@ -82,7 +79,7 @@ def test_open_menus_are_for_everybody(name: str, width: int, scheme: str, open_p
     page = _opened(open_page, jobs, name, width, scheme)
     more = page.get_by_role("button", name=f"More for {PAGES[name][1]}")
     _open_menu(more)
-    _look(page, f"{name}-menu-{width}-{scheme}")
+    check_looks(page, f"{name}-menu-{width}-{scheme}", full_page=False)
     page.keyboard.press("Escape")
     expect(more).to_be_focused()
 
@@ -97,9 +94,9 @@ def test_full_screen_is_for_everybody_and_gives_the_focus_back(
     page.get_by_role("menuitem", name="Full screen").press("Enter")
     dialog = page.get_by_role("dialog", name="Training loss")
     expect(dialog.get_by_role("img", name=re.compile("^Training loss"))).to_be_visible()
-    _look(page, f"full-screen-{width}-{scheme}")
+    check_looks(page, f"full-screen-{width}-{scheme}", full_page=False)
     _open_menu(dialog.get_by_role("button", name="More for Training loss"))
-    _look(page, f"full-screen-menu-{width}-{scheme}")
+    check_looks(page, f"full-screen-menu-{width}-{scheme}", full_page=False)
     page.keyboard.press("Escape")
     expect(page.get_by_role("menu")).to_have_count(0)
     page.keyboard.press("Escape")
@@ -113,7 +110,7 @@ def test_the_list_of_keys_names_those_of_charts_where_charts_are(open_page: Open
     keys = page.get_by_role("dialog", name="Keys")
     expect(keys.get_by_role("heading", level=3)).to_have_text(["Everywhere", "Metrics", "On a chart that has the focus"])
     expect(keys.get_by_text("Look closer")).to_be_visible()
-    _look(page, "keys-of-charts")
+    check_looks(page, "keys-of-charts", full_page=False)
     page.keyboard.press("Escape")
     page.get_by_role("tab", name="Logs").click()
     page.keyboard.press("?")
@@ -151,7 +148,7 @@ def test_a_picture_that_cannot_be_had_says_why(open_page: OpenPage, jobs: list[J
     page.get_by_role("menuitem", name="Save as PNG").press("Enter")
     notice = page.get_by_role("alert")
     expect(notice).to_contain_text("once it has a value")
-    _look(page, "no-picture")
+    check_looks(page, "no-picture", full_page=False)
     notice.get_by_role("button", name="Close").press("Enter")
     expect(notice).to_have_count(0)
 
@@ -174,11 +171,3 @@ def _name_of_focused(reader: CDPSession) -> str:
     node = reader.send("Runtime.evaluate", {"expression": "document.activeElement"})["result"]["objectId"]
     [seen] = reader.send("Accessibility.getPartialAXTree", {"objectId": node, "fetchRelatives": False})["nodes"]
     return str(seen.get("name", {}).get("value", ""))
-
-
-def _look(page: Page, name: str) -> None:
-    page.evaluate(AXE)
-    found = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)["violations"]
-    assert not found, [(each["id"], each["help"], [node["html"] for node in each["nodes"]]) for each in found]
-    if SCREENSHOTS:
-        page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png")

@@ -21,11 +21,9 @@ from gradstream.client import Client, Job
 from gradstream.local.platform import Platform
 from gradstream.metrics import Point
 from gradstream.spec import JobSpec
-from tests.browser.support import ROOT, SCREENSHOTS, WORKLOAD, OpenPage, slow_spec, submit_slow
+from tests.browser.support import SCREENSHOTS, WORKLOAD, OpenPage, check_looks, slow_spec, submit_slow
 from tests.support import eventually
 
-AXE = (ROOT / "frontend/node_modules/axe-core/axe.min.js").read_text()
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 EVAL = re.compile("^Eval loss: ")
 PATIENCE_MS = 60_000
 TARGET = 2.0
@@ -59,13 +57,7 @@ def test_it_can_be_read_by_everybody(what: str, width: int, scheme: str, open_pa
     page = open_page(addresses[what], width=width, scheme=scheme)
     if what != "none":
         expect(page.get_by_role("img", name=EVAL)).to_be_visible(timeout=PATIENCE_MS)
-        page.wait_for_function("!document.querySelector('[aria-label=Loading]')")
-    if SCREENSHOTS:
-        page.screenshot(path=Path(SCREENSHOTS) / f"compare-{what}-{width}-{scheme}.png", full_page=True)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
-    page.evaluate(AXE)
-    found = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)["violations"]
-    assert not found, [(v["id"], v["help"], [n["target"] for n in v["nodes"]]) for v in found]
+    check_looks(page, f"compare-{what}-{width}-{scheme}")
 
 
 def test_time_to_a_target_is_what_the_server_says(open_page: OpenPage, client: Client, jobs: list[Job]) -> None:

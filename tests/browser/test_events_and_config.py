@@ -12,8 +12,7 @@ from playwright.sync_api import expect
 
 from gradstream import jobfile
 from gradstream.client import Client, Event, Job
-from tests.browser.support import SCREENSHOTS, WORKLOAD, OpenPage
-from tests.browser.test_pages import AXE, RULES
+from tests.browser.support import WORKLOAD, OpenPage, check_looks
 
 TEXT = "# tried after the talk of Tuesday\n" + (WORKLOAD / "job.yaml").read_text()
 OVERRIDES = ["name=as-sent", "stop={steps: 20}"]
@@ -97,10 +96,4 @@ def _rows(events: list[Event]) -> int:
 def test_looks(path: str, width: int, scheme: str, open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}/{path}", width=width, scheme=scheme)
     page.get_by_role("tabpanel").wait_for()
-    page.wait_for_function("!document.querySelector('[aria-label=Loading]') && document.fonts.status === 'loaded'")
-    if SCREENSHOTS:
-        page.screenshot(path=Path(SCREENSHOTS) / f"{re.sub(r'[^a-z]+', '-', path)}-{width}-{scheme}.png", full_page=True)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
-    page.evaluate(AXE)
-    found = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)["violations"]
-    assert not found, [(v["id"], v["help"], [n["target"] for n in v["nodes"]][:3]) for v in found]
+    check_looks(page, f"{re.sub(r'[^a-z]+', '-', path)}-{width}-{scheme}")

@@ -11,11 +11,9 @@ from playwright.sync_api import Page, expect
 
 from gradstream.client import Client, Job
 from gradstream.spec import JobSpec
-from tests.browser.support import ROOT, SCREENSHOTS, WORKLOAD, OpenPage, slow_spec, submit_slow
+from tests.browser.support import WORKLOAD, OpenPage, check_looks, slow_spec, submit_slow, wait_until
 from tests.support import eventually
 
-AXE = (ROOT / "frontend/node_modules/axe-core/axe.min.js").read_text()
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 LONG = 100_000
 TABS = ["overview", "workers", "logs", "events", "files", "config"]
 
@@ -38,12 +36,13 @@ def test_a_killed_worker_is_seen_with_its_cost_and_the_rest_adds_up(open_page: O
     expect(deaths.nth(1)).to_contain_text(re.compile(r"its rank was away for \d+\.\d s; the others went on"))
     expect(page.get_by_role("img", name=re.compile(r"^worker-0: Compute \d+ %"))).to_be_visible()
     expect(page.get_by_text(re.compile(r"^Not measured: the workers ran on a processor core"))).to_be_visible()  # they sleep
-    page.wait_for_function(
+    wait_until(
+        page,
         """() => {
           const counts = [...document.querySelectorAll('dt')].filter(dt => dt.nextElementSibling?.querySelector('strong'))
             .map(dt => Number(dt.nextElementSibling.querySelector('strong').textContent.replaceAll(',', '')))
           return counts.length === 6 && counts[0] > 0 && counts[0] === counts.slice(1).reduce((a, b) => a + b)
-        }"""
+        }""",
     )
 
 
@@ -95,7 +94,7 @@ def test_scrolling_up_stops_following_and_the_place_stands_in_the_address(open_p
     page = open_page(f"/jobs/{job.id}/logs")
     log = page.get_by_role("log")
     expect(log).to_contain_text("one more step")
-    page.wait_for_function("() => (log => log.scrollHeight > 2 * log.clientHeight)(document.querySelector('[role=log]'))")
+    wait_until(page, "() => (log => log.scrollHeight > 2 * log.clientHeight)(document.querySelector('[role=log]'))")
     follow = page.get_by_role("switch", name="Follow")
 
     def left_the_end() -> bool:
@@ -156,13 +155,7 @@ def test_every_tab_is_for_everybody(tab: str, width: int, scheme: str, open_page
     page = open_page(f"/jobs/{job.id}/{tab}", width=width, scheme=scheme)
     page.get_by_role("tabpanel").wait_for()
     expect(page.get_by_role("tab", selected=True)).to_be_in_viewport()
-    page.wait_for_function("!document.querySelector('[aria-label=Loading]') && document.fonts.status === 'loaded'")
-    if SCREENSHOTS:
-        page.screenshot(path=Path(SCREENSHOTS) / f"job-{tab}-{width}-{scheme}.png", full_page=True)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
-    page.evaluate(AXE)
-    found = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)["violations"]
-    assert not found, [(v["id"], v["help"], [n["target"] for n in v["nodes"]]) for v in found]
+    check_looks(page, f"job-{tab}-{width}-{scheme}")
 
 
 def _act(page: Page, label: str, what: str) -> None:

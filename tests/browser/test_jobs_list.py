@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -14,8 +13,7 @@ from sqlalchemy.orm import Session
 from benchmarks.rows import engine_of, insert_jobs
 from gradstream.client import Client
 from gradstream.local.platform import Platform
-from tests.browser.support import SCREENSHOTS, OpenPage, still_box, submit_slow
-from tests.browser.test_pages import AXE, RULES
+from tests.browser.support import OpenPage, check_looks, still_box, submit_slow, wait_until
 from tests.platforms import register_machine, token_status
 from tests.support import eventually
 
@@ -70,7 +68,7 @@ def names(page: Page) -> list[str]:
 
 def test_the_list_comes_along_while_another_page_is_read(open_page: OpenPage) -> None:
     page = open_page("/nodes")
-    page.wait_for_function("performance.getEntriesByType('resource').some(({ name }) => name.includes('/JobsPage-'))")
+    wait_until(page, "performance.getEntriesByType('resource').some(({ name }) => name.includes('/JobsPage-'))")
     expect(page.get_by_role("heading", name="Nodes", level=1)).to_be_visible()
 
 
@@ -262,13 +260,7 @@ class TestLooks:
             rows(page).nth(3).get_by_role("checkbox").click()
         elif path != "/docs":
             expect(page.get_by_text(re.compile("runs-too|Jobs in all")).first).to_be_visible()
-        page.wait_for_function("!document.querySelector('[aria-label=Loading]') && document.fonts.status === 'loaded'")
-        if SCREENSHOTS:
-            page.screenshot(path=Path(SCREENSHOTS) / f"{path[1:]}-{width}-{scheme}-many.png")
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
-        page.evaluate(AXE)
-        found = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)["violations"]
-        assert not found, [(v["id"], v["help"], [n["target"] for n in v["nodes"]][:3]) for v in found]
+        check_looks(page, f"{path[1:]}-{width}-{scheme}-many", full_page=False)
 
 
 def test_a_node_is_drained_and_resumed(open_page: OpenPage, client: Client) -> None:

@@ -10,8 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from gradstream.client import Client
-from tests.browser.support import SCREENSHOTS, WORKLOAD, OpenPage, submit_slow
-from tests.browser.test_pages import AXE, RULES
+from tests.browser.support import WORKLOAD, OpenPage, check_looks, submit_slow
 
 YAML = "Job file as YAML"
 LINES = "What is said about its lines"
@@ -283,23 +282,14 @@ def test_the_page_is_accessible_and_fits(open_page: OpenPage, width: int, scheme
     text = page.get_by_label(YAML)
     expect(text).to_have_value(re.compile("digits:Digits"))
     expect(page.get_by_test_id("plan")).to_be_visible()
-    _look(page, f"new-job-{width}-{scheme}", width)
+    check_looks(page, f"new-job-{width}-{scheme}")
     late = "strategy: {name: delayed_diloco}\npipeline: 1\n"
     text.fill(re.sub(r"strategy: .*\n", late, text.input_value()))
     expect(page.get_by_role("list", name=LINES)).to_contain_text("too late for the momentum")
-    _look(page, f"new-job-warned-{width}-{scheme}", width)
+    check_looks(page, f"new-job-warned-{width}-{scheme}")
     text.fill(text.input_value() + "batch_sice: 4\n")
     expect(page.get_by_role("list", name=LINES)).to_contain_text("did you mean 'batch_size'")
-    _look(page, f"new-job-faulty-{width}-{scheme}", width)
-
-
-def _look(page: Page, name: str, width: int) -> None:
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.evaluate(AXE)
-    found = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)["violations"]
-    assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found] == []
-    if SCREENSHOTS:
-        page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png", full_page=True)
+    check_looks(page, f"new-job-faulty-{width}-{scheme}")
 
 
 def _tab_to(page: Page, name: str) -> None:

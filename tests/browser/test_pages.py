@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from gradstream.client import Client, Job
-from tests.browser.support import ROOT, SCREENSHOTS, OpenPage, submit_slow
-
-AXE = (ROOT / "frontend/node_modules/axe-core/axe.min.js").read_text()
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+from tests.browser.support import OpenPage, check_looks, submit_slow, wait_until, wait_until_loaded
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +35,7 @@ LOOKS = [(1440, "light"), (390, "dark")]
 def test_page(name: str, width: int, scheme: str, open_page: OpenPage, job: Job) -> None:
     page = open_page(PAGES[name].format(job=job.id), width=width, scheme=scheme)
     _settled(page)
-    if SCREENSHOTS:
-        page.screenshot(path=Path(SCREENSHOTS) / f"{name}-{width}-{scheme}.png", full_page=True)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
-    page.evaluate(AXE)
-    found = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)["violations"]
-    assert not found, [(v["id"], v["help"], [n["target"] for n in v["nodes"]]) for v in found]
+    check_looks(page, f"{name}-{width}-{scheme}")
 
 
 def test_the_narrow_page_has_its_places_behind_a_button(open_page: OpenPage) -> None:
@@ -81,5 +72,5 @@ def test_how_charts_are_drawn_stands_in_the_address(open_page: OpenPage, job: Jo
 
 
 def _settled(page: Page) -> None:
-    page.wait_for_function("!document.querySelector('[aria-label=Loading]') && document.querySelector('h1, [role=alert], main a')")
-    page.wait_for_function("document.fonts.status === 'loaded'")
+    wait_until(page, "!document.querySelector('[aria-label=Loading]') && document.querySelector('h1, [role=alert], main a')")
+    wait_until_loaded(page)

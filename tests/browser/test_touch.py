@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import CDPSession, Locator, Page, expect
 
 from gradstream.client import Client, Job
-from tests.browser.support import OpenPage, rested, still_box, submit_slow
+from tests.browser.support import OpenPage, rested, still_box, submit_slow, wait_until
 
 Point = tuple[float, float]
 
@@ -69,7 +69,7 @@ def test_up_and_down_scrolls_the_page_and_moves_no_range(chart: Locator) -> None
     fingers = Fingers(page, chart)
     before = page.evaluate("scrollY")
     fingers.drag(((0.5, 0.8), (0.52, -0.4)), steps=20)
-    page.wait_for_function("before => scrollY > before + 60", arg=before)
+    wait_until(page, "before => scrollY > before + 60", before)
     rested(page)
     assert "range" not in parse_qs(urlsplit(page.url).query)
 
