@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy.orm import Session
 
@@ -16,10 +17,15 @@ def take(session: Session, job: JobRow, count: int = 1) -> int:
     """The first of `count` new numbers. `job` must be locked by this transaction; its listeners wake after the commit."""
     first = job.feed + 1
     job.feed += count
+    wake(session, job.id)
+    return first
+
+
+def wake(session: Session, job_id: UUID) -> None:
+    """The job's listeners wake after the commit."""
     wakeup: Wakeup | None = session.info.get("wakeup")
     if wakeup is not None:
-        after_commit(session, ("job", job.id), partial(wakeup.send, job.id))
-    return first
+        after_commit(session, ("job", job_id), partial(wakeup.send, job_id))
 
 
 def changed(session: Session, job: JobRow) -> None:

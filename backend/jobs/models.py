@@ -41,6 +41,7 @@ class JobRow(Base):
     user_id: Mapped[UUID] = mapped_column(ForeignKey("users.id"))
     owner: Mapped[UserRow] = relationship(lazy="joined", innerjoin=True)
     spec: Mapped[dict[str, Any]]
+    """It never changes: what `roles.server.count: auto` comes to is in `shards`."""
     source: Mapped[str | None]
     """The text of the job file as it was sent; None: only its meaning was."""
     overrides: Mapped[list[str]] = mapped_column(JSONB, default=list)

@@ -32,9 +32,16 @@ def lock(session: Session, job_id: UUID, *, skip_locked: bool = False) -> JobRow
     return session.scalar(statement.with_for_update(key_share=True, of=JobRow, skip_locked=skip_locked))
 
 
-def live(session: Session) -> list[JobRow]:
-    """All jobs that have not ended, in the order in which they are served."""
-    return list(session.scalars(select(JobRow).where(JobRow.ended_at.is_(None)).order_by(*SERVED)))
+def live(session: Session, *, begun: bool = False) -> list[JobRow]:
+    """All jobs that have not ended, in the order in which they are served. `begun`: without those that have only ever waited."""
+    found = select(JobRow).where(JobRow.ended_at.is_(None), *([JobRow.attempt > 0] if begun else []))
+    return list(session.scalars(found.order_by(*SERVED)))
+
+
+def begun(session: Session) -> list[tuple[UUID, int, str]]:
+    """Id, attempt and status of the jobs that have not ended, without those that have only ever waited, as `live` orders them."""
+    found = select(JobRow.id, JobRow.attempt, JobRow.status).where(JobRow.ended_at.is_(None), JobRow.attempt > 0)
+    return [(row.id, row.attempt, row.status) for row in session.execute(found.order_by(*SERVED))]
 
 
 def names(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:

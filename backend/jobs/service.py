@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -51,8 +52,13 @@ def note_figures(row: JobRow, figures: dict[str, float | None]) -> None:
 
 def spec_of(row: JobRow) -> JobSpec:
     """As its processes get it: with the shards that `auto` has come to."""
-    spec = JobSpec.model_validate(row.spec)
-    return spec if row.shards is None else spec.with_shards(row.shards)
+    return read_spec(row.spec, row.shards)
+
+
+def read_spec(spec: Mapping[str, Any], shards: int | None) -> JobSpec:
+    """`spec_of`, from these two columns of a job."""
+    found = JobSpec.model_validate(spec)
+    return found if shards is None else found.with_shards(shards)
 
 
 def find(session: Session, job_id: UUID) -> JobRow:

@@ -24,17 +24,18 @@ from backend.jobs.statuses import JobStatus
 from backend.metrics import ingest, keeping
 from backend.nodes import silence
 from backend.platform import Platform
-from backend.scheduler import finish, queue
+from backend.scheduler import finish
 from backend.scheduler.giving_up import GivingUp
 from backend.scheduler.last_checkpoints import ExitReport, take_last_checkpoints, write_report
 from backend.scheduler.plane_watch import PlaneWatch
 from backend.scheduler.steps import Steps
+from backend.scheduler.waiting_line import WaitingLine
 from gradstream.log_limit import LogLimit
 
 log = structlog.get_logger(__name__)
 
 BUSY_TICK, IDLE_TICK = 0.25, 1.0
-"""Seconds between passes while jobs live, and while none does; a wake-up cuts it short."""
+"""Seconds between passes while jobs have processes, and while they wait at most; a wake-up cuts it short."""
 SHORTEST_TICK = 0.05
 LONGEST_BACKOFF = 2.0
 TIDY_EVERY = 10.0
@@ -50,6 +51,7 @@ class Controller:
         self._steps = Steps(platform, self._hints)
         self._giving_up = GivingUp(platform)
         self._backoff = JobBackoff(platform.database)
+        self._line = WaitingLine(self._backoff)
         self._plane_watch = PlaneWatch(platform, self._backoff)
         self._limit = LogLimit()
         self._woken = threading.Event()
@@ -114,16 +116,14 @@ class Controller:
             write_report(settings.exit_report_file, report)
 
     def run_once(self) -> bool:
-        """All passes, once; whether any job is live. What fails in a pass, or for one job, holds up no other."""
+        """All passes, once; whether any job has begun and not ended. What fails in a pass, or for one job, holds up no other."""
         database = self._platform.database
         self._guarded("lost nodes", self._reap)
         self._guarded("queue", self._place)
         with database.transaction() as session:
-            live = [(job.id, job.attempt, JobStatus(job.status)) for job in job_rows.live(session)]
+            begun = [(job_id, attempt, JobStatus(status)) for job_id, attempt, status in job_rows.begun(session)]
         plane_away: Exception | None = None
-        for job_id, attempt, status in live:
-            if not attempt:
-                continue  # it has only ever waited
+        for job_id, attempt, status in begun:
             if plane_away and status is not JobStatus.STOPPING:
                 continue  # it needs the plane; only ends can be reached without
             error = self._serve(job_id, attempt, status)
@@ -137,7 +137,7 @@ class Controller:
         if time.monotonic() >= self._tidy_at:
             self._tidy_at = time.monotonic() + TIDY_EVERY
             self._guarded("stored metrics", partial(keeping.tidy, database, self._backoff))
-        return bool(live)
+        return bool(begun)
 
     def _guarded(self, name: str, work: Callable[[], None]) -> None:
         """A part of the pass that fails keeps the others from nothing. Raises: what says that a server is away."""
@@ -155,7 +155,10 @@ class Controller:
 
     def _place(self) -> None:
         with self._platform.database.transaction() as session:
-            queue.place_queued(session, self._backoff)
+            untold = self._line.place(session)
+        if untold:
+            with self._platform.database.transaction() as session:
+                self._line.explain(session, untold)
 
     def _serve(self, job_id: UUID, attempt: int, status: JobStatus) -> Exception | None:
         """One job's passes, of which each that failed lately rests. Returns the error if the gradient plane's Redis is away.

@@ -9,12 +9,21 @@ that has less is none for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 from uuid import UUID
 
 from gradstream.process.order import Role
 from gradstream.spec import JobSpec
+from gradstream.spec.roles import Roles
+
+
+class HasRoles(Protocol):
+    """A job, as far as its places depend on it: a `JobSpec`, or what is kept of one."""
+
+    @property
+    def roles(self) -> Roles: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +75,7 @@ class Shortage:
         return self.reason in ("no_capacity", "no_gpu")
 
 
-def place(spec: JobSpec, machines: Sequence[Machine], shard_takes: int = 0) -> tuple[Place, ...] | Shortage:
+def place(spec: HasRoles, machines: Sequence[Machine], shard_takes: int = 0) -> tuple[Place, ...] | Shortage:
     """The fullest use of the fewest machines; GPUs first where the job may use them.
 
     `shard_takes`: bytes that each shard needs if it is on a GPU, as far as that is known."""
@@ -85,7 +94,7 @@ def place(spec: JobSpec, machines: Sequence[Machine], shard_takes: int = 0) -> t
     return _no_room_for_both(spec, ordered, shard_takes)
 
 
-def _workers(spec: JobSpec, machines: Sequence[Machine]) -> list[Place]:
+def _workers(spec: HasRoles, machines: Sequence[Machine]) -> list[Place]:
     """As many as there is room for, each machine filled before the next one."""
     count, device = spec.roles.worker.count, spec.roles.worker.device
     places: list[Place] = []
@@ -98,7 +107,7 @@ def _workers(spec: JobSpec, machines: Sequence[Machine]) -> list[Place]:
     return places
 
 
-def _servers(spec: JobSpec, machines: Sequence[Machine], workers: Sequence[Place], takes: int) -> list[Place]:
+def _servers(spec: HasRoles, machines: Sequence[Machine], workers: Sequence[Place], takes: int) -> list[Place]:
     """Spread over the workers' machines."""
     hosts = list(dict.fromkeys((worker.node_id, worker.node) for worker in workers))
     left = {machine.id: machine.large_enough(machine.free_gpus, takes) for machine in _without(machines, workers)}
@@ -110,7 +119,7 @@ def _servers(spec: JobSpec, machines: Sequence[Machine], workers: Sequence[Place
     return places
 
 
-def _servers_on_gpus(spec: JobSpec, machines: Sequence[Machine], takes: int) -> list[Place]:
+def _servers_on_gpus(spec: HasRoles, machines: Sequence[Machine], takes: int) -> list[Place]:
     """As many as there are GPUs for: where a GPU has no slot for a worker beside it first, then spread evenly. The last GPUs of a
     machine, since workers take the first."""
     left = {machine.id: machine.large_enough(machine.free_gpus, takes) for machine in machines}
@@ -149,19 +158,32 @@ class Line:
 
     def __init__(self, machines: Sequence[Machine]) -> None:
         self._machines = list(machines)
+        self.gave = False
+        """Some job got its places."""
         self._waiting = 0
         self._blocked = False
+        self._plans: dict[Hashable, tuple[Place, ...] | Shortage] = {}
+        """For the machines as they are now: most jobs of a long queue need the same."""
 
-    def next(self, spec: JobSpec, shard_takes: int = 0) -> tuple[Place, ...] | Waits:
+    def next(self, spec: HasRoles, shard_takes: int = 0) -> tuple[Place, ...] | Waits:
         """What comes of the job that is next in the order. Its places are taken then. `shard_takes`: see `place`."""
-        plan = place(spec, self._machines, shard_takes)
+        plan = self._plan(spec, shard_takes)
         if isinstance(plan, tuple) and not self._blocked:
             self._machines = _without(self._machines, plan)
+            self._plans.clear()
+            self.gave = True
             return plan
         self._waiting += 1
         shortage = plan if isinstance(plan, Shortage) else Shortage("behind", "Waits for its turn behind other jobs.")
         self._blocked = self._blocked or shortage.passes_by_itself
         return Waits(shortage, self._waiting)
+
+    def _plan(self, spec: HasRoles, shard_takes: int) -> tuple[Place, ...] | Shortage:
+        worker, server = spec.roles.worker, spec.roles.server
+        key = worker.count, worker.device, server.shards, server.device, shard_takes
+        if key not in self._plans:
+            self._plans[key] = place(spec, self._machines, shard_takes)
+        return self._plans[key]
 
 
 def _without(machines: Sequence[Machine], plan: Sequence[Place]) -> list[Machine]:
@@ -177,7 +199,7 @@ def _without(machines: Sequence[Machine], plan: Sequence[Place]) -> list[Machine
     ]
 
 
-def _preference(machine: Machine, spec: JobSpec) -> tuple[int, int, str]:
+def _preference(machine: Machine, spec: HasRoles) -> tuple[int, int, str]:
     uses_gpus = spec.roles.worker.device != "cpu" or spec.roles.server.device == "cuda"
     gpus = len(machine.free_gpus) if uses_gpus else 0
     return -gpus, -len(machine.free_slots), machine.name
@@ -205,7 +227,7 @@ def _one_worker(spec: JobSpec) -> object:
     return spec.roles.model_copy(update={"worker": spec.roles.worker.model_copy(update={"count": 1}), "server": server})
 
 
-def _shortage(spec: JobSpec, connected: Sequence[Machine], shard_takes: int) -> Shortage | None:
+def _shortage(spec: HasRoles, connected: Sequence[Machine], shard_takes: int) -> Shortage | None:
     if not connected:
         return Shortage("waiting_for_nodes", "No machine is connected; the job starts when one is.")
     machines = _open(connected)
@@ -232,7 +254,7 @@ def _shortage(spec: JobSpec, connected: Sequence[Machine], shard_takes: int) -> 
     return short
 
 
-def _large_gpus(spec: JobSpec, machines: Sequence[Machine], takes: int, beside: str) -> Shortage | None:
+def _large_gpus(spec: HasRoles, machines: Sequence[Machine], takes: int, beside: str) -> Shortage | None:
     large = sum(len(m.large_enough(m.every_gpu, takes)) for m in machines)
     if not takes or spec.roles.server.shards <= large:
         return None
@@ -243,7 +265,7 @@ def _large_gpus(spec: JobSpec, machines: Sequence[Machine], takes: int, beside: 
     return Shortage("too_large", message)
 
 
-def _gpus_of_servers(spec: JobSpec, machines: Sequence[Machine], beside: str) -> Shortage | None:
+def _gpus_of_servers(spec: HasRoles, machines: Sequence[Machine], beside: str) -> Shortage | None:
     """Together with those of the workers, which there are enough for."""
     with_workers = spec.roles.worker.device == "cuda"
     needed = spec.roles.server.shards + (spec.roles.worker.count if with_workers else 0)
@@ -252,7 +274,7 @@ def _gpus_of_servers(spec: JobSpec, machines: Sequence[Machine], beside: str) ->
     return _compared(needed, gpus, free, "GPU", "no_gpu", beside, for_whom)
 
 
-def _no_room_for_both(spec: JobSpec, machines: Sequence[Machine], takes: int) -> Shortage:
+def _no_room_for_both(spec: HasRoles, machines: Sequence[Machine], takes: int) -> Shortage:
     """GPUs and slots are there, but not beside each other."""
     empty = [replace(m, free_slots=tuple(range(m.slots)), free_gpus=tuple(m.every_gpu)) for m in machines]
     servers = _servers_on_gpus(spec, empty, takes)

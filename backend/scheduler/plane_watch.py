@@ -83,7 +83,7 @@ class PlaneWatch:
 
     def _act(self, walks: Sequence[tuple[Walk, Fill]]) -> None:
         with self._platform.database.transaction() as session:
-            live = {plane_id(job.id, job.attempt): job for job in job_rows.live(session) if job.status in _LIVE and job.attempt}
+            live = {plane_id(job.id, job.attempt): job for job in job_rows.live(session, begun=True) if job.status in _LIVE}
         over, full = dict[str, tuple[Holder, Fill]](), False
         for walk, fill in walks:
             holders = [Holder(live[j], size) for j, size in walk.held.items() if j in live]
@@ -106,7 +106,7 @@ class PlaneWatch:
         if not self._full:
             return
         with self._platform.database.transaction() as session:
-            waiting = [job for job in job_rows.live(session) if job.progress.get("waits_for")]
+            waiting = [job for job in job_rows.live(session, begun=True) if job.progress.get("waits_for")]
         for job in waiting:
             self._for_job(job, partial(self._note, None, None))
         self._full = False

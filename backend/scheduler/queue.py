@@ -1,5 +1,4 @@
-"""The queue: places jobs, the most important and then the oldest first, and tells each waiting job why it waits. Who comes before
-whom is decided in `placement.Line`."""
+"""What is free on the machines, and the start of a job there. Whose turn it is, is decided in `waiting_line`."""
 
 from __future__ import annotations
 
@@ -10,57 +9,20 @@ from functools import partial
 from sqlalchemy.orm import Session
 
 from backend.artifacts import service as artifacts
-from backend.db import PLACES, after_commit, now, try_lock
+from backend.db import after_commit, now
 from backend.hints import Hints
 from backend.jobs import earlier, feed
-from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
-from backend.jobs.backoff import JobBackoff
 from backend.jobs.models import AttemptRow, JobRow, ProcessRow
 from backend.jobs.states import switch
 from backend.jobs.statuses import AttemptStatus, JobStatus, ProcessStatus
 from backend.nodes import service as nodes
 from backend.nodes.models import NodeRow
 from backend.nodes.schemas import NodeStatus
-from backend.scheduler.placement import Line, Machine, Place, Waits
+from backend.scheduler.placement import Machine, Place
 from gradstream.advise import forecast
 from gradstream.advise.forecast import Size
 from gradstream.spec import JobSpec
-
-
-def place_queued(session: Session, backoff: JobBackoff) -> None:
-    """One look at the queue. Jobs that someone else is changing right now are left for the next look; so are those that are told
-    already why they wait, which are most of a long queue. A job that cannot be placed for its own reasons holds up no other."""
-    queued = [job for job in job_rows.live(session) if job.status == JobStatus.QUEUED]
-    if not queued or not try_lock(session, PLACES):
-        return
-    line, resting = Line(free_machines(session)), backoff.resting("place")
-    for seen in queued:
-        if seen.id not in resting:
-            backoff.attempt("place", seen.id, partial(_place_next, session, line, seen))
-
-
-def _place_next(session: Session, line: Line, seen: JobRow) -> None:
-    turn = _turn(session, line, seen)
-    if isinstance(turn, Waits) and _told(seen) == _explanation(turn):
-        return
-    with session.begin_nested():  # an error of the database ends this job's part of the transaction only
-        job = job_rows.lock(session, seen.id, skip_locked=True)
-        if job is None or job.status != JobStatus.QUEUED:
-            return
-        if isinstance(turn, Waits):
-            job.reason, job.message, job.position = _explanation(turn)
-            feed.changed(session, job)
-        else:
-            _start(session, job, turn)
-
-
-def _turn(session: Session, line: Line, seen: JobRow) -> Sequence[Place] | Waits:
-    spec, takes = jobs.spec_of(seen), 0
-    if spec.roles.server.device != "cpu":
-        with session.begin_nested():
-            takes = shard_takes(session, spec, seen.bundle)
-    return line.next(spec, takes)
 
 
 def shard_takes(session: Session, spec: JobSpec, bundle: str | None, size: Size | None = None) -> int:
@@ -74,15 +36,7 @@ def shard_takes(session: Session, spec: JobSpec, bundle: str | None, size: Size 
     return forecast.shard_on_gpu(spec, size).gpu if size else 0
 
 
-def _told(job: JobRow) -> tuple[str | None, str | None, int | None]:
-    return job.reason, job.message, job.position
-
-
-def _explanation(turn: Waits) -> tuple[str | None, str | None, int | None]:
-    return turn.shortage.reason, turn.shortage.message, turn.position
-
-
-def _start(session: Session, job: JobRow, plan: Sequence[Place]) -> None:
+def start(session: Session, job: JobRow, plan: Sequence[Place]) -> None:
     """A new attempt with all its processes. They start when its gradient plane is made."""
     cut = artifacts.newest_cut(session, job.id)
     job.attempt += 1

@@ -34,9 +34,10 @@ from backend.nodes import service as nodes
 from backend.nodes.schemas import Gpu, Register
 from backend.overview import service as overview
 from backend.platform import Platform
-from backend.scheduler import plan, queue
+from backend.scheduler import plan
 from backend.scheduler.schemas import PlanJob
 from backend.scheduler.situation import load
+from backend.scheduler.waiting_line import WaitingLine
 from backend.users import service as users
 from backend.users.schemas import TokenScope
 from backend.users.service import Caller
@@ -155,7 +156,9 @@ def live_through(plane: Plane, given: dict[str, Any], seed: int) -> bool:
 
 def place(session: Session, plane: Plane, job_id: UUID) -> None:
     """Place what waits, and make the orders of its processes."""
-    queue.place_queued(session, plane.backoff)
+    line = WaitingLine(plane.backoff)
+    if untold := line.place(session):
+        line.explain(session, untold)
     job = service.find(session, job_id)
     if job.status == JobStatus.STARTING:
         load(session, job)

@@ -16,8 +16,8 @@ from backend.jobs import backoff
 from backend.jobs import repository as job_rows
 from backend.jobs.backoff import JobBackoff
 from backend.platform import Platform
-from backend.scheduler import queue
 from backend.scheduler.controller import Controller
+from backend.scheduler.waiting_line import WaitingLine
 from backend.wakeup import CHANNEL
 from tests.integration.backend.agent import Agent
 from tests.integration.backend.jobs import submit, workers
@@ -73,7 +73,7 @@ def test_numbers_that_no_float_holds_neither_end_the_queue_nor_a_plan(
         figures = '{"pushes": 1, "sums": {"push/compute": 1.0}, "shards": {"0": {"slice_bytes": 64}}}'
         statement = "UPDATE jobs SET progress = jsonb_set(progress, '{figures}', CAST(:figures AS jsonb)) WHERE id = :id"
         session.execute(text(statement), {"id": trained, "figures": figures})
-        queue.place_queued(session, JobBackoff(platform.database))
+        WaitingLine(JobBackoff(platform.database)).place(session)
     assert status_of(api, normal) == "starting"
 
 
@@ -144,7 +144,7 @@ def test_a_part_of_a_pass_that_fails_holds_up_no_other_part(running: Running, mo
     def fail(*_: Any) -> None:
         raise ZeroDivisionError("nobody foresaw this")
 
-    monkeypatch.setattr("backend.scheduler.controller.queue.place_queued", fail)
+    monkeypatch.setattr("backend.scheduler.controller.WaitingLine.place", fail)
     monkeypatch.setattr("backend.scheduler.controller.finish.sweep", fail)
     running.succeed()
     assert running.status == ("succeeded", None)
