@@ -77,7 +77,7 @@ class ShardSums(BaseModel, frozen=True):
     def after(self, point: Point) -> ShardSums:
         match point.name:
             case metrics.SLICE.name:
-                return self.model_copy(update={"slice_bytes": int(point.value), "since": point.time})
+                return self.model_copy(update={"slice_bytes": max(0, int(point.value)), "since": point.time})
             case metrics.APPLY.name:  # the mean of those since its last report
                 seconds = self.seconds + point.value * (point.step - self.entries)
                 return self.model_copy(update={"entries": point.step, "seconds": seconds, "until": point.time})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -107,7 +107,7 @@ def load(session: Session, job: JobRow) -> Situation:
         intended=sum(each.reason in _INTENDED for each in attempts),
         attempt_age=since(attempt.started_at if attempt else None), stop_posted=bool(attempt and attempt.stop_posted),
         stop_overdue=since(job.stop_at) if job.stop_at else None,
-        processes=tuple(_process(row, all_rows) for row in rows), failed_starts=_failed_attempts(attempts[:-1]),
+        processes=standing_processes(all_rows), failed_starts=_failed_attempts(attempts[:-1]),
         ended_for=min((since(row.ended_at) for row in rows if row.ended_at), default=0.0),
         cut_requested=attempt.cut_requested if attempt else 0,
         since_cut_request=since(attempt.cut_requested_at or attempt.running_at if attempt else None),
@@ -158,19 +158,28 @@ def _failed_attempts(attempts: Sequence[AttemptRow]) -> int:
     return len(list(failed))
 
 
-def _failed_starts(row: ProcessRow, rows: Sequence[ProcessRow]) -> int:
-    lives = sorted((each for each in rows if each.label == row.label), key=lambda each: -each.incarnation)
-    return len(list(takewhile(lambda each: each.reason in FAILED_STARTS, lives)))
+def standing_processes(rows: Sequence[ProcessRow]) -> tuple[Process, ...]:
+    """The process of each role and rank that was not replaced, with what its incarnations came to. Linear in the rows: a job may
+    have thousands."""
+    incarnations = defaultdict[str, list[ProcessRow]](list)
+    for row in sorted(rows, key=lambda each: -each.incarnation):
+        incarnations[row.label].append(row)
+    return tuple(_process(row, incarnations[row.label]) for row in rows if not row.replaced)
 
 
-def _uncharged(row: ProcessRow, rows: Sequence[ProcessRow]) -> int:
-    return sum(each.label == row.label and each.reason in UNCHARGED and each.reason not in _INTENDED for each in rows)
-
-
-def _process(row: ProcessRow, rows: Sequence[ProcessRow]) -> Process:
+def _process(row: ProcessRow, incarnations: Sequence[ProcessRow]) -> Process:
+    """`incarnations`: of this role and rank, the newest first."""
+    failed = takewhile(lambda each: each.reason in FAILED_STARTS, incarnations)
+    uncharged = sum(each.reason in UNCHARGED and each.reason not in _INTENDED for each in incarnations)
     return Process(
-        row.id, row.role, row.label, running=row.status == ProcessStatus.RUNNING, ended=row.ended_at is not None,
-        reason=ExitReason(row.reason) if row.reason else None, message=row.message or "",
-        failed_starts=_failed_starts(row, rows), uncharged=_uncharged(row, rows),
+        row.id,
+        row.role,
+        row.label,
+        running=row.status == ProcessStatus.RUNNING,
+        ended=row.ended_at is not None,
+        reason=ExitReason(row.reason) if row.reason else None,
+        message=row.message or "",
+        failed_starts=len(list(failed)),
+        uncharged=uncharged,
         ended_at=row.ended_at.timestamp() if row.ended_at else 0.0,
-    )  # fmt: skip
+    )
