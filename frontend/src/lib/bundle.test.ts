@@ -25,6 +25,15 @@ it("says before the upload why files cannot be a bundle", () => {
   expect(tooMuch(picked([file("a/train.py")]))).toBe(null)
 })
 
+it("says so of folders, too many or too deep", () => {
+  const above = (depth: number) => picked([file(`a/${"b/".repeat(depth)}f`)])
+  expect(tooMuch(above(64))).toBe(null)
+  expect(tooMuch(above(65))).toMatch(/more than 64 folders/)
+  const apart = (count: number) => picked(Array.from({ length: count }, (_, at) => file(`a/${at}/b/f`)))
+  expect(tooMuch(apart(5000))).toBe(null)
+  expect(tooMuch(apart(5001))).toMatch(/10002 folders; 10000/)
+})
+
 it("packs a tar.gz that the system's tar reads", async () => {
   const bundle = await pack(picked([file("a/train.py", "print(1)"), file("a/nets/cnn.py")]))
   const names = execFileSync("tar", ["-tzf", "-"], { input: Buffer.from(await bundle.arrayBuffer()) })

@@ -4,10 +4,14 @@ import { newKey } from "./key"
 import { tar } from "./tar"
 
 const MIB = 1024 * 1024
-/** The server's limits: of what travels, of what it unpacks to, of its files. */
+/** The server's limits: of what travels, of what it unpacks to, of its files and folders. */
 export const MAX_BUNDLE_BYTES = 64 * MIB
 const MAX_UNPACKED = 256 * MIB
 const MAX_FILES = 10_000
+const MAX_FOLDERS = 10_000
+/** Folders above a file. */
+const MAX_DEPTH = 64
+
 export interface PickedFile {
   path: string
   file: File
@@ -41,11 +45,21 @@ export function picked(files: readonly File[]): PickedFile[] {
   return files.map((file) => ({ path: file.webkitRelativePath.split("/").slice(1).join("/") || file.name, file }))
 }
 
+/** The folders that a file lies in, from the inside out. */
+function foldersOf(path: string): string[] {
+  const names = path.split("/")
+  return names.slice(1).map((_, at) => names.slice(0, -1 - at).join("/"))
+}
+
 /** Why these cannot be one bundle, or null. */
 export function tooMuch(files: readonly PickedFile[]): string | null {
   const bytes = files.reduce((sum, { file }) => sum + file.size, 0)
   if (files.length === 0) return "There is no file to pack: everything that was picked is left out."
   if (files.length > MAX_FILES) return `These are ${files.length} files; ${MAX_FILES} are allowed. List what the job does not need in ${IGNORE_FILE}.`
+  const deep = files.find(({ path }) => path.split("/").length - 1 > MAX_DEPTH)
+  if (deep) return `'${deep.path.slice(0, 60)}...' lies in more than ${MAX_DEPTH} folders, one in another. Move it up.`
+  const folders = new Set(files.flatMap(({ path }) => foldersOf(path)))
+  if (folders.size > MAX_FOLDERS) return `These are ${folders.size} folders; ${MAX_FOLDERS} are allowed. List what the job does not need in ${IGNORE_FILE}.`
   if (bytes > MAX_UNPACKED) return `These are ${(bytes / MIB).toFixed(0)} MiB; ${MAX_UNPACKED / MIB} are allowed. Give data as a path in workload.args instead.`
   return null
 }
