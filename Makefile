@@ -49,8 +49,8 @@ e2e: .venv/.dev backend/page/index.html  ## the page in a real Chromium, against
 	scripts/chromium
 	GRADSTREAM_SCREENSHOTS="$${GRADSTREAM_SCREENSHOTS:-build/screenshots}" $(BIN)/pytest tests/browser -q
 
-hostile: .venv/.dev backend/page/index.html  ## thousands of generated attacks; RUNS=N of each kind
-	GRADSTREAM_HOSTILE_RUNS="$(or $(RUNS),10000)" $(BIN)/pytest tests/hostile -q -n 2 --timeout 3600
+hostile: .venv/.dev backend/page/index.html  ## thousands of generated attacks; RUNS=N of each kind, FIRST=N is the first seed
+	GRADSTREAM_HOSTILE_RUNS="$(or $(RUNS),10000)" GRADSTREAM_HOSTILE_FIRST="$(or $(FIRST),0)" $(BIN)/pytest tests/hostile -q -n 2 --timeout 3600
 
 gpu: .venv/.dev  ## the laws on a GPU; skips without one, and says so
 	$(BIN)/pytest tests/gpu -q -rs

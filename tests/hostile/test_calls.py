@@ -1,0 +1,79 @@
+"""Whatever is sent to the API, it answers at once, not with an error of its own, and not with what belongs to another.
+
+GRADSTREAM_HOSTILE_RUNS=100000 .venv/bin/pytest tests/hostile/test_calls.py
+
+GRADSTREAM_HOSTILE_FIRST names the first seed, to try others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+
+import httpx
+import pytest
+
+from backend.platform import Platform
+from backend.scheduler.controller import Controller
+from tests.hostile.calls import Call
+from tests.hostile.wire import Answer, Wire
+from tests.hostile.world import World
+
+RUNS = int(os.environ.get("GRADSTREAM_HOSTILE_RUNS", "400"))
+FIRST = int(os.environ.get("GRADSTREAM_HOSTILE_FIRST", "0"))
+RENEWED_EVERY = 500
+LOCKED_OUT = 20
+"""Calls that were refused to callers who were allowed, after which their credentials are taken for revoked, by earlier calls."""
+KNOWN = ("token", "read", "node", "process", "session")
+LONGEST = 2.0
+"""Seconds of processor time that one call may take of the API and of these tests together."""
+
+
+@pytest.fixture
+def world(api: httpx.Client, password_file: Path, controller: Controller, platform: Platform, tmp_path: Path) -> World:
+    return World(api, password_file.read_text(), controller, platform, tmp_path)
+
+
+def test_no_call_ends_in_an_error_of_the_server_and_none_tells_a_secret(world: World, server: str) -> None:
+    wire, faults, met, slowest = Wire(server), dict[str, str](), Counter[int](), 0.0
+    left, locked_out = RENEWED_EVERY, 0
+    for seed in range(FIRST, FIRST + RUNS):
+        if not left or locked_out == LOCKED_OUT:
+            world.renew()
+            left, locked_out = RENEWED_EVERY, 0
+        call = world.calls.draw(seed)
+        answer = wire.send(call)
+        met[answer.status] += 1
+        left -= 1
+        locked_out += answer.status == 401 and call.caller in KNOWN and call.allowed
+        slowest = max(slowest, answer.seconds)
+        fault = fault_of(world, call, answer)
+        if fault:
+            faults.setdefault(f"{fault} {call.method} {call.operation}", f"{call}\n{answer.content[:500]!r}")
+    wire.close()
+    print(f"{RUNS:,} calls from seed {FIRST:,}: {dict(sorted(met.items()))}, the slowest {slowest:.2f} s")  # noqa: T201
+    assert not faults, f"{len(faults)} kinds of faults:\n\n" + "\n\n".join(f"{what}\n{which}" for what, which in faults.items())
+    assert sum(met[status] for status in (200, 201, 204)) > RUNS // 10, "calls that are refused all alike try nothing"
+
+
+def fault_of(world: World, call: Call, answer: Answer) -> str | None:
+    if answer.status == 0 or answer.status >= 500:
+        return f"status {answer.status}"
+    if answer.processor > LONGEST:
+        return f"more than {LONGEST} s of processor time"
+    if leaked := world.leaked(call, answer):
+        return f"leaked {leaked}"
+    if not call.allowed and answer.status < 400:
+        return f"let {call.caller} in"
+    if answer.status >= 400 and call.method != "HEAD" and not is_told(answer):
+        return f"status {answer.status} without a sentence"
+    return None
+
+
+def is_told(answer: Answer) -> bool:
+    """Whether an error says what it is; what is no HTTP is answered in plain text, by the server below the API."""
+    if answer.status == 400 and answer.kind.startswith("text/plain"):
+        return bool(answer.content)
+    return answer.kind == "application/problem+json" and bool(json.loads(answer.content)["detail"])
