@@ -73,6 +73,8 @@ class Settings(BaseSettings):
     exit_report_file: Path | None = None
     """Where the controller writes sentences about those checkpoints as it ends: {"sentences": [...]}. None: only its log."""
     cuts_kept: int = 2
+    job_files_bytes: int = 256 * 2**30
+    """The most that the files of one job may take: checkpoints, models, results. A job that sends more is ended."""
 
     def require_open_to_machines(self) -> tuple[str, str]:
         """The live Redis and the gradient plane, as machines that join reach them. Raises: Conflict."""

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Set
 from pathlib import Path
 
 import structlog
@@ -21,7 +21,7 @@ from worker_agent import aside
 log = structlog.get_logger(__name__)
 
 KEPT = 32
-"""Bundles that stay on disk over a restart, the last used ones."""
+"""Bundles that stay on disk, the last used ones; beside them those that processes use."""
 CLEANING_BOUND = 20.0
 """Seconds that the first jobs wait for old bundles to be removed; then the rest of them stays until the next start."""
 
@@ -63,6 +63,14 @@ class Bundles:
                 return
             hidden = path if path.name.startswith(".") else path.rename(path.with_name(f".{path.name}"))
             shutil.rmtree(hidden)  # a half of it is never found under its hash
+
+    async def drop_unused(self, used: Set[str]) -> None:
+        """All but the last used, and those named. What is removed is fetched again when a process needs it."""
+        whole = [path for path in self._folder.iterdir() if not path.name.startswith(".")]
+        by_use = sorted(whole, key=lambda path: path.stat().st_mtime, reverse=True)
+        hidden = [path.rename(path.with_name(f".{path.name}")) for path in by_use[KEPT:] if path.name not in used]
+        for path in hidden:
+            await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
 
     async def _cleaned(self) -> None:
         """Never raises: old bundles are in nobody's way."""

@@ -128,6 +128,7 @@ class Processes:
             process.folder.mkdir(mode=0o700)
             if process.order.bundle is not None and (code := await self._code(process)):
                 (process.folder / "code").symlink_to(code)
+                self._later(self._bundles.drop_unused({str(each.order.bundle) for each in self._table.values()}))
         except OSError as error:
             self._ended(process, Exit(reason=ExitReason.NODE_UNFIT, message=f"its folder could not be made: {error}"))
         except Exception as error:  # whatever an archive may be that nobody foresaw

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter, Depends, Header, Request
 from fastapi.responses import FileResponse
 
-from backend.artifacts import service
+from backend.artifacts import admitting, service
 from backend.artifacts.auth import ProcessDep
 from backend.artifacts.schemas import StoredFile
 from backend.db import SessionDep
 from backend.platform import PlatformDep
 from backend.uploads import UploadDep, binary_body
+from gradstream.errors import Invalid
 
 router = APIRouter(prefix="/process", tags=["process"])
+
+
+def admit(path: str, process: ProcessDep, request: Request, platform: PlatformDep) -> None:
+    """Raises: Invalid: no size is declared; and as `admitting.require`."""
+    declared = request.headers.get("content-length", "")
+    if not declared.isdigit():
+        raise Invalid("A file comes with its size: send Content-Length.", path=path)
+    admitting.admit(platform, process, path, int(declared))
+
+
+AdmittedDep = Annotated[None, Depends(admit)]
+"""It stands before the body."""
 
 
 @router.put(
@@ -22,10 +35,11 @@ router = APIRouter(prefix="/process", tags=["process"])
     openapi_extra=binary_body("application/octet-stream"),
 )  # fmt: skip
 def put_file(
-    path: str, process: ProcessDep, body: UploadDep,
+    path: str, process: ProcessDep, _: AdmittedDep, body: UploadDep,
     x_sha256: Annotated[str, Header(pattern=r"^[0-9a-f]{64}$")], session: SessionDep, platform: PlatformDep,
 ) -> StoredFile:  # fmt: skip
-    """Store a file of the attempt; the file that completes a cut commits it. 409 once the attempt is no longer the live one."""
+    """Store a file of the attempt; the file that completes a cut commits it. Before the body is read: 409 once the process has
+    ended or its attempt is no longer the live one; 413, which ends the job, if it would have more bytes than a job may."""
     return service.put(session, platform, process, path, body, x_sha256)
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -26,6 +26,12 @@ def files(session: Session, job_id: UUID) -> list[FileRow]:
     return list(session.scalars(select(FileRow).where(FileRow.job_id == job_id).order_by(FileRow.attempt, FileRow.path)))
 
 
+def stored_bytes(session: Session, job_id: UUID, *, but: tuple[int, str]) -> int:
+    """Of the job's files, without this one: an attempt, and a path there."""
+    others = tuple_(FileRow.attempt, FileRow.path) != but
+    return int(session.scalar(select(func.coalesce(func.sum(FileRow.size), 0)).where(FileRow.job_id == job_id, others)) or 0)
+
+
 def paths_below(session: Session, job_id: UUID, attempt: int, folder: str) -> set[str]:
     """Names within one folder of an attempt."""
     statement = select(FileRow.path).where(
@@ -43,11 +49,13 @@ def cuts(session: Session, job_id: UUID) -> list[CutRow]:
     return list(session.scalars(select(CutRow).where(CutRow.job_id == job_id).order_by(*_NEWEST_FIRST)))
 
 
-def remove_cut(session: Session, row: CutRow) -> None:
-    folder = f"cuts/{row.number}/"
-    below = FileRow.path.startswith(folder, autoescape=True)
-    session.execute(delete(FileRow).where(FileRow.job_id == row.job_id, FileRow.attempt == row.attempt, below))
-    session.delete(row)
+def remove_cut(session: Session, job_id: UUID, attempt: int, number: int) -> None:
+    """Also one that was never committed."""
+    below = FileRow.path.startswith(f"cuts/{number}/", autoescape=True)
+    session.execute(delete(FileRow).where(FileRow.job_id == job_id, FileRow.attempt == attempt, below))
+    row = cut(session, job_id, attempt, number)
+    if row is not None:
+        session.delete(row)
 
 
 def artifacts(session: Session, job_id: UUID) -> list[ArtifactRow]:

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from backend.artifacts import repository
+from backend.artifacts import admitting, repository
 from backend.artifacts.models import CutRow, FileRow
 from backend.artifacts.schemas import Artifact, Artifacts, Cut, JobFile, JobFiles, Kind, StoredFile
 from backend.artifacts.stored_json import read_manifest, read_result
@@ -25,14 +25,12 @@ from backend.jobs.models import JobRow, ProcessRow
 from backend.platform import Platform
 from backend.uploads import Upload
 from gradstream.center.entries import FINAL_CUT
-from gradstream.errors import Conflict, Invalid, NotFound, NotSignedIn
+from gradstream.errors import Invalid, NotFound, NotSignedIn
 from gradstream.process.environment import ENVIRONMENT
 from gradstream.process.order import Resume
-from gradstream.process.store import BEST, EVALUATIONS, MODEL, RESULT, START, TENSORS
+from gradstream.process.store import BEST, MODEL, RESULT, START, TENSORS
 
-_CUT_FILE = re.compile(r"cuts/([0-9]{1,9})/(manifest\.json|worker-[0-9]{1,4}\.pt|shard-[0-9]{1,4}\.pt)")
 _START_FILE = re.compile(rf"{re.escape(TENSORS)}|shard-[0-9]{{1,4}}\.pt")
-_FILES = frozenset({MODEL, BEST, RESULT, EVALUATIONS, ENVIRONMENT, TENSORS})
 _LONGEST_HEADER = 1 << 26
 """Bytes."""
 
@@ -47,15 +45,15 @@ class Found:
 def put(session: Session, platform: Platform, process_id: UUID, path: str, upload: Upload, sha256: str) -> StoredFile:
     """Store a file of the live attempt, and commit the cut that it completes.
 
-    Raises: Invalid: damaged on the way, no name for a file here, or a content that does not fit the job. Conflict: the attempt is
-    over (fenced).
+    Raises: Invalid: damaged on the way, or a content that does not fit the job; and as `admitting.require`.
     """
-    found = _CUT_FILE.fullmatch(path)
-    if not found and path not in _FILES:
-        raise Invalid(f"'{path}' is no file that a process may store.", path=path)
+    found = admitting.CUT_FILE.fullmatch(path)
     if upload.sha256 != sha256:
         raise Invalid("The file was damaged on its way; send it again.", expected=sha256, received=upload.sha256)
-    job, process = _live(session, process_id)
+    process = admitting.find_process(session, process_id)
+    job = jobs.lock(session, process.job_id)
+    session.refresh(process)  # it may have ended while its file was on the way
+    admitting.require(session, platform, job, process, path, upload.size)
     _check_content(job, path, upload.path)
     platform.files.put(upload.path, platform.files.of_attempt(job.id, process.attempt, path))
     row = FileRow(job_id=job.id, attempt=process.attempt, path=path, size=upload.size, sha256=sha256, process_id=process.id)
@@ -76,18 +74,6 @@ def _check_content(job: JobRow, path: str, received: Path) -> None:
         read_result(received)
 
 
-def _live(session: Session, process_id: UUID) -> tuple[JobRow, ProcessRow]:
-    """The process and its job, locked. Raises: Conflict unless the process belongs to the job's live attempt."""
-    process = job_rows.process(session, process_id)
-    if process is None:
-        raise NotSignedIn("This process is not known any more.")
-    job = jobs.lock(session, process.job_id)
-    attempt = job_rows.attempt(session, job.id, process.attempt)
-    if process.attempt != job.attempt or attempt is None or attempt.ended_at is not None:
-        raise Conflict(f"Attempt {process.attempt} of this job is over.", attempt=process.attempt, live=job.attempt)
-    return job, process
-
-
 def _commit_cut(session: Session, platform: Platform, job: JobRow, process: ProcessRow, number: int) -> int | None:
     """The cut's number, if this file was the last that its manifest asks for. A cut without this row does not exist."""
     attempt, folder = process.attempt, f"cuts/{number}/"
@@ -97,25 +83,42 @@ def _commit_cut(session: Session, platform: Platform, job: JobRow, process: Proc
     manifest = read_manifest(platform.files.of_attempt(job.id, attempt, folder + "manifest.json"), jobs.spec_of(job))
     if not manifest.files <= there:
         return None
-    session.add(CutRow(job_id=job.id, attempt=attempt, number=number, manifest=manifest.model_dump(mode="json")))
+    row = CutRow(job_id=job.id, attempt=attempt, number=number, manifest=manifest.model_dump(mode="json"))
+    session.add(row)
     session.flush()
     lifecycle.current_attempt(session, job).cut = number
     name = "the last cut" if number == FINAL_CUT else f"cut {number}"
     data = {"attempt": attempt, "cut": number, "version": manifest.version, "samples": manifest.samples}
     feed.record(session, job, "cut", f"{name} of attempt {attempt} is committed.", actor=process.label, data=data)
-    _forget_old_cuts(session, platform, job)
+    _forget_old_cuts(session, platform, job, row)
     return number
 
 
-def _forget_old_cuts(session: Session, platform: Platform, job: JobRow) -> None:
-    """Keep the newest few, and the one that the live attempt resumes from: a respawned process may still ask for it."""
+def _forget_old_cuts(session: Session, platform: Platform, job: JobRow, newest: CutRow) -> None:
+    """Keep the newest few, and the one that the live attempt resumes from: a respawned process may still ask for it. Of what was
+    never committed, keep what may still be, and what ranks that were done have left with a last cut."""
     attempt = job_rows.attempt(session, job.id, job.attempt)
     resumed = attempt and attempt.resumed_from
-    for row in repository.cuts(session, job.id)[platform.settings.cuts_kept :]:
-        if resumed != Resume(attempt=row.attempt, cut=row.number):
-            repository.remove_cut(session, row)
-            remove = partial(platform.files.remove_cut, job.id, row.attempt, row.number)
-            after_commit(session, ("cut", job.id, row.attempt, row.number), remove)
+    committed = [(row.attempt, row.number) for row in repository.cuts(session, job.id)]
+    old = [each for each in committed[platform.settings.cuts_kept :] if resumed != Resume(attempt=each[0], cut=each[1])]
+    given_up = {each for each in _begun_cuts(session, job) if _is_passed(each, newest)}
+    for number_of_attempt, number in [*old, *sorted(given_up.difference(committed))]:
+        repository.remove_cut(session, job.id, number_of_attempt, number)
+        remove = partial(platform.files.remove_cut, job.id, number_of_attempt, number)
+        after_commit(session, ("cut", job.id, number_of_attempt, number), remove)
+
+
+def _begun_cuts(session: Session, job: JobRow) -> set[tuple[int, int]]:
+    """Attempt and number of each cut of which a file is stored."""
+    files = [(row.attempt, admitting.CUT_FILE.fullmatch(row.path)) for row in repository.files(session, job.id)]
+    return {(attempt, int(found[1])) for attempt, found in files if found}
+
+
+def _is_passed(begun: tuple[int, int], newest: CutRow) -> bool:
+    attempt, number = begun
+    if number == FINAL_CUT:
+        return False
+    return attempt < newest.attempt or (attempt == newest.attempt and (newest.number == FINAL_CUT or number < newest.number))
 
 
 def resume_file(session: Session, files: FileStore, process_id: UUID, name: str) -> Path:

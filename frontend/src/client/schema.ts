@@ -1159,7 +1159,8 @@ export interface paths {
         get?: never;
         /**
          * Put File
-         * @description Store a file of the attempt; the file that completes a cut commits it. 409 once the attempt is no longer the live one.
+         * @description Store a file of the attempt; the file that completes a cut commits it. Before the body is read: 409 once the process has
+         *     ended or its attempt is no longer the live one; 413, which ends the job, if it would have more bytes than a job may.
          */
         put: operations["putFile"];
         post?: never;

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from http.client import HTTPConnection
 from pathlib import Path
 from uuid import UUID
 
@@ -9,14 +11,17 @@ import httpx
 import pytest
 import torch
 from safetensors.torch import save
+from sqlalchemy import text
 
 from backend.platform import Platform
 from backend.scheduler.controller import Controller
 from gradstream.client import Client, Credentials
 from gradstream.process.exits import ExitReason
+from gradstream.process.order import ProcessOrder
 from tests.integration.backend.agent import Agent, put_file
 from tests.integration.backend.jobs import spec, submit, upload
 from tests.integration.backend.running import Running
+from tests.support import PATIENCE
 
 
 def test_only_known_files_with_the_right_bytes_are_stored(running: Running) -> None:
@@ -27,6 +32,58 @@ def test_only_known_files_with_the_right_bytes_are_stored(running: Running) -> N
     damaged = running.agent.http.put("/process/files/cuts/1/worker-0.pt", content=b"x", headers=headers)
     assert damaged.status_code == 422
     assert "damaged" in damaged.json()["detail"]
+
+
+def begin_put(running: Running, order: ProcessOrder, path: str, size: int) -> tuple[int, str]:
+    """Declare a file and send one byte of it: what is answered before the rest comes."""
+    at = running.agent.http.base_url
+    connection = HTTPConnection(at.host, at.port or 80, timeout=PATIENCE)
+    connection.putrequest("PUT", f"{at.path}process/files/{path}")
+    for name, value in {"Authorization": f"Bearer {order.store.token}", "X-Sha256": "0" * 64, "Content-Length": str(size)}.items():
+        connection.putheader(name, value)
+    connection.endheaders(b"x")
+    answer = connection.getresponse()
+    told = answer.status, json.loads(answer.read())["detail"]
+    connection.close()
+    return told
+
+
+def test_what_may_not_be_stored_is_refused_before_it_is_read(running: Running, platform: Platform) -> None:
+    ended, lives = running.agent.order("worker-0"), running.agent.order("worker-1")
+    running.agent.exit("worker-0")
+    assert begin_put(running, ended, "cuts/1/worker-0.pt", 10**10) == (409, "worker-0 has ended; it stores nothing any more.")
+    assert begin_put(running, lives, "cuts/1/other.txt", 10**10)[0] == 422
+    assert running.status == ("running", None)
+    assert running.agent.put("worker-1", "cuts/1/worker-1.pt").status_code == 200
+    with platform.database.transaction() as session:
+        session.execute(text("UPDATE files SET size = :size"), {"size": platform.settings.job_files_bytes})
+    status, why = begin_put(running, lives, "cuts/2/worker-1.pt", 10**10)
+    assert (status, running.status) == (413, ("stopping", "stored_bytes"))
+    assert running.job["message"] == why
+    assert "GRADSTREAM_JOB_FILES_BYTES" in why
+
+
+def test_a_job_may_store_so_many_bytes_in_all(running: Running, platform: Platform) -> None:
+    most = platform.settings.job_files_bytes
+    agent, almost = running.agent, most - 100
+    assert agent.put("worker-0", "cuts/1/worker-0.pt", b"x").status_code == 200
+    with platform.database.transaction() as session:
+        session.execute(text("UPDATE files SET size = :size"), {"size": almost})
+    assert agent.put("worker-1", "cuts/1/worker-1.pt", b"x" * 100).status_code == 200
+    assert agent.put("worker-1", "cuts/1/worker-1.pt", b"x" * 100).status_code == 200, "the same file anew"
+    assert agent.put("worker-1", "cuts/2/worker-1.pt", b"x").status_code == 413
+
+
+def test_parts_of_cuts_that_were_never_completed_go_with_the_next_that_is(running: Running, platform: Platform) -> None:
+    for number in (1, 2):
+        running.agent.put("worker-0", f"cuts/{number}/worker-0.pt")
+    running.agent.commit_cut(3)
+    running.agent.put("worker-0", "cuts/0/worker-0.pt")
+    running.agent.put("worker-0", "cuts/5/worker-0.pt")
+    running.agent.commit_cut(4)
+    stored = {file["path"].split("/")[1] for file in running.api.get(f"/jobs/{running.id}/files").json()["files"]}
+    assert stored == {"0", "3", "4", "5"}
+    assert {path.name for path in (platform.files.of_attempt(UUID(running.id), 1, "cuts")).iterdir()} == stored
 
 
 def test_a_cut_is_committed_only_when_all_its_files_are_there(running: Running) -> None:

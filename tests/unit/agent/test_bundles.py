@@ -79,6 +79,18 @@ def test_the_last_used_ones_stay(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"{number:03}" for number in range(3, KEPT + 3)]
 
 
+def test_the_last_used_ones_and_those_in_use_stay_while_the_agent_runs(tmp_path: Path) -> None:
+    async def fetch(hash: str) -> bytes:
+        raise AssertionError("nothing is fetched here")
+
+    bundles = Bundles(tmp_path, fetch)
+    for number in range(KEPT + 3):
+        (tmp_path / f"{number:03}").mkdir()
+        os.utime(tmp_path / f"{number:03}", (number, number))
+    asyncio.run(bundles.drop_unused({"001"}))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["001", *(f"{number:03}" for number in range(3, KEPT + 3))]
+
+
 def test_a_folder_that_was_removed_by_half_is_fetched_again(
     tmp_path: Path, packed: bundle.Bundle, monkeypatch: pytest.MonkeyPatch
 ) -> None:

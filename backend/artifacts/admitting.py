@@ -1,0 +1,80 @@
+"""Which files a process may store, decided before a byte of one is read, and once more under the job's lock."""
+
+from __future__ import annotations
+
+import re
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from backend.artifacts import repository
+from backend.jobs import lifecycle
+from backend.jobs import repository as job_rows
+from backend.jobs import service as jobs
+from backend.jobs.lifecycle import End
+from backend.jobs.models import JobRow, ProcessRow
+from backend.jobs.statuses import JobStatus
+from backend.platform import Platform
+from gradstream.errors import Conflict, Invalid, NotSignedIn, TooLarge
+from gradstream.process.environment import ENVIRONMENT
+from gradstream.process.store import BEST, EVALUATIONS, MODEL, RESULT, TENSORS
+
+REASON = "stored_bytes"
+CUT_FILE = re.compile(r"cuts/([0-9]{1,9})/(manifest\.json|worker-[0-9]{1,4}\.pt|shard-[0-9]{1,4}\.pt)")
+_FILES = frozenset({MODEL, BEST, RESULT, EVALUATIONS, ENVIRONMENT, TENSORS})
+
+
+def admit(platform: Platform, process: UUID, path: str, size: int) -> None:
+    """A file of so many bytes, which have not been read. A job that has too many ends. Raises: as `require`."""
+    with platform.database.transaction() as session:
+        row = find_process(session, process)
+        job = jobs.find(session, row.job_id)
+        try:
+            require(session, platform, job, row, path, size)
+        except TooLarge as error:
+            too_large = error
+        else:
+            return
+    _end_job(platform, process, too_large.message)
+    raise too_large
+
+
+def find_process(session: Session, process_id: UUID) -> ProcessRow:
+    """Raises: NotSignedIn."""
+    process = job_rows.process(session, process_id)
+    if process is None:
+        raise NotSignedIn("This process is not known any more.")
+    return process
+
+
+def require(session: Session, platform: Platform, job: JobRow, process: ProcessRow, path: str, size: int) -> None:
+    """Raises: Invalid: no name for a file here. Conflict: the process, or its attempt, is over (fenced). TooLarge: with it the job
+    would have more than its bytes."""
+    if not CUT_FILE.fullmatch(path) and path not in _FILES:
+        raise Invalid(f"'{path}' is no file that a process may store.", path=path)
+    attempt = job_rows.attempt(session, job.id, process.attempt)
+    if process.attempt != job.attempt or attempt is None or attempt.ended_at is not None:
+        raise Conflict(f"Attempt {process.attempt} of this job is over.", attempt=process.attempt, live=job.attempt)
+    if process.ended_at is not None:
+        raise Conflict(f"{process.label} has ended; it stores nothing any more.", process=str(process.id))
+    most = platform.settings.job_files_bytes
+    others = repository.stored_bytes(session, job.id, but=(process.attempt, path))
+    if others + size > most:
+        raise TooLarge(
+            f"{process.label} sends {path} of {_gigabytes(size)}, and with it the job would have more than {_gigabytes(most)} of "
+            "files, the most for a job. Take fewer or smaller checkpoints, or raise GRADSTREAM_JOB_FILES_BYTES of the platform.",
+            limit=most,
+        )
+
+
+def _end_job(platform: Platform, process_id: UUID, message: str) -> None:
+    """It could not store its model either."""
+    with platform.database.transaction() as session:
+        process = find_process(session, process_id)
+        job = jobs.lock(session, process.job_id)
+        if job.attempt == process.attempt and job.status in (JobStatus.STARTING, JobStatus.RUNNING):
+            lifecycle.begin_end(session, job, End(JobStatus.FAILED, REASON, message), actor=process.label)
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"
