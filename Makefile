@@ -6,10 +6,14 @@ BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 PAGE_SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null)
 
-.PHONY: help demo up test check checkcode checkpage unit integration jobs e2e hostile gpu page generate client format bench report clean
+PYTEST := $(BIN)/pytest -q
+# what `make test` leaves to `make test-long`; `make unit TESTS=tests/unit/wire ARGS='-k keys'` runs one area
+SHORT := not long
+
+.PHONY: help demo up test test-long check checkcode checkpage unit integration jobs e2e hostile gpu page generate client format bench report clean
 
 help:  ## list the commands
-	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 demo: .venv/.demo backend/page/index.html  ## train on real data and show it live; ARGS=--exit ends by itself, ARGS=--json prints one line
 	@$(BIN)/gradstream demo $(ARGS)
@@ -36,18 +40,22 @@ checkpage: .venv/.dev frontend/node_modules/.installed  ## the page's half of ch
 	$(BIN)/python -m backend openapi | diff -q - frontend/openapi.json >/dev/null || { echo "frontend/openapi.json is stale: run 'make generate'" >&2; exit 1; }
 	scripts/npm run client:check
 
-unit: .venv/.dev  ## tests without servers, the laws in the simulator among them
-	$(BIN)/pytest tests/unit tests/laws -m 'not redis' -q -n 2
+test-long: .venv/.dev backend/page/index.html  ## what `make test` leaves out: long laws, repeated papers, every look of every page
+	scripts/chromium
+	GRADSTREAM_SCREENSHOTS="$${GRADSTREAM_SCREENSHOTS:-build/screenshots}" $(PYTEST) $(or $(TESTS),tests) -m 'long' $(ARGS)
+
+unit: .venv/.dev  ## tests without servers, the laws in the simulator among them; TESTS=PATH and ARGS='-k NAME' choose, as in the next three
+	$(PYTEST) $(or $(TESTS),tests/unit tests/laws) -m '$(SHORT) and not redis' -n 2 $(ARGS)
 
 integration: .venv/.dev backend/page/index.html  ## tests against real Postgres, Redis and Celery, the laws over Redis among them
-	$(BIN)/pytest tests/integration tests/hostile tests/laws tests/gpu -m 'not simulator' -q -n 3
+	$(PYTEST) $(or $(TESTS),tests/integration tests/hostile tests/laws tests/gpu) -m '$(SHORT) and not simulator' -n 3 $(ARGS)
 
 jobs: .venv/.dev backend/page/index.html  ## whole jobs in real processes, and what goes wrong with them
-	$(BIN)/pytest tests/jobs tests/faults -q
+	$(PYTEST) $(or $(TESTS),tests/jobs tests/faults) -m '$(SHORT)' $(ARGS)
 
 e2e: .venv/.dev backend/page/index.html  ## the page in a real Chromium, against the real platform and real training
 	scripts/chromium
-	GRADSTREAM_SCREENSHOTS="$${GRADSTREAM_SCREENSHOTS:-build/screenshots}" $(BIN)/pytest tests/browser -q
+	GRADSTREAM_SCREENSHOTS="$${GRADSTREAM_SCREENSHOTS:-build/screenshots}" $(PYTEST) $(or $(TESTS),tests/browser) -m '$(SHORT)' $(ARGS)
 
 hostile: .venv/.dev backend/page/index.html  ## thousands of generated attacks; RUNS=N of each kind, FIRST=N is the first seed
 	GRADSTREAM_HOSTILE_RUNS="$(or $(RUNS),10000)" GRADSTREAM_HOSTILE_FIRST="$(or $(FIRST),0)" $(BIN)/pytest tests/hostile -q -n 2 --timeout 3600

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import yaml
 from playwright.sync_api import FloatRect, Locator, Page
 
@@ -21,6 +22,17 @@ SCREENSHOTS = os.environ.get("GRADSTREAM_SCREENSHOTS")
 
 AXE = (ROOT / "frontend/node_modules/axe-core/axe.min.js").read_text()
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+
+every_look = pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (1440, "light"),
+        (390, "dark"),
+        pytest.param(1440, "dark", marks=pytest.mark.long),
+        pytest.param(390, "light", marks=pytest.mark.long),
+    ],
+)
+"""Widths and colours do not depend on each other: the first two see both of each."""
 
 OpenPage = Callable[..., Page]
 """The fixture `open_page`."""

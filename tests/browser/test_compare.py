@@ -21,7 +21,7 @@ from gradstream.client import Client, Job
 from gradstream.local.platform import Platform
 from gradstream.metrics import Point
 from gradstream.spec import JobSpec
-from tests.browser.support import SCREENSHOTS, WORKLOAD, OpenPage, check_looks, slow_spec, submit_slow
+from tests.browser.support import SCREENSHOTS, WORKLOAD, OpenPage, check_looks, every_look, slow_spec, submit_slow
 from tests.support import eventually
 
 EVAL = re.compile("^Eval loss: ")
@@ -47,7 +47,7 @@ def link(jobs: list[Job], **chosen: object) -> str:
     return f"/compare?jobs={','.join(str(job.id) for job in jobs)}{rest}"
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+@every_look
 @pytest.mark.parametrize("what", ["alone", "groups", "none", "one"])
 def test_it_can_be_read_by_everybody(what: str, width: int, scheme: str, open_page: OpenPage, jobs: list[Job]) -> None:
     addresses = {
@@ -169,7 +169,7 @@ def fifty(platform: Platform) -> Iterator[list[str]]:
     engine.dispose()
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+@every_look
 def test_fifty_jobs_are_drawn_told_apart_and_grouped(width: int, scheme: str, open_page: OpenPage, fifty: list[str]) -> None:
     page = open_page(f"/compare?metric=eval/loss&jobs={','.join(fifty)}", width=width, scheme=scheme)
     curves = page.get_by_role("region", name="Eval loss", exact=True)

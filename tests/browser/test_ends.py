@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from gradstream.client import Client, Job
-from tests.browser.support import OpenPage, check_looks, submit_slow
+from tests.browser.support import OpenPage, check_looks, every_look, submit_slow
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
 
@@ -63,7 +63,7 @@ def test_what_only_programs_call_so_is_not_said_to_people(open_page: OpenPage, f
     expect(events).not_to_contain_text(re.compile("user_error|user:|node:"))
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (390, "light"), (390, "dark")])
+@every_look
 def test_a_failed_job_looks_well(width: int, scheme: str, open_page: OpenPage, failed: Job) -> None:
     page = open_page(f"/jobs/{failed.id}", width=width, scheme=scheme)
     expect(page.get_by_text("wrote last")).to_be_visible()

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from gradstream import jobfile
 from gradstream.client import Client, Event, Job
-from tests.browser.support import WORKLOAD, OpenPage, check_looks
+from tests.browser.support import WORKLOAD, OpenPage, check_looks, every_look
 
 TEXT = "# tried after the talk of Tuesday\n" + (WORKLOAD / "job.yaml").read_text()
 OVERRIDES = ["name=as-sent", "stop={steps: 20}"]
@@ -91,7 +91,7 @@ def _rows(events: list[Event]) -> int:
     return sum(1 if length >= 3 else length for length in alike)
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (390, "light"), (390, "dark")])
+@every_look
 @pytest.mark.parametrize("path", ["events", "events?about=nothing", "config"])
 def test_looks(path: str, width: int, scheme: str, open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}/{path}", width=width, scheme=scheme)

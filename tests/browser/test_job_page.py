@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from gradstream.client import Client, Job
 from gradstream.spec import JobSpec
-from tests.browser.support import WORKLOAD, OpenPage, check_looks, slow_spec, submit_slow, wait_until
+from tests.browser.support import WORKLOAD, OpenPage, check_looks, every_look, slow_spec, submit_slow, wait_until
 from tests.support import eventually
 
 LONG = 100_000
@@ -149,7 +149,7 @@ def test_the_checkpoint_that_a_job_starts_from_is_named_and_its_job_is_a_link(op
     assert client.wait(heir.id, timeout=120).status == "succeeded"
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+@every_look
 @pytest.mark.parametrize("tab", TABS)
 def test_every_tab_is_for_everybody(tab: str, width: int, scheme: str, open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}/{tab}", width=width, scheme=scheme)

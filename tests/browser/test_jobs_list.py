@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from benchmarks.rows import engine_of, insert_jobs
 from gradstream.client import Client
 from gradstream.local.platform import Platform
-from tests.browser.support import OpenPage, check_looks, still_box, submit_slow, wait_until
+from tests.browser.support import OpenPage, check_looks, every_look, still_box, submit_slow, wait_until
 from tests.platforms import register_machine, token_status
 from tests.support import eventually
 
@@ -252,7 +252,7 @@ def busy(client: Client) -> Iterator[None]:
 
 @pytest.mark.usefixtures("many", "busy")
 class TestLooks:
-    @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (390, "dark"), (390, "light")])
+    @every_look
     @pytest.mark.parametrize("path", ["/jobs", "/queue", "/nodes", "/settings", "/docs"])
     def test_page(self, path: str, width: int, scheme: str, open_page: OpenPage) -> None:
         page = open_page(path, width=width, scheme=scheme)

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from gradstream.client import Client, Job
-from tests.browser.support import OpenPage, check_looks, submit_slow, wait_until, wait_until_loaded
+from tests.browser.support import OpenPage, check_looks, every_look, submit_slow, wait_until, wait_until_loaded
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +26,7 @@ PAGES = {
 }  # fmt: skip
 
 
-LOOKS = [(1440, "light"), (390, "dark")]
-"""Widths and colours do not depend on each other: two looks see all four."""
-
-
-@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+@every_look
 @pytest.mark.parametrize("name", PAGES)
 def test_page(name: str, width: int, scheme: str, open_page: OpenPage, job: Job) -> None:
     page = open_page(PAGES[name].format(job=job.id), width=width, scheme=scheme)

@@ -16,6 +16,7 @@ import pytest
 from benchmarks.report.__main__ import main
 from benchmarks.report.lab import Lab, Run, compute
 
+pytestmark = pytest.mark.long
 ARGUMENTS = ["--quick", "--only", "staleness", "--processes", "1", "--out"]
 
 

@@ -38,7 +38,14 @@ def as_id(value: Any) -> str:
 OVERLAPPING = {"mode": "asp", "pipeline": 1}
 CASES = [(name, gate) for name, cls in STRATEGIES.items() for mode in sorted(cls.gates) for gate in GATES[mode]]
 CASES += [(name, OVERLAPPING) for name, cls in STRATEGIES.items() if "asp" in cls.gates and cls.pulls_every_round]
-every_case = pytest.mark.parametrize(("name", "gate"), CASES, ids=as_id)
+SEEN_TOGETHER = [{"mode": "asp", "max_staleness": 3}, {"mode": "bsp", "quorum": 3}, {"mode": "bsp", "cohort": 0.5}]
+"""Gates that `make test` leaves out: their options stand together in another one, and in the tests with every option."""
+
+every_case = pytest.mark.parametrize(
+    ("name", "gate"),
+    [pytest.param(*case, marks=pytest.mark.long if case[1] in SEEN_TOGETHER else ()) for case in CASES],
+    ids=as_id,
+)
 
 
 def workers(name: str) -> int:
