@@ -67,7 +67,7 @@ def notes(spec: JobSpec) -> list[Note]:
 
 def _far_below_serial(spec: JobSpec) -> Iterator[Warning]:
     here, alone, n = limit(spec), serial_limit(spec), spec.roles.worker.count
-    if here is None or alone is None or here >= _LEAST_SHARE * alone:
+    if not here or alone is None or here >= _LEAST_SHARE * alone:  # 0: less than the numbers of a computer tell
         return
     if _too_much_alpha(spec) or list(_total_momentum(spec)) or list(_late_outer_steps(spec)):  # says the same with its cause
         return

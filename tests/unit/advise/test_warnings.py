@@ -104,6 +104,12 @@ def test_too_much_alpha_is_where_the_limit_is_0() -> None:
     assert limit(job({"name": "easgd", "alpha": 0.5}, workers=4, gate="bsp")) == 0
 
 
+def test_an_alpha_near_0_is_no_division_by_0() -> None:
+    spec = job({"name": "eamsgd", "window": 10**11, "alpha": 1e-300}, workers=2)
+    assert limit(spec) == 0
+    assert not [each for each in warnings(spec) if "one process would stand" in each.text]
+
+
 def test_a_corrected_momentum_is_told() -> None:
     [note] = notes(job({"name": "async"}, workers=8, optimizer={**HEAVY, "momentum_correction": True}))
     assert note.pointer == "/optimizer/momentum_correction"
