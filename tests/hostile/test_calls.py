@@ -65,7 +65,7 @@ def fault_of(world: World, call: Call, answer: Answer) -> str | None:
         return f"more than {LONGEST} s of processor time"
     if leaked := world.leaked(call, answer):
         return f"leaked {leaked}"
-    if not call.allowed and answer.status < 400:
+    if not call.allowed and answer.status < 300:  # a redirect to the address without a slash tells nothing
         return f"let {call.caller} in"
     if answer.status >= 400 and call.method != "HEAD" and not is_told(answer):
         return f"status {answer.status} without a sentence"

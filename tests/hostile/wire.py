@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import socket
 import time
 from dataclasses import dataclass
@@ -64,6 +65,8 @@ class Wire:
             status, kind = response.status, response.headers.get("content-type", "")
             is_stream = kind.startswith("text/event-stream")
             content = b"" if is_stream else response.read(_SOME)
+            if response.headers.get("content-encoding") == "gzip" and len(content) < _SOME:
+                content = gzip.decompress(content)
             if is_stream or response.will_close or not response.isclosed():
                 self.close()
         except (ConnectionError, HTTPException):

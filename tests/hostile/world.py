@@ -46,6 +46,8 @@ class World:
         anonymous = httpx.Client(base_url=self._api.base_url, trust_env=False, timeout=self._api.timeout)
         for job in self._api.get("/jobs", params={"limit": 200}).json()["items"]:
             self._api.post(f"/jobs/{job['id']}/stop")
+        for node in self._api.get("/nodes").json()["items"]:
+            self._api.post(f"/nodes/{node['id']}/drain")  # a node of the world before may still count as alive
         code = self._api.post(
             "/bundles", content=bundle.pack(self._code).data, headers={"Content-Type": "application/gzip"}
         ).json()["hash"]
