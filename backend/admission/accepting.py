@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import resource
 from typing import Any
 
@@ -27,8 +28,24 @@ def raise_file_limit() -> int:
     return wanted
 
 
+class _JunkLimit(logging.Filter):
+    """uvicorn's line about bytes that are no HTTP, once a minute: whoever sends them decides how often."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.msg != "Invalid HTTP request received.":
+            return True
+        more = _EVERY.take("junk")
+        if more:
+            record.msg += f" {more} lines like this were held back."
+        return more is not None
+
+
+_JUNK_LIMIT = _JunkLimit()
+
+
 def limit_log(loop: asyncio.AbstractEventLoop) -> None:
-    """asyncio says thousands of times a second that no file is left for a new connection; this loop says it once a minute."""
+    """Say once a minute what asyncio and uvicorn say thousands of times a second: no file is left, or no HTTP has come."""
+    logging.getLogger("uvicorn.error").addFilter(_JUNK_LIMIT)
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         if "accept() out of system resource" not in context.get("message", ""):

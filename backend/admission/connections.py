@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import ClassVar, cast
 
 import h11
@@ -28,6 +29,8 @@ class BoundedConnection(H11Protocol):
     """Without a byte taken by the client."""
     most: ClassVar[int] = 4096
     most_of_address: ClassVar[int] = 1024
+    by_address: ClassVar[Counter[str]] = Counter()
+    """How many connections each address has."""
 
     transport: asyncio.Transport
     _waits_since: float | None = None
@@ -37,6 +40,7 @@ class BoundedConnection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.by_address[self._address] += 1
         self._waits_since = self.loop.time()
         self._expect(self.header_seconds)
         if not self._make_room():
@@ -47,6 +51,7 @@ class BoundedConnection(H11Protocol):
         self._cancel()
         if self._write_deadline is not None:
             self._write_deadline.cancel()
+        self._leave()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -118,20 +123,30 @@ class BoundedConnection(H11Protocol):
         self.transport.close()
         self.loop.call_later(self.linger_seconds, self.transport.abort)  # a client that reads nothing keeps it open otherwise
 
+    @property
+    def _address(self) -> str:
+        return self.client[0] if self.client else ""
+
+    def _leave(self) -> None:
+        """Count this connection no more; for the second time, nothing happens."""
+        if self in self.connections:
+            self.connections.discard(self)
+            self.by_address[self._address] -= 1
+            if not self.by_address[self._address]:
+                del self.by_address[self._address]
+
     def _make_room(self) -> bool:
         """Whether this connection may stay."""
-        others = [cast(BoundedConnection, each) for each in self.connections if each is not self]
-        host = self.client[0] if self.client else None
-        mine = [each for each in others if (each.client[0] if each.client else None) == host]
-        crowd = mine if len(mine) >= self.most_of_address else others if len(others) >= self.most else None
-        if crowd is None:
+        crowded = self.by_address[self._address] > self.most_of_address
+        if not crowded and len(self.connections) <= self.most:
             return True
-        waiting = [each for each in crowd if each._waits_since is not None]
-        if not waiting:
+        others = (cast(BoundedConnection, each) for each in self.connections if each is not self)
+        waiting = [each for each in others if each._waits_since is not None and (not crowded or each._address == self._address)]
+        oldest = min(waiting, key=lambda each: each._waits_since or 0.0, default=None)
+        if oldest is None:
             return False
-        oldest = min(waiting, key=lambda each: each._waits_since or 0.0)
         oldest._waits_since = None
-        self.connections.discard(oldest)
+        oldest._leave()
         oldest.transport.abort()
         return True
 
@@ -140,4 +155,5 @@ def bounded(open_files: int, of_address: int | None) -> type[BoundedConnection]:
     """The protocol for a process that may have so many open files: a quarter of them is for all else."""
     most = min(BoundedConnection.most, max(64, 3 * open_files // 4))
     of_one = min(BoundedConnection.most_of_address, most // 2) if of_address is None else min(of_address, most)
-    return type("BoundedConnection", (BoundedConnection,), {"most": most, "most_of_address": of_one})
+    bounds = {"most": most, "most_of_address": of_one, "by_address": Counter[str]()}
+    return type("BoundedConnection", (BoundedConnection,), bounds)

@@ -22,7 +22,7 @@ from backend.stream import service
 from backend.stream.list_feed import TICK
 from tests.integration.backend.agent import Agent
 from tests.integration.backend.jobs import submit
-from tests.support import PATIENCE
+from tests.support import PATIENCE, eventually
 
 DOCUMENT = openapi(routes())
 
@@ -66,6 +66,7 @@ def test_a_connection_that_does_not_go_on_is_closed(server: str, token: str, mon
 
 def test_half_sent_requests_keep_nobody_out(server: str, anonymous: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BoundedConnection, "most_of_address", 4)
+    before = BoundedConnection.by_address.total()
     with ExitStack() as held:
         half = [held.enter_context(connected(server)) for _ in range(20)]
         for connection in half:
@@ -73,6 +74,8 @@ def test_half_sent_requests_keep_nobody_out(server: str, anonymous: httpx.Client
         assert anonymous.get("/health").status_code == 200
         with suppress(ConnectionResetError):
             assert half[0].recv(1) == b"", "the oldest gave its place"
+        assert BoundedConnection.by_address.total() <= 4 + before
+    eventually(lambda: BoundedConnection.by_address.total() <= before + 1, "connections that are counted no more")
 
 
 def test_connections_beyond_the_bound_are_refused_while_all_others_are_answered(

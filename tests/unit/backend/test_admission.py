@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 
 import pytest
 
@@ -13,6 +14,7 @@ from backend.admission.places import Places
 from backend.admission.rules import RULES, Bound, Who, rule_of
 from backend.app import openapi, routes
 from gradstream.errors import Invalid, TooManyRequests
+from gradstream.log_limit import LogLimit
 
 OPEN = {"getHealth", "signIn"}
 BY_TAG = {"agent": {Who.NODE, Who.REGISTRATION}, "process": {Who.PROCESS}}
@@ -79,3 +81,16 @@ def test_the_line_about_files_that_are_used_up_comes_once(monkeypatch: pytest.Mo
         loop.call_exception_handler({"message": "socket.accept() out of system resource"})
     loop.close()
     assert said == ["no open files are left for new connections; raise the limit of open files"]
+
+
+def test_the_line_about_junk_comes_once(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accepting, "_EVERY", LogLimit())
+    for _ in range(2):  # as when an API begins anew in the same process
+        loop = asyncio.new_event_loop()
+        accepting.limit_log(loop)
+        loop.close()
+    server = logging.getLogger("uvicorn.error")
+    for _ in range(1000):
+        server.warning("Invalid HTTP request received.")
+    server.warning("another one")
+    assert caplog.messages == ["Invalid HTTP request received.", "another one"]
