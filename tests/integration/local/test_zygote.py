@@ -328,9 +328,10 @@ def detached(bench: Bench, how: str) -> tuple[ProcessOrder, list[psutil.Process]
     eventually(lambda: (bench.place(order.id) / "detached").exists(), "the detaching")
 
     def settled() -> list[psutil.Process]:
-        """Nobody between those that sleep and their job process goes on forking."""
+        """Nobody between those that sleep and their job process goes on forking; some sleep."""
         found = psutil.Process(pid).children(recursive=True)
-        return found if found and {status(process) for process in found} <= {psutil.STATUS_SLEEPING, psutil.STATUS_ZOMBIE} else []
+        seen = {status(process) for process in found}
+        return found if {psutil.STATUS_SLEEPING} <= seen <= {psutil.STATUS_SLEEPING, psutil.STATUS_ZOMBIE} else []
 
     return order, eventually(settled, "what was detached")
 
