@@ -58,6 +58,7 @@ def test_how_charts_are_drawn_stands_in_the_address(open_page: OpenPage, job: Jo
     over.get_by_text("Epochs", exact=True).click()  # its length is known, though the job ends after steps
     expect(page).to_have_url(re.compile("x=epoch"))
     over.get_by_text("Version", exact=True).click()
+    expect(page).to_have_url(re.compile("x=version"))
     page.get_by_role("button", name="Logarithmic scale for Training loss").click()
     page.get_by_role("slider").focus()
     page.keyboard.press("ArrowRight")
