@@ -21,7 +21,7 @@ router = APIRouter(prefix="/process", tags=["process"])
 def admit(path: str, process: ProcessDep, request: Request, platform: PlatformDep) -> None:
     """Raises: Invalid: no size is declared; and as `admitting.require`."""
     declared = request.headers.get("content-length", "")
-    if not declared.isdigit():
+    if not declared.isdecimal():
         raise Invalid("A file comes with its size: send Content-Length.", path=path)
     admitting.admit(platform, process, path, int(declared))
 

@@ -27,7 +27,7 @@ def files(session: Session, job_id: UUID) -> list[FileRow]:
 
 
 def stored_bytes(session: Session, job_id: UUID, *, but: tuple[int, str]) -> int:
-    """Of the job's files, without this one: an attempt, and a path there."""
+    """Sum the bytes of the job's files. `but` names one that does not count: an attempt, and a path there."""
     others = tuple_(FileRow.attempt, FileRow.path) != but
     return int(session.scalar(select(func.coalesce(func.sum(FileRow.size), 0)).where(FileRow.job_id == job_id, others)) or 0)
 

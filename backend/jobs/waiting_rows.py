@@ -16,7 +16,7 @@ from backend.jobs.statuses import JobStatus
 
 _WAITS = (JobRow.ended_at.is_(None), JobRow.status == JobStatus.QUEUED)
 _FINGERPRINT = func.bit_xor(func.uuid_hash_extended(JobRow.id, text("jobs.xmin::text::bigint")))
-"""Of the rows' versions: every write changes the xmin of its row."""
+"""It stands for the versions of all rows: every write changes the xmin of its row."""
 _EXPLAIN = text("""
     WITH told AS (SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:reasons AS text[]), CAST(:messages AS text[]),
                                        CAST(:positions AS int[])) AS told (id, reason, message, position)),

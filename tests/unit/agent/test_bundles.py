@@ -66,28 +66,27 @@ def test_a_folder_that_must_not_be_unpacked_leaves_nothing(tmp_path: Path) -> No
     assert list((tmp_path / "bundles").iterdir()) == []
 
 
-def test_the_last_used_ones_stay(tmp_path: Path) -> None:
+def three_too_many(folder: Path) -> Bundles:
+    """Called 000 and so on, the one that was used longest ago first."""
+
     async def fetch(hash: str) -> bytes:
         raise AssertionError("nothing is fetched here")
 
-    bundles = Bundles(tmp_path, fetch)
     for number in range(KEPT + 3):
-        (tmp_path / f"{number:03}").mkdir()
-        os.utime(tmp_path / f"{number:03}", (number, number))
+        (folder / f"{number:03}").mkdir()
+        os.utime(folder / f"{number:03}", (number, number))
+    return Bundles(folder, fetch)
+
+
+def test_the_last_used_ones_stay(tmp_path: Path) -> None:
+    bundles = three_too_many(tmp_path)
     (tmp_path / ".interrupted").mkdir()
     bundles.drop_old()
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"{number:03}" for number in range(3, KEPT + 3)]
 
 
 def test_the_last_used_ones_and_those_in_use_stay_while_the_agent_runs(tmp_path: Path) -> None:
-    async def fetch(hash: str) -> bytes:
-        raise AssertionError("nothing is fetched here")
-
-    bundles = Bundles(tmp_path, fetch)
-    for number in range(KEPT + 3):
-        (tmp_path / f"{number:03}").mkdir()
-        os.utime(tmp_path / f"{number:03}", (number, number))
-    asyncio.run(bundles.drop_unused({"001"}))
+    asyncio.run(three_too_many(tmp_path).drop_unused({"001"}))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["001", *(f"{number:03}" for number in range(3, KEPT + 3))]
 
 
