@@ -10,7 +10,7 @@ PYTEST := $(BIN)/pytest -q
 # what `make test` leaves to `make test-long`; `make unit TESTS=tests/unit/wire ARGS='-k keys'` runs one area
 SHORT := not long
 
-.PHONY: help demo up test test-long check checkcode checkpage unit integration jobs e2e hostile gpu page generate client format bench report clean
+.PHONY: help demo up test test-long check checkcode checkpage unit integration jobs e2e hostile audit gpu page generate client format wheel bench report clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,11 +27,12 @@ test: .venv/.dev check unit integration  ## everything: lint, types, contracts, 
 check: .venv/.dev frontend/node_modules/.installed  ## lint, types, import contracts; the page's lint, types and tests
 	@$(MAKE) --no-print-directory --output-sync=target -j2 checkcode checkpage
 
-checkcode: .venv/.dev  ## the Python half of check
+checkcode: .venv/.dev  ## the Python half of check, with the prose that users read
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m checks
 
 checkpage: .venv/.dev frontend/node_modules/.installed  ## the page's half of check, with the API that it is written against
 	scripts/npm run lint
@@ -60,6 +61,9 @@ e2e: .venv/.dev backend/page/index.html  ## the page in a real Chromium, against
 hostile: .venv/.dev backend/page/index.html  ## thousands of generated attacks; RUNS=N of each kind, FIRST=N is the first seed
 	GRADSTREAM_HOSTILE_RUNS="$(or $(RUNS),10000)" GRADSTREAM_HOSTILE_FIRST="$(or $(FIRST),0)" $(BIN)/pytest tests/hostile -q -n 2 --timeout 3600
 
+audit: .venv/.demo  ## compare the locks with databases of advisories, which takes a network; LOCKS=FILE adds a list of pinned packages
+	@$(BIN)/python scripts/audit $(LOCKS)
+
 gpu: .venv/.dev  ## the laws on a GPU; skips without one, and says so
 	$(BIN)/pytest tests/gpu -q -rs
 
@@ -82,9 +86,14 @@ report: .venv/.dev  ## the papers' findings repeated in small, into docs/report;
 
 page: backend/page/index.html  ## build the web page
 
-generate: client  ## write anew what is made from the code: README's table of strategies, the API document, the page's API client
+wheel: .venv/.dev backend/page/index.html  ## build the wheel, which contains the page, into dist/
+	@$(BIN)/python -m pip wheel . --quiet --no-deps --no-build-isolation --wheel-dir dist
+	@ls dist/*.whl
+
+generate: client  ## write anew what is made from the code: README's table of strategies, the reference of the job file, the API document, the page's API client
 	$(BIN)/python scripts/readme-table
 	$(BIN)/python scripts/bundle-rules
+	$(BIN)/python scripts/job-file-reference
 
 format: .venv/.dev  ## lay out the Python code as `make check` wants it
 	$(BIN)/ruff format .
@@ -94,7 +103,7 @@ client: .venv/.dev frontend/node_modules/.installed  ## generate the page's API 
 	scripts/npm run client
 
 clean:  ## remove what was built here; `gradstream reset` removes the platform's data
-	rm -rf .venv frontend/node_modules backend/page build
+	rm -rf .venv frontend/node_modules backend/page build dist
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 4))' || { echo "Gradstream needs Python 3.11.4 or newer; name one with PYTHON=..." >&2; exit 1; }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from backend import commands
 
@@ -22,7 +23,11 @@ def main(argv: list[str] | None = None) -> int:
 
     migrate = commands_.add_parser("migrate", help="bring the database to this version's tables")
     migrate.add_argument("--create-user", metavar="NAME", help="then do what create-user does, without another start")
-    migrate.set_defaults(run=lambda args: _migrate(args.create_user))
+    migrate.add_argument(
+        "--join-token-file", type=Path, metavar="FILE", help="then let machines join with the secret in it, for an hour"
+    )
+    migrate.add_argument("--join-uses", type=int, default=1, metavar="N", help="so many machines; default: 1")
+    migrate.set_defaults(run=_migrate)
 
     create_user = commands_.add_parser("create-user", help="make a user, or find one, and print a new API token as JSON")
     create_user.add_argument("name")
@@ -36,9 +41,9 @@ def main(argv: list[str] | None = None) -> int:
     return int(args.run(args))
 
 
-def _migrate(user: str | None) -> int:
-    code = commands.migrate()
-    return commands.create_user(user, "command line") if user and not code else code
+def _migrate(args: argparse.Namespace) -> int:
+    code = commands.migrate(args.join_token_file, args.join_uses)
+    return commands.create_user(args.create_user, "command line") if args.create_user and not code else code
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ from typing import Any
 from fastapi import APIRouter, Depends, FastAPI
 
 import gradstream
-from backend import browsers, page, problems
 from backend.admission import accepting
+from backend.admission.hosts import known_hosts
 from backend.admission.middleware import Admission
 from backend.artifacts.endpoints import router as artifacts
 from backend.artifacts.process_endpoints import router as process
@@ -31,15 +31,18 @@ from backend.overview.endpoints import router as overview
 from backend.platform import Platform
 from backend.scheduler.endpoints import router as plans
 from backend.schemas import Health
+from backend.storage.endpoints import router as storage
 from backend.stream.endpoints import router as streams
 from backend.stream.feeds import Feeds
-from backend.stream.hub import Hub
 from backend.stream.list_feed import ListFeed
+from backend.submission.endpoints import router as submission
 from backend.users import scopes
 from backend.users.auth import current_caller
 from backend.users.endpoints import open_router as sign_in
 from backend.users.endpoints import router as users
+from backend.wakeups.hub import Hub
 from backend.watchdog import watched
+from backend.web import browsers, page, problems
 
 PREFIX = "/api/v1"
 
@@ -53,20 +56,27 @@ health = APIRouter(tags=["health"])
 
 @health.get("/health", operation_id="getHealth")
 async def get_health() -> Health:
-    """Whether this replica serves. Needs no sign-in, no thread and no other server."""
+    """Return whether this replica serves. Needs no sign-in, no thread and no other server."""
     return Health(version=gradstream.__version__)
 
 
 def routes() -> FastAPI:
     """The app without anything to run on: enough for its OpenAPI document."""
     app = FastAPI(
-        title="Gradstream", version=gradstream.__version__, description=DESCRIPTION, lifespan=_lifespan,
-        openapi_url=None, docs_url=None, redoc_url=None, separate_input_output_schemas=False,
-    )  # fmt: skip
+        title="Gradstream",
+        version=gradstream.__version__,
+        description=DESCRIPTION,
+        lifespan=_lifespan,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        separate_input_output_schemas=False,
+    )
     for router in (health, sign_in):
         app.include_router(router, prefix=PREFIX)
     # streams before jobs: /jobs/stream is not the job named "stream"
-    for router in (streams, users, plans, jobs, overview, logs, metrics, artifacts, bundles, nodes, catalogue, compare):
+    first = (streams, users, plans, submission, jobs, overview)
+    for router in (*first, logs, metrics, artifacts, bundles, nodes, storage, catalogue, compare):
         app.include_router(router, prefix=PREFIX, dependencies=[Depends(current_caller)], responses=problems.DESCRIBED)
     for router in (agent, process):
         app.include_router(router, prefix=PREFIX, responses=problems.DESCRIBED)
@@ -83,11 +93,14 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     return document
 
 
-def create_app(platform: Platform) -> FastAPI:
+def create_app(platform: Platform, bound: str = "127.0.0.1") -> FastAPI:
+    """`bound` is the address that the app is served on."""
     app = routes()
     app.state.platform = platform
+    app.state.hosts = known_hosts(platform.settings, bound)
     app.state.hub = Hub(platform.wakeup)
     app.state.feeds = Feeds(platform, app.state.hub)
+    app.state.presence = Presence(platform.database)
     app.state.list_feed = ListFeed(platform, app.state.hub)
     page.install(app, platform.settings.page_dir)
     browsers.install(app)
@@ -97,7 +110,7 @@ def create_app(platform: Platform) -> FastAPI:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     hub: Hub = app.state.hub
-    presence = Presence(app.state.platform.database)
+    presence: Presence = app.state.presence
     hub.start()
     presence.start()
     accepting.limit_log(asyncio.get_running_loop())

@@ -1,6 +1,6 @@
-"""When a server that the control plane needs does not answer: which exceptions say so. Waiting and trying again is the remedy.
+"""Exceptions that say that a server which the control plane needs does not answer. The remedy is to wait and try again.
 
-A database that answers, but cannot do what was asked (its time is over, its disk is full), is another case and told as it is."""
+A database that answers, but cannot do what was asked (its time is over, its disk is full), is another case with its own message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from gradstream.errors import Unavailable
-from gradstream.wire import client
+from gradstream.wire.redis import client
 
 
 class NotMigrated(Unavailable):
@@ -25,23 +25,23 @@ class DatabaseAway(Unavailable):
 REDIS = client.AWAY
 AWAY = (DatabaseAway, PoolTimeout, NotMigrated, *REDIS)
 MAY_PASS = (*AWAY, OperationalError)
-"""Also a database that cannot do what was asked, for a lock or for want of time, memory or room: for what is repeated anyway."""
+"""For work that is repeated anyway: also a database that cannot do it, for a lock or for want of time, memory or room."""
 
 _ENDED = ("08", "57P01", "57P02", "57P03", "57P05", "25P03", "25P04")
-"""How the SQLSTATEs begin with which Postgres ends or refuses a connection, whatever was asked."""
+"""Beginnings of the SQLSTATEs with which Postgres ends or refuses a connection, whatever was asked."""
 _CANNOT = {
     "57014": "was stopped by the database, as it took too long; ask for less at a time, or try again when it has less to do",
-    "55P03": "waited too long for another one that changes the same; try again in a moment",
+    "55P03": "timed out waiting for a lock of another request; try again in a moment",
     "40": "and another one changed the same at the same time; try again",
-    "53100": "finds no room on the database's disk; whoever runs the platform has to make some, then try again",
+    "53100": "found the database's disk full; ask the operator to free some space, then try again",
     "53": "is more than the database has memory or connections for now; try again in a moment",
     "54": "is larger than a limit of the database; ask for less at a time",
 }
-"""What is to be said of a request, by the beginning of the SQLSTATE; the first that fits."""
+"""Messages about a request, by the beginning of the SQLSTATE; the first that fits counts."""
 
 
 def tell_kinds(context: ExceptionContext) -> None:
-    """For SQLAlchemy's `handle_error`: raises what an error of the driver means to the platform, if it has a name here."""
+    """Raise the platform's exception for an error of the driver, if there is one. A handler of SQLAlchemy's `handle_error`."""
     error = context.original_exception
     if isinstance(error, psycopg.errors.UndefinedTable):  # programs may be started before the tables are there
         raise NotMigrated("The database has no tables yet; run: python -m backend migrate") from error
@@ -55,7 +55,7 @@ def _ended(error: psycopg.Error, context: ExceptionContext) -> bool:
 
 
 def cannot(error: OperationalError) -> str:
-    """What a user reads when the database answers, but cannot do what was asked."""
+    """Return the message for a user when the database answers, but cannot do what was asked."""
     code, said = str(getattr(error.orig, "sqlstate", None)), first_line(error)
     known = next((sentence for begin, sentence in _CANNOT.items() if code.startswith(begin)), None)
     return f"The request {known}." if known else f"The database cannot do this now: {said}"

@@ -1,47 +1,62 @@
-"""What `python -m backend COMMAND` does. Imports stay inside: each command loads only what it needs."""
+"""The commands of `python -m backend`. Imports stay inside: each command loads only what it needs."""
 
 from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+_SWITCH = 0.001
+"""Seconds that a thread of the API may compute while another one waits for the interpreter: short answers matter more."""
+_KEEP_ALIVE = 20
+"""Seconds that a connection may idle. Clients such as httpx reuse theirs for 5 s: no request meets one that the API just closes."""
 _QUIET = ("uvicorn.access", "alembic", "kombu", "amqp")
 
 
 def api(host: str, port: int) -> int:
     import uvicorn
 
-    from backend.admission.accepting import raise_file_limit
+    from backend.admission.accepting import ApiServer, raise_file_limit
     from backend.admission.connections import bounded
     from backend.app import create_app
     from backend.platform import Platform
-    from backend.settings import Settings
-    from gradstream import jsonlog
+    from backend.settings import BackendSettings
+    from gradstream.programs import jsonlog
 
     jsonlog.configure(sys.stdout, quiet=_QUIET)
-    settings = Settings()
+    sys.setswitchinterval(_SWITCH)
+    settings = BackendSettings()
     platform = Platform.open(settings)
     protocol = bounded(raise_file_limit(), settings.connections_per_address)
     try:
         # streams end by themselves on a signal; the bound is for uploads and downloads
-        uvicorn.run(
-            create_app(platform), host=host, port=port, http=protocol, timeout_keep_alive=5, backlog=512,
-            timeout_graceful_shutdown=5, log_config=None, server_header=False,
-        )  # fmt: skip
+        config = uvicorn.Config(
+            create_app(platform, host),
+            host=host,
+            port=port,
+            http=protocol,
+            timeout_keep_alive=_KEEP_ALIVE,
+            timeout_graceful_shutdown=5,
+            log_config=None,
+            server_header=False,
+        )
+        server = ApiServer(config)
+        with suppress(KeyboardInterrupt):
+            server.run()
     finally:
         platform.close()
-    return 0
+    return 0 if server.started else 1
 
 
 def controller() -> int:
     from backend.platform import Platform
     from backend.scheduler.controller import Controller
-    from backend.settings import Settings
-    from gradstream import jsonlog
+    from backend.settings import BackendSettings
+    from gradstream.programs import jsonlog
 
     jsonlog.configure(sys.stdout, quiet=_QUIET)
-    platform = Platform.open(Settings(), pool_size=3)
+    platform = Platform.open(BackendSettings(), pool_size=3)
     try:
         Controller(platform).run_until_signal()
     finally:
@@ -49,33 +64,39 @@ def controller() -> int:
     return 0
 
 
-def migrate() -> int:
+def migrate(join_token_file: Path | None = None, uses: int = 1) -> int:
     from alembic import command
     from alembic.config import Config
     from sqlalchemy import text
 
     import migrations
     from backend.db import Database
-    from backend.settings import Settings
+    from backend.settings import BackendSettings
+    from backend.users import service
 
     config = Config()
     config.set_main_option("script_location", str(Path(migrations.__file__).parent))
-    database = Database(Settings(), pool_size=1)
+    settings = BackendSettings()
+    config.attributes["files"] = settings.files_dir
+    database = Database(settings, pool_size=1)
     with database.engine.begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('gradstream.migrate'))"))
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
+    if join_token_file is not None:
+        with database.transaction() as session:
+            service.enter_join_token(session, join_token_file.read_text().strip(), uses)
     database.close()
     return 0
 
 
 def create_user(name: str, token_name: str) -> int:
     from backend.db import Database
-    from backend.settings import Settings
+    from backend.settings import BackendSettings
     from backend.users import service
     from backend.users.schemas import CreateToken
 
-    database = Database(Settings(), pool_size=1)
+    database = Database(BackendSettings(), pool_size=1)
     with database.transaction() as session:
         user = service.ensure_user(session, name)
         token = service.create_token(session, user.id, CreateToken(name=token_name))

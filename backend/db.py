@@ -16,8 +16,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Session, sessionmaker
 
 from backend.away import tell_kinds
-from backend.settings import Settings, secret
-from backend.wakeup import Wakeup
+from backend.settings import BackendSettings, secret
+from backend.wakeups.wakeup import Wakeup
 
 log = structlog.get_logger(__name__)
 
@@ -29,26 +29,39 @@ class Base(DeclarativeBase):
 
     metadata = MetaData(
         naming_convention={
-            "ix": "ix_%(table_name)s_%(column_0_N_name)s", "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-            "ck": "ck_%(table_name)s_%(constraint_name)s", "fk": "fk_%(table_name)s_%(column_0_N_name)s", "pk": "pk_%(table_name)s",
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "pk": "pk_%(table_name)s",
         }
-    )  # fmt: skip
+    )
     type_annotation_map = {datetime: DateTime(timezone=True), dict[str, Any]: JSONB, list[dict[str, Any]]: JSONB}  # noqa: RUF012
 
 
 class Database:
-    def __init__(self, settings: Settings, wakeup: Wakeup | None = None, *, pool_size: int = 10, max_overflow: int = 5) -> None:
+    def __init__(
+        self, settings: BackendSettings, wakeup: Wakeup | None = None, *, pool_size: int = 10, max_overflow: int = 5
+    ) -> None:
         """`wakeup` tells listeners of changed jobs; without it (a command) they notice by themselves."""
         url = make_url(settings.database_url).set(drivername="postgresql+psycopg")
         self.url = url.set(password=secret(settings.database_password_file))
         self.engine: Engine = create_engine(
-            self.url, pool_size=pool_size, max_overflow=max_overflow, pool_timeout=5, pool_pre_ping=True, hide_parameters=True,
+            self.url,
+            pool_size=pool_size,
+            max_overflow=max_overflow,
+            pool_timeout=5,
+            pool_pre_ping=True,
+            hide_parameters=True,
             connect_args={
-                "connect_timeout": 3, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 2,
+                "connect_timeout": 3,
+                "keepalives_idle": 5,
+                "keepalives_interval": 2,
+                "keepalives_count": 2,
                 "tcp_user_timeout": 10_000,
                 "options": "-c statement_timeout=30s -c lock_timeout=10s -c idle_in_transaction_session_timeout=60s",
             },
-        )  # fmt: skip
+        )
         event.listen(self.engine, "handle_error", tell_kinds)
         self._maker = sessionmaker(self.engine, expire_on_commit=False, info={"wakeup": wakeup})
 
@@ -89,7 +102,7 @@ def _drop(session: Session) -> None:
 
 
 def storable(text: str) -> str:
-    """What job processes say may hold anything; Postgres stores no NUL, and UTF-8 has no half characters."""
+    """Replace NULs, which Postgres does not store, and half characters, which UTF-8 does not have. Job processes send any text."""
     return text.replace("\x00", "\ufffd").encode(errors="replace").decode()
 
 
@@ -104,7 +117,7 @@ def _lock_key(name: str) -> int:
 
 
 PLACES = "scheduler.place"
-"""The lock of whoever gives out slots and GPUs, or says that a node gives none."""
+"""The lock for giving out slots and GPUs, and for saying that a node gives none."""
 
 
 def wait_for_lock(session: Session, name: str) -> None:

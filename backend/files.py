@@ -1,4 +1,4 @@
-"""The file store: bundles, cuts and artifacts in one folder that all replicas see. Postgres says which of them count."""
+"""The file store: bundles, checkpoints and artifacts in one folder that all replicas see. Postgres says which of them count."""
 
 from __future__ import annotations
 
@@ -12,21 +12,32 @@ class FileStore:
     def __init__(self, root: Path) -> None:
         self.root = root
 
+    @property
+    def bundles(self) -> Path:
+        return self.root / "bundles"
+
+    @property
+    def incoming(self) -> Path:
+        return self.root / "incoming"
+
+    @property
+    def jobs(self) -> Path:
+        return self.root / "jobs"
+
     def bundle(self, hash: str) -> Path:
-        return self.root / "bundles" / f"{hash}.tar.gz"
+        return self.bundles / f"{hash}.tar.gz"
 
     def of_attempt(self, job: UUID, attempt: int, path: str) -> Path:
         """`path` must have been checked: it is relative and has no `..`."""
         return self.of_job(job) / str(attempt) / path
 
     def of_job(self, job: UUID) -> Path:
-        return self.root / "jobs" / str(job)
+        return self.jobs / str(job)
 
     def temporary(self) -> Path:
         """A path for a file that is still being written, on the same file system as all others."""
-        folder = self.root / "incoming"
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder / uuid4().hex
+        self.incoming.mkdir(parents=True, exist_ok=True)
+        return self.incoming / uuid4().hex
 
     def put(self, temporary: Path, target: Path) -> None:
         """Make a written file appear at `target`, whole, also if the machine loses power right after."""
@@ -47,5 +58,5 @@ class FileStore:
     def remove_job(self, job: UUID) -> None:
         shutil.rmtree(self.of_job(job), ignore_errors=True)
 
-    def remove_cut(self, job: UUID, attempt: int, cut: int) -> None:
-        shutil.rmtree(self.of_attempt(job, attempt, f"cuts/{cut}"), ignore_errors=True)
+    def remove_checkpoint(self, job: UUID, attempt: int, checkpoint: int) -> None:
+        shutil.rmtree(self.of_attempt(job, attempt, f"checkpoints/{checkpoint}"), ignore_errors=True)

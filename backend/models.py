@@ -1,6 +1,6 @@
 """All tables, imported in one place for Alembic."""
 
-from backend.artifacts.models import ArtifactRow, CutRow, FileRow
+from backend.artifacts.models import ArtifactRow, CheckpointRow, FileRow
 from backend.bundles.models import BundleRow
 from backend.db import Base
 from backend.jobs.models import AttemptRow, DeletedJobRow, EventRow, IdempotencyKeyRow, JobRow, ProcessRow
@@ -10,7 +10,25 @@ from backend.nodes.models import NodeRow, PresenceRow
 from backend.users.models import ApiTokenRow, SessionRow, SignInCodeRow, UserRow
 
 TABLES: tuple[type[Base], ...] = (
-    UserRow, ApiTokenRow, SignInCodeRow, SessionRow, BundleRow, NodeRow, PresenceRow, JobRow, DeletedJobRow, AttemptRow, ProcessRow,
-    EventRow, IdempotencyKeyRow, LogChunkRow, MetricBatchRow, MetricSeriesRow, MetricBlockRow, MetricStoreRow, FileRow, CutRow,
+    UserRow,
+    ApiTokenRow,
+    SignInCodeRow,
+    SessionRow,
+    BundleRow,
+    NodeRow,
+    PresenceRow,
+    JobRow,
+    DeletedJobRow,
+    AttemptRow,
+    ProcessRow,
+    EventRow,
+    IdempotencyKeyRow,
+    LogChunkRow,
+    MetricBatchRow,
+    MetricSeriesRow,
+    MetricBlockRow,
+    MetricStoreRow,
+    FileRow,
+    CheckpointRow,
     ArtifactRow,
-)  # fmt: skip
+)

@@ -1,4 +1,4 @@
-"""What all features' schemas share."""
+"""Schemas that all features share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Schema(BaseModel):
 
 
 class Message(Schema):
-    """Base of what our own programs send: one of a newer version may say more, which is ignored."""
+    """Base of messages from our own programs. One of a newer version may send more fields, which are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -27,7 +27,7 @@ class Fault(Schema):
 
 
 class ProblemDetails(Schema):
-    """RFC 9457. `type` names the error class; `context` holds what a program may want to know about it."""
+    """RFC 9457. `type` names the error class; `context` holds details of it for programs."""
 
     type: str = Field(examples=["/problems/NotFound"])
     title: str = Field(examples=["Not found"])
@@ -47,4 +47,4 @@ Limit = Annotated[int, Field(ge=1, le=200, description="Items per page")]
 Cursor = Annotated[str | None, Field(description="`next_cursor` of the page before")]
 BIGGEST = 2**53 - 1
 """A `seq` that is never reached, and that JavaScript still counts exactly."""
-After = Annotated[int, Field(ge=0, le=BIGGEST, description="Only what came after this `seq`")]
+After = Annotated[int, Field(ge=0, le=BIGGEST, description="Only entries after this `seq`")]

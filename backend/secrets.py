@@ -1,8 +1,7 @@
 """Secrets: random ones that are stored as hashes, and derived ones that are stored nowhere.
 
-Tokens have 256 random bits, so a plain hash protects them as well as a slow one would. What the control plane must
-tell a process again and again (its token, its password on the gradient plane) is derived from the signing key: the
-database holds nothing that opens anything.
+Tokens have 256 random bits, so a plain hash protects them as well as a slow one would. Secrets that a process receives again and
+again (its token, its password on the data plane) are derived from the signing key: the database holds nothing that opens anything.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from uuid import UUID
 
 
 def new_token(prefix: str) -> str:
-    """The prefix tells people, and secret scanners, what they have found."""
+    """Make a token with 256 random bits. The prefix tells people, and secret scanners, the kind of a token that they find."""
     return f"{prefix}_{secrets.token_urlsafe(32)}"
 
 
@@ -35,7 +34,7 @@ class Derived:
         return f"gsp_{process_id.hex}_{self._derive('process', process_id.hex)}"
 
     def process_of(self, token: str) -> UUID | None:
-        """The process whose token this is, or None for a token that this key did not make."""
+        """Return the process whose token this is, or None for a token that this key did not make."""
         prefix, _, rest = token.partition("_")
         identity, _, _ = rest.partition("_")
         try:
@@ -44,6 +43,10 @@ class Derived:
             return None
         made = self.process_token(process_id)
         return process_id if prefix == "gsp" and hmac.compare_digest(made.encode(), token.encode()) else None
+
+    def live_password(self, node_id: UUID, credential_hash: bytes) -> str:
+        """Return the password of a node's account on the live Redis: another credential has another one."""
+        return self._derive("live", f"{node_id.hex}:{credential_hash.hex()}")
 
     def plane_password(self, plane_id: str) -> str:
         return self._derive("plane", plane_id)

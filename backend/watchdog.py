@@ -1,4 +1,4 @@
-"""A watchdog of the event loop. A loop that does not come round answers nobody, and no exception tells of it."""
+"""A watchdog of the event loop. A blocked loop answers no request and raises no exception."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import faulthandler
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 @asynccontextmanager
-async def watched(patience: float = PATIENCE) -> AsyncIterator[None]:
-    """The process ends with code 1 when this loop has not run for `patience` seconds, with the stacks of all threads on stderr.
-    Whoever supervises it (`gradstream up`, Compose) starts it again. One at a time in a process; also the GIL may be held."""
-    feeding = asyncio.create_task(_feed(patience))
+async def watched(timeout: float = TIMEOUT) -> AsyncIterator[None]:
+    """The process ends with code 1 when this loop has not run for `timeout` seconds, with the stacks of all threads on stderr.
+    Its supervisor (`gradstream up`, Compose) starts it again. One at a time in a process; also the GIL may be held."""
+    feeding = asyncio.create_task(_feed(timeout))
     try:
         yield
     finally:
@@ -22,7 +22,7 @@ async def watched(patience: float = PATIENCE) -> AsyncIterator[None]:
         faulthandler.cancel_dump_traceback_later()
 
 
-async def _feed(patience: float) -> None:
+async def _feed(timeout: float) -> None:
     while True:
-        faulthandler.dump_traceback_later(patience, exit=True)
-        await asyncio.sleep(patience / 6)
+        faulthandler.dump_traceback_later(timeout, exit=True)
+        await asyncio.sleep(timeout / 6)

@@ -27,8 +27,8 @@ from benchmarks import attacks, common
 from benchmarks.memory import CODE
 from benchmarks.rows import engine_of
 from benchmarks.running import Failed, Running, running, until
+from gradstream.api.jobs import Job
 from gradstream.client import Client
-from gradstream.client.models import Job
 from gradstream.spec import JobSpec
 
 WANTED = {"/health": (0.99, 100.0), "/jobs": (0.95, 500.0)}
@@ -112,7 +112,7 @@ def submit(client: Client, folder: Path) -> Job:
             "gate": "bsp",
             "roles": {"worker": {"count": 2, "device": "cpu"}},
             "stop": {"steps": 10**9},
-            "snapshot": {"every": "10s"},
+            "checkpoint": {"every": "10s"},
         }
     )
     job = client.submit(spec, code=folder)

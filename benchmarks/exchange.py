@@ -27,7 +27,7 @@ import torch
 from benchmarks import common
 from benchmarks.common import said, size_said, spread, table
 from benchmarks.idle import Exchanged, Place, Work
-from gradstream.process.zygote import Zygote
+from gradstream.process.zygote.zygote import Zygote
 
 TRANSPORTS = ("shm", "unix", "tcp")
 SIZES = (10_000, 100_000, 2_183_240, 8_000_000, 80_000_000)
@@ -97,34 +97,34 @@ def bare_socket(transport: str, nbytes: int, seconds: float) -> list[float]:
 @contextmanager
 def _adder(transport: str, nbytes: int) -> Iterator[socket.socket]:
     """A connection to a process that does what a server does at least. It ends with the connection."""
-    near, far = socket.socketpair() if transport == "unix" else _tcp_pair()
+    local, remote = socket.socketpair() if transport == "unix" else _tcp_pair()
     child = os.fork()
     if not child:
         try:
-            near.close()
+            local.close()
             torch.set_num_threads(1)
             taken, center = torch.empty(nbytes // 4), torch.ones(nbytes // 4)
             views = [memoryview(x.numpy()).cast("B") for x in (taken, center)]  # type: ignore[arg-type]
-            while fill(far, views[0]):
+            while fill(remote, views[0]):
                 center.add_(taken, alpha=-1e-3)
-                far.sendall(views[1])
+                remote.sendall(views[1])
         finally:
             os._exit(0)
-    far.close()
+    remote.close()
     try:
-        yield near
+        yield local
     finally:
-        near.close()
+        local.close()
         os.waitpid(child, 0)
 
 
 def _tcp_pair() -> tuple[socket.socket, socket.socket]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        near = socket.create_connection(listening.getsockname())
-        far, _ = listening.accept()
-    for end in (near, far):
+        local = socket.create_connection(listening.getsockname())
+        remote, _ = listening.accept()
+    for end in (local, remote):
         end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return near, far
+    return local, remote
 
 
 def fill(connection: socket.socket, view: memoryview) -> bool:

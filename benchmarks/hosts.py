@@ -24,8 +24,8 @@ from benchmarks.common import cpu, said, size_said, spread, table
 from benchmarks.exchange import fill
 from benchmarks.idle import Exchanged, Place, Work
 from benchmarks.network import SERVER, Forbidden, Hosts, Network, delayed, enter
-from gradstream.process.zygote import Zygote
-from gradstream.wire.client import connect
+from gradstream.process.zygote.zygote import Zygote
+from gradstream.wire.redis.client import connect
 
 CODECS = ("raw", "bf16", "bf16/bf16", "int8/bf16", "topk/bf16", "onebit/bf16")
 SIZES = (2_183_240, 20_000_000)

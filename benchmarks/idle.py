@@ -2,7 +2,7 @@
 
 A worker's gradient lies there already. Each round puts it where gradients travel from, as a model gathers its own there, takes its
 norm, pushes it, and waits until the next center has arrived: what a step costs beside its computation. There are no metrics of
-workers, no evaluator and no cut. Each push must have been applied once."""
+workers, no evaluator and no checkpoint. Each push must have been applied once."""
 
 from __future__ import annotations
 
@@ -20,25 +20,26 @@ from torch import Tensor
 
 from benchmarks.common import cpu
 from gradstream.center.entries import Payload
-from gradstream.local.redis import Redis
+from gradstream.local.servers.redis import Redis
 from gradstream.process.order import PlaneAccess, ProcessOrder, Role, SharedMemory, StoreAccess, plane_id
 from gradstream.process.shared import SharedFolders
-from gradstream.process.zygote import Exited, Refused, Started, Zygote
+from gradstream.process.zygote.zygote import Exited, Refused, Started, Zygote
 from gradstream.sim.toys import Quadratic, job
 from gradstream.spec import JobSpec
+from gradstream.train.link import Link
+from gradstream.train.problem import Gradient
+from gradstream.train.replica import Replica
 from gradstream.wire import plane
-from gradstream.wire.client import connect
-from gradstream.wire.layout import Layout
 from gradstream.wire.port import RedisPort
-from gradstream.worker.link import Link
-from gradstream.worker.problem import Gradient
-from gradstream.worker.replica import Replica
+from gradstream.wire.redis.client import connect
+from gradstream.wire.transport.layout import Layout
 
 CODE = Path(__file__).parents[1]
 ENTRYPOINT = "benchmarks.idle:main"
 _WARM_UP = 2
 _STARTS_WITHIN = _GO_WITHIN = 60.0
-_LOOK = 0.002
+_POLL_INTERVAL = 0.002
+"""Seconds."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,7 @@ class _Attempt:
     def _until(self, there: Callable[[], bool], seconds: float) -> None:
         deadline = time.monotonic() + seconds
         while not there():
-            for name in self._hear(_LOOK):
+            for name in self._hear(_POLL_INTERVAL):
                 if not (self._folder / name / "result.json").exists():
                     log = self._folder / name / "log"
                     raise Unfinished(f"{name} ended: {log.read_text()[-1500:] if log.exists() else 'without a word'}")
@@ -207,7 +208,7 @@ class _Attempt:
         return ended
 
     def kill(self) -> None:
-        """No server makes a last cut: what it holds is worth nothing."""
+        """No server makes a last checkpoint: what it holds is worth nothing."""
         for id, (zygote, _) in self._running.items():
             zygote.signal(id, signal.SIGKILL)
         deadline = time.monotonic() + 10
@@ -243,7 +244,7 @@ def main(order: ProcessOrder, folder: Path) -> int:
     port = RedisPort(order.plane, order.plane_id, order.rank, 0, layout, spec.codec, spec.pull_codec, shared=order.shared)
     if order.shared and not port.shares:
         raise Unfinished(f"there is no room in {order.shared.folder} for {layout.size * 4 / 1e6:.0f} MB vectors")
-    link = Link(spec, port, w, order.rank, 0, save=lambda cut, state: None)
+    link = Link(spec, port, w, order.rank, 0, save=lambda checkpoint, state: None)
     link.join(Payload(w.theta, None) if order.rank == 0 else None, None)
     for _ in range(_WARM_UP):
         _exchange(spec, w, link)
@@ -268,7 +269,7 @@ def _exchange(spec: JobSpec, w: Replica, link: Link) -> float:
     link.begin()
     began = time.perf_counter()
     spec.strategy.round(w, link)
-    while link._open:  # the answer brings the center, which the next round takes
+    while link._open:  # the response brings the center, which the next round takes
         link._take()
     return time.perf_counter() - began
 
@@ -279,4 +280,4 @@ def _wait_for_all(folder: Path) -> None:
     while not (folder.parent / "go").exists():
         if time.monotonic() > deadline:
             raise Unfinished("nobody said go")
-        time.sleep(_LOOK)
+        time.sleep(_POLL_INTERVAL)

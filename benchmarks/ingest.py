@@ -21,16 +21,18 @@ from sqlalchemy import text
 
 from backend.metrics import ingest
 from backend.platform import Platform
-from backend.settings import Settings
+from backend.settings import BackendSettings
 from benchmarks import common, storing
 from benchmarks.common import cpu, table
 from benchmarks.storing import Place
 from gradstream.process.order import plane_id
-from gradstream.wire import keys, plane, records
+from gradstream.wire import plane
+from gradstream.wire.redis import keys
+from gradstream.wire.telemetry import records
 
 WORKERS, JOBS = 8, 50
 EVERY = 0.25
-_PATIENCE = 300.0
+_TIMEOUT = 300.0
 _NAMES = (
     "train/loss", "train/samples_per_second", "time/compute", "time/wait", "time/data", "time/send", "push/norm", "push/error",
 )  # fmt: skip
@@ -99,8 +101,14 @@ def markdown(result: dict[str, Any]) -> list[str]:
 
 
 def _way(
-    at: Place, client: httpx.Client, way: Callable[[Settings, UUID, Any], None], job_id: UUID, name: str, rate: int, seconds: float
-) -> dict[str, Any]:  # fmt: skip
+    at: Place,
+    client: httpx.Client,
+    way: Callable[[BackendSettings, UUID, Any], None],
+    job_id: UUID,
+    name: str,
+    rate: int,
+    seconds: float,
+) -> dict[str, Any]:
     """First steadily, then all at once."""
     j = plane_id(job_id, 1)
     plane.create(at.platform.plane, j, password="benchmark")
@@ -115,7 +123,7 @@ def _way(
     began, spent, stored = time.monotonic(), cpu([storer.pid]), _stored(at, job_id, name)
     p95 = _asked(client, max(1.0, seconds - 3.0))
     lasted, used, more = time.monotonic() - began, cpu([storer.pid]) - spent, _stored(at, job_id, name) - stored
-    sender.join(_PATIENCE)
+    sender.join(_TIMEOUT)
     ticks = round(seconds / EVERY)
     most, sent = _most(at, j, rate, ticks)
     sent *= 2  # as much was sent steadily
@@ -129,7 +137,7 @@ def _way(
 
 def _begun(at: Place, job_id: UUID, name: str) -> None:
     """Return when points are being stored: both processes have imported what they need. Raises: TimeoutError."""
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + _TIMEOUT
     while not _stored(at, job_id, name):
         if time.monotonic() > until:
             raise TimeoutError("nothing was stored; did a process die?")
@@ -149,10 +157,10 @@ def _most(at: Place, j: str, rate: int, ticks: int) -> tuple[float, int]:
 
 def _settle(at: Place, j: str) -> None:
     """Return when nothing waits any more. Raises: TimeoutError."""
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + _TIMEOUT
     while at.platform.plane.xlen(keys.metrics(j)):
         if time.monotonic() > until:
-            raise TimeoutError("points wait that nobody stores; did the process die?")
+            raise TimeoutError("points wait in Redis and no process stores them; did it die?")
         time.sleep(0.02)
 
 
@@ -179,21 +187,21 @@ def _bytes(at: Place, name: str) -> int:
         return sum(int(session.scalar(text(f"SELECT pg_total_relation_size('{each}')")) or 0) for each in tables)
 
 
-def _send(settings: Settings, j: str, rate: int, seconds: float) -> None:
+def _send(settings: BackendSettings, j: str, rate: int, seconds: float) -> None:
     sender, began = Sender(Platform.open(settings), j, rate), time.monotonic()
     for tick in range(round(seconds / EVERY)):
         time.sleep(max(0.0, began + tick * EVERY - time.monotonic()))
         sender.send(tick)
 
 
-def _store(settings: Settings, job_id: UUID, stop: Any) -> None:
+def _store(settings: BackendSettings, job_id: UUID, stop: Any) -> None:
     platform = Platform.open(settings, pool_size=2)
     while not stop.is_set():
         ingest.ingest(platform.database, platform.plane, job_id, 1)
         stop.wait(EVERY)
 
 
-def _store_naively(settings: Settings, job_id: UUID, stop: Any) -> None:
+def _store_naively(settings: BackendSettings, job_id: UUID, stop: Any) -> None:
     """Batch by batch into rows; the rest as the platform does."""
     platform, j, seq = Platform.open(settings, pool_size=2), plane_id(job_id, 1), 0
     names = ("seqs", "places", "names", "sources", "ranks", "steps", "samples", "versions", "times", "values")

@@ -22,12 +22,12 @@ from typing import Any
 
 import psutil
 
-from gradstream.local.redis import Redis, start_on_free_port
-from gradstream.wire.bulk import Bulk
-from gradstream.wire.client import BLOCK, connect
-from gradstream.wire.inbox import Inbox
-from gradstream.wire.outbox import AHEAD, Outbox, Outgoing
-from gradstream.wire.resp import Resp
+from gradstream.local.servers.redis import Redis, start_on_free_port
+from gradstream.wire.redis.bulk import BulkConnection
+from gradstream.wire.redis.client import BLOCK, connect
+from gradstream.wire.redis.resp import Resp
+from gradstream.wire.transport.inbox import Inbox
+from gradstream.wire.transport.outbox import AHEAD, Outbox, Outgoing
 
 PASSWORD = "benchmark"
 KiB = 1024
@@ -87,8 +87,8 @@ def _send_by_redis_py(client: Any, data: memoryview, chunk: int) -> None:
 
 class Receiver:
     def __init__(self, url: str, size: int) -> None:
-        self._bulk, self._client = Bulk(url, password=PASSWORD, block=BLOCK), connect(url, password=PASSWORD)
-        self._inbox = Inbox(Bulk(url, password=PASSWORD, block=BLOCK), size)
+        self._bulk, self._client = BulkConnection(url, password=PASSWORD, block=BLOCK), connect(url, password=PASSWORD)
+        self._inbox = Inbox(BulkConnection(url, password=PASSWORD, block=BLOCK), size)
         self._inbox.watch("transport")
         self._size, self._own = size, memoryview(bytearray(size))
 

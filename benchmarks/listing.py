@@ -19,11 +19,11 @@ import httpx
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from backend.jobs.list_schemas import JobSort
+from backend.jobs.lists.schemas import JobSort
 from benchmarks import common
 from benchmarks.rows import engine_of, insert_jobs
 from gradstream.client import Credentials
-from gradstream.local.platform import Options, Platform
+from gradstream.local.platform import LocalPlatform, Options
 
 LIMIT = 100
 WANTED_MS = 200.0
@@ -80,7 +80,7 @@ def orders(most: int | None) -> dict[str, Query]:
 
 
 def run(jobs: int, rounds: int, most: int | None) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as folder, Platform(Options(Path(folder), port=_free_port(), slots=1)) as platform:
+    with tempfile.TemporaryDirectory() as folder, LocalPlatform(Options(Path(folder), port=_free_port(), slots=1)) as platform:
         engine = engine_of(platform.folder)
         with Session(engine) as session, session.begin():
             insert_jobs(session, jobs, owners=("ada", "bob"))

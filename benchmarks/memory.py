@@ -2,8 +2,8 @@
 
 A platform of its own, as `gradstream up` starts it, and beside it a second agent that has no shared memory. Two jobs train at the
 same time until they are stopped, one on each: two workers, `async` with an exchange for each mini-batch, evaluation, metrics and
-cuts. So one job's vectors lie in shared memory and the other's go through Redis. Every few seconds each process is asked for its
-own memory, and both Redis for `used_memory`. What is fitted begins after a warm-up, in which caches and pools fill."""
+checkpoints. So one job's vectors lie in shared memory and the other's go through Redis. Every few seconds each process is asked
+for its own memory, and both Redis for `used_memory`. What is fitted begins after a warm-up, in which caches and pools fill."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ from uuid import UUID
 
 from benchmarks import common
 from benchmarks.footprint import BUFFERS, MB, SPANS, Trend, held, trend
+from benchmarks.rows import make_join_token
 from benchmarks.running import Failed, Running, running, until
 from gradstream.client import Client
-from gradstream.local.child import Child
-from gradstream.local.redis import Redis
+from gradstream.local.servers.child import Child
+from gradstream.local.servers.redis import Redis
 from gradstream.spec import JobSpec
-from gradstream.wire.client import connect
+from gradstream.wire.redis.client import connect
 
 WANTED = 1.0
 """MB in an hour that a program may grow by."""
-NEAR, FAR = "shared memory", "through Redis"
+LOCAL, REMOTE = "shared memory", "through Redis"
 WORKERS = 2
 _STORES = ("live", "plane")
 _SAID_EVERY = 60.0
@@ -60,10 +61,10 @@ class Endless(Workload):
 '''
 
 
-def job(name: str, cuts: float) -> JobSpec:
+def job(name: str, checkpoints: float) -> JobSpec:
     return JobSpec.model_validate({
         "name": name, "workload": {"entrypoint": "endless:Endless"}, "batch_size": 64, "strategy": {"name": "async", "lr": 0.001},
-        "roles": {"worker": {"count": WORKERS, "device": "cpu"}}, "stop": {"steps": 10**9}, "snapshot": {"every": cuts},
+        "roles": {"worker": {"count": WORKERS, "device": "cpu"}}, "stop": {"steps": 10**9}, "checkpoint": {"every": checkpoints},
     })  # fmt: skip
 
 
@@ -95,9 +96,9 @@ class Jobs:
         self._client = client
         self._ids: dict[str, UUID] = {}
 
-    def begin(self, where: str, name: str, cuts: float, code: Path) -> None:
+    def begin(self, where: str, name: str, checkpoints: float, code: Path) -> None:
         """Returns when it trains. Raises: Failed."""
-        self._ids[where] = self._client.submit(job(name, cuts), code=code).id
+        self._ids[where] = self._client.submit(job(name, checkpoints), code=code).id
         until(lambda: self._client.job(self._ids[where]).progress.samples > 0 or self.look(), f"the job {where} does not train")
 
     def look(self) -> None:
@@ -116,7 +117,7 @@ class Jobs:
         """Raises: Failed: vectors do not go where they should."""
         for where, id in self._ids.items():
             exchange = self._client.job(id).progress.exchange
-            if exchange is None or bool(exchange.sent_bytes) != (where == FAR):
+            if exchange is None or bool(exchange.sent_bytes) != (where == REMOTE):
                 raise Failed(f"the vectors of the job {where} went another way: {exchange}")
 
     def stop(self) -> None:
@@ -133,11 +134,11 @@ class Jobs:
 @contextmanager
 def second_agent(platform: Running, folder: Path) -> Iterator[Child]:
     """Another node on this machine, without shared memory."""
-    secret = platform.folder.secret
+    join_token = folder / "join-token"
+    join_token.write_text(make_join_token(platform.folder))
     settings = {
-        "API_URL": platform.url, "NODE_NAME": "without-shared-memory", "NODE_TOKEN_FILE": secret("node-token"), "SLOTS": WORKERS,
-        "LIVE_REDIS_URL": _redis(platform, "live"), "LIVE_REDIS_PASSWORD_FILE": secret("redis-live-password"),
-        "WORK_DIR": folder / "agent", "SHARED_MEMORY": "",
+        "API_URL": platform.url, "NODE_NAME": "without-shared-memory", "JOIN_TOKEN_FILE": join_token, "SLOTS": WORKERS,
+        "LIVE_REDIS_URL": _redis(platform, "live"), "WORK_DIR": folder / "agent", "SHARED_MEMORY": "",
     }  # fmt: skip
     environment = os.environ | {f"GRADSTREAM_{name}": str(value) for name, value in settings.items()}
     agent = Child("agent", [sys.executable, "-m", "worker_agent"], log=folder / "agent.log", env=environment)
@@ -160,7 +161,7 @@ class Meter:
 
     def __init__(self, platform: Running, agent: Child) -> None:
         assert agent.pid is not None, "the second agent runs"
-        self._roots = {platform.pid: NEAR, agent.pid: FAR}
+        self._roots = {platform.pid: LOCAL, agent.pid: REMOTE}
         self._stores = {
             name: connect(_redis(platform, name), password=platform.folder.secret(f"redis-{name}-password").read_text().strip())
             for name in _STORES
@@ -192,11 +193,11 @@ def measure(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
     (code / "endless.py").write_text(CODE)
     with running(folder, "--slots", str(WORKERS)) as platform, platform.client() as client:
         jobs = Jobs(client)
-        jobs.begin(NEAR, "near", args.cuts, code)  # takes all slots of the first node, so the other job goes to the second
+        jobs.begin(LOCAL, "local", args.checkpoints, code)  # takes all slots of the first node, so the other job goes to the second
         with second_agent(platform, folder) as agent:
             try:
                 until(lambda: sum(node.status == "ready" for node in client.nodes()) == 2, "the second agent has not registered")
-                jobs.begin(FAR, "far", args.cuts, code)
+                jobs.begin(REMOTE, "remote", args.checkpoints, code)
                 return _followed(Meter(platform, agent), jobs, args)
             finally:
                 jobs.stop()
@@ -243,11 +244,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=60, help="in all, from when both jobs train")
     parser.add_argument("--warm-up", type=float, help="minutes that are not fitted; default: a quarter, ten at most")
     parser.add_argument("--every", type=float, default=5, help="seconds between readings")
-    parser.add_argument("--cuts", type=float, default=10, help="seconds between the cuts of a job")
+    parser.add_argument("--checkpoints", type=float, default=10, help="seconds between the checkpoints of a job")
     parser.add_argument("--json", action="store_true", help="one object, with all readings")
     args = parser.parse_args(arguments)
     args.warm_up = min(10.0, args.minutes / 4) if args.warm_up is None else args.warm_up
-    settings = {"minutes": args.minutes, "warm_up": args.warm_up, "every": args.every, "cuts": args.cuts}
+    settings = {"minutes": args.minutes, "warm_up": args.warm_up, "every": args.every, "checkpoints": args.checkpoints}
     with tempfile.TemporaryDirectory(prefix="gs-memory-") as name:
         try:
             result = common.about(**settings) | measure(Path(name), args)

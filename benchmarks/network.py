@@ -22,7 +22,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gradstream.process.launch import die_with_parent
+from gradstream.process.zygote.launch import die_with_parent
 
 SERVER, WORKER = "10.77.0.1", "10.77.0.2"
 _NETWORK = 0x40000000  # CLONE_NEWNET
@@ -203,9 +203,9 @@ def _proxy(listening: socket.socket, port: int, seconds: float, parent: int) -> 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # its parent ends it
     die_with_parent(parent, signal.SIGKILL)
     while True:
-        near, _ = listening.accept()
-        far = socket.create_connection((SERVER, port))
-        for a, b in ((near, far), (far, near)):
+        local, _ = listening.accept()
+        remote = socket.create_connection((SERVER, port))
+        for a, b in ((local, remote), (remote, local)):
             a.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             waiting: queue.Queue[tuple[float, bytes]] = queue.Queue(maxsize=1024)
             threading.Thread(target=_hear, args=(a, waiting, seconds), daemon=True).start()

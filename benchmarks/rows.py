@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,12 +14,12 @@ from sqlalchemy.orm import Session
 
 import backend.models  # noqa: F401  # all tables, as those of jobs refer to others
 from backend.jobs.models import JobRow
-from backend.metrics.curve import Curve
-from backend.metrics.progress import Folded, figures
-from backend.metrics.throughput import Throughput
+from backend.progress.curve import LossCurve
+from backend.progress.state import Folded, figures
+from backend.progress.throughput import Throughput
 from backend.users import service as users
 from gradstream.local.folder import DataFolder
-from gradstream.local.postgres import DATABASE, USER
+from gradstream.local.servers.postgres import DATABASE, USER
 from gradstream.spec import JobSpec
 
 ENDED = ("succeeded", "succeeded", "succeeded", "failed", "cancelled", "timed_out")
@@ -74,7 +75,7 @@ def _row(
 
 
 def _progress(drawn: random.Random) -> dict[str, Any]:
-    curve, low = Curve(), drawn.uniform(0.02, 0.6)
+    curve, low = LossCurve(), drawn.uniform(0.02, 0.6)
     for step in range(200):
         curve.take(low + 2.3 / (1 + step / drawn.uniform(8, 14)) + drawn.gauss(0, 0.05))
     throughput = Throughput(began=(0.0, 0), now=(60_000 / (100.0 * drawn.randrange(1, 40)), 60_000))
@@ -92,3 +93,13 @@ def engine_of(folder: DataFolder) -> Engine:
     assert holder, "no platform runs on this data folder"
     url = make_url(f"postgresql+psycopg://{USER}@/{DATABASE}?host={holder.run_dir}/pg")
     return create_engine(url.set(password=folder.secret("postgres-password").read_text().strip()))
+
+
+def make_join_token(folder: DataFolder) -> str:
+    """For one machine, also where none can reach the platform from outside."""
+    token = f"gsj_{secrets.token_urlsafe(32)}"
+    engine = engine_of(folder)
+    with Session(engine) as session, session.begin():
+        users.enter_join_token(session, token, uses=1)
+    engine.dispose()
+    return token

@@ -18,7 +18,8 @@ from gradstream.local.folder import DataFolder
 GRADSTREAM = [sys.executable, "-m", "gradstream.cli.main"]
 WITHIN = 120.0
 """Seconds that anything here may take to start or to end."""
-_LOOK = 0.02
+_POLL_INTERVAL = 0.02
+"""Seconds."""
 
 
 class Failed(Exception):
@@ -88,7 +89,7 @@ def until(there: Callable[[], object], otherwise: str, within: float = WITHIN) -
     while not there():
         if time.monotonic() > deadline:
             raise Failed(f"{otherwise} after {within:g} s")
-        time.sleep(_LOOK)
+        time.sleep(_POLL_INTERVAL)
 
 
 def free_port() -> int:

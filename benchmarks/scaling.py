@@ -67,7 +67,7 @@ class Cell:
             "workload": {"entrypoint": "benchmarks.scaling:Light", "args": {"parameters": self.parameters}},
             "strategy": {"name": "async", "lr": 0.01},
             "roles": {"worker": {"count": self.workers, "device": "cpu"}, "server": {"count": self.shards}},
-            "stop": {"steps": _FOREVER}, "evaluate": {"every": _FOREVER}, "snapshot": {"every": _FOREVER},
+            "stop": {"steps": _FOREVER}, "evaluate": {"every": _FOREVER}, "checkpoint": {"every": _FOREVER},
         })  # fmt: skip
 
 

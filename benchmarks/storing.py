@@ -16,13 +16,13 @@ from pathlib import Path
 import httpx
 
 from backend.platform import Platform
-from backend.settings import Settings
+from backend.settings import BackendSettings
 from backend.users import service as users
 from backend.users.schemas import CreateToken
 from benchmarks.common import PASSWORD, redis_on
 from gradstream import bundle
-from gradstream.local.postgres import Postgres
-from gradstream.local.redis import Redis
+from gradstream.local.servers.postgres import Postgres
+from gradstream.local.servers.redis import Redis
 from gradstream.sim.toys import job
 
 _STARTS_WITHIN = 120.0
@@ -30,7 +30,7 @@ _STARTS_WITHIN = 120.0
 
 @dataclass(frozen=True)
 class Place:
-    settings: Settings
+    settings: BackendSettings
     platform: Platform
     postgres: Postgres
     redis: Redis
@@ -48,11 +48,10 @@ def place() -> Iterator[Place]:
             postgres.start()
             postgres.wait()
             with redis_on("unix", folder) as redis:
-                settings = Settings(
+                settings = BackendSettings(
                     database_url=postgres.url, database_password_file=secret, live_redis_url=redis.url,
                     live_redis_password_file=folder / "password", plane_redis_url=redis.url,
-                    plane_redis_password_file=folder / "password", files_dir=folder / "files", node_token_file=secret,
-                    signing_key_file=secret,
+                    plane_redis_password_file=folder / "password", files_dir=folder / "files", signing_key_file=secret,
                 )  # fmt: skip
                 subprocess.run([sys.executable, "-m", "backend", "migrate"], env=environment(settings), check=True, timeout=60)
                 platform = Platform.open(settings)
@@ -62,7 +61,7 @@ def place() -> Iterator[Place]:
             postgres.stop()
 
 
-def environment(settings: Settings) -> dict[str, str]:
+def environment(settings: BackendSettings) -> dict[str, str]:
     """The settings as a program is given them."""
     given = settings.model_dump(mode="json", exclude_unset=True, exclude_none=True)
     return {**os.environ, **{f"GRADSTREAM_{name.upper()}": str(value) for name, value in given.items()}}

@@ -1,5 +1,5 @@
-"""What the default `Workload.evaluate` computes. It refuses what would give a number without a meaning: torch broadcasts labels
-of shape (n, 1) against n predictions, and takes the largest of one column. Importing this imports torch."""
+"""The accuracy and loss of the default `Workload.evaluate`. It refuses shapes that would give a meaningless number: torch
+broadcasts labels of shape (n, 1) against n predictions, and takes the largest of one column. Importing this imports torch."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _REMEDY = "override evaluate(), or set classifies = False"
 
 
 def scalar(loss: object) -> float:
-    """The value of a loss. Raises: InvalidWorkload, if it is no scalar tensor."""
+    """Return the value of a loss. Raises: InvalidWorkload, if it is no scalar tensor."""
     return checked_loss(loss).item()
 
 
 def checked_loss(loss: object) -> Tensor:
-    """Raises: InvalidWorkload, if it is no scalar tensor."""
+    """Return the loss itself. Raises: InvalidWorkload, if it is no scalar tensor."""
     if not isinstance(loss, Tensor):
         raise InvalidWorkload(f"loss() must return a scalar tensor, not {described(loss)}")
     if loss.numel() != 1:
@@ -28,7 +28,9 @@ def checked_loss(loss: object) -> Tensor:
 
 
 def share_correct(model: nn.Module, batch: Any) -> float:
-    """Of `batch[1]`, predicted as the largest score of `model(batch[0])`. Raises: InvalidWorkload, if that has no meaning."""
+    """Return the share of the labels `batch[1]` that have the largest score of `model(batch[0])`.
+
+    Raises: InvalidWorkload, if that has no meaning."""
     if not isinstance(batch, list | tuple) or len(batch) < 2 or not isinstance(batch[1], Tensor):
         raise InvalidWorkload(
             f"the default evaluate() takes batch[0] as input and batch[1] as labels, and the batch is {described(batch)}; {_REMEDY}"
@@ -57,7 +59,7 @@ def share_correct(model: nn.Module, batch: Any) -> float:
 
 
 def described(value: object) -> str:
-    """A kind of value, for an error."""
+    """Describe the kind of a value, for an error."""
     if isinstance(value, Tensor):
         return f"a tensor of shape {_of(value)}"
     if isinstance(value, dict):
@@ -74,7 +76,7 @@ def _of(tensor: Tensor) -> tuple[int, ...]:
 
 
 def is_number(value: object) -> bool:
-    """A number, or a tensor or array without dimensions."""
+    """Return whether the value is a number, or a tensor or array without dimensions."""
     if isinstance(value, bool | int | float):
         return True
     return getattr(value, "shape", None) == () and not isinstance(value, torch.nn.Module)

@@ -7,13 +7,13 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 MAX_COUNT: Final = 10**15
-"""Of whole numbers; a double holds each exactly."""
+"""Largest whole number; a double holds each exactly."""
 MAX_BATCH: Final = 10**9
 """Examples computed at once."""
 MAX_STEPS: Final = 10**12
 """Mini-batches of a worker, and passes over the data."""
 MAX_SIZE: Final = 1e30
-"""Of other numbers; single precision holds it."""
+"""Largest other number; single precision holds it."""
 MAX_SECONDS: Final = 100 * 365.25 * 86400.0
 """100 years."""
 MAX_DEPTH: Final = 32

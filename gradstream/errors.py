@@ -2,7 +2,8 @@
 ├── NotFound     404   a job, node, bundle, artifact ... that does not exist (or not for you)
 ├── Conflict     409   the thing is in a state that forbids the request
 ├── Invalid      422   what was sent is wrong; `problems` names each place and its remedy        └── TooLarge 413
-├── Denied       403   signed in, but not allowed          └── NotSignedIn   401
+├── Denied       403   signed in, but not allowed          ├── NotSignedIn   401
+│                                                          └── UnknownHost   421
 └── Unavailable  503   something needed did not answer in time                                  └── TooManyRequests 429
 
 The five kinds are closed: a new error is a leaf under one of them, so that the API's status, the CLI's exit code
@@ -16,13 +17,13 @@ from dataclasses import asdict, dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Mistake:
     """One mistake in something a user sent."""
 
     pointer: str
     """JSON pointer into the document, e.g. `/roles/worker/count`."""
     message: str
-    """What is wrong and what to do about it, one sentence each."""
+    """The problem and its remedy, one sentence each."""
 
     def as_dict(self) -> dict[str, str]:
         return asdict(self)
@@ -49,7 +50,7 @@ class Conflict(GradstreamError): ...
 
 
 class Invalid(GradstreamError):
-    def __init__(self, message: str, problems: list[Problem] | None = None, **context: object) -> None:
+    def __init__(self, message: str, problems: list[Mistake] | None = None, **context: object) -> None:
         super().__init__(message, **context)
         self.problems = problems or []
         for problem in self.problems:  # so that a traceback in a script, a notebook or pytest shows them, too
@@ -71,6 +72,10 @@ class OutOfScope(Denied):
 
 class ForeignPage(Denied):
     """Another page than the platform's own used a browser's session."""
+
+
+class UnknownHost(Denied):
+    """A request names a host that the platform is not known by."""
 
 
 class NodeRemoved(Denied):
@@ -101,4 +106,4 @@ class TooManyRequests(Unavailable):
 class PlaneLost(Unavailable):
     """The gradient plane of this attempt is gone: its log was deleted, or Redis came back without it.
 
-    Nothing of this attempt can be saved any more; a new attempt starts from the last committed cut."""
+    Nothing of this attempt can be saved any more; a new attempt starts from the last committed checkpoint."""

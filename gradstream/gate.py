@@ -1,8 +1,8 @@
 """When a worker may begin its next round, and which pushes count: the gate, as it stands in a job file.
 
     bsp   all wait for all: a round's pushes are averaged and applied once      (quorum: the first K of n count)
-    ssp   nobody is more than `bound` rounds ahead of the slowest               (stale synchronous parallel)
-    asp   nobody waits                                                          (max_staleness: older pushes are dropped;
+    ssp    no worker is more than `bound` rounds ahead of the slowest               (stale synchronous parallel)
+    asp    no worker waits                                                          (max_staleness: older pushes are dropped;
                                                                                  warm_start: one begins alone)
 
 How each decides is `gradstream.center.gate`.
@@ -30,12 +30,16 @@ _OPTIONS: Final[Mapping[Mode, tuple[str, ...]]] = {
 class Gate(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """In a job file: `gate: asp`, `gate: {ssp: 3}`, or in full `gate: {mode: bsp, quorum: 3}`."""
 
-    mode: Mode = "asp"
-    bound: Count = Field(3, ge=0, description="ssp: rounds a worker may be ahead of the slowest")
-    quorum: Count | None = Field(None, ge=1, description="bsp: how many distinct workers make a round; the rest are backups")
-    cohort: float = Field(1.0, gt=0, le=1, description="bsp: share of the workers drawn for each round")
-    max_staleness: Count | None = Field(None, ge=1, description="asp: a push this stale or staler is dropped")
-    warm_start: Count | None = Field(None, ge=1, description="asp: samples that the lowest worker trains before others may begin")
+    mode: Mode = Field("asp", description="Workers wait for all (bsp), for those too far behind (ssp), or for none (asp)")
+    bound: Count = Field(3, ge=0, description="ssp: rounds by which a worker may be ahead of the slowest")
+    quorum: Count | None = Field(
+        None, ge=1, description="bsp: workers whose pushes complete a round; the others are backups; default: all"
+    )
+    cohort: float = Field(1.0, gt=0, le=1, description="bsp: share of the workers that take part in each round, drawn at random")
+    max_staleness: Count | None = Field(None, ge=1, description="asp: drop pushes with staleness >= this; default: drop none")
+    warm_start: Count | None = Field(
+        None, ge=1, description="asp: samples that the worker with the lowest rank trains before the others begin; default: 0"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -48,7 +52,7 @@ class Gate(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 
     @model_validator(mode="after")
     def _options_of_the_mode(self) -> Self:
-        """An option that the mode would ignore is refused, not ignored."""
+        """Refuse an option that the mode would ignore."""
         for option in self.model_fields_set - {"mode", *_OPTIONS[self.mode]}:
             if self._is_changed(option):
                 raise ValueError(f"'{option}' means nothing under the gate '{self.mode}'; remove it")
@@ -65,12 +69,12 @@ class Gate(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 
     @property
     def never_holds(self) -> bool:
-        """Who has pushed may go on at once, whatever others do."""
+        """True if a worker that has pushed may continue at once, whatever the others do."""
         return self.mode == "asp" and self.warm_start is None
 
     @property
     def may_drop(self) -> bool:
-        """Pushes of live workers may turn out not to count."""
+        """True if the gate may drop pushes of live workers."""
         return self.max_staleness is not None or self.quorum is not None
 
     def __str__(self) -> str:

@@ -1,9 +1,9 @@
 """`gradstream run job.yaml --local`: the job's workload trained in this process by plain torch, as one would by hand.
 
 It is the baseline that a distributed run is compared with: a DataLoader, the job's optimizer at the strategy's learning rate,
-`batch_size` examples per step. Of the platform only the checks of user code and the scoring take part, so that a workload that
-is wrong is refused here in the same words. The number of workers, the gate and the rest of
-the strategy have no meaning here; `stop.steps` counts the steps of this one process.
+`batch_size` examples per step. It shares only the checks of user code and the scoring with the platform, so it refuses a wrong
+workload in the same words. The number of workers, the gate and the rest of the strategy have no meaning here; `stop.steps` counts
+the steps of this one process.
 """
 
 from __future__ import annotations
@@ -22,41 +22,42 @@ from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSa
 
 from gradstream.data.source import Source, Stream, length_of
 from gradstream.errors import InvalidJob, InvalidWorkload
-from gradstream.process.evaluation_alerts import not_finite_sentence, overlap_sentence
+from gradstream.evaluation.judge import Judge, StopReason
+from gradstream.evaluation.scoring import Scorer
+from gradstream.input import randomness
+from gradstream.input.data import never_empty, to_device
+from gradstream.input.gather import Batching
+from gradstream.input.overlap import find_overlap
+from gradstream.input.shuffled import batches_of
+from gradstream.model import parts
+from gradstream.model.ensemble import train_step
+from gradstream.model.flat_model import backward, watched
+from gradstream.model.guard import ParameterGuard
+from gradstream.model.start import model_without_platform
+from gradstream.model.usercode import UserCode, blaming
+from gradstream.progress.evaluation_alerts import not_finite_sentence, overlap_sentence
 from gradstream.spec import JobSpec
 from gradstream.spec.cadence import is_due
-from gradstream.worker import parts, randomness
-from gradstream.worker.data import never_empty, to_device
-from gradstream.worker.ensemble import train_step
-from gradstream.worker.gather import Batching
-from gradstream.worker.guard import ParameterGuard
-from gradstream.worker.judge import Judge, StopReason
-from gradstream.worker.model import backward, watched
-from gradstream.worker.overlap import find_overlap
-from gradstream.worker.replica import LossNotFinite
-from gradstream.worker.scoring import Scorer
-from gradstream.worker.shuffled import batches_of
-from gradstream.worker.start import model_without_platform
-from gradstream.worker.usercode import UserCode, blaming
+from gradstream.train.replica import LossNotFinite
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class LocalProgress:
     step: int
     samples: int
     total_samples: int
     seconds: float
-    """Of training alone; evaluation is not counted."""
+    """Seconds of training alone, without evaluation."""
     loss: float
     """Mean over the steps since the last report."""
     evaluation: dict[str, float]
     finished: bool
     stopped_by: StopReason | None
     alerts: tuple[str, ...] = ()
-    """What is new since the last report."""
+    """New alerts since the last report."""
 
 
-def train(spec: JobSpec, folder: Path) -> Iterator[Progress]:
+def train(spec: JobSpec, folder: Path) -> Iterator[LocalProgress]:
     """Train, reporting at every evaluation; the last report is `finished`. `folder`: where the user's modules are.
 
     Raises: UserError: the workload raised, or does what would not train elsewhere. LossNotFinite. InvalidWorkload. InvalidJob."""
@@ -100,7 +101,7 @@ class _Training:
         self._schedule = spec.schedule.for_run(_total_samples(self._steps, length, spec, code.batching.drop_last))
         self._clock, self._judge = _EvaluationClock(spec, length), Judge(spec)
 
-    def reports(self) -> Iterator[Progress]:
+    def reports(self) -> Iterator[LocalProgress]:
         spec, losses = self._spec, list[float]()
         samples, seconds = 0, 0.0
         for step, (batch, examples) in zip(range(1, self._steps + 1), self._batches(), strict=False):
@@ -114,7 +115,7 @@ class _Training:
                 stopped_by = self._judge.judge(values, samples=samples, version=step).stop
                 finished = bool(stopped_by) or step == self._steps
                 mean, total = sum(losses) / len(losses), samples + (self._steps - step) * spec.batch_size
-                yield Progress(step, samples, total, seconds, mean, values, finished, stopped_by)
+                yield LocalProgress(step, samples, total, seconds, mean, values, finished, stopped_by)
                 losses = []
                 if finished:
                     return
@@ -161,13 +162,13 @@ class _Training:
 
 
 def _length(data: Any, spec: JobSpec) -> int | None:
-    """Of one pass. Raises: InvalidWorkload: the job counts passes, and nobody knows it."""
+    """Return the examples of one pass; None: not known. Raises: InvalidWorkload: not known, but the job counts passes."""
     if isinstance(data, IterableDataset) and spec.data.length:
         return spec.data.length
     if isinstance(data, Sized):
         return len(data)
     if spec.stop.epochs is not None:
-        raise InvalidWorkload("stop.epochs: nobody knows the length of dataset('train'); set data.length, or stop.steps alone")
+        raise InvalidWorkload("stop.epochs: the length of dataset('train') is not known; set data.length, or stop.steps alone")
     return None
 
 
@@ -209,7 +210,7 @@ class _EvaluationClock:
         cadence = spec.evaluate.cadence
         self._seconds, self._every = cadence.seconds, cadence.in_samples(length)
         if cadence.epochs is not None and self._every is None:
-            raise InvalidWorkload("evaluate.every: nobody knows the length of dataset('train'); set data.length, or write samples")
+            raise InvalidWorkload("evaluate.every: the length of dataset('train') is not known; set data.length, or write samples")
         self._at_seconds, self._at_samples = 0.0, 0
 
     def is_due(self, seconds: float, samples: int) -> bool:

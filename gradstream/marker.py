@@ -19,12 +19,14 @@ from gradstream import __version__
 
 MARKER = ".gradstream.json"
 FORMAT = 1
-"""Of folders that this version makes; a folder with a higher number belongs to a newer version."""
+"""Format of folders that this version makes; a folder with a higher number belongs to a newer version."""
 Kind = Literal["platform", "training", "download", "files"]
 FIRST_PASSWORDS = ("postgres-password", "redis-live-password", "redis-plane-password", "node-token", "signing-key")
-"""Of the versions without markers."""
-PASSWORDS = (*FIRST_PASSWORDS, "redis-node-password")
-"""Of a platform on one machine, a file each in its folder `secrets`."""
+"""Passwords of the versions without markers."""
+PASSWORDS = ("postgres-password", "redis-live-password", "redis-plane-password", "signing-key")
+"""Passwords of a platform on one machine, a file each in its folder `secrets`."""
+FORMER_PASSWORDS = ("node-token", "redis-node-password")
+"""Passwords of older versions: they open nothing any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,12 @@ class Marker:
 
     @property
     def whole(self) -> bool:
-        """Whether all of the folder is Gradstream's."""
+        """True if all of the folder is Gradstream's."""
         return self.kind != "files"
 
 
 def read_marker(folder: Path) -> Marker | None:
-    """None: there is none, or none that this program wrote."""
+    """Return a folder's marker; None: it has none, or none that this program wrote."""
     try:
         found = json.loads((folder / MARKER).read_text(encoding="utf-8"))
         kind, holds, job = found["gradstream"], found.get("holds", []), found.get("job")
@@ -54,7 +56,7 @@ def read_marker(folder: Path) -> Marker | None:
 
 
 def write_marker(folder: Path, kind: Kind, holds: Iterable[str] = (), *, job: str | None = None) -> None:
-    """Whole or not at all."""
+    """Write the marker whole, or not at all."""
     content = {"gradstream": kind, "format": FORMAT, "version": __version__, "holds": sorted(holds), "job": job}
     temporary = folder / f"{MARKER}.tmp"
     temporary.write_text(json.dumps(content) + "\n", encoding="utf-8")
@@ -62,7 +64,7 @@ def write_marker(folder: Path, kind: Kind, holds: Iterable[str] = (), *, job: st
 
 
 def kind_of(folder: Path, names: Collection[str]) -> Kind | None:
-    """What a folder with entries of these `names` is to Gradstream; also one of a version that wrote no marker."""
+    """Return the kind of a folder with these entries, also if a version without markers wrote it; None: not Gradstream's."""
     if MARKER in names and (marker := read_marker(folder)):
         return marker.kind
     if "secrets" in names and is_old_data_folder(folder):
@@ -73,7 +75,7 @@ def kind_of(folder: Path, names: Collection[str]) -> Kind | None:
 
 
 def is_old_data_folder(folder: Path) -> bool:
-    """Whether a version without markers kept a platform here: its database and all of its passwords are there."""
+    """Return whether a version without markers kept a platform here: its database and all of its passwords are there."""
     secrets = folder / "secrets"
     return (folder / "postgres" / "PG_VERSION").is_file() and all((secrets / name).is_file() for name in FIRST_PASSWORDS)
 

@@ -13,89 +13,212 @@ FORMULA = r"^[=+@\t\r-]"
 """How a name begins that a spreadsheet takes for a formula when it reads CSV: there it gets an apostrophe."""
 
 
+_GROUPS = {
+    "train": "Training",
+    "eval": "Evaluation",
+    "time": "Time of a push",
+    "push": "Pushes",
+    "server": "Servers",
+    "ledger": "Ledger",
+    "worker": "Workers",
+    "plane": "Data plane",
+    "data": "Data",
+    "system": "Machines",
+}
+"""Titles of the groups, by what stands before "/" in their names."""
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     name: str
+    title: str
     unit: str
     meaning: str
     better: Better = "neither"
+    drawn: bool = True
+    """False: it is one number, which the job's progress shows, and no chart."""
+
+    @property
+    def group(self) -> str:
+        """The title of its group."""
+        return _GROUPS[self.name.partition("/")[0]]
 
 
-LOSS = Metric("train/loss", "loss", "Mini-batch loss before the step, by worker", "lower")
-STALENESS = Metric("train/staleness", "updates", "Changes of the center between a push's pull and its application", "lower")
-STALENESS_SECONDS = Metric(
-    "train/staleness_seconds", "s", "Time for which a push's base had not been the newest center when it was applied", "lower"
+CATALOGUE: dict[str, Metric] = {}
+"""All metrics by name, in the order in which pages list them."""
+
+
+def define_metric(name: str, title: str, unit: str, meaning: str, better: Better = "neither", *, drawn: bool = True) -> Metric:
+    """Return a new metric, which is in the catalogue from here on. Raises: ValueError if the name is taken."""
+    if name in CATALOGUE:
+        raise ValueError(f"the metric '{name}' is defined twice")
+    CATALOGUE[name] = Metric(name, title, unit, meaning, better, drawn)
+    return CATALOGUE[name]
+
+
+LOSS = define_metric("train/loss", "Training loss", "loss", "Mini-batch loss before the step, by worker", "lower")
+STALENESS = define_metric(
+    "train/staleness", "Staleness", "updates", "Changes of the center between a push's pull and its application", "lower"
 )
-BASE_DISTANCE = Metric(
-    "train/base_distance", "1", "L2 norm of the center just before a push is applied minus its base, of a sample of pushes", "lower"
-)
-THROUGHPUT = Metric(
+THROUGHPUT = define_metric(
     "train/samples_per_second",
+    "Throughput",
     "samples/s",
     "Samples trained per second, in the last 5 s or 4 pushes, by worker",
     "higher",
 )
-COMPUTE = Metric("time/compute", "s", "Time per push spent on gradients and local steps, by worker", "lower")
-WAIT = Metric("time/wait", "s", "Time per push spent waiting for answers and at the gate, by worker", "lower")
-SEND = Metric("time/send", "s", "Time per push spent on copying, encoding and sending it, by worker", "lower")
-DATA = Metric("time/data", "s", "Time per push spent waiting for mini-batches, by worker", "lower")
-NORM = Metric("push/norm", "1", "L2 norm of the pushed direction, by worker")
-CODEC_ERROR = Metric("push/error", "1", "What a lossy codec has not sent yet, over what was pushed (L2 norms), by worker", "lower")
-SENT = Metric("push/sent_bytes", "bytes", "Bytes of vectors sent since the last push, by worker", "lower")
-RAW = Metric("push/raw_bytes", "bytes", "Bytes that the sent vectors have without a codec, since the last push, by worker")
-RECEIVED = Metric("push/received_bytes", "bytes", "Bytes of vectors received since the last push, by worker", "lower")
-APPLY = Metric("server/apply", "s", "Time to decode and apply one entry of the log, by shard", "lower")
-QUEUE = Metric("server/queue", "entries", "Entries of the log not handled yet, by shard", "lower")
-BUSY = Metric("server/busy", "1", "Share of the time that a shard worked, since its last report")
-SLICE = Metric("server/slice_bytes", "bytes", "Bytes of the slice of the center that a shard holds")
-NO_ROOM = Metric("worker/no_room", "bytes", "Shared memory that a worker did not get, so its vectors go through Redis", "lower")
-ASKED_AGAIN = Metric(
-    "plane/asked_again", "requests", "Vectors and letters that came damaged and were asked for again, so far, by process", "lower"
-)  # fmt: skip
-ON_CORE = Metric(
-    "time/on_core", "1", "Share of the time of a mini-batch for which its worker ran on a processor core, of a sample, by worker",
+STALENESS_SECONDS = define_metric(
+    "train/staleness_seconds",
+    "Staleness in seconds",
+    "s",
+    "Time for which a push's base had not been the newest center when it was applied",
+    "lower",
+)
+BASE_DISTANCE = define_metric(
+    "train/base_distance",
+    "Distance to the center",
+    "1",
+    "L2 norm of the center just before a push is applied minus its base, of a sample of pushes",
+    "lower",
+)
+TOTAL = define_metric(
+    "train/total_samples", "Samples in all", "samples", "Samples the job will train in all, if it is not stopped", drawn=False
+)
+EPOCH = define_metric(
+    "train/epoch_samples",
+    "Samples of an epoch",
+    "samples",
+    "Samples of one pass of all workers over the training data",
+    drawn=False,
+)
+SHARE = define_metric(
+    "train/share",
+    "Mini-batches in all",
+    "mini-batches",
+    "Mini-batches that a worker trains in all, if it is not stopped, by worker",
+    drawn=False,
+)
+ACTIVE = define_metric(
+    "train/active",
+    "Worker takes part",
+    "1",
+    "1 from when a worker takes part, 0 from when it has left for good, by worker",
+    drawn=False,
+)
+EVAL_ACCURACY = define_metric(
+    "eval/accuracy", "Eval accuracy", "1", "Share of the evaluation split that the center classifies correctly", "higher"
+)
+EVAL_LOSS = define_metric("eval/loss", "Eval loss", "loss", "Loss of the center on the evaluation split", "lower")
+COMPUTE = define_metric(
+    "time/compute", "Time computing", "s", "Time per push spent on gradients and local steps, by worker", "lower"
+)
+DATA = define_metric("time/data", "Time waiting for data", "s", "Time per push spent waiting for mini-batches, by worker", "lower")
+SEND = define_metric(
+    "time/send", "Time sending", "s", "Time per push spent on copying, encoding and sending it, by worker", "lower"
+)
+WAIT = define_metric(
+    "time/wait", "Time waiting", "s", "Time per push spent waiting for answers and at the gate, by worker", "lower"
+)
+ON_CORE = define_metric(
+    "time/on_core",
+    "Share of computing on a core",
+    "1",
+    "Share of the time of a mini-batch for which its worker ran on a processor core, of a sample, by worker",
     "higher",
-)  # fmt: skip
-SHARED_ROWS = Metric("data/shared_rows", "rows", "Evaluation rows, of those compared, that are training rows, too", "lower")
-COMPARED_ROWS = Metric("data/compared_rows", "rows", "Evaluation rows that were compared with training rows")
-CPU = Metric("system/cpu", "cores", "Processor cores that a process took, by process", "lower")
-MEMORY = Metric("system/memory", "bytes", "Memory that a process holds, by process", "lower")
-CORES = Metric("system/cores", "cores", "Physical processor cores that a worker may use, by worker")
-GPU = Metric("system/gpu", "1", "Share of the time that a process's GPU worked, by process", "higher")
-GPU_MEMORY = Metric("system/gpu_memory", "bytes", "Memory taken on a process's GPU, by process", "lower")
-TOTAL = Metric("train/total_samples", "samples", "Samples the job will train in all, if it is not stopped")
-EPOCH = Metric("train/epoch_samples", "samples", "Samples of one pass of all workers over the training data")
-SHARE = Metric("train/share", "mini-batches", "Mini-batches that a worker trains in all, if it is not stopped, by worker")
-ACTIVE = Metric("train/active", "1", "1 from when a worker takes part, 0 from when it has left for good, by worker")
-PUSHED = Metric("ledger/pushed", "pushes", "Pushes posted so far, by worker")
-APPLIED = Metric("ledger/applied", "pushes", "Pushes applied so far, by worker")
-BUFFERED = Metric("ledger/buffered", "pushes", "Pushes kept for a later step of the server, by worker")
-DROPPED = Metric("ledger/dropped", "pushes", "Pushes dropped, for any reason, by worker", "lower")
-DROPPED_STALE = Metric("ledger/dropped_stale", "pushes", "Pushes dropped because they were too stale, by worker", "lower")
-DROPPED_QUORUM = Metric("ledger/dropped_quorum", "pushes", "Pushes dropped because they came after the quorum, by worker", "lower")
-DROPPED_NOT_FINITE = Metric(
-    "ledger/dropped_not_finite", "pushes", "Pushes dropped because of a NaN or infinity, by worker", "lower"
 )
-DROPPED_SUPERSEDED = Metric(
-    "ledger/dropped_superseded", "pushes", "Pushes dropped because a newer incarnation had replaced the worker, by worker", "lower"
+NORM = define_metric("push/norm", "Norm of a push", "1", "L2 norm of the pushed direction, by worker")
+CODEC_ERROR = define_metric(
+    "push/error", "Codec error", "1", "L2 norm of a lossy codec's residual over that of the push, by worker", "lower"
 )
-PENDING = Metric("ledger/pending", "pushes", "Pushes waiting for their round to close, by worker")
-UNDONE = Metric("ledger/undone", "pushes", "Pushes undone by a return to an earlier cut, by worker", "lower")
-SILENT = Metric("ledger/silent", "pushes", "Pushes of a worker dropped in a row, when it was found never to contribute", "lower")
-EVAL_LOSS = Metric("eval/loss", "loss", "Loss of the center on the evaluation split", "lower")
-EVAL_ACCURACY = Metric("eval/accuracy", "1", "Share of the evaluation split that the center classifies correctly", "higher")
-
-CATALOGUE: dict[str, Metric] = {
-    m.name: m
-    for m in (LOSS, STALENESS, STALENESS_SECONDS, BASE_DISTANCE, THROUGHPUT, COMPUTE, WAIT, SEND, DATA, ON_CORE, NORM, CODEC_ERROR,
-              SENT, RAW, RECEIVED, APPLY, QUEUE, BUSY, SLICE, NO_ROOM, ASKED_AGAIN, SHARED_ROWS, COMPARED_ROWS,
-              CPU, CORES, MEMORY, GPU, GPU_MEMORY, TOTAL,
-              EPOCH, SHARE, ACTIVE, PUSHED, APPLIED, BUFFERED, DROPPED, DROPPED_STALE, DROPPED_QUORUM, DROPPED_NOT_FINITE,
-              DROPPED_SUPERSEDED, PENDING, UNDONE, SILENT, EVAL_LOSS, EVAL_ACCURACY)
-}  # fmt: skip
+SENT = define_metric("push/sent_bytes", "Bytes sent", "bytes", "Bytes of vectors sent since the last push, by worker", "lower")
+RAW = define_metric(
+    "push/raw_bytes",
+    "Bytes before the codec",
+    "bytes",
+    "Bytes that the sent vectors have without a codec, since the last push, by worker",
+)
+RECEIVED = define_metric(
+    "push/received_bytes", "Bytes received", "bytes", "Bytes of vectors received since the last push, by worker", "lower"
+)
+APPLY = define_metric(
+    "server/apply", "Time to apply an entry", "s", "Time to decode and apply one entry of the log, by shard", "lower"
+)
+QUEUE = define_metric("server/queue", "Entries waiting", "entries", "Entries of the log not handled yet, by shard", "lower")
+BUSY = define_metric("server/busy", "Share of time busy", "1", "Share of the time that a shard worked, since its last report")
+SLICE = define_metric("server/slice_bytes", "Slice of a shard", "bytes", "Bytes of the slice of the center that a shard holds")
+PUSHED = define_metric("ledger/pushed", "Pushes posted", "pushes", "Pushes posted so far, by worker")
+APPLIED = define_metric("ledger/applied", "Pushes applied", "pushes", "Pushes applied so far, by worker")
+BUFFERED = define_metric("ledger/buffered", "Pushes buffered", "pushes", "Pushes kept for a later step of the server, by worker")
+PENDING = define_metric("ledger/pending", "Pushes pending", "pushes", "Pushes waiting for their round to close, by worker")
+DROPPED = define_metric("ledger/dropped", "Pushes dropped", "pushes", "Pushes dropped, for any reason, by worker", "lower")
+DROPPED_STALE = define_metric(
+    "ledger/dropped_stale", "Pushes dropped: too stale", "pushes", "Pushes dropped because they were too stale, by worker", "lower"
+)
+DROPPED_QUORUM = define_metric(
+    "ledger/dropped_quorum",
+    "Pushes dropped: after the quorum",
+    "pushes",
+    "Pushes dropped because they came after the quorum, by worker",
+    "lower",
+)
+DROPPED_NOT_FINITE = define_metric(
+    "ledger/dropped_not_finite",
+    "Pushes dropped: NaN or infinite",
+    "pushes",
+    "Pushes dropped because of a NaN or infinity, by worker",
+    "lower",
+)
+DROPPED_SUPERSEDED = define_metric(
+    "ledger/dropped_superseded",
+    "Pushes dropped: from a replaced worker",
+    "pushes",
+    "Pushes dropped because a newer incarnation had replaced the worker, by worker",
+    "lower",
+)
+UNDONE = define_metric(
+    "ledger/undone", "Pushes undone", "pushes", "Pushes undone by a return to an earlier checkpoint, by worker", "lower"
+)
+SILENT = define_metric(
+    "ledger/silent",
+    "Pushes dropped in a row",
+    "pushes",
+    "Pushes of a worker dropped in a row, when it was found never to contribute",
+    "lower",
+)
+NO_ROOM = define_metric(
+    "worker/no_room",
+    "Shared-memory shortfall",
+    "bytes",
+    "Shared memory that a worker did not get, so its vectors go through Redis",
+    "lower",
+)
+RETRANSMISSIONS = define_metric(
+    "plane/retransmissions",
+    "Retransmissions",
+    "requests",
+    "Damaged vectors and messages that a process has had resent so far, by process",
+    "lower",
+)
+COMPARED_ROWS = define_metric(
+    "data/compared_rows", "Evaluation rows compared", "rows", "Evaluation rows that were compared with training rows"
+)
+SHARED_ROWS = define_metric(
+    "data/shared_rows",
+    "Evaluation rows in the training data",
+    "rows",
+    "Evaluation rows, of those compared, that are training rows, too",
+    "lower",
+)
+CPU = define_metric("system/cpu", "CPU", "cores", "Processor cores that a process took, by process", "lower")
+CORES = define_metric(
+    "system/cores", "Cores to use", "cores", "Physical processor cores that a worker may use, by worker", drawn=False
+)
+MEMORY = define_metric("system/memory", "Memory", "bytes", "Memory that a process holds, by process", "lower")
+GPU = define_metric("system/gpu", "GPU", "1", "Share of the time that a process's GPU worked, by process", "higher")
+GPU_MEMORY = define_metric("system/gpu_memory", "GPU memory", "bytes", "Memory taken on a process's GPU, by process", "lower")
 
 LEDGER = (PUSHED, APPLIED, BUFFERED, DROPPED, PENDING)
-"""What became of the pushes of a worker: the first is the sum of the others."""
+"""Outcomes of a worker's pushes: the first is the sum of the others."""
 REASONS = (DROPPED_STALE, DROPPED_QUORUM, DROPPED_NOT_FINITE, DROPPED_SUPERSEDED)
 """Why pushes of a worker were dropped: `DROPPED` is the sum of these. One that is 0 is not reported."""
 

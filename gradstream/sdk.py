@@ -73,8 +73,8 @@ def train(
 
     Raises: InvalidJob, InvalidWorkload, InvalidBundle before anything starts. Conflict: `into` is not empty.
     """
-    from gradstream.local import runs
-    from gradstream.local.trainer import Trainer
+    from gradstream.local.training import runs
+    from gradstream.local.training.trainer import Trainer
 
     found = resolve_job(job, code=code, workload=workload, overrides=overrides or ())
     folder = Path(into) if into is not None else runs.next_run(Path(f"{found.spec.name}.out"))

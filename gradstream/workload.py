@@ -1,12 +1,12 @@
-"""What user code offers. A workload is an ordinary single-machine model and data set; nothing in it is distributed.
+"""The interface of user code. A workload is an ordinary single-machine model and data set; nothing in it is distributed.
 
-    class Digits(Workload):
-        hidden: int = 128                       # a field of the job file: workload.args.hidden
+class Digits(Workload):
+    hidden: int = 128                       # a field of the job file: workload.args.hidden
 
-        def model(self): ...                    # an nn.Module
-        def dataset(self, split): ...           # "train" or "eval": a torch Dataset; the platform shards it
-        def loss(self, model, batch): ...       # the mean loss over the batch, a scalar tensor
-"""  # fmt: skip
+    def model(self): ...                    # an nn.Module
+    def dataset(self, split): ...           # "train" or "eval": a torch Dataset; the platform shards it
+    def loss(self, model, batch): ...       # the mean loss over the batch, a scalar tensor
+"""
 
 from __future__ import annotations
 

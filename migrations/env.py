@@ -1,4 +1,5 @@
-"""Alembic's entry. A connection may be given in `config.attributes`; otherwise it is that of the API's settings."""
+"""Alembic's entry. A connection and the folder of the files may be given in `config.attributes`; otherwise they are
+those of the API's settings."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from sqlalchemy import Connection
 
 from backend import models
 from backend.db import Base, Database
-from backend.settings import Settings
+from backend.settings import BackendSettings
 
 assert models.TABLES, "importing the tables registers them"
 
@@ -29,7 +30,9 @@ given: Connection | None = context.config.attributes.get("connection")
 if given is not None:
     run(given)
 else:
-    database = Database(Settings())
+    settings = BackendSettings()
+    context.config.attributes["files"] = settings.files_dir
+    database = Database(settings)
     with database.engine.connect() as connection:
         run(connection)
     database.close()

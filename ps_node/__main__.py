@@ -11,10 +11,10 @@ import torch
 from gradstream.process import exits
 from gradstream.process.order import ProcessOrder
 from gradstream.process.store import Uploads, open_store
-from gradstream.wire.reporter import Reporter
+from gradstream.wire.telemetry.reporter import Reporter
+from ps_node.checkpoint_files import CheckpointFiles
 from ps_node.server import Server
-from ps_node.settings import Settings
-from ps_node.snapshot import Snapshots
+from ps_node.settings import ServerSettings
 
 _LAST, _GOODBYE = 10.0, 3.0
 """Seconds for the last metrics: at the end, and when the node ends this process, which it gives 5 s for that."""
@@ -27,9 +27,9 @@ def main(order: ProcessOrder, folder: Path) -> int:
         torch.set_num_threads(1)  # a shard's vectors are slices already; and one thread gives the same bits everywhere
         store = open_store(order.store, order)
         uploads = Uploads(store, folder)
-        reporter = Reporter(order.plane, order.plane_id, order.life)
+        reporter = Reporter(order.plane, order.plane_id, order.full_label)
         try:
-            server = Server(order, Snapshots(order, store, uploads, folder), reporter, Settings(), _device(order))
+            server = Server(order, CheckpointFiles(order, store, uploads, folder), reporter, ServerSettings(), _device(order))
             signal.signal(signal.SIGTERM, lambda *_: server.leave())
             server.run()
             if server.shard.ended:

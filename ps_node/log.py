@@ -1,4 +1,4 @@
-"""The shard's reading of the ordered log. What it has handled is told with the next read: one round trip for both."""
+"""The shard's reading of the ordered log. Each read also reports the entries handled so far: one round trip for both."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from gradstream.center.ledger import Account
 from gradstream.errors import PlaneLost
 from gradstream.process.order import PlaneAccess
-from gradstream.wire import keys
-from gradstream.wire.client import BLOCK, patiently
-from gradstream.wire.messages import Header
-from gradstream.wire.resp import Command, Resp
-from gradstream.wire.tail import check_read
+from gradstream.wire.redis import keys
+from gradstream.wire.redis.client import BLOCK, retry
+from gradstream.wire.redis.resp import Command, Resp
+from gradstream.wire.redis.tail import check_read
+from gradstream.wire.transport.messages import Header
 
 
 class LogReader:
@@ -29,18 +29,18 @@ class LogReader:
         self._meanwhile = meanwhile
         self._news = False
         self.accounts: dict[int, Account] = {}
-        """Of ranks, to be told with the next read."""
+        """Accounts by rank, which the next read reports."""
 
     def read(self) -> list[tuple[str, Header | None]]:
         """The next entries with their ids; none, if none came for a while. Raises: PlaneLost."""
         read = ("XREAD", "COUNT", self._most, "BLOCK", int(BLOCK * 1000), "STREAMS", self._key, self._position)
-        reply: Any = patiently(lambda: self._read(*self._told(), read), what="reading the log")
+        reply: Any = retry(lambda: self._read(*self._told(), read), what="reading the log")
         self._forget()
         if self._redis.opened > self._checked:
-            patiently(lambda: check_read(self._redis, self._key, self._position, self._entries), what="looking for the log's end")
+            retry(lambda: check_read(self._redis, self._key, self._position, self._entries), what="looking for the log's end")
             self._checked = self._redis.opened
         if reply is None:
-            if not patiently(lambda: self._redis.ask(("EXISTS", self._key)), what="looking for the log")[0]:
+            if not retry(lambda: self._redis.ask(("EXISTS", self._key)), what="looking for the log")[0]:
                 raise PlaneLost("the log of this attempt is gone")
             return []
         [[_, entries]] = reply
@@ -64,7 +64,7 @@ class LogReader:
     def tell(self) -> None:
         """Now, since nothing is read any more."""
         if told := self._told():
-            patiently(lambda: self._redis.ask(*told), what="telling the place in the log")
+            retry(lambda: self._redis.ask(*told), what="telling the place in the log")
         self._forget()
 
     def _told(self) -> list[Command]:

@@ -1,4 +1,4 @@
-"""What a shard tells about itself. Staleness and the ledger are told by shard 0 alone, since all shards decide alike."""
+"""The reports of a shard. Shard 0 alone reports staleness and the ledger, since all shards decide alike."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from gradstream import metrics
 from gradstream.center.ledger import Decision, Silence
 from gradstream.center.shard import Shard
 from gradstream.process.order import ProcessOrder
-from gradstream.wire.reporter import Reporter
-from ps_node.moments import Moments
-from ps_node.settings import Settings
+from gradstream.wire.telemetry.reporter import Reporter
+from ps_node.settings import ServerSettings
+from ps_node.version_times import VersionTimes
 
 
 class Report:
-    def __init__(self, reporter: Reporter, order: ProcessOrder, shard: Shard, settings: Settings) -> None:
+    def __init__(self, reporter: Reporter, order: ProcessOrder, shard: Shard, settings: ServerSettings) -> None:
         self._reporter, self._shard, self._first = reporter, shard, order.rank == 0
         self._every = settings.report_every
         self._since = time.monotonic()
         self._due = self._since + self._every
         self._busy = 0.0
         self._told_size = False
-        self._asked_again = 0
+        self._retransmissions = 0
         self._entries = self._queued = self._steps = 0
-        self._moments = Moments()
+        self._version_times = VersionTimes()
         self._silence = Silence(order.spec.roles.worker.count)
         self._active: dict[int, bool] = {}
-        """Which ranks take part, as it was reported last. Empty until training begins."""
+        """True if each rank takes part, as last reported. Empty until training begins."""
         self._decided = False
 
     def members_changed(self) -> None:
-        """After a join or a leave: which workers take part, from when training begins. A worker that was lost comes back, so it
-        still counts."""
+        """Report after a join or a leave which workers take part, once training has begun. A lost worker comes back, so it still
+        counts."""
         shard = self._shard
         if not (self._first and shard.started and shard.center):
             return
@@ -44,21 +44,21 @@ class Report:
                 self._reporter.point(metrics.ACTIVE, float(active), rank=rank, **place)
 
     def decided(self, decisions: Sequence[Decision]) -> None:
-        """After each entry: each push that is decided; how stale it was, if it counted; and who turns out to contribute nothing."""
+        """Report after each entry every decided push, its staleness if it counted, and workers that contribute nothing."""
         center = self._shard.center
         if not self._first or center is None:
             return
         now = time.monotonic()
         if decisions and not self._decided:  # so that the first pushes are in the ledger when the version that they made is shown
             self._decided, self._due = True, min(self._due, now)
-        self._moments.see(center.version, now)
+        self._version_times.see(center.version, now)
         for d in decisions:
             account = self._shard.ledger.accounts[d.rank]
             values = {metrics.NORM: d.norm}
-            if d.fate != "dropped":  # what was dropped is in the ledger; here it would make what counted look stale
+            if d.outcome != "dropped":  # what was dropped is in the ledger; here it would make what counted look stale
                 values[metrics.STALENESS] = d.staleness
-                before = center.version - (d.fate == "applied")
-                seconds = self._moments.since(before - d.staleness + 1, now) if d.staleness else 0.0
+                before = center.version - (d.outcome == "applied")
+                seconds = self._version_times.since(before - d.staleness + 1, now) if d.staleness else 0.0
                 if seconds is not None:
                     values[metrics.STALENESS_SECONDS] = seconds
             if found := self._silence.note(d):
@@ -67,12 +67,12 @@ class Report:
             self._reporter.points(values, **place)
 
     def damaged(self) -> None:
-        """A payload had to be asked for again."""
-        self._asked_again += 1
-        self._reporter.point(metrics.ASKED_AGAIN, self._asked_again)
+        """Report that this shard had to request a resend of a payload."""
+        self._retransmissions += 1
+        self._reporter.point(metrics.RETRANSMISSIONS, self._retransmissions)
 
     def handled(self, seconds: float, queued: int) -> None:
-        """One entry took so long, and so many wait behind it."""
+        """Note the seconds that an entry took, and the number of entries that wait behind it."""
         self._busy += seconds
         self._entries += 1
         self._queued = max(self._queued, queued)
@@ -85,7 +85,7 @@ class Report:
             self.now()
 
     def _tell_size(self) -> None:
-        """Once, and at once: how many shards `auto` comes to hangs on it."""
+        """Report the size of the slice once, as soon as it is known: the shard count of `auto` depends on it."""
         center = self._shard.center
         if center is None or self._told_size:
             return

@@ -8,20 +8,20 @@ from typing import Any
 
 import torch
 
-from gradstream.center.entries import Entry, Init, Join, Leave, Outcome, Payload, Pull, Push, Repeat, Saved, Unread, seq_of
+from gradstream.center.entries import Entry, Init, Join, Leave, Output, Payload, Pull, Push, Rejected, Resend, Saved, seq_of
 from gradstream.center.shard import Shard, nowhere
 from gradstream.process.order import ProcessOrder
-from gradstream.wire import ids, keys
-from gradstream.wire.client import connect, patiently
-from gradstream.wire.layout import Layout
-from gradstream.wire.messages import Header
-from gradstream.wire.reporter import Reporter
-from gradstream.wire.routes import Routes
+from gradstream.wire.redis import ids, keys
+from gradstream.wire.redis.client import connect, retry
+from gradstream.wire.redis.routes import Routes
+from gradstream.wire.telemetry.reporter import Reporter
+from gradstream.wire.transport.layout import Layout
+from gradstream.wire.transport.messages import Header
+from ps_node.checkpoint_files import CheckpointFiles
 from ps_node.log import LogReader
-from ps_node.mailbox import Life, Mailbox
+from ps_node.mailbox import Incarnation, Mailbox
 from ps_node.report import Report
-from ps_node.settings import Settings
-from ps_node.snapshot import Snapshots
+from ps_node.settings import ServerSettings
 from ps_node.staging import Staging
 
 log = logging.getLogger(__name__)
@@ -29,12 +29,17 @@ log = logging.getLogger(__name__)
 
 class Server:
     def __init__(
-        self, order: ProcessOrder, snapshots: Snapshots, reporter: Reporter, settings: Settings, device: torch.device | None = None
+        self,
+        order: ProcessOrder,
+        files: CheckpointFiles,
+        reporter: Reporter,
+        settings: ServerSettings,
+        device: torch.device | None = None,
     ) -> None:
         """`device`: see `Shard`."""
         routes = Routes(order.plane, order.plane_id)
         access = routes.home
-        self._order, self._settings, self._snapshots = order, settings, snapshots
+        self._order, self._settings, self._files = order, settings, files
         self._redis = connect(access.url, user=access.user, password=access.password)
         self._j = order.plane_id
         self.shard = Shard(order.spec, device)
@@ -46,7 +51,7 @@ class Server:
         self._mailbox.on_damage = self._report.damaged
         self._handled = 0
         self.leaving = False
-        if resumed := snapshots.resumed():
+        if resumed := files.resumed():
             self._mailbox.layout, state = resumed
             self.shard.load(state)
 
@@ -81,41 +86,41 @@ class Server:
                 payload = self._fetch(header, (entry.rank, entry.incarnation), seq_of(entry))
             self._free(entry, header.read)
         if isinstance(entry, Join):
-            self._mailbox.joined((entry.rank, entry.incarnation), near=self._order.rank in header.shared)
-        if isinstance(entry, Repeat):
-            self._mailbox.repeat((entry.rank, entry.incarnation), entry.opened[self._order.rank])
-        if isinstance(entry, Unread) and entry.brings == "answer" and self.shard.is_news(entry):
-            self._mailbox.answer_again((entry.rank, entry.incarnation), entry.number, position)
-        outcome = self.shard.handle(entry, payload, self._room)
+            self._mailbox.joined((entry.rank, entry.incarnation), local=self._order.rank in header.shared)
+        if isinstance(entry, Resend):
+            self._mailbox.resend_messages((entry.rank, entry.incarnation), entry.opened[self._order.rank])
+        if isinstance(entry, Rejected) and entry.brings == "response" and self.shard.is_news(entry):
+            self._mailbox.resend_response((entry.rank, entry.incarnation), entry.number, position)
+        output = self.shard.handle(entry, payload, self._room)
         if self._order.rank == 0:
-            self._note_accounts(entry, outcome)
-        self._after(outcome, position)
+            self._note_accounts(entry, output)
+        self._after(output, position)
         if isinstance(entry, Join | Leave):
             self._report.members_changed()
 
-    def _note_accounts(self, entry: Entry, outcome: Outcome) -> None:
+    def _note_accounts(self, entry: Entry, output: Output) -> None:
         accounts = self.shard.ledger.accounts
         if isinstance(entry, Push):
             self._reader.accounts[entry.rank] = accounts[entry.rank]
-        for decision in outcome.decisions:
+        for decision in output.decisions:
             self._reader.accounts[decision.rank] = accounts[decision.rank]
 
-    def _fetch(self, header: Header, life: Life, seq: int) -> Payload:
-        payload = self._mailbox.fetch(header, life, seq)
-        return self._staging.take(payload, life) if self._staging else payload
+    def _fetch(self, header: Header, incarnation: Incarnation, seq: int) -> Payload:
+        payload = self._mailbox.fetch(header, incarnation, seq)
+        return self._staging.take(payload, incarnation) if self._staging else payload
 
-    def _after(self, outcome: Outcome, position: str) -> None:
-        if outcome.cut:
+    def _after(self, output: Output, position: str) -> None:
+        if output.checkpoint:
             assert self._mailbox.layout is not None, "there is a center, so there was an Init"
-            self._snapshots.write(outcome.cut, self._mailbox.layout)
-        self._mailbox.answer(self._staging.give(outcome.answers) if self._staging else outcome.answers, position)
-        self._report.decided(outcome.decisions)
+            self._files.write(output.checkpoint, self._mailbox.layout)
+        self._mailbox.write_responses(self._staging.give(output.responses) if self._staging else output.responses, position)
+        self._report.decided(output.decisions)
         self._handled += 1
         if self._order.rank == 0 and self._handled % self._settings.trim_every == 0:
             self._trim_log()
 
     def _free(self, entry: Entry, read: int) -> None:
-        """An entry says what its writer has read; a leave, and a join of a newer life, that a life reads nothing any more."""
+        """Free what this entry's writer has read. After a leave or a newer join, that incarnation reads nothing any more."""
         match entry:
             case Push() | Pull() | Saved():
                 self._mailbox.went_on((entry.rank, entry.incarnation), read)
@@ -124,14 +129,14 @@ class Server:
             case Join() if entry.incarnation > 0:
                 self._gone((entry.rank, entry.incarnation - 1))
 
-    def _gone(self, life: Life) -> None:
-        self._mailbox.gone(life)
+    def _gone(self, incarnation: Incarnation) -> None:
+        self._mailbox.gone(incarnation)
         if self._staging:
-            self._staging.gone(life)
+            self._staging.gone(incarnation)
 
     def _trim_log(self) -> None:
         """Shard 0 drops what every shard has handled."""
-        places: Any = patiently(lambda: self._redis.hgetall(keys.pos(self._j)), what="reading the shards' places")
+        places: Any = retry(lambda: self._redis.hgetall(keys.pos(self._j)), what="reading the shards' places")
         if len(places) == self._order.spec.roles.server.shards:
             lowest = min((place.decode() for place in places.values()), key=ids.place)
-            patiently(lambda: self._redis.xtrim(keys.log(self._j), minid=lowest, approximate=True), what="trimming the log")
+            retry(lambda: self._redis.xtrim(keys.log(self._j), minid=lowest, approximate=True), what="trimming the log")

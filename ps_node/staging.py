@@ -1,7 +1,7 @@
 """Between the host's memory, where vectors travel, and the device on which a shard computes with them.
 
-    in     shared memory, or parts from Redis  ->  a chunk of pinned memory  ->  the vector of this life on the device
-    out    theta, or an answer's own vector    ->  pinned memory, once for all who get it
+    in     shared memory, or parts from Redis  ->  a chunk of pinned memory  ->  the vector of this incarnation on the device
+    out    theta, or a response's own vector    ->  pinned memory, once for all who get it
 
 Two chunks are used in turn: one is filled while the other one is on its way. All copies and all computations of a shard are in one
 stream of its device, so each sees what was ordered before it; the host waits for an event where it uses memory again, and before
@@ -14,8 +14,8 @@ import torch
 from msgspec.structs import replace
 from torch import Tensor
 
-from gradstream.center.entries import Answer, Payload
-from ps_node.mailbox import Life
+from gradstream.center.entries import Payload, Response
+from ps_node.mailbox import Incarnation
 
 CHUNK = 1 << 23
 """Bytes."""
@@ -28,18 +28,18 @@ class Staging:
         self._pinned = device.type == "cuda"
         self._chunks = [self._host(chunk, torch.uint8) for _ in range(2)]
         self._left = [_Mark(device) for _ in self._chunks]
-        """What was copied from each chunk is on the device."""
-        self._vectors: dict[Life, Tensor] = {}
+        """Marks after which the copy of each chunk is on the device."""
+        self._vectors: dict[Incarnation, Tensor] = {}
         self._given: dict[int, Tensor] = {}
         self._all_given = _Mark(device)
 
-    def take(self, payload: Payload, life: Life) -> Payload:
-        """The payload with its vector on the device, where it is valid until the next one of this life is taken. The host's vector
-        may change as soon as this returns."""
+    def take(self, payload: Payload, incarnation: Incarnation) -> Payload:
+        """The payload with its vector on the device, valid until this incarnation's next one is taken. The vector in the host's
+        memory may change as soon as this returns."""
         x = payload.x
-        there = self._vectors.get(life)
+        there = self._vectors.get(incarnation)
         if there is None or (there.shape, there.dtype) != (x.shape, x.dtype):
-            there = self._vectors[life] = torch.empty_like(x, device=self._device)
+            there = self._vectors[incarnation] = torch.empty_like(x, device=self._device)
         source, target = x.view(torch.uint8), there.view(torch.uint8)
         for number, start in enumerate(range(0, len(source), self._chunk)):
             chunk, left = self._chunks[number % 2], self._left[number % 2]
@@ -51,25 +51,25 @@ class Staging:
             left.set()
         return payload._replace(x=there)
 
-    def give(self, answers: list[Answer]) -> list[Answer]:
-        """The answers with their vectors in the host's memory, complete, and valid until this is called again."""
+    def give(self, responses: list[Response]) -> list[Response]:
+        """The responses with their vectors in the host's memory, complete, and valid until this is called again."""
         copies: dict[int, Tensor] = {}
         given = []
-        for answer in answers:
-            if answer.payload is not None:
-                x = answer.payload.x
+        for response in responses:
+            if response.payload is not None:
+                x = response.payload.x
                 if x.data_ptr() not in copies:
                     copies[x.data_ptr()] = self._room(len(copies), x).copy_(x, non_blocking=True)
-                answer = replace(answer, payload=answer.payload._replace(x=copies[x.data_ptr()]))
-            given.append(answer)
+                response = replace(response, payload=response.payload._replace(x=copies[x.data_ptr()]))
+            given.append(response)
         if copies:
             self._all_given.set()
             self._all_given.wait()
         return given
 
-    def gone(self, life: Life) -> None:
-        """It pushes nothing any more. What it has pushed and waits for its round is kept by who waits for it."""
-        self._vectors.pop(life, None)
+    def gone(self, incarnation: Incarnation) -> None:
+        """It pushes nothing any more. The rounds keep the pushes that wait for them."""
+        self._vectors.pop(incarnation, None)
 
     def _room(self, number: int, x: Tensor) -> Tensor:
         """Pinned memory for the copy of this number, the same one each time: to pin new pages takes long."""

@@ -18,9 +18,9 @@ import hypothesis
 import pytest
 import structlog
 
-from gradstream.local.child import run_dir
-from gradstream.local.postgres import Postgres
-from gradstream.local.redis import Redis, start_on_free_port
+from gradstream.local.servers.child import run_dir
+from gradstream.local.servers.postgres import Postgres
+from gradstream.local.servers.redis import Redis, start_on_free_port
 from tests.platforms import Lab
 from tests.platforms import lab as make_lab
 from tests.support import Database
@@ -39,6 +39,13 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)  # rich ones take a second each
     structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
+
+
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Path:
+    """Open to the accounts of jobs."""
+    tmp_path.chmod(0o777)
+    return tmp_path
 
 
 @pytest.fixture(scope="session")
@@ -144,7 +151,7 @@ def _migrate(database: Database) -> None:
     settings = {
         "DATABASE_URL": database.url, "DATABASE_PASSWORD_FILE": database.password_file,
         "LIVE_REDIS_URL": "unix:///unused", "PLANE_REDIS_URL": "unix:///unused", "FILES_DIR": "/unused",
-        "NODE_TOKEN_FILE": database.password_file, "SIGNING_KEY_FILE": database.password_file,
+        "SIGNING_KEY_FILE": database.password_file,
     }  # fmt: skip
     environment = {**os.environ, **{f"GRADSTREAM_{name}": str(value) for name, value in settings.items()}}
     done = subprocess.run(

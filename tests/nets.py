@@ -9,10 +9,10 @@ from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 from gradstream import Workload
+from gradstream.input.data import Batches
+from gradstream.model.flat_model import FlatModel, ModelProblem
+from gradstream.model.usercode import UserCode
 from gradstream.spec import JobSpec
-from gradstream.worker.data import Batches
-from gradstream.worker.model import FlatModel, ModelProblem
-from gradstream.worker.usercode import UserCode
 from gradstream.workload import Split
 
 CPU = torch.device("cpu")

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
 import psutil
 
+from benchmarks.rows import make_join_token
+from gradstream.api.history import Process
+from gradstream.api.jobs import Job
 from gradstream.client import Client, Credentials
-from gradstream.client.models import Job, Process
-from gradstream.local.platform import Options, Platform
+from gradstream.local.options import Isolate
+from gradstream.local.platform import LocalPlatform, Options
 from gradstream.metrics import Point
 from gradstream.spec import JobSpec
-from tests.support import PATIENCE, eventually
+from tests.support import TIMEOUT, eventually
 
 USERLAND = Path(__file__).parent / "userland"
 
@@ -39,7 +43,7 @@ def free_port() -> int:
 class Lab:
     """One platform, and jobs on it."""
 
-    def __init__(self, platform: Platform, client: Client) -> None:
+    def __init__(self, platform: LocalPlatform, client: Client) -> None:
         self.platform, self.client = platform, client
 
     def submit(self, name: str = "steady", *, code: Path = USERLAND, args: dict[str, Any] | None = None, **fields: Any) -> Job:
@@ -49,7 +53,7 @@ class Lab:
         }  # fmt: skip
         return self.client.submit(JobSpec.model_validate(given), code=code)
 
-    def ended(self, job: Job, timeout: float = 2 * PATIENCE) -> Job:
+    def ended(self, job: Job, timeout: float = 2 * TIMEOUT) -> Job:
         """Wait for the job's end; if it does not come, say what happened until then."""
         try:
             return self.client.wait(job.id, timeout=timeout)
@@ -57,7 +61,7 @@ class Lab:
             story = "\n".join(f"{e.time:%H:%M:%S} {e.message}" for e in self.client.events(job.id))
             raise AssertionError(f"{error} after {timeout:g} s:\n{story}") from error
 
-    def trains(self, job: Job, samples: int = 1, timeout: float = PATIENCE) -> Job:
+    def trains(self, job: Job, samples: int = 1, timeout: float = TIMEOUT) -> Job:
         """Wait until so many samples are trained."""
         return eventually(
             lambda: j if (j := self.client.job(job.id)).progress.samples >= samples or j.ended else None,
@@ -65,7 +69,7 @@ class Lab:
         )  # type: ignore[return-value]  # fmt: skip
 
     def process(self, job: Job, label: str, attempt: int | None = None) -> Process:
-        """The newest life of a process."""
+        """The newest incarnation of a process."""
         found = [p for p in self.client.processes(job.id) if p.label == label and attempt in (None, p.attempt)]
         return max(found, key=lambda p: (p.attempt, p.incarnation))
 
@@ -78,7 +82,7 @@ class Lab:
 
     def ledger(self, job: Job) -> dict[tuple[str, int], float]:
         """The last word of each account: (`pushed`, rank) -> pushes."""
-        names = [f"ledger/{fate}" for fate in ("pushed", "applied", "buffered", "dropped", "pending", "undone")]
+        names = [f"ledger/{outcome}" for outcome in ("pushed", "applied", "buffered", "dropped", "pending", "undone")]
         return {(point.name.removeprefix("ledger/"), point.rank): point.value for point in self.points(job, *names)}
 
     def weights(self, job: Job, folder: Path) -> dict[str, Any]:
@@ -115,13 +119,15 @@ class Lab:
         """Stop the program and what it forked for so long, as if its machine were away."""
         all_of_it = [program, *program.children(recursive=True)]
         for process in all_of_it:
-            process.suspend()
+            with suppress(psutil.NoSuchProcess):  # it has ended since
+                process.suspend()
         try:
             yield
             time.sleep(seconds)
         finally:
             for process in all_of_it:
-                process.resume()
+                with suppress(psutil.NoSuchProcess):
+                    process.resume()
 
 
 def _name(process: psutil.Process) -> str:
@@ -147,26 +153,33 @@ def _known(process: psutil.Process) -> str:
         return ""
 
 
+def writable_beside(folder: Path) -> Isolate:
+    """The isolation that tests ask for, with the folders of all tests writable for jobs."""
+    folder.parent.chmod(0o711)  # where an agent that is root gives jobs accounts of their own, these have to get there
+    return Isolate(os.environ.get("GRADSTREAM_TEST_ISOLATION", "auto"), writable=(folder.parent,))
+
+
 @contextmanager
 def lab(folder: Path, **options: Any) -> Iterator[Lab]:
     data_dir = folder / "data"
-    with Platform(Options(data_dir=data_dir, port=free_port(), **options)) as platform:
+    options = {"isolate": writable_beside(folder), **options}
+    with LocalPlatform(Options(data_dir=data_dir, port=free_port(), **options)) as platform:
         credentials = Credentials.load(platform.folder.client_file)
         assert credentials is not None, "a started platform leaves credentials"
-        with Client(credentials, timeout=PATIENCE) as client:
+        with Client(credentials, timeout=TIMEOUT) as client:
             yield Lab(platform, client)
 
 
-def register_machine(platform: Platform, name: str) -> str:
+def register_machine(platform: LocalPlatform, name: str) -> str:
     """A machine that registers, says nothing more, and runs nothing, as if it were gone. Returns its token."""
-    secret = platform.folder.secret("node-token").read_text().strip()
-    body = {"name": name, "machine": name, "slots": 1, "cpus": 1, "memory": 1 << 30, "version": "0.1.0"}
+    secret = make_join_token(platform.folder)
+    body = {"name": name, "credential": secrets.token_hex(32), "slots": 1, "cpus": 1, "memory": 1 << 30, "version": "0.1.0"}
     answer = httpx.post(f"{platform.url}/api/v1/agent/register", json=body, headers={"Authorization": f"Bearer {secret}"})
     assert answer.status_code == 200, answer.text
     return str(answer.json()["token"])
 
 
-def token_status(platform: Platform, token: str) -> int:
+def token_status(platform: LocalPlatform, token: str) -> int:
     """What a heartbeat with this token of a node is answered."""
     headers = {"Authorization": f"Bearer {token}"}
     return httpx.post(f"{platform.url}/api/v1/agent/heartbeat", json={}, headers=headers).status_code

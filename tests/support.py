@@ -10,11 +10,11 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 """Seconds. What a test starts and expects to end otherwise than by itself must last longer."""
 
 
-def eventually(condition: Callable[[], T], what: str, timeout: float = PATIENCE) -> T:
+def eventually(condition: Callable[[], T], what: str, timeout: float = TIMEOUT) -> T:
     """Ask until the answer is true, and return it; fail, saying what was waited for, after `timeout` seconds.
 
     The bound is for what never comes. How quickly something comes no test can say: others may have the machine."""

@@ -42,7 +42,7 @@ def trajectory(name: str, gate: dict[str, Any]) -> dict[str, Any]:
     return {
         "center": [value.hex() for value in run.center.tolist()],
         "version": run.version,
-        "decisions": [f"{d.rank} {d.fate} {d.staleness} {d.norm.hex()}" for d in run.decisions],
+        "decisions": [f"{d.rank} {d.outcome} {d.staleness} {d.norm.hex()}" for d in run.decisions],
         "losses": {str(rank): [loss.hex() for loss in losses] for rank, losses in sorted(run.losses.items())},
     }
 

@@ -9,12 +9,14 @@ from collections.abc import Callable
 
 import structlog
 
-from gradstream import jsonlog
 from gradstream.process.machine import REMOVED_EXIT_CODE
+from gradstream.programs import jsonlog
+from gradstream.sandbox.probe import Lacking, find_isolation
+from gradstream.sandbox.sandbox import Isolation
 from worker_agent.agent import Agent
 from worker_agent.arguments import read_settings
 from worker_agent.consumer import Consumer
-from worker_agent.settings import Settings
+from worker_agent.settings import AgentSettings
 
 log = structlog.get_logger(__name__)
 
@@ -25,11 +27,11 @@ _QUIET = ("httpx", "httpcore", "kombu", "celery.worker.strategy", "celery.app.tr
 class Supervisor(threading.Thread):
     """Runs the agent's loop beside Celery, which wants the main thread. Job processes die with this thread."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: AgentSettings, isolation: Isolation) -> None:
         super().__init__(name="supervisor", daemon=True)
-        self._agent = Agent(settings)
-        self._loop = asyncio.new_event_loop()
         self._consumer = Consumer(settings, lambda: self._call(self._agent.wake))
+        self._agent = Agent(settings, isolation, self._consumer.open)
+        self._loop = asyncio.new_event_loop()
         self._failed = False
 
     def run(self) -> None:
@@ -60,7 +62,13 @@ class Supervisor(threading.Thread):
 def main(arguments: list[str] | None = None) -> int:
     settings = read_settings(sys.argv[1:] if arguments is None else arguments)
     jsonlog.configure(sys.stderr, quiet=_QUIET)
-    return Supervisor(settings).serve()
+    try:
+        isolation = find_isolation(settings.isolation, settings.network, settings.work_dir / "processes", settings.writable)
+    except Lacking as error:
+        log.error(str(error))
+        return 2
+    log.info(isolation.sentence)
+    return Supervisor(settings, isolation).serve()
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
     every beat:   heartbeat (all processes, exits)  ->  desired set  ->  start, kill, forget
     beside it:    output (`shipping`)
 
-An exit is told as soon as the last of its output is stored, or has had its time. While the control plane is away everything goes
-on.
+The agent reports an exit as soon as the last of its output is stored, or has had its time. While the control plane is away
+everything goes on.
 """
 
 from __future__ import annotations
@@ -12,50 +12,68 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from collections.abc import Callable
 from uuid import UUID
 
 import structlog
 
 from gradstream.errors import GradstreamError, NodeRemoved, NotSignedIn
-from gradstream.process import orphans
 from gradstream.process.exits import Exit, ExitReason
+from gradstream.process.machine import forget_credential
 from gradstream.process.order import ProcessOrder
 from gradstream.process.shared import SharedFolders
 from gradstream.process.watchdog import read_hang
-from gradstream.process.zygote import PRELOAD, Zygote
-from worker_agent import aside, gpus, leave, reconcile
-from worker_agent.api import ControlPlane, Report
+from gradstream.process.zygote import orphans
+from gradstream.process.zygote.zygote import PRELOAD, Zygote
+from gradstream.sandbox.sandbox import Isolation
+from worker_agent import aside, leave, reconcile
+from worker_agent.api import ControlPlane, ProcessReport
 from worker_agent.bundles import Bundles
+from worker_agent.consumer import NodeQueue
 from worker_agent.desired import Desired
-from worker_agent.gpus import Gpu
-from worker_agent.processes import Process, Processes
+from worker_agent.isolation.sandboxes import Sandboxes
+from worker_agent.machine import gpus
+from worker_agent.machine.gpus import Gpu
+from worker_agent.machine.usage import Measuring, Usage
+from worker_agent.output.shipping import Shipping
+from worker_agent.processes import AgentProcess, ProcessTable
 from worker_agent.reconcile import State
-from worker_agent.settings import Settings
-from worker_agent.shipping import Shipping
-from worker_agent.usage import Measuring, Usage
+from worker_agent.settings import AgentSettings
 
 log = structlog.get_logger(__name__)
 
-LOOK = 0.25
+POLL_INTERVAL = 0.25
 """Seconds between looks at whether there is something to say."""
 TAIL_BOUND = 1.5
 """An exit waits this long for its output to be stored; what is left then follows it."""
 _SOON = 0.02
-_LONGEST_PAUSE = 2.0
+_MAX_POLL_INTERVAL = 2.0
+"""Seconds, while the control plane is away."""
 _GOODBYE = 3.0
 
 
 class Agent:
-    def __init__(self, settings: Settings, zygote: Zygote | None = None) -> None:
-        self._settings = settings
+    def __init__(
+        self,
+        settings: AgentSettings,
+        isolation: Isolation,
+        on_registered: Callable[[NodeQueue], None],
+        zygote: Zygote | None = None,
+    ) -> None:
+        self._settings, self._isolation, self._on_registered = settings, isolation, on_registered
         self._api = ControlPlane(settings)
         preload = (*PRELOAD, *(f"?{name}" for name in settings.preload))
-        bundles = Bundles(settings.work_dir / "bundles", self._api.bundle)
         owner = orphans.owner_of(settings.work_dir)
-        zygote = zygote or Zygote(preload=preload, owner=owner)
-        self._processes = Processes(settings.work_dir / "processes", zygote, bundles, owner=owner, on_exit=_leave)
+        sandboxes = Sandboxes(settings, isolation, owner)
+        bundles = Bundles(
+            settings.work_dir / "bundles", self._api.bundle, verify=not sandboxes.protects_code, for_accounts=isolation.account
+        )
+        zygote = zygote or Zygote(preload=preload, owner=owner, isolation=isolation)
+        self._processes = ProcessTable(
+            settings.work_dir / "processes", zygote, bundles, owner=owner, on_exit=_leave, sandboxes=sandboxes
+        )
         self._shipping = Shipping(self._api, self._processes, on_complete=self._processes.changed.set)
-        self._shared = SharedFolders(settings.shared_memory)
+        self._shared = SharedFolders(settings.shared_memory, for_accounts=isolation.account)
         self._measuring = Measuring()
         self._gpus: asyncio.Future[list[Gpu]] | None = None
         self._gpus_until = 0.0
@@ -64,6 +82,8 @@ class Agent:
         self._heard_since = 0.0
         """Since when the control plane has answered without a break, on the monotonic clock; infinity while it does not."""
         self._was_there = False
+        self._unknown = ""
+        """Why the control plane does not know this node."""
         self._refused = dict[UUID, str]()
         """Why orders that were never begun here cannot be carried out."""
         self._stopping = asyncio.Event()
@@ -76,24 +96,25 @@ class Agent:
         self._processes.open()
         self._measuring.start()
         self._shipping.start()
-        pause = LOOK
+        pause = POLL_INTERVAL
         try:
             while not self._stopping.is_set():
                 try:
                     await self._beat()
                 except NodeRemoved as error:
                     self.removed = True
+                    forget_credential(self._settings.work_dir)
                     log.error("this node was removed; its processes end", why=error.message, processes=len(self._processes.live))
                     break
                 except GradstreamError as error:
                     self._note_away(error)
-                    pause = min(pause * 2, _LONGEST_PAUSE) if self._was_there else LOOK
+                    pause = min(pause * 2, _MAX_POLL_INTERVAL) if self._was_there else POLL_INTERVAL
                 except Exception:  # whatever one message does here, the processes of the others go on
                     log.exception("a turn of the agent failed; the next one follows")
-                    pause = _LONGEST_PAUSE
+                    pause = _MAX_POLL_INTERVAL
                 else:
                     self._note_back()
-                    pause = _SOON if any(_untold(process) for process in self._processes) else LOOK
+                    pause = _SOON if any(_untold(process) for process in self._processes) else POLL_INTERVAL
                 await self._wait(pause)
         finally:
             await self._close()
@@ -112,9 +133,11 @@ class Agent:
         if not self._api.registered:
             if (found := await self._inventory()) is None:
                 return
-            self._beat_every = await self._api.register(found)
+            registration = await self._api.register(found, self._isolation)
+            self._beat_every = registration.heartbeat_every
+            self._on_registered(registration.mailbox)
             self._next_beat = 0.0
-            log.info("registered", node=self._settings.node_name, slots=self._settings.slots)
+            log.info("registered", node=self._settings.node_name, slots=self._settings.slots, isolation=self._isolation.level)
         if self._processes.changed.is_set():
             self._shipping.wake()
         urgent = self._processes.changed.is_set() or any(
@@ -126,7 +149,7 @@ class Agent:
     async def _inventory(self) -> list[Gpu] | None:
         """The machine's GPUs; None: not known yet, ask again."""
         assert self._gpus
-        done, _ = await asyncio.wait({self._gpus}, timeout=LOOK)
+        done, _ = await asyncio.wait({self._gpus}, timeout=POLL_INTERVAL)
         if done and not (error := self._gpus.exception()):
             return self._gpus.result()
         if not done and time.monotonic() < self._gpus_until:
@@ -141,7 +164,7 @@ class Agent:
         usage = self._measuring.take(self._processes)
         reports = [self._report_of(process, usage.get(process.order.id)) for process in self._processes]
         ours = {report.id for report in reports}
-        refused = [Report(id, "exited", None, _refusal(why), 0, None) for id, why in self._refused.items()]
+        refused = [ProcessReport(id, "exited", None, _refusal(why), 0, None) for id, why in self._refused.items()]
         try:
             answer = await self._api.heartbeat([*reports, *refused])
         except GradstreamError:
@@ -152,15 +175,15 @@ class Agent:
         self._apply(answer, reports)
         self._refuse({id: why for id, why in answer.refused.items() if id not in ours})
 
-    def _report_of(self, process: Process, usage: Usage | None) -> Report:
+    def _report_of(self, process: AgentProcess, usage: Usage | None) -> ProcessReport:
         state, exit = process.state, process.exit
         if state == "exited" and not self._tellable(process):
             state, exit = "running", None
         hang = read_hang(process.folder) if state == "running" and process.order.role != "server" else None
-        return Report(process.order.id, state, process.pid, exit, process.tail.offset, usage, hang)
+        return ProcessReport(process.order.id, state, process.pid, exit, process.tail.offset, usage, hang)
 
-    def _tellable(self, process: Process) -> bool:
-        """Whether its end may be reported: its output is stored, or has had its time."""
+    def _tellable(self, process: AgentProcess) -> bool:
+        """Return whether its end may be reported: its output is stored, or has had its time."""
         return process.tail.complete or time.monotonic() - max(process.ended_at, self._heard_since) > TAIL_BOUND
 
     def _refuse(self, refused: dict[UUID, str]) -> None:
@@ -169,7 +192,7 @@ class Agent:
             self._next_beat = 0.0  # tell it at once
         self._refused = refused
 
-    def _apply(self, answer: Desired, reports: list[Report]) -> None:
+    def _apply(self, answer: Desired, reports: list[ProcessReport]) -> None:
         """Compare what is desired with what was just reported: an end that was not reported yet is not forgotten."""
         orders = {order.id: self._as_reached_here(order) for order in answer.orders}
         known: dict[UUID, State] = {report.id: report.state for report in reports}
@@ -186,10 +209,12 @@ class Agent:
     def _as_reached_here(self, order: ProcessOrder) -> ProcessOrder:
         """With the addresses that this machine has for the gradient plane and the API, where they are others."""
         plane, store = self._settings.plane_redis_url, self._settings.process_api_url
-        return order.model_copy(update={
-            "plane": order.plane.model_copy(update={"url": plane or order.plane.url}),
-            "store": order.store.model_copy(update={"url": store or order.store.url}),
-        })  # fmt: skip
+        return order.model_copy(
+            update={
+                "plane": order.plane.model_copy(update={"url": plane or order.plane.url}),
+                "store": order.store.model_copy(update={"url": store or order.store.url}),
+            }
+        )
 
     async def _wait(self, pause: float) -> None:
         try:
@@ -201,13 +226,15 @@ class Agent:
         self._processes.changed.clear()  # else the wait before the next try would be none
         self._heard_since = math.inf
         if isinstance(error, NotSignedIn):
-            log.warning("the control plane does not know this node; registering again", why=str(error))
+            if str(error) != self._unknown:
+                log.warning("the control plane does not know this node; registering again", why=str(error))
+            self._unknown = str(error)
         elif self._away_since is None:
             self._away_since = time.monotonic()
             log.warning("the control plane is away; what runs goes on", why=str(error), processes=len(self._processes.live))
 
     def _note_back(self) -> None:
-        self._was_there = True
+        self._was_there, self._unknown = True, ""
         if math.isinf(self._heard_since):
             self._heard_since = time.monotonic()
             self._shipping.wake()
@@ -221,6 +248,9 @@ class Agent:
         await self._shipping.stop()
         await self._shipping.ship_rest(TAIL_BOUND)
         self._shared.close()
+        if self.removed:
+            await self._api.close()
+            return
         try:
             async with asyncio.timeout(_GOODBYE):
                 await self._beat()
@@ -229,13 +259,13 @@ class Agent:
         await self._api.close()
 
 
-async def _leave(process: Process) -> None:
+async def _leave(process: AgentProcess) -> None:
     """Tell the attempt's other processes, so that no gate waits for this one."""
     if process.order.role != "server" and process.exit:
         await leave.post(process.order, process.exit.reason)
 
 
-def _untold(process: Process) -> bool:
+def _untold(process: AgentProcess) -> bool:
     return process.state == "exited" and not process.told
 
 

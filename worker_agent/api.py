@@ -14,14 +14,17 @@ import psutil
 import gradstream
 from gradstream.errors import Conflict, Denied, NodeRemoved, NotFound, NotSignedIn, Unavailable
 from gradstream.process.exits import Exit
-from gradstream.process.machine import machine_of
+from gradstream.process.machine import credential_of, keep_credential
 from gradstream.process.watchdog import Hang
+from gradstream.programs.tasknames import node_queue
+from gradstream.sandbox.sandbox import Isolation
+from worker_agent.consumer import NodeQueue
 from worker_agent.desired import Desired, read_desired
-from worker_agent.gpus import Gpu
-from worker_agent.logs import Chunk
+from worker_agent.machine.gpus import Gpu
+from worker_agent.machine.usage import Usage
+from worker_agent.output.logs import Chunk
 from worker_agent.reconcile import State
-from worker_agent.settings import Settings, secret
-from worker_agent.usage import Usage
+from worker_agent.settings import AgentSettings, secret
 
 _TIMEOUT = httpx.Timeout(5.0)
 _DOWNLOAD_TIMEOUT = httpx.Timeout(10.0, read=30.0)
@@ -32,8 +35,8 @@ _REMOVED = "/problems/NodeRemoved"
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """One process, as the control plane is told of it."""
+class ProcessReport:
+    """One process, as the agent reports it to the control plane."""
 
     id: UUID
     state: State
@@ -41,16 +44,23 @@ class Report:
     exit: Exit | None
     log_offset: int
     usage: Usage | None
-    """Of a process that runs, every now and then."""
+    """Resources of a running process, every few seconds."""
     hang: Hang | None = None
-    """Of a process that starts: what takes long."""
+    """User code that blocks the start of the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    heartbeat_every: float
+    """Seconds."""
+    mailbox: NodeQueue
 
 
 class ControlPlane:
     """Every method raises Unavailable when the API cannot be reached or has trouble of its own, and NotSignedIn when it does
     not know this node (any more): register again. NodeRemoved: a user has removed this node; end."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: AgentSettings) -> None:
         self._settings = settings
         self._client = httpx.AsyncClient(base_url=f"{settings.api_url.rstrip('/')}/api/v1/agent", timeout=_TIMEOUT)
         self._token: str | None = None
@@ -59,28 +69,46 @@ class ControlPlane:
     def registered(self) -> bool:
         return self._token is not None
 
-    async def register(self, gpus: Sequence[Gpu]) -> float:
-        """Enter this machine; processes of its former life count as lost from now on. Returns the heartbeat interval, seconds."""
+    async def register(self, gpus: Sequence[Gpu], isolation: Isolation) -> Registration:
+        """Enter this machine; processes that it ran before count as lost from now on."""
         settings = self._settings
         self._token = None
-        answer = await self._call(
-            "POST", "/register", token=secret(settings.node_token_file),
-            json={
-                "name": settings.node_name, "machine": machine_of(settings.work_dir), "slots": settings.slots,
-                "labels": settings.labels, "version": gradstream.__version__,
-                "cpus": os.cpu_count() or 1, "memory": psutil.virtual_memory().total,
-                "gpus": [gpu.as_dict() for gpu in gpus],
-            },
-        )  # fmt: skip
+        credential = credential_of(settings.work_dir)
+        about = {
+            "name": settings.node_name,
+            "slots": settings.slots,
+            "labels": settings.labels,
+            "version": gradstream.__version__,
+            "cpus": os.cpu_count() or 1,
+            "memory": psutil.virtual_memory().total,
+            "gpus": [gpu.as_dict() for gpu in gpus],
+            "isolation": isolation.as_json(),
+        }
+        try:
+            answer = await self._call("POST", "/register", token=credential, json=about)
+        except (NotSignedIn, NodeRemoved):
+            join_token = self._join_token()
+            if join_token is None:
+                raise
+            answer = await self._call("POST", "/register", token=join_token, json=about | {"credential": credential})
         told = _json(answer)
         try:
             token, every = str(told["token"]), float(told["heartbeat_every"])
-        except (TypeError, KeyError, ValueError) as error:
+            mailbox = NodeQueue(node_queue(UUID(told["node_id"])), str(told["live_password"]))
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
             raise Unavailable(f"the API answered a registration with something else ({error!r})") from error
+        keep_credential(settings.work_dir)
         self._token = token
-        return every
+        return Registration(every, mailbox)
 
-    async def heartbeat(self, reports: Sequence[Report]) -> Desired:
+    def _join_token(self) -> str | None:
+        """None: there is none, so far."""
+        try:
+            return secret(self._settings.join_token_file) or None
+        except OSError:
+            return None
+
+    async def heartbeat(self, reports: Sequence[ProcessReport]) -> Desired:
         body = {
             "processes": [_as_json(report) for report in reports],
             "load": os.getloadavg()[0],
@@ -89,8 +117,14 @@ class ControlPlane:
         return read_desired(_json(await self._call("POST", "/heartbeat", json=body)))
 
     async def post_log(self, process_id: UUID, chunk: Chunk) -> int:
-        """Returns where to go on. Raises: NotFound: nobody wants this process's output any more."""
-        body = {"process_id": str(process_id), "offset": chunk.offset, "text": chunk.text, "size": chunk.size, "cut": chunk.cut}
+        """Returns where to go on. Raises: NotFound: the platform does not store this process's output any more."""
+        body = {
+            "process_id": str(process_id),
+            "offset": chunk.offset,
+            "text": chunk.text,
+            "size": chunk.size,
+            "omitted": chunk.omitted,
+        }
         told = _json(await self._call("POST", "/logs", json=body))
         try:
             return int(told["next_offset"])
@@ -126,17 +160,20 @@ def _json(answer: httpx.Response) -> Any:
         raise Unavailable(f"{answer.request.url.path}: answered with something that is no JSON: {answer.text[:100]!r}") from error
 
 
-def _as_json(report: Report) -> dict[str, Any]:
+def _as_json(report: ProcessReport) -> dict[str, Any]:
     return {
-        "id": str(report.id), "state": report.state, "pid": report.pid, "log_offset": report.log_offset,
+        "id": str(report.id),
+        "state": report.state,
+        "pid": report.pid,
+        "log_offset": report.log_offset,
         "exit": report.exit.model_dump(mode="json") if report.exit else None,
         "usage": report.usage.as_dict() if report.usage else None,
         "hang": report.hang.model_dump(mode="json") if report.hang else None,
-    }  # fmt: skip
+    }
 
 
 def _type(answer: httpx.Response) -> str:
-    """Of a problem of the API; a proxy on the way sends none."""
+    """Return the type of the API's problem; empty: a proxy on the way has answered."""
     try:
         return str(answer.json()["type"])
     except (ValueError, KeyError, TypeError):

@@ -7,7 +7,7 @@ import textwrap
 
 from pydantic import ValidationError
 
-from worker_agent.settings import Settings
+from worker_agent.settings import AgentSettings
 
 _ABOUT = """The agent of one machine: it registers at a control plane and runs the processes that belong here.
 
@@ -15,7 +15,7 @@ _ABOUT = """The agent of one machine: it registers at a control plane and runs t
 arguments; its settings are environment variables:"""
 
 
-def read_settings(arguments: list[str]) -> Settings:
+def read_settings(arguments: list[str]) -> AgentSettings:
     """Ends the program with a help or with exit code 2, naming each mistake."""
     parser = argparse.ArgumentParser(
         prog="python -m worker_agent",
@@ -24,7 +24,7 @@ def read_settings(arguments: list[str]) -> Settings:
     )
     parser.parse_args(arguments)
     try:
-        return Settings()
+        return AgentSettings()
     except ValidationError as error:
         said = [f"  {_variable(str(one['loc'][0]))}: {one['msg']}" for one in error.errors(include_input=False)]
         parser.exit(2, "\n".join(["these settings are missing or wrong; --help explains each:", *said, ""]))
@@ -32,7 +32,7 @@ def read_settings(arguments: list[str]) -> Settings:
 
 def _variables() -> str:
     lines = []
-    for name, field in Settings.model_fields.items():
+    for name, field in AgentSettings.model_fields.items():
         lines += [_variable(name) + ("  (required)" if field.is_required() else "")]
         lines += textwrap.wrap(field.description or "", 100, initial_indent="    ", subsequent_indent="    ")
     return "\n".join(lines)

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 import threading
 import time
@@ -27,8 +28,15 @@ CLEANING_BOUND = 20.0
 
 
 class Bundles:
-    def __init__(self, folder: Path, fetch: Callable[[str], Awaitable[bytes]]) -> None:
-        self._folder, self._fetch = folder, fetch
+    def __init__(
+        self, folder: Path, fetch: Callable[[str], Awaitable[bytes]], *, verify: bool = False, for_accounts: bool = False
+    ) -> None:
+        """`verify`: user code may reach the files of others here, so each use looks whether they are what was unpacked.
+        `for_accounts`: processes run under accounts of their own, which have to read it."""
+        self._folder, self._fetch, self._verify = folder, fetch, verify
+        self._mode = 0o755 if for_accounts else 0o700
+        self._digests = dict[str, bytes]()
+        """Digests of unpacked bundles; kept in memory, where no job can change them."""
         self._locks: dict[str, asyncio.Lock] = {}
         self._cleaning: asyncio.Future[None] | None = None
         self._enough = threading.Event()
@@ -47,12 +55,27 @@ class Bundles:
         await self._cleaned()
         async with self._locks.setdefault(hash, asyncio.Lock()):  # five processes ask at once for one bundle
             place = self._folder / hash
-            if place.exists():
+            if place.exists() and await self._is_whole(hash, place):
                 os.utime(place)
             else:
                 data = await self._fetch(hash)
-                await asyncio.to_thread(_unpack, data, hash, place)
+                await asyncio.to_thread(_unpack, data, hash, place, self._mode)
+                if self._verify:
+                    self._digests[hash] = await asyncio.to_thread(digest_of, place)
             return place
+
+    async def _is_whole(self, hash: str, place: Path) -> bool:
+        """Return whether the bundle is intact. If not, or not known, it is moved away; running processes keep what they have
+        imported."""
+        is_ours = stat.S_IMODE(place.stat().st_mode) == self._mode  # else jobs could change it, or cannot read it
+        if not self._verify and is_ours:
+            return True
+        if hash in self._digests:
+            if await asyncio.to_thread(digest_of, place) == self._digests[hash]:
+                return True
+            log.error("the code of a bundle was changed on this node; it is unpacked again", bundle=hash)
+        await asyncio.to_thread(_move_away, place)
+        return False
 
     def drop_old(self) -> None:
         """Before anything is fetched: all but the last used, and what an interrupted unpacking or removing left."""
@@ -65,7 +88,7 @@ class Bundles:
             shutil.rmtree(hidden)  # a half of it is never found under its hash
 
     async def drop_unused(self, used: Set[str]) -> None:
-        """All but the last used, and those named. What is removed is fetched again when a process needs it."""
+        """Remove all but the last used, and those named. The agent fetches a removed one again when a process needs it."""
         whole = [path for path in self._folder.iterdir() if not path.name.startswith(".")]
         by_use = sorted(whole, key=lambda path: path.stat().st_mtime, reverse=True)
         hidden = [path.rename(path.with_name(f".{path.name}")) for path in by_use[KEPT:] if path.name not in used]
@@ -73,7 +96,7 @@ class Bundles:
             await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
 
     async def _cleaned(self) -> None:
-        """Never raises: old bundles are in nobody's way."""
+        """Never raises: old bundles do no harm."""
         if self._cleaning is None:
             return
         done, _ = await asyncio.wait({self._cleaning}, timeout=max(0.0, self._until - time.monotonic()))
@@ -84,12 +107,33 @@ class Bundles:
         log.warning("old bundles stay until the agent is started again", why=why, folder=str(self._folder))
 
 
-def _unpack(data: bytes, hash: str, place: Path) -> None:
+def digest_of(place: Path) -> bytes:
+    """A hash of all names, kinds and contents below a folder."""
+    whole = hashlib.sha256()
+    for folder, folders, files in os.walk(place):
+        folders.sort()
+        for name in sorted((*folders, *files)):
+            path = Path(folder, name)
+            kind = stat.S_IFMT(path.lstat().st_mode)
+            whole.update(f"{path.relative_to(place)}\0{kind}\0".encode("utf-8", "surrogateescape"))
+            if stat.S_ISREG(kind):
+                with path.open("rb") as file:
+                    whole.update(hashlib.file_digest(file, "sha256").digest())
+    return whole.digest()
+
+
+def _move_away(place: Path) -> None:
+    if place.exists():
+        place.rename(place.with_name(f".{place.name}.{os.urandom(4).hex()}"))  # `drop_old` removes it, when nothing runs from it
+
+
+def _unpack(data: bytes, hash: str, place: Path, mode: int) -> None:
     if hashlib.sha256(data).hexdigest() != hash:
         raise InvalidBundle(f"bundle {hash[:12]} arrived damaged: its content has another hash")
     temporary = Path(tempfile.mkdtemp(prefix=".", dir=place.parent))
     try:
         bundle.unpack(data, temporary)
+        temporary.chmod(mode)
         os.utime(temporary)
         os.replace(temporary, place)
     except BaseException:

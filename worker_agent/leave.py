@@ -12,14 +12,16 @@ from redis.exceptions import AuthenticationError, NoPermissionError
 from gradstream.errors import PlaneLost
 from gradstream.process.exits import ExitReason
 from gradstream.process.order import ProcessOrder
-from gradstream.wire import client, plane
-from gradstream.wire.routes import Routes
+from gradstream.wire import plane
+from gradstream.wire.redis import client
+from gradstream.wire.redis.routes import Routes
 
 log = structlog.get_logger(__name__)
 
 BOUND = 60.0
 """Seconds that a Redis may be away; an attempt whose plane is gone for longer does not go on anyway."""
-_PAUSE = 0.5
+_RETRY_INTERVAL = 0.5
+"""Seconds."""
 _WHY: dict[ExitReason, Literal["done", "stopped"]] = {ExitReason.DONE: "done", ExitReason.STOPPED: "stopped"}
 
 
@@ -35,7 +37,7 @@ async def post(order: ProcessOrder, reason: ExitReason) -> None:
             if time.monotonic() > deadline:
                 log.warning("gave up telling the others of its end", label=order.label, why=str(error))
                 return
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(_RETRY_INTERVAL)
 
 
 def _post(order: ProcessOrder, why: Literal["done", "stopped", "lost"]) -> None:

@@ -14,25 +14,29 @@ from uuid import UUID
 import structlog
 
 from gradstream.errors import GradstreamError, InvalidBundle, NotFound, NotSignedIn
-from gradstream.process import exits, orphans
+from gradstream.process import exits
 from gradstream.process.exits import Exit, ExitReason
 from gradstream.process.order import ProcessOrder
-from gradstream.process.zygote import Event, Exited, Refused, Started, Zygote
+from gradstream.process.zygote import orphans
+from gradstream.process.zygote.zygote import Event, Exited, Refused, Started, Zygote
+from gradstream.sandbox.probe import Lacking
 from worker_agent.bundles import Bundles
 from worker_agent.folders import remove_folder
-from worker_agent.logs import Tail
+from worker_agent.isolation.sandboxes import Sandboxes
+from worker_agent.output.logs import Tail
 from worker_agent.reconcile import State
 
 log = structlog.get_logger(__name__)
 
-GRACE = 5.0
+GRACE_PERIOD = 5.0
 """Seconds between SIGTERM and SIGKILL."""
-_FETCH_PAUSE = 1.0
-_LOOK = 0.05
+_FETCH_RETRY_INTERVAL = 1.0
+_POLL_INTERVAL = 0.05
+"""Seconds."""
 
 
 @dataclass(slots=True)
-class Process:
+class AgentProcess:
     order: ProcessOrder
     folder: Path
     tail: Tail
@@ -48,27 +52,34 @@ class Process:
     """The control plane knows of its end."""
 
 
-class Processes:
+class ProcessTable:
     """Everything here runs in the event loop's thread, which the zygote's death signal is tied to."""
 
     def __init__(
-        self, folder: Path, zygote: Zygote, bundles: Bundles, *, owner: str,
-        on_exit: Callable[[Process], Coroutine[Any, Any, None]],
-    ) -> None:  # fmt: skip
+        self,
+        folder: Path,
+        zygote: Zygote,
+        bundles: Bundles,
+        *,
+        owner: str,
+        on_exit: Callable[[AgentProcess], Coroutine[Any, Any, None]],
+        sandboxes: Sandboxes,
+    ) -> None:
         """`owner`: of the zygote's processes, see `orphans`."""
+        self._sandboxes = sandboxes
         self._folder, self._zygote, self._bundles, self._on_exit = folder, zygote, bundles, on_exit
         self._owner = owner
-        self._table: dict[UUID, Process] = {}
+        self._table: dict[UUID, AgentProcess] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.changed = asyncio.Event()
         """Something started or ended since this was last cleared."""
         self._closing = False
 
-    def __iter__(self) -> Iterator[Process]:
+    def __iter__(self) -> Iterator[AgentProcess]:
         return iter(list(self._table.values()))
 
     @property
-    def live(self) -> list[Process]:
+    def live(self) -> list[AgentProcess]:
         return [process for process in self._table.values() if process.state != "exited"]
 
     def open(self) -> None:
@@ -78,12 +89,13 @@ class Processes:
             log.warning("ended what a former agent had left running", processes=left)
         remove_folder(self._folder)
         self._folder.mkdir(parents=True, exist_ok=True)
+        self._folder.chmod(0o711)  # an account of a process finds its own folder there, and cannot list the others
         self._bundles.clean()
         self._warm_up()
 
     def start(self, order: ProcessOrder) -> None:
         folder = self._folder / str(order.id)
-        process = self._table[order.id] = Process(order, folder, Tail(folder / "log"))
+        process = self._table[order.id] = AgentProcess(order, folder, Tail(folder / "log"))
         log.info("starting", process=str(order.id), label=order.label, job=str(order.job_id))
         self._later(self._fetch_and_fork(process))
 
@@ -101,11 +113,11 @@ class Processes:
         self._later(self._kill_after_grace(process))
 
     def told(self, ids: Iterable[UUID]) -> None:
-        """The control plane has been told of the end of these."""
+        """Note that the control plane has received the exits of these."""
         for id in ids:
             self._table[id].told = True
 
-    def forget(self, id: UUID) -> Process:
+    def forget(self, id: UUID) -> AgentProcess:
         """Its folder is the caller's to remove."""
         return self._table.pop(id)
 
@@ -114,7 +126,7 @@ class Processes:
         self._closing = True
         for process in self.live:
             self.kill(process.order.id)
-        deadline = time.monotonic() + GRACE + 1
+        deadline = time.monotonic() + GRACE_PERIOD + 1
         while self.live and time.monotonic() < deadline:
             await asyncio.sleep(0.02)
         for task in self._tasks:
@@ -122,25 +134,31 @@ class Processes:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._unwatch()
         await asyncio.to_thread(self._zygote.close)
+        self._sandboxes.close_all()
 
-    async def _fetch_and_fork(self, process: Process) -> None:
+    async def _fetch_and_fork(self, process: AgentProcess) -> None:
+        sandbox = None
         try:
             process.folder.mkdir(mode=0o700)
-            if process.order.bundle is not None and (code := await self._code(process)):
+            code = await self._code(process) if process.order.bundle is not None else None
+            if code:
                 (process.folder / "code").symlink_to(code)
                 self._later(self._bundles.drop_unused({str(each.order.bundle) for each in self._table.values()}))
+            sandbox = self._sandboxes.open(process.order, code)
         except OSError as error:
             self._ended(process, Exit(reason=ExitReason.NODE_UNFIT, message=f"its folder could not be made: {error}"))
+        except Lacking as error:
+            self._ended(process, Exit(reason=ExitReason.CANNOT_START, message=str(error)))
         except Exception as error:  # whatever an archive may be that nobody foresaw
             self._ended(process, Exit(reason=ExitReason.CANNOT_START, message=f"its code could not be unpacked: {error}"))
         while not self._zygote.alive:
-            await asyncio.sleep(_LOOK)  # until its successor is there: 2 s at most
+            await asyncio.sleep(_POLL_INTERVAL)  # until its successor is there: 2 s at most
         if process.state == "exited" or process.killed_at is not None:
             return
         process.forked = True
-        self._zygote.fork(process.order, process.folder)
+        self._zygote.fork(process.order, process.folder, sandbox=sandbox)
 
-    async def _code(self, process: Process) -> Path | None:
+    async def _code(self, process: AgentProcess) -> Path | None:
         """The folder with its user code, as soon as the API gives it; None when the process is no longer wanted."""
         assert process.order.bundle is not None
         while process.killed_at is None:
@@ -150,11 +168,11 @@ class Processes:
                 raise
             except GradstreamError as error:  # the API is away, or wants us to register again: the heartbeat does
                 log.warning("no user code yet", label=process.order.label, why=str(error), again=isinstance(error, NotSignedIn))
-                await asyncio.sleep(_FETCH_PAUSE)
+                await asyncio.sleep(_FETCH_RETRY_INTERVAL)
         return None
 
-    async def _kill_after_grace(self, process: Process) -> None:
-        await asyncio.sleep(GRACE)
+    async def _kill_after_grace(self, process: AgentProcess) -> None:
+        await asyncio.sleep(GRACE_PERIOD)
         if process.state != "exited":
             log.warning("still there after SIGTERM", process=str(process.order.id), label=process.order.label)
             self._zygote.signal(process.order.id, signal.SIGKILL)
@@ -199,8 +217,9 @@ class Processes:
         why = "the agent of its node was stopped" if self._closing else "" if self._zygote.alive else "the zygote of its node died"
         return exit.model_copy(update={"reason": ExitReason.NODE_LOST, "message": why}) if why and exit.code < 0 else exit
 
-    def _ended(self, process: Process, exit: Exit) -> None:
+    def _ended(self, process: AgentProcess, exit: Exit) -> None:
         process.state, process.exit, process.ended_at = "exited", exit, time.monotonic()
+        self._sandboxes.close(process.order)
         log.info("ended", process=str(process.order.id), label=process.order.label, reason=exit.reason, code=exit.code)
         self.changed.set()
         if process.forked:

@@ -1,4 +1,4 @@
-"""What to do so that this node runs what is desired, and nothing else. Pure: sets in, sets out."""
+"""The steps that make this node run the desired processes, and nothing else. Pure: sets in, sets out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ State = Literal["starting", "running", "exited"]
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class Corrections:
     start: frozenset[UUID]
     """Desired and never seen. One that was seen and has exited is the control plane's to replace, under a new id."""
     kill: frozenset[UUID]
@@ -19,7 +19,9 @@ class Steps:
     """Ended, and no longer desired: the control plane has taken note of the end."""
 
 
-def steps(desired: Set[UUID], known: Mapping[UUID, State]) -> Steps:
+def steps(desired: Set[UUID], known: Mapping[UUID, State]) -> Corrections:
     unwanted = known.keys() - desired
     ended = {id for id, state in known.items() if state == "exited"}
-    return Steps(start=frozenset(desired - known.keys()), kill=frozenset(unwanted - ended), forget=frozenset(unwanted & ended))
+    return Corrections(
+        start=frozenset(desired - known.keys()), kill=frozenset(unwanted - ended), forget=frozenset(unwanted & ended)
+    )

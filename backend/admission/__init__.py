@@ -1,1 +1,1 @@
-"""Who may send how much, how fast and how often: decided before a request is parsed."""
+"""Admission of requests: bounds on how much, how fast and how often a caller sends, decided before a request is parsed."""

@@ -1,29 +1,52 @@
-"""Open files of the API: as many as the system allows, and few words when they are used up."""
+"""How the API accepts connections: a few at a time, as many as the system allows, and few words when no file is left."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import resource
+import socket
 from typing import Any
 
 import structlog
+import uvicorn
 
-from gradstream.log_limit import LogLimit
+from gradstream.programs.log_limit import LogLimit
 
 log = structlog.get_logger(__name__)
 
-_MOST = 65_536
+_MAX_DESCRIPTORS = 65_536
 """More would only cost the kernel memory."""
 _EVERY = LogLimit()
+
+
+_AT_ONCE = 32
+"""Connections that are accepted in one turn of the event loop: a crowd of them costs those that are open no more than this."""
+_WAITING = 2048
+"""Connections that the kernel keeps until their turn."""
+
+
+class ApiServer(uvicorn.Server):
+    """asyncio accepts as many connections in one turn as the kernel keeps, both being the backlog; here they differ."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        config.backlog = _AT_ONCE
+        super().__init__(config)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for server in self.servers:
+            for listening in server.sockets:
+                with listening.dup() as one:
+                    one.listen(_WAITING)
 
 
 def raise_file_limit() -> int:
     """Allow this process as many open files as it may have; return how many."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
+    wanted = _MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MAX_DESCRIPTORS)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return _MOST if soft == resource.RLIM_INFINITY else soft
+        return _MAX_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
     return wanted
 

@@ -7,7 +7,7 @@ import re
 from starlette.types import Message, Receive
 
 from backend.admission.rules import Rule
-from gradstream.errors import Invalid, Problem, TooLarge
+from gradstream.errors import Invalid, Mistake, TooLarge
 
 MAX_VALUES = 100_000
 MAX_DEPTH = 200
@@ -85,4 +85,4 @@ def check_json(body: bytes) -> None:
 
 
 def _refused(what: str) -> Invalid:
-    return Invalid(f"The body {what}.", [Problem("", what)])
+    return Invalid(f"The body {what}.", [Mistake("", what)])

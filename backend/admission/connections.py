@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import sys
 from collections import Counter
+from http import HTTPStatus
 from typing import ClassVar, cast
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from backend.web.problems import body_of
+
 _REFUSAL = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\nretry-after: 2\r\nconnection: close\r\n\r\n"
     b"Too many connections are open. Close some, or try again in a moment.\n"
 )
+_TOO_LONG = "The address and header fields of a request take 65,536 bytes at most. Send what is long in the body."
+_NO_HTTP = "This is no valid HTTP/1.1 request: a line, a header field or a length is malformed."
+
+
+def _response(status: HTTPStatus, detail: str) -> bytes:
+    name = status.phrase.title().replace(" ", "")
+    body = json.dumps(body_of("", name, status, detail)).encode()
+    fields = f"content-type: application/problem+json\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+    return f"HTTP/1.1 {status.value} {status.phrase}\r\n{fields}".encode() + body
 
 
 class BoundedConnection(H11Protocol):
@@ -24,7 +38,7 @@ class BoundedConnection(H11Protocol):
     body_seconds: ClassVar[float] = 30.0
     """Without a byte, while somebody reads the body."""
     linger_seconds: ClassVar[float] = 5.0
-    """For the rest of a body that nobody reads, so that the client can read the response."""
+    """Time to discard the rest of an unread body, so that the client can read the response."""
     write_seconds: ClassVar[float] = 120.0
     """Without a byte taken by the client."""
     most: ClassVar[int] = 4096
@@ -35,6 +49,8 @@ class BoundedConnection(H11Protocol):
     transport: asyncio.Transport
     _waits_since: float | None = None
     """Since when it has had no request; None: it has one."""
+    _refused: bool = False
+    """It sent what is no HTTP, and has the answer."""
     _deadline: asyncio.TimerHandle | None = None
     _write_deadline: asyncio.TimerHandle | None = None
 
@@ -55,13 +71,15 @@ class BoundedConnection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._refused:
+            return  # read all the same: a connection that is cut with bytes unread takes the answer from the client
         idle = self.timeout_keep_alive_task is not None
         super().data_received(data)
         self._look(begins=idle)
 
     def _look(self, *, begins: bool) -> None:
         """After bytes have come: what is waited for now."""
-        if self.transport.is_closing():
+        if self.transport.is_closing() or self._refused:
             return
         theirs = self.conn.their_state
         answered = self.cycle is None or self.cycle.response_complete
@@ -75,6 +93,23 @@ class BoundedConnection(H11Protocol):
             self._cancel()
         elif not answered:
             self._expect(self.body_seconds)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP, with a problem as all errors have. uvicorn calls it while it handles h11's error."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True  # the rest of this request never comes
+            self.cycle.message_event.set()
+            if self.cycle.response_started:
+                self._close()
+                return
+        status = HTTPStatus(getattr(sys.exception(), "error_status_hint", 400))
+        detail = _TOO_LONG if status == HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE else _NO_HTTP
+        self.transport.write(_response(status, detail))
+        self._refused = True
+        self._expect(self.linger_seconds)
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.flow.resume_reading()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -136,7 +171,7 @@ class BoundedConnection(H11Protocol):
                 del self.by_address[self._address]
 
     def _make_room(self) -> bool:
-        """Whether this connection may stay."""
+        """Return whether this connection may stay."""
         crowded = self.by_address[self._address] > self.most_of_address
         if not crowded and len(self.connections) <= self.most:
             return True

@@ -1,14 +1,15 @@
-"""Who sends a request, by its headers alone."""
+"""The caller of a request, found by its headers alone."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from functools import partial
 
-import anyio
-from anyio import CapacityLimiter
 from fastapi.security.utils import get_authorization_scheme_param
 from starlette.requests import HTTPConnection
 
+from backend import secrets
+from backend.admission.lookups import Found, Lookups
 from backend.admission.rules import Who
 from backend.artifacts import auth as processes
 from backend.nodes import auth as nodes
@@ -16,13 +17,10 @@ from backend.platform import Platform
 from backend.users import auth as users
 from gradstream.errors import NotSignedIn
 
-_THREADS = 4
-"""That look up credentials of one kind at once: what strangers send takes no thread from those who are known."""
 
-
-class Credentials:
+class CredentialCheck:
     def __init__(self) -> None:
-        self._threads = {who: CapacityLimiter(_THREADS) for who in Who}
+        self._lookups = {who: Lookups() for who in Who}
 
     async def check(self, request: HTTPConnection, who: Who, platform: Platform) -> Hashable:
         """Leave the caller in the request's state, where its endpoint finds it; return what counts as one caller.
@@ -35,21 +33,29 @@ class Credentials:
             process = processes.process_of(platform, token)
             request.state.caller = process
             return process
-        threads = self._threads[who]
         if who is Who.USER:
-            cookie = request.cookies.get(users.COOKIE)
-            user = await anyio.to_thread.run_sync(users.signed_in, platform, token, cookie, request.headers, limiter=threads)
+            cookie = users.cookie_of(request) if token is None else None
+            look = partial(users.signed_in, platform, token, cookie)
+            user = await self._find(who, f"cookie {cookie}" if token is None else f"token {token}", look)
             request.state.caller = user
             return user.user_id
         if token is None:
             raise NotSignedIn("This needs a token: send 'Authorization: Bearer <token>'.")
         if who is Who.NODE:
-            node = await anyio.to_thread.run_sync(nodes.node_of, platform, token, limiter=threads)
+            node = await self._find(who, token, partial(nodes.node_of, platform, token))
             request.state.caller = node
             return node.node_id
-        await anyio.to_thread.run_sync(nodes.check_may_register, platform, token, limiter=threads)
-        request.state.caller = nodes.REGISTERS
+        request.state.caller = await self._find(who, token, partial(nodes.registrant_of, platform, token))
         return nodes.REGISTERS
+
+    async def _find(self, who: Who, secret: str, look: Callable[[], Found]) -> Found:
+        return await self._lookups[who].find(secrets.digest(secret), look)
+
+
+def carries_token(request: HTTPConnection, who: Who) -> bool:
+    """Return whether a token decides about this request. No page of another site has one, so any host name of the platform may
+    receive it."""
+    return who is not Who.ANYONE and _bearer(request) is not None
 
 
 def _bearer(request: HTTPConnection) -> str | None:

@@ -10,12 +10,12 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.admission import bodies
-from backend.admission.credentials import Credentials
+from backend.admission.credentials import CredentialCheck, carries_token
 from backend.admission.places import Places
-from backend.admission.rules import PLAIN, Rule, rule_of
+from backend.admission.rules import Rule, rule_of
 
 _THREADS = 2
-"""That look at large bodies at once."""
+"""Threads that look at large bodies at once."""
 
 
 class Admission:
@@ -23,16 +23,20 @@ class Admission:
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self._credentials = Credentials()
+        self._credentials = CredentialCheck()
         self._places = Places()
         self._threads = CapacityLimiter(_THREADS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        rule = rule_of(scope["method"], scope["path"]) if scope["type"] == "http" else None
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        rule, request = rule_of(scope["method"], scope["path"]), HTTPConnection(scope)
+        if rule is None or not carries_token(request, rule.who):
+            scope["app"].state.hosts.check(request.headers.get("host"))
         if rule is None:
             await self.app(scope, receive, send)
             return
-        request = HTTPConnection(scope)
         caller = await self._credentials.check(request, rule.who, scope["app"].state.platform)
         declared = request.headers.get("content-length", "0")
         if declared.isdigit() and int(declared) > rule.limit:
@@ -42,15 +46,15 @@ class Admission:
 
             async def released(message: Message) -> None:
                 """A slow reader of an answer that is there takes nothing but its connection."""
-                if rule.bound is PLAIN and message["type"] == "http.response.start":
+                if not rule.bound.until_sent and message["type"] == "http.response.start":
                     await place.aclose()
                 await send(message)
 
-            if declared == "0" and "transfer-encoding" not in request.headers:
-                await self.app(scope, receive, released)
-                return
-            admitted = await self._body(request, rule, bodies.counted(receive, rule))
+            admitted: Receive | None = receive
+            if declared != "0" or "transfer-encoding" in request.headers:
+                admitted = await self._body(request, rule, bodies.counted(receive, rule))
             if admitted is not None:
+                await place.enter_async_context(self._places.shared(rule.bound))
                 await self.app(scope, admitted, released)
 
     async def _body(self, request: HTTPConnection, rule: Rule, receive: Receive) -> Receive | None:

@@ -12,7 +12,7 @@ from gradstream.errors import TooManyRequests
 
 
 @dataclass(slots=True)
-class _Line:
+class _PlaceQueue:
     places: asyncio.Semaphore
     here: int = 0
     """Requests that have a place or wait for one."""
@@ -20,7 +20,8 @@ class _Line:
 
 @dataclass(slots=True)
 class Places:
-    _lines: dict[tuple[Hashable, Bound], _Line] = field(default_factory=dict)
+    _lines: dict[tuple[Hashable, Bound], _PlaceQueue] = field(default_factory=dict)
+    _shared: dict[Bound, asyncio.Semaphore] = field(default_factory=dict)
 
     @asynccontextmanager
     async def taken(self, caller: Hashable, bound: Bound) -> AsyncIterator[None]:
@@ -29,7 +30,7 @@ class Places:
             yield
             return
         key = (caller, bound)
-        line = self._lines.setdefault(key, _Line(asyncio.Semaphore(bound.at_once)))
+        line = self._lines.setdefault(key, _PlaceQueue(asyncio.Semaphore(bound.at_once)))
         if line.here >= bound.at_once + bound.waiting:
             raise _too_many(bound)
         line.here += 1
@@ -40,6 +41,15 @@ class Places:
             line.here -= 1
             if not line.here:
                 del self._lines[key]
+
+    @asynccontextmanager
+    async def shared(self, bound: Bound) -> AsyncIterator[None]:
+        """Hold one of the places of all callers; first come, first served."""
+        if not bound.in_all:
+            yield
+            return
+        async with self._shared.setdefault(bound, asyncio.Semaphore(bound.in_all)):
+            yield
 
 
 def _too_many(bound: Bound) -> TooManyRequests:

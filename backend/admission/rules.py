@@ -13,7 +13,7 @@ KIB, MIB, GIB = 1024, 1024**2, 1024**3
 
 
 class Who(Enum):
-    """Whose credentials a request must carry."""
+    """The kind of credentials that a request must carry."""
 
     ANYONE = "anyone"
     USER = "user"
@@ -25,19 +25,25 @@ class Who(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Of one caller: requests that are answered at once, and those that may wait for one of these places."""
+    """The bounds of one caller: requests that are answered at once, and those that may wait for one of these places."""
 
     name: str
     at_once: int
     waiting: int
+    in_all: int = 0
+    """Requests of all callers that are answered at once, counted when their body is here; 0: no such bound."""
+    until_sent: bool = True
+    """True if a request has its place until the last byte of the answer has been sent; otherwise until the first one."""
 
 
 FREE = Bound("free", 0, 0)
 """No bound: the request touches no thread and no other server."""
-PLAIN = Bound("requests", 8, 248)
+PLAIN = Bound("requests", 8, 248, until_sent=False)
 """Fewer than the API has connections to Postgres, so that no caller takes all of them."""
+COMPUTING = Bound("requests with a job file", 2, 30, in_all=2, until_sent=False)
+"""They compute. More than a few at a time would keep the interpreter from all others, whoever sends them."""
 HEAVY = Bound("heavy requests", 4, 28)
-"""They compute or read much. Their place is held until the last byte has been sent."""
+"""They read much."""
 WAITING = Bound("requests that wait for a change", 256, 0)
 """They hold no thread while they wait."""
 STREAM = Bound("open streams", 32, 0)
@@ -54,7 +60,7 @@ class Rule:
     """Bytes of a body."""
     bound: Bound = PLAIN
     remedy: str = "Send less at a time."
-    """What to do about a body that is larger."""
+    """The remedy for a body that is larger."""
     streamed: bool = False
     """The endpoint writes the body to a file as it comes; it is never in memory as a whole."""
 
@@ -72,20 +78,22 @@ RULES = (
     Rule("PUT", "/process/files/**", Who.PROCESS, 64 * GIB, PLAIN, "Store it as several files.", streamed=True),
     Rule("*", "/process/**", Who.PROCESS, _SMALL),
     Rule("POST", "/bundles", Who.USER, MAX_BUNDLE, HEAVY, "Leave data and results out of the bundle.", streamed=True),
-    Rule("POST", "/jobs", Who.USER, 512 * KIB, PLAIN, _JOB_FILE),
-    Rule("POST", "/jobs/validate", Who.USER, 4 * MIB, HEAVY, "Send fewer sources; the bundle is looked at when it comes."),
-    Rule("POST", "/jobs/plan", Who.USER, 512 * KIB, HEAVY, _JOB_FILE),
+    Rule("POST", "/jobs", Who.USER, 512 * KIB, COMPUTING, _JOB_FILE),
+    Rule("POST", "/jobs/validate", Who.USER, 4 * MIB, COMPUTING, "Send fewer sources; the bundle is looked at when it comes."),
+    Rule("POST", "/jobs/plan", Who.USER, 512 * KIB, COMPUTING, _JOB_FILE),
     Rule("GET", "/jobs/stream", Who.USER, _SMALL, STREAM),
     Rule("GET", "/jobs/*/stream", Who.USER, _SMALL, STREAM),
     Rule("GET", "/jobs/*/logs", Who.USER, _SMALL, HEAVY),
     Rule("GET", "/jobs/*/logs/download", Who.USER, _SMALL, HEAVY),
     Rule("GET", "/jobs/*/metrics", Who.USER, _SMALL, HEAVY),
     Rule("GET", "/jobs/*/metrics/export", Who.USER, _SMALL, HEAVY),
+    Rule("GET", "/storage", Who.USER, _SMALL, HEAVY),
+    Rule("POST", "/storage/collect", Who.USER, _SMALL, HEAVY),
     Rule("GET", "/compare/target", Who.USER, _SMALL, HEAVY),
     Rule("GET", "/jobs/*", Who.USER, _SMALL, WAITING),
     Rule("*", "/**", Who.USER, _SMALL),
 )
-"""The first that fits counts. What is named nowhere is for users only, with a small body."""
+"""The first that fits counts. An endpoint that is named nowhere is for users only, with a small body."""
 
 
 def _pattern(path: str) -> re.Pattern[str]:
@@ -97,7 +105,7 @@ _COMPILED = tuple((frozenset(rule.methods.split()), _pattern(rule.path), rule) f
 
 
 def rule_of(method: str, path: str) -> Rule | None:
-    """None for what is not the API's: the page reads no body."""
+    """Return the rule of an endpoint; None: the path is not the API's, and the page reads no body."""
     if path != PREFIX and not path.startswith(PREFIX + "/"):
         return None
     for methods, pattern, rule in _COMPILED:

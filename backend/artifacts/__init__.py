@@ -1,1 +1,1 @@
-"""Files of attempts: cuts, and what a job leaves to its user."""
+"""Files of attempts: checkpoints, and what a job leaves to its user."""

@@ -13,14 +13,14 @@ from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
 from backend.jobs.lifecycle import End
 from backend.jobs.models import JobRow, ProcessRow
-from backend.jobs.statuses import JobStatus
 from backend.platform import Platform
+from gradstream.api.statuses import JobStatus
 from gradstream.errors import Conflict, Invalid, NotSignedIn, TooLarge
 from gradstream.process.environment import ENVIRONMENT
 from gradstream.process.store import BEST, EVALUATIONS, MODEL, RESULT, TENSORS
 
 REASON = "stored_bytes"
-CUT_FILE = re.compile(r"cuts/([0-9]{1,9})/(manifest\.json|worker-[0-9]{1,4}\.pt|shard-[0-9]{1,4}\.pt)")
+CHECKPOINT_FILE = re.compile(r"checkpoints/([0-9]{1,9})/(manifest\.json|worker-[0-9]{1,4}\.pt|shard-[0-9]{1,4}\.pt)")
 _FILES = frozenset({MODEL, BEST, RESULT, EVALUATIONS, ENVIRONMENT, TENSORS})
 
 
@@ -50,7 +50,7 @@ def find_process(session: Session, process_id: UUID) -> ProcessRow:
 def require(session: Session, platform: Platform, job: JobRow, process: ProcessRow, path: str, size: int) -> None:
     """Raises: Invalid: no name for a file here. Conflict: the process, or its attempt, is over (fenced). TooLarge: with it the job
     would have more than its bytes."""
-    if not CUT_FILE.fullmatch(path) and path not in _FILES:
+    if not CHECKPOINT_FILE.fullmatch(path) and path not in _FILES:
         raise Invalid(f"'{path}' is no file that a process may store.", path=path)
     attempt = job_rows.attempt(session, job.id, process.attempt)
     if process.attempt != job.attempt or attempt is None or attempt.ended_at is not None:

@@ -16,7 +16,7 @@ Bearer = Annotated[
 
 
 def process_of(platform: Platform, token: str | None) -> UUID:
-    """The process whose token this is. Whether its attempt still lives is decided under the job's lock. Raises: NotSignedIn."""
+    """The process whose token this is. The job's lock decides later if its attempt is still alive. Raises: NotSignedIn."""
     if token is None:
         raise NotSignedIn("This needs a token: send 'Authorization: Bearer <token>'.")
     process_id = platform.derived.process_of(token)

@@ -33,7 +33,7 @@ def download(id: UUID, name: str, session: SessionDep, platform: PlatformDep) ->
 
 @router.get("/files", operation_id="listFiles")
 def files(id: UUID, session: SessionDep) -> JobFiles:
-    """Everything that the processes have stored: cuts to resume from, the model, the result."""
+    """Everything that the processes have stored: checkpoints to resume from, the model, the result."""
     return service.stored(session, id)
 
 

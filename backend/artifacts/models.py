@@ -24,10 +24,10 @@ class FileRow(Base):
     created_at: Mapped[datetime] = mapped_column(server_default=func.clock_timestamp())
 
 
-class CutRow(Base):
-    """A committed cut. Without this row its files are nothing; with it they are all there."""
+class CheckpointRow(Base):
+    """A committed checkpoint. Without this row its files are nothing; with it they are all there."""
 
-    __tablename__ = "cuts"
+    __tablename__ = "checkpoints"
 
     job_id: Mapped[UUID] = mapped_column(primary_key=True)
     attempt: Mapped[int] = mapped_column(primary_key=True)

@@ -1,4 +1,4 @@
-"""What job processes call, each with its own token: put files of its attempt, get those of the cut it resumes from."""
+"""Endpoints for job processes, each with its own token: put files of its attempt, get those of the checkpoint it resumes from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from backend.artifacts.auth import ProcessDep
 from backend.artifacts.schemas import StoredFile
 from backend.db import SessionDep
 from backend.platform import PlatformDep
-from backend.uploads import UploadDep, binary_body
+from backend.web.uploads import UploadDep, binary_body
 from gradstream.errors import Invalid
 
 router = APIRouter(prefix="/process", tags=["process"])
@@ -31,21 +31,27 @@ AdmittedDep = Annotated[None, Depends(admit)]
 
 
 @router.put(
-    "/files/{path:path}", operation_id="putFile",
+    "/files/{path:path}",
+    operation_id="putFile",
     openapi_extra=binary_body("application/octet-stream"),
-)  # fmt: skip
+)
 def put_file(
-    path: str, process: ProcessDep, _: AdmittedDep, body: UploadDep,
-    x_sha256: Annotated[str, Header(pattern=r"^[0-9a-f]{64}$")], session: SessionDep, platform: PlatformDep,
-) -> StoredFile:  # fmt: skip
-    """Store a file of the attempt; the file that completes a cut commits it. Before the body is read: 409 once the process has
-    ended or its attempt is no longer the live one; 413, which ends the job, if it would have more bytes than a job may."""
+    path: str,
+    process: ProcessDep,
+    _: AdmittedDep,
+    body: UploadDep,
+    x_sha256: Annotated[str, Header(pattern=r"^[0-9a-f]{64}$")],
+    session: SessionDep,
+    platform: PlatformDep,
+) -> StoredFile:
+    """Store a file of the attempt; the file that completes a checkpoint commits it. Before the body is read: 409 once the process
+    has ended or its attempt is no longer the live one; 413, which ends the job, if it would have more bytes than a job may."""
     return service.put(session, platform, process, path, body, x_sha256)
 
 
 @router.get("/resume/{name}", operation_id="getResumeFile", response_class=FileResponse)
 def resume_file(name: str, process: ProcessDep, session: SessionDep, platform: PlatformDep) -> FileResponse:
-    """A file of the cut that the attempt resumes from."""
+    """A file of the checkpoint that the attempt resumes from."""
     return FileResponse(service.resume_file(session, platform.files, process, name))
 
 
@@ -63,5 +69,5 @@ def start_checkpoint_file(name: str, process: ProcessDep, session: SessionDep, p
 
 @router.get("/latest/{name}", operation_id="getLatestFile", response_class=FileResponse)
 def latest_file(name: str, process: ProcessDep, session: SessionDep, platform: PlatformDep) -> FileResponse:
-    """A file that the newest attempt of the job has stored, of those that have stored one of this name."""
+    """The file of this name from the newest attempt that has stored one."""
     return FileResponse(service.latest_file(session, platform.files, process, name))

@@ -1,16 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from sqlalchemy import delete, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from backend.artifacts.models import ArtifactRow, CutRow, FileRow
-from gradstream.center.entries import FINAL_CUT
+from backend.artifacts.models import ArtifactRow, CheckpointRow, FileRow
+from gradstream.center.entries import FINAL_CHECKPOINT
 
-_NEWEST_FIRST = (CutRow.attempt.desc(), (CutRow.number == FINAL_CUT).desc(), CutRow.number.desc())
-"""The last cut of an attempt has number 0, the others count up."""
+_NEWEST_FIRST = (CheckpointRow.attempt.desc(), (CheckpointRow.number == FINAL_CHECKPOINT).desc(), CheckpointRow.number.desc())
+"""The last checkpoint of an attempt has number 0, the others count up."""
 
 
 def put_file(session: Session, row: FileRow) -> None:
@@ -40,20 +41,20 @@ def paths_below(session: Session, job_id: UUID, attempt: int, folder: str) -> se
     return {path.removeprefix(folder) for path in session.scalars(statement)}
 
 
-def cut(session: Session, job_id: UUID, attempt: int, number: int) -> CutRow | None:
-    return session.get(CutRow, (job_id, attempt, number))
+def checkpoint(session: Session, job_id: UUID, attempt: int, number: int) -> CheckpointRow | None:
+    return session.get(CheckpointRow, (job_id, attempt, number))
 
 
-def cuts(session: Session, job_id: UUID) -> list[CutRow]:
-    """All committed cuts of a job, the newest first."""
-    return list(session.scalars(select(CutRow).where(CutRow.job_id == job_id).order_by(*_NEWEST_FIRST)))
+def checkpoints(session: Session, job_id: UUID) -> list[CheckpointRow]:
+    """All committed checkpoints of a job, the newest first."""
+    return list(session.scalars(select(CheckpointRow).where(CheckpointRow.job_id == job_id).order_by(*_NEWEST_FIRST)))
 
 
-def remove_cut(session: Session, job_id: UUID, attempt: int, number: int) -> None:
+def remove_checkpoint(session: Session, job_id: UUID, attempt: int, number: int) -> None:
     """Also one that was never committed."""
-    below = FileRow.path.startswith(f"cuts/{number}/", autoescape=True)
+    below = FileRow.path.startswith(f"checkpoints/{number}/", autoescape=True)
     session.execute(delete(FileRow).where(FileRow.job_id == job_id, FileRow.attempt == attempt, below))
-    row = cut(session, job_id, attempt, number)
+    row = checkpoint(session, job_id, attempt, number)
     if row is not None:
         session.delete(row)
 
@@ -72,3 +73,27 @@ def put_artifact(
     values = {"kind": kind, "path": path, "size": size, "sha256": sha256, "note": note, "created_at": func.clock_timestamp()}
     row = insert(ArtifactRow).values(job_id=job_id, name=name, **values)
     session.execute(row.on_conflict_do_update(index_elements=["job_id", "name"], set_=values))
+
+
+def checkpoints_of(session: Session, job_ids: Sequence[UUID]) -> set[tuple[UUID, int, int]]:
+    """Job, attempt and number of each committed checkpoint."""
+    found = session.execute(
+        select(CheckpointRow.job_id, CheckpointRow.attempt, CheckpointRow.number).where(CheckpointRow.job_id.in_(job_ids))
+    )
+    return {(job_id, attempt, number) for job_id, attempt, number in found}
+
+
+def files_of(session: Session, job_ids: Sequence[UUID]) -> list[tuple[UUID, int, str]]:
+    """Job, attempt and path of each stored file."""
+    found = session.execute(select(FileRow.job_id, FileRow.attempt, FileRow.path).where(FileRow.job_id.in_(job_ids)))
+    return [(job_id, attempt, path) for job_id, attempt, path in found]
+
+
+def artifacts_of(session: Session, job_ids: Sequence[UUID]) -> list[tuple[UUID, str]]:
+    """Job and path of each artifact."""
+    found = session.execute(select(ArtifactRow.job_id, ArtifactRow.path).where(ArtifactRow.job_id.in_(job_ids)))
+    return [(job_id, path) for job_id, path in found]
+
+
+def remove_file(session: Session, job_id: UUID, attempt: int, path: str) -> None:
+    session.execute(delete(FileRow).where(FileRow.job_id == job_id, FileRow.attempt == attempt, FileRow.path == path))

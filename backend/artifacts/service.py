@@ -1,4 +1,4 @@
-"""Files of attempts, the cuts that they make, and what a job leaves to its user."""
+"""Files of attempts, the checkpoints that they make, and the artifacts that a job leaves to its user."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from backend.artifacts import admitting, repository
-from backend.artifacts.models import CutRow, FileRow
-from backend.artifacts.schemas import Artifact, Artifacts, Cut, JobFile, JobFiles, Kind, StoredFile
+from backend.artifacts.models import CheckpointRow, FileRow
+from backend.artifacts.schemas import Artifacts, JobCheckpoint, JobFile, JobFiles, Kind, StoredFile
 from backend.artifacts.stored_json import read_manifest, read_result
 from backend.db import after_commit, storable
 from backend.files import FileStore
@@ -23,9 +23,11 @@ from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
 from backend.jobs.models import JobRow, ProcessRow
 from backend.platform import Platform
-from backend.uploads import Upload
-from gradstream.center.entries import FINAL_CUT
+from backend.web.uploads import Upload
+from gradstream.api.history import Artifact
+from gradstream.center.entries import FINAL_CHECKPOINT
 from gradstream.errors import Invalid, NotFound, NotSignedIn
+from gradstream.events import EventKind
 from gradstream.process.environment import ENVIRONMENT
 from gradstream.process.order import Resume
 from gradstream.process.store import BEST, MODEL, RESULT, START, TENSORS
@@ -43,11 +45,11 @@ class Found:
 
 
 def put(session: Session, platform: Platform, process_id: UUID, path: str, upload: Upload, sha256: str) -> StoredFile:
-    """Store a file of the live attempt, and commit the cut that it completes.
+    """Store a file of the live attempt, and commit the checkpoint that it completes.
 
     Raises: Invalid: damaged on the way, or a content that does not fit the job; and as `admitting.require`.
     """
-    found = admitting.CUT_FILE.fullmatch(path)
+    found = admitting.CHECKPOINT_FILE.fullmatch(path)
     if upload.sha256 != sha256:
         raise Invalid("The file was damaged on its way; send it again.", expected=sha256, received=upload.sha256)
     process = admitting.find_process(session, process_id)
@@ -58,12 +60,12 @@ def put(session: Session, platform: Platform, process_id: UUID, path: str, uploa
     platform.files.put(upload.path, platform.files.of_attempt(job.id, process.attempt, path))
     row = FileRow(job_id=job.id, attempt=process.attempt, path=path, size=upload.size, sha256=sha256, process_id=process.id)
     repository.put_file(session, row)
-    committed = _commit_cut(session, platform, job, process, int(found[1])) if found else None
+    committed = _commit_checkpoint(session, platform, job, process, int(found[1])) if found else None
     if path in (MODEL, BEST, ENVIRONMENT):
         kind: Kind = "environment" if path == ENVIRONMENT else "model"
         note = _about_best(platform.files.of_attempt(job.id, process.attempt, path)) if path == BEST else None
         enter(session, job, process.attempt, path, kind, size=upload.size, sha256=sha256, note=note)
-    return StoredFile(path=path, size=upload.size, sha256=sha256, committed_cut=committed)
+    return StoredFile(path=path, size=upload.size, sha256=sha256, committed_checkpoint=committed)
 
 
 def _check_content(job: JobRow, path: str, received: Path) -> None:
@@ -74,55 +76,58 @@ def _check_content(job: JobRow, path: str, received: Path) -> None:
         read_result(received)
 
 
-def _commit_cut(session: Session, platform: Platform, job: JobRow, process: ProcessRow, number: int) -> int | None:
-    """The cut's number, if this file was the last that its manifest asks for. A cut without this row does not exist."""
-    attempt, folder = process.attempt, f"cuts/{number}/"
+def _commit_checkpoint(session: Session, platform: Platform, job: JobRow, process: ProcessRow, number: int) -> int | None:
+    """Commit a checkpoint if its files are complete; return its number. Without this row a checkpoint does not exist."""
+    attempt, folder = process.attempt, f"checkpoints/{number}/"
     there = repository.paths_below(session, job.id, attempt, folder)
-    if "manifest.json" not in there or repository.cut(session, job.id, attempt, number):
+    if "manifest.json" not in there or repository.checkpoint(session, job.id, attempt, number):
         return None
     manifest = read_manifest(platform.files.of_attempt(job.id, attempt, folder + "manifest.json"), jobs.spec_of(job))
     if not manifest.files <= there:
         return None
-    row = CutRow(job_id=job.id, attempt=attempt, number=number, manifest=manifest.model_dump(mode="json"))
+    row = CheckpointRow(job_id=job.id, attempt=attempt, number=number, manifest=manifest.model_dump(mode="json"))
     session.add(row)
     session.flush()
-    lifecycle.current_attempt(session, job).cut = number
-    name = "the last cut" if number == FINAL_CUT else f"cut {number}"
-    data = {"attempt": attempt, "cut": number, "version": manifest.version, "samples": manifest.samples}
-    feed.record(session, job, "cut", f"{name} of attempt {attempt} is committed.", actor=process.label, data=data)
-    _forget_old_cuts(session, platform, job, row)
+    lifecycle.current_attempt(session, job).checkpoint = number
+    name = "the last checkpoint" if number == FINAL_CHECKPOINT else f"checkpoint {number}"
+    data = {"attempt": attempt, "checkpoint": number, "version": manifest.version, "samples": manifest.samples}
+    feed.record(session, job, EventKind.CHECKPOINT, f"{name} of attempt {attempt} is committed.", actor=process.label, data=data)
+    _forget_old_checkpoints(session, platform, job, row)
     return number
 
 
-def _forget_old_cuts(session: Session, platform: Platform, job: JobRow, newest: CutRow) -> None:
-    """Keep the newest few, and the one that the live attempt resumes from: a respawned process may still ask for it. Of what was
-    never committed, keep what may still be, and what ranks that were done have left with a last cut."""
+def _forget_old_checkpoints(session: Session, platform: Platform, job: JobRow, newest: CheckpointRow) -> None:
+    """Keep the newest few checkpoints, and the one that the live attempt resumes from: a respawned process may still ask for it.
+    Keep also those that may still be committed, and a last one, where finished ranks have left their state."""
     attempt = job_rows.attempt(session, job.id, job.attempt)
     resumed = attempt and attempt.resumed_from
-    committed = [(row.attempt, row.number) for row in repository.cuts(session, job.id)]
-    old = [each for each in committed[platform.settings.cuts_kept :] if resumed != Resume(attempt=each[0], cut=each[1])]
-    given_up = {each for each in _begun_cuts(session, job) if _is_passed(each, newest)}
+    committed = [(row.attempt, row.number) for row in repository.checkpoints(session, job.id)]
+    old = [
+        each for each in committed[platform.settings.checkpoints_kept :] if resumed != Resume(attempt=each[0], checkpoint=each[1])
+    ]
+    given_up = {each for each in _begun_checkpoints(session, job) if _is_passed(each, newest)}
     for number_of_attempt, number in [*old, *sorted(given_up.difference(committed))]:
-        repository.remove_cut(session, job.id, number_of_attempt, number)
-        remove = partial(platform.files.remove_cut, job.id, number_of_attempt, number)
-        after_commit(session, ("cut", job.id, number_of_attempt, number), remove)
+        repository.remove_checkpoint(session, job.id, number_of_attempt, number)
+        remove = partial(platform.files.remove_checkpoint, job.id, number_of_attempt, number)
+        after_commit(session, ("checkpoint", job.id, number_of_attempt, number), remove)
 
 
-def _begun_cuts(session: Session, job: JobRow) -> set[tuple[int, int]]:
-    """Attempt and number of each cut of which a file is stored."""
-    files = [(row.attempt, admitting.CUT_FILE.fullmatch(row.path)) for row in repository.files(session, job.id)]
+def _begun_checkpoints(session: Session, job: JobRow) -> set[tuple[int, int]]:
+    """Return attempt and number of each checkpoint that has a stored file."""
+    files = [(row.attempt, admitting.CHECKPOINT_FILE.fullmatch(row.path)) for row in repository.files(session, job.id)]
     return {(attempt, int(found[1])) for attempt, found in files if found}
 
 
-def _is_passed(begun: tuple[int, int], newest: CutRow) -> bool:
+def _is_passed(begun: tuple[int, int], newest: CheckpointRow) -> bool:
     attempt, number = begun
-    if number == FINAL_CUT:
+    if number == FINAL_CHECKPOINT:
         return False
-    return attempt < newest.attempt or (attempt == newest.attempt and (newest.number == FINAL_CUT or number < newest.number))
+    return attempt < newest.attempt or (attempt == newest.attempt and (newest.number == FINAL_CHECKPOINT or number < newest.number))
 
 
 def resume_file(session: Session, files: FileStore, process_id: UUID, name: str) -> Path:
-    """A rank that was done before the cut left its state with the attempt's last one, so that is looked at second.
+    """Find a file of the checkpoint that the attempt resumes from. A rank that was done before it has left its state with the
+    attempt's last checkpoint, which is searched second.
 
     Raises: NotFound.
     """
@@ -131,15 +136,15 @@ def resume_file(session: Session, files: FileStore, process_id: UUID, name: str)
         raise NotSignedIn("This process is not known any more.")
     attempt = job_rows.attempt(session, process.job_id, process.attempt)
     if attempt is not None and (resumed := attempt.resumed_from):
-        for number in (resumed.cut, FINAL_CUT):
-            path = f"cuts/{number}/{name}"
+        for number in (resumed.checkpoint, FINAL_CHECKPOINT):
+            path = f"checkpoints/{number}/{name}"
             if repository.file(session, process.job_id, resumed.attempt, path):
                 return files.of_attempt(process.job_id, resumed.attempt, path)
-    raise NotFound(f"The cut has no file {name}.", name=name)
+    raise NotFound(f"The checkpoint has no file {name}.", name=name)
 
 
 def latest_file(session: Session, files: FileStore, process_id: UUID, name: str) -> Path:
-    """The file of this name that the newest attempt has stored that has one. Raises: NotFound."""
+    """Find the file of this name from the newest attempt that has stored one. Raises: NotFound."""
     process = job_rows.process(session, process_id)
     if process is None:
         raise NotSignedIn("This process is not known any more.")
@@ -174,25 +179,25 @@ def _about_best(path: Path) -> str | None:
         return None
 
 
-def newest_cut(session: Session, job_id: UUID) -> CutRow | None:
-    found = repository.cuts(session, job_id)
+def newest_checkpoint(session: Session, job_id: UUID) -> CheckpointRow | None:
+    found = repository.checkpoints(session, job_id)
     return found[0] if found else None
 
 
-def weights_of_newest_cut(session: Session, files: FileStore, job_id: UUID) -> tuple[CutRow, dict[str, Path]] | None:
-    """The cut, and by their names the files that hold its center and say what lies where in it. None: there is none yet, or
-    none of these files."""
-    row = newest_cut(session, job_id)
+def weights_of_newest_checkpoint(session: Session, files: FileStore, job_id: UUID) -> tuple[CheckpointRow, dict[str, Path]] | None:
+    """Return the newest checkpoint and, by name, its files: the shards of the center and the description of its tensors. None:
+    there is no checkpoint yet, or no description."""
+    row = newest_checkpoint(session, job_id)
     described = [file for file in repository.files(session, job_id) if file.path == TENSORS]
     if row is None or not described:
         return None
     found = {TENSORS: files.of_attempt(job_id, described[-1].attempt, TENSORS)}
     shards = [f"shard-{k}.pt" for k in range(row.manifest["servers"])]
-    return row, found | {name: files.of_attempt(job_id, row.attempt, f"cuts/{row.number}/{name}") for name in shards}
+    return row, found | {name: files.of_attempt(job_id, row.attempt, f"checkpoints/{row.number}/{name}") for name in shards}
 
 
-def is_committed(session: Session, job_id: UUID, attempt: int, cut: int) -> bool:
-    return repository.cut(session, job_id, attempt, cut) is not None
+def is_committed(session: Session, job_id: UUID, attempt: int, checkpoint: int) -> bool:
+    return repository.checkpoint(session, job_id, attempt, checkpoint) is not None
 
 
 def has_model(session: Session, job_id: UUID, attempt: int) -> bool:
@@ -200,7 +205,7 @@ def has_model(session: Session, job_id: UUID, attempt: int) -> bool:
 
 
 def result(session: Session, files: FileStore, job_id: UUID, attempt: int) -> dict[str, object]:
-    """What the evaluator said at the end; empty if it said nothing."""
+    """Return the evaluator's result; empty if it has stored none."""
     if repository.file(session, job_id, attempt, RESULT) is None:
         return {}
     try:
@@ -227,14 +232,18 @@ def artifacts(session: Session, job_id: UUID) -> Artifacts:
 def stored(session: Session, job_id: UUID) -> JobFiles:
     """Everything that the job's attempts have in the store. Raises: NotFound."""
     jobs.find(session, job_id)
-    cuts = [
-        Cut(
-            attempt=row.attempt, number=row.number, last=row.number == FINAL_CUT, created_at=row.created_at,
-            version=row.manifest.get("version"), samples=row.manifest.get("samples"),
+    checkpoints = [
+        JobCheckpoint(
+            attempt=row.attempt,
+            number=row.number,
+            last=row.number == FINAL_CHECKPOINT,
+            created_at=row.created_at,
+            version=row.manifest.get("version"),
+            samples=row.manifest.get("samples"),
         )
-        for row in repository.cuts(session, job_id)
-    ]  # fmt: skip
-    return JobFiles(cuts=cuts, files=[JobFile.model_validate(row) for row in repository.files(session, job_id)])
+        for row in repository.checkpoints(session, job_id)
+    ]
+    return JobFiles(checkpoints=checkpoints, files=[JobFile.model_validate(row) for row in repository.files(session, job_id)])
 
 
 def find_stored(session: Session, files: FileStore, job_id: UUID, attempt: int, path: str) -> tuple[Found, Path]:

@@ -1,4 +1,4 @@
-"""What job processes say in JSON files: user code shares their account, so nothing in one is trusted."""
+"""JSON files of job processes: user code shares their account, so nothing in a file is trusted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, fi
 from backend.db import storable
 from backend.schemas import Message
 from gradstream.bounds import MAX_COUNT
-from gradstream.errors import Invalid, Problem
+from gradstream.errors import Invalid, Mistake
 from gradstream.spec import JobSpec
 
 KIB = 1024
@@ -25,9 +25,9 @@ Text = Annotated[str, BeforeValidator(lambda given: storable(given) if isinstanc
 
 
 class Manifest(Message):
-    """Which files make a checkpoint whole, and what it holds."""
+    """The files that make a checkpoint whole, and its contents."""
 
-    cut: Annotated[int, Field(ge=0)] | None = None
+    checkpoint: Annotated[int, Field(ge=0)] | None = None
     members: list[Rank] = Field(max_length=1000)
     servers: int
     version: Total | None = None
@@ -54,15 +54,15 @@ class Manifest(Message):
 
 
 class BestScore(Message):
-    """Of the best evaluation."""
+    """The score of the best evaluation."""
 
     metric: Text
     value: Score
     samples: Total
 
 
-class Result(Message):
-    """How the evaluator ended."""
+class StoredResult(Message):
+    """The result of the evaluator."""
 
     eval: dict[Text, Score | None] = Field(default_factory=dict)
     version: Total | None = None
@@ -72,7 +72,7 @@ class Result(Message):
     best: BestScore | None = None
 
 
-Stored = TypeVar("Stored", Manifest, Result)
+Stored = TypeVar("Stored", Manifest, StoredResult)
 
 
 def read_manifest(path: Path, spec: JobSpec) -> Manifest:
@@ -80,16 +80,16 @@ def read_manifest(path: Path, spec: JobSpec) -> Manifest:
     return _check(Manifest, _read(path, MAX_MANIFEST), "manifest", spec)
 
 
-def read_result(path: Path) -> Result:
-    """What the evaluator said at the end. Raises: Invalid: it is too large, or does not have its form."""
-    return _check(Result, _read(path, MAX_RESULT), "result", None)
+def read_result(path: Path) -> StoredResult:
+    """Read the evaluator's result. Raises: Invalid: it is too large, or does not have its form."""
+    return _check(StoredResult, _read(path, MAX_RESULT), "result", None)
 
 
 def _check(kind: type[Stored], given: Any, name: str, spec: JobSpec | None) -> Stored:
     try:
         return kind.model_validate(given, context=spec)
     except ValidationError as error:
-        problems = [Problem(_pointer(one["loc"]), one["msg"]) for one in error.errors()[:10]]
+        problems = [Mistake(_pointer(one["loc"]), one["msg"]) for one in error.errors()[:10]]
         message = f"The {name} of a process does not fit its job. Leave the file as the platform writes it."
         raise Invalid(message, problems) from error
 

@@ -2,15 +2,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import anyio
+from anyio import CapacityLimiter
 from fastapi import APIRouter, Path, status
 from fastapi.responses import FileResponse
 
 from backend.bundles import service
-from backend.bundles.schemas import Bundle
+from backend.bundles.schemas import StoredBundle
 from backend.db import SessionDep
 from backend.platform import PlatformDep
-from backend.uploads import UploadDep, binary_body
 from backend.users.auth import CallerDep
+from backend.web.uploads import UploadDep, binary_body
 
 router = APIRouter(prefix="/bundles", tags=["bundles"])
 
@@ -18,21 +20,26 @@ _ARCHIVE: dict[int | str, dict[str, Any]] = {
     200: {"content": {"application/gzip": {"schema": {"type": "string", "format": "binary"}}}}
 }
 
+_READERS = CapacityLimiter(2)
+"""Threads that read an upload: each has up to 64 MiB in memory, for up to a second."""
+
 BundleHash = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
 
 
 @router.post(
-    "", operation_id="uploadBundle", status_code=status.HTTP_201_CREATED,
+    "",
+    operation_id="uploadBundle",
+    status_code=status.HTTP_201_CREATED,
     openapi_extra=binary_body("application/gzip"),
-)  # fmt: skip
-def upload(caller: CallerDep, body: UploadDep, session: SessionDep, platform: PlatformDep) -> Bundle:
+)
+async def upload(caller: CallerDep, body: UploadDep, session: SessionDep, platform: PlatformDep) -> StoredBundle:
     """Store user code: a .tar.gz of a folder, at most 64 MiB. Sending the same bytes again answers the same."""
-    return service.store(session, platform.files, caller, body)
+    return await anyio.to_thread.run_sync(service.store, session, platform.files, caller, body, limiter=_READERS)
 
 
 @router.get("/{hash}", operation_id="getBundle")
-def get_bundle(hash: BundleHash, session: SessionDep, platform: PlatformDep) -> Bundle:
-    """What is in a bundle; 404 tells a client that it must upload."""
+def get_bundle(hash: BundleHash, session: SessionDep, platform: PlatformDep) -> StoredBundle:
+    """The contents of a bundle; 404 tells a client that it must upload."""
     return service.show(session, platform.files, hash)
 
 

@@ -18,3 +18,5 @@ class BundleRow(Base):
     files: Mapped[list[dict[str, Any]]]
     user_id: Mapped[UUID] = mapped_column(ForeignKey("users.id"))
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    used_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    """When somebody last sent it, looked at it or submitted a job with it; to the minute."""

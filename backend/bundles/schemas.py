@@ -10,7 +10,7 @@ from backend.schemas import Schema
 class BundledFile(Schema):
     path: str = Field(examples=["digits.py"])
     size: int
-    warning: str | None = Field(None, description="Why it looks like a credential; null: it does not", examples=[None])
+    warning: str | None = Field(None, description="Reason why it looks like a credential; null: it does not", examples=[None])
 
 
 class BundledArgument(Schema):
@@ -31,8 +31,10 @@ class BundledWorkload(Schema):
     arguments: list[BundledArgument] | None = Field(description="Null where the class takes them by rules of its own")
 
 
-class Bundle(Schema):
+class StoredBundle(Schema):
     hash: str = Field(description="sha256 of the archive; names the bundle when a job is submitted")
     size: int
     files: list[BundledFile]
-    workloads: list[BundledWorkload] = Field(description="What `workload.entrypoint` may name, the outer modules first")
+    workloads: list[BundledWorkload] = Field(
+        description="Workload classes that `workload.entrypoint` may name, outer modules first"
+    )

@@ -1,1 +1,1 @@
-"""What a job can be made of: strategies, the schema of the job file, examples."""
+"""The parts of a job: strategies, the schema of the job file, examples."""

@@ -1,4 +1,4 @@
-"""What a person can choose from: strategies, the job file's schema, examples."""
+"""The catalogue that users select from: strategies, the job file's schema, examples."""
 
 from __future__ import annotations
 

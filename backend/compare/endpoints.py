@@ -6,8 +6,8 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 
 from backend.compare import service
-from backend.compare.schemas import Targets
 from backend.platform import PlatformDep
+from gradstream.api.charts import Targets
 
 router = APIRouter(prefix="/compare", tags=["compare"])
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from backend.metrics.blocks import CHILDREN, of_points
-from backend.metrics.points import Array
-from backend.metrics.pyramid import Place, top
+from backend.metrics.store.blocks import CHILDREN, of_points
+from backend.metrics.store.points import Array
+from backend.metrics.store.pyramid import Place, top
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +21,7 @@ class Tree:
 
     count: int
     summary: Array
-    """One, of all points."""
+    """One summary, of all points."""
     blocks: int | Mapping[Place, Array]
     """The series (its id) whose blocks are in the database, or the blocks."""
     undone_from: float = np.inf
@@ -38,11 +38,11 @@ class Wanted(NamedTuple):
 
 T = TypeVar("T")
 Search = Generator[Sequence[Wanted], Sequence[Array], T]
-"""Gives what it wants next, is sent the rows of each, and returns what it has found."""
+"""Yields the blocks that it wants next, is sent the rows of each, and returns its result."""
 
 
 def together(searches: Sequence[Search[T]], read: Callable[[Sequence[Wanted]], Sequence[Array]]) -> list[T]:
-    """What the searches find. They go on side by side: what all of them want next is read at once."""
+    """Run the searches side by side and return their results; the blocks that all of them want next are read at once."""
     found: dict[int, T] = {}
     sent: dict[int, Sequence[Array] | None] = dict.fromkeys(range(len(searches)))
     while sent:
@@ -59,18 +59,18 @@ def together(searches: Sequence[Search[T]], read: Callable[[Sequence[Wanted]], S
 
 @dataclass(frozen=True)
 class Goal:
-    """A value to reach from below, or from above. What is not finite reaches nothing."""
+    """A value to reach from below, or from above. A value that is not finite reaches nothing."""
 
     value: float
     rising: bool
 
     def reached(self, summaries: Array) -> Array:
-        """Whether some value of each did."""
+        """Return for each summary whether one of its values reached the goal."""
         found: Array = summaries["high"] >= self.value if self.rising else summaries["low"] <= self.value
         return found
 
     def best(self, summaries: Array) -> float:
-        """The value nearest to it, or furthest beyond it; NaN where none is finite."""
+        """Return the value nearest to the goal, or furthest beyond it; NaN where none is finite."""
         values = summaries["high" if self.rising else "low"]
         return float((np.fmax if self.rising else np.fmin).reduce(values, initial=np.nan))
 

@@ -11,15 +11,16 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from backend.compare import search
-from backend.compare.schemas import JobTarget, Reached, Targets
 from backend.compare.search import Goal, Search, Tree, Wanted
 from backend.jobs import service as jobs
 from backend.jobs.models import JobRow
-from backend.jobs.statuses import JobStatus
-from backend.metrics import chart, pyramid, walk
+from backend.metrics.charts import chart, walk
+from backend.metrics.charts.walk import Line
 from backend.metrics.models import MetricSeriesRow
-from backend.metrics.points import Array
-from backend.metrics.walk import Line
+from backend.metrics.store import pyramid
+from backend.metrics.store.points import Array
+from gradstream.api.charts import JobTarget, Reached, Targets
+from gradstream.api.statuses import JobStatus
 from gradstream.errors import Invalid
 from gradstream.metrics import SENT
 
@@ -55,22 +56,34 @@ def _target(job: JobRow, lines: Sequence[Line], metric: str, goal: Goal) -> Sear
     sent = [tree for line in lines if line.row.name == SENT.name for tree in _trees(line)]
     sent_bytes = (yield from search.total(sent, float(hit[1]["time"]))) if hit else 0.0
     return JobTarget(
-        job=job.id, name=job.name, strategy=job.strategy, status=JobStatus(job.status), best=best,
+        job=job.id,
+        name=job.name,
+        strategy=job.strategy,
+        status=JobStatus(job.status),
+        best=best,
         reached=hit and _reached(job, pairs[hit[0]][0].row, hit[1], sent_bytes, before),
-    )  # fmt: skip
+    )
 
 
 def _reached(job: JobRow, series: MetricSeriesRow, point: Any, sent_bytes: float, before: int | None) -> Reached:
     time, began = float(point["time"]), (job.started_at or job.created_at).timestamp()
     return Reached(
-        value=float(point["value"]), time=time, seconds=time - began, sent_bytes=sent_bytes,
-        samples=int(point["samples"]), samples_before=before, step=int(point["step"]), version=int(point["version"]),
-        attempt=series.attempt, source=series.source, rank=series.rank,
-    )  # fmt: skip
+        value=float(point["value"]),
+        time=time,
+        seconds=time - began,
+        sent_bytes=sent_bytes,
+        samples=int(point["samples"]),
+        samples_before=before,
+        step=int(point["step"]),
+        version=int(point["version"]),
+        attempt=series.attempt,
+        source=series.source,
+        rank=series.rank,
+    )
 
 
 def _trees(line: Line, undone_from: float = math.inf) -> list[Tree]:
-    """What is in blocks, and what is not yet, as if it were."""
+    """Return a tree of the points in blocks, and one of the waiting points, as if those were in blocks."""
     trees = []
     if line.folded is not None:
         trees.append(Tree(line.row.folded, line.folded, line.row.id, undone_from))
@@ -81,9 +94,7 @@ def _trees(line: Line, undone_from: float = math.inf) -> list[Tree]:
 
 
 def _read(session: Session, wanted: Sequence[Wanted]) -> list[Array]:
-    """In one statement."""
+    """Read the wanted blocks in one statement."""
     keys = [(each.tree.blocks, each.level, each.number) for each in wanted if isinstance(each.tree.blocks, int)]
     stored = iter(chart.read(session, keys))
-    return [
-        next(stored) if isinstance(tree.blocks, int) else tree.blocks[level, number] for tree, level, number in wanted
-    ]  # fmt: skip
+    return [next(stored) if isinstance(tree.blocks, int) else tree.blocks[level, number] for tree, level, number in wanted]

@@ -1,1 +1,2 @@
-"""Jobs, their attempts, processes and events. What users ask is in `service`; a job's life is in `lifecycle` and `states`."""
+"""Jobs, their attempts, processes and events. `service` serves the requests of users; `lifecycle` and `states` hold the state
+machine."""

@@ -1,5 +1,5 @@
-"""One guard per job for everything that walks over jobs. What fails for a job is tried again after a pause that grows, an event
-on the job says so with a remedy, and the others go on."""
+"""One guard per job for everything that walks over jobs. Retries of work that fails for one job: pauses grow, an event on the job
+names the remedy, other jobs continue."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from backend.away import AWAY, first_line
 from backend.db import Database, storable
 from backend.jobs import feed
 from backend.jobs import repository as job_rows
-from gradstream.log_limit import LogLimit
+from gradstream.events import EventKind
+from gradstream.programs.log_limit import LogLimit
 
 log = structlog.get_logger(__name__)
 
 Work = Literal["place", "ingest", "advance", "lose", "fold", "retention", "sweep", "checkpoint", "plane"]
 
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 600.0
+RETRY_INTERVAL, MAX_RETRY_INTERVAL = 1.0, 600.0
 """Seconds; the pause doubles with each failure in a row."""
-LONGEST_PAUSE_OF_DATABASE = 5.0
+MAX_DATABASE_RETRY_INTERVAL = 5.0
 """Seconds, where the database answers but has no room or time: that is not due to the job, and passes."""
 _TOLD_AFTER = 5
 """Such failures in a row before the job's events tell of it."""
@@ -45,11 +46,11 @@ _TELLS: dict[Work, tuple[str, str]] = {
     "plane": ("The controller cannot act on what this job holds of the data plane", _REPORT),
     "checkpoint": ("The controller could not request a last checkpoint of this job", _REPORT),
 }
-"""What failed, and the remedy."""
+"""The failure of each work, and its remedy."""
 
 
 @dataclass(slots=True)
-class _Failure:
+class _FailedWork:
     times: int
     again_at: float
     """On the monotonic clock."""
@@ -61,7 +62,7 @@ class JobBackoff:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._failing: dict[tuple[Work, UUID], _Failure] = {}
+        self._failing: dict[tuple[Work, UUID], _FailedWork] = {}
         self._untold: dict[tuple[Work, UUID], str] = {}
         self._limit = LogLimit()
 
@@ -89,9 +90,9 @@ class JobBackoff:
 
     def _failed(self, work: Work, job_id: UUID, error: Exception) -> None:
         of_database = isinstance(error, OperationalError)
-        failure = self._failing.setdefault((work, job_id), _Failure(0, 0.0))
-        longest = LONGEST_PAUSE_OF_DATABASE if of_database else LONGEST_PAUSE
-        pause = min(FIRST_PAUSE * 2.0 ** min(failure.times, 30), longest)
+        failure = self._failing.setdefault((work, job_id), _FailedWork(0, 0.0))
+        longest = MAX_DATABASE_RETRY_INTERVAL if of_database else MAX_RETRY_INTERVAL
+        pause = min(RETRY_INTERVAL * 2.0 ** min(failure.times, 30), longest)
         failure.times, failure.again_at = failure.times + 1, time.monotonic() + pause
         if not failure.told and (not of_database or failure.times >= _TOLD_AFTER):
             failure.told = True
@@ -99,9 +100,15 @@ class JobBackoff:
         held_back = self._limit.take((work, type(error).__name__))
         if held_back is not None:
             log.error(
-                "work on a job failed; it is tried again", work=work, job=str(job_id), times=failure.times, again_in=pause,
-                lines_held_back=held_back, error=first_line(error), exc_info=None if of_database else error,
-            )  # fmt: skip
+                "work on a job failed; it is tried again",
+                work=work,
+                job=str(job_id),
+                times=failure.times,
+                again_in=pause,
+                lines_held_back=held_back,
+                error=first_line(error),
+                exc_info=None if of_database else error,
+            )
 
     def write_events(self) -> None:
         """Tell the jobs' users, once for each kind of work in the life of a job. Outside of any transaction."""
@@ -123,10 +130,10 @@ class JobBackoff:
             job = job_rows.lock(session, job_id, skip_locked=True)
             if job is None:
                 return
-            warnings = job_rows.events(session, job_id, kinds=["warning"])
+            warnings = job_rows.events(session, job_id, kinds=[EventKind.WARNING])
             if any(event.data.get("work") == work for event in warnings):
                 return
             what, remedy = _TELLS[work]
             message = f"{what} ({storable(why)}). It tries again, with longer pauses; other jobs go on. {remedy}."
-            feed.record(session, job, "warning", message, actor="controller", data={"work": work})
+            feed.record(session, job, EventKind.WARNING, message, actor="controller", data={"work": work})
             feed.changed(session, job)

@@ -1,4 +1,4 @@
-"""What earlier jobs tell of the model of a new one: how large it is, and how long a mini-batch takes."""
+"""Measurements of earlier jobs for the model of a new one: its size, and the time of a mini-batch."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from sqlalchemy.orm import Session
 
 from backend.jobs import repository
 from backend.jobs.models import JobRow
-from backend.metrics.progress import center_bytes
-from backend.metrics.summary import shown
-from gradstream.advise.forecast import ITEM, Size, rhythm
+from backend.progress.state import center_bytes
+from backend.progress.summary import shown
+from gradstream.advise.forecast import ITEM, rhythm
+from gradstream.api.plan import Size
 from gradstream.spec import JobSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class EarlierMeasurement:
     job: UUID
     size: Size
     message: str
-    """Where it is from, and what it was scaled by; a sentence."""
+    """A sentence: the job it is from, and the settings it was scaled by."""
 
 
-def measured(session: Session, spec: JobSpec, bundle: str | None) -> Measured | None:
-    """By the newest job that trained this workload with these arguments, before others one of the same bundle."""
+def measured(session: Session, spec: JobSpec, bundle: str | None) -> EarlierMeasurement | None:
+    """Measure by the newest job that trained this workload with these arguments; a job of the same bundle comes before others."""
     for row in repository.of_entrypoint(session, spec.workload.entrypoint, bundle):
         with suppress(ValueError, TypeError, ArithmeticError):  # of a version whose job files were others, or with absurd numbers
             if found := _measured(row, spec, bundle):
@@ -33,7 +34,7 @@ def measured(session: Session, spec: JobSpec, bundle: str | None) -> Measured | 
     return None
 
 
-def _measured(row: JobRow, spec: JobSpec, bundle: str | None) -> Measured | None:
+def _measured(row: JobRow, spec: JobSpec, bundle: str | None) -> EarlierMeasurement | None:
     there, nbytes = JobSpec.model_validate(row.spec), center_bytes(row.progress)
     if not nbytes or there.workload != spec.workload:
         return None
@@ -41,7 +42,7 @@ def _measured(row: JobRow, spec: JobSpec, bundle: str | None) -> Measured | None
     same = bundle and row.bundle == bundle
     code = "a job of the same code" if same else "the latest job of this workload; its code may differ"
     message = f"As measured in {row.name}, {code}.{_scaled(there, spec)}"
-    return Measured(row.id, Size(parameters=parameters, step=_step(row, there, spec)), message)
+    return EarlierMeasurement(row.id, Size(parameters=parameters, step=_step(row, there, spec)), message)
 
 
 def _step(row: JobRow, there: JobSpec, spec: JobSpec) -> float | None:
@@ -52,7 +53,7 @@ def _step(row: JobRow, there: JobSpec, spec: JobSpec) -> float | None:
 
 
 def _scaled(there: JobSpec, spec: JobSpec) -> str:
-    """What was another value there, and so is assumed to be in proportion."""
+    """Name the settings that had another value there; the measurement is assumed to be in proportion to them."""
     pairs = (("mini-batches of", there.batch_size, spec.batch_size), ("members:", there.members, spec.members))
     changed = [f"{what} {before}" for what, before, now in pairs if before != now]
     return f" Scaled from {' and '.join(changed)} there." if changed else ""

@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 
 from backend.db import after_commit
 from backend.jobs.models import EventRow, JobRow
-from backend.wakeup import Wakeup
+from backend.wakeups.wakeup import Wakeup
+from gradstream.events import EventKind
 
 
 def take(session: Session, job: JobRow, count: int = 1) -> int:
@@ -33,6 +34,6 @@ def changed(session: Session, job: JobRow) -> None:
     job.seq = take(session, job)
 
 
-def record(session: Session, job: JobRow, kind: str, message: str, *, actor: str, data: dict[str, Any] | None = None) -> None:
+def record(session: Session, job: JobRow, kind: EventKind, message: str, *, actor: str, data: dict[str, Any] | None = None) -> None:
     """Write an event into the job's history."""
     session.add(EventRow(job_id=job.id, seq=take(session, job), kind=kind, actor=actor, message=message, data=data or {}))

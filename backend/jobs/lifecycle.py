@@ -12,14 +12,15 @@ from backend.db import now
 from backend.jobs import feed, repository
 from backend.jobs.models import AttemptRow, JobRow, ProcessRow
 from backend.jobs.states import switch
-from backend.jobs.statuses import AttemptStatus, JobStatus, ProcessStatus
-from backend.metrics.progress import has_begun, seconds_to_store
+from backend.progress.state import has_begun, seconds_to_store
+from gradstream.api.statuses import AttemptStatus, JobStatus, ProcessStatus
+from gradstream.events import EventKind
 from gradstream.process.exits import FAILS_THE_JOB, Exit, ExitReason
 from gradstream.process.order import Role
 from gradstream.spec import JobSpec
 
-NO_GRACE = timedelta(0)
-_UNBEGUN_GRACE = timedelta(seconds=2)
+NO_GRACE_PERIOD = timedelta(0)
+_UNBEGUN_GRACE_PERIOD = timedelta(seconds=2)
 """For an attempt of which no worker has got ready to train: there is nothing to keep, and user code may hang."""
 
 
@@ -30,18 +31,18 @@ class End:
     to: JobStatus
     reason: str
     message: str
-    grace: timedelta = NO_GRACE
+    grace: timedelta = NO_GRACE_PERIOD
     """Time for its processes to finish by themselves, but for what a large model takes to be stored; then they are killed."""
     data: dict[str, Any] | None = None
     event: str | None = None
-    """What the event says instead of `message`, where an earlier event has told the reason."""
+    """The text of the event instead of `message`, where an earlier event has told the reason."""
 
 
 def begin_end(session: Session, job: JobRow, end: End, *, actor: str) -> None:
     """Let a job's processes end; it takes its last state when all of them have."""
     grace = end.grace and end.grace + timedelta(seconds=seconds_to_store(job.progress))
     if not has_begun(job.progress, job.attempt):
-        grace = min(grace, _UNBEGUN_GRACE)
+        grace = min(grace, _UNBEGUN_GRACE_PERIOD)
     job.stop_to, job.stop_at = end.to, now(session) + grace
     if current_attempt(session, job).status == AttemptStatus.PREPARING or not end.grace:
         drop_untold(session, job)
@@ -79,7 +80,7 @@ def end_attempt(session: Session, job: JobRow, status: AttemptStatus, *, reason:
     feed.record(
         session,
         job,
-        "attempt",
+        EventKind.ATTEMPT,
         f"attempt {attempt.number} {status}",
         actor="controller",
         data={"number": attempt.number},
@@ -107,7 +108,7 @@ def process_ended(session: Session, job: JobRow, process: ProcessRow, exit: Exit
         "code": exit.code,
         "incarnation": process.incarnation,
     }
-    feed.record(session, job, "process", f"{process.label} {status}, {exit.reason}{said}", actor=actor, data=data)
+    feed.record(session, job, EventKind.PROCESS, f"{process.label} {status}, {exit.reason}{said}", actor=actor, data=data)
 
 
 def _first_to_say(session: Session, job: JobRow, process: ProcessRow) -> str | None:
@@ -120,7 +121,7 @@ def _first_to_say(session: Session, job: JobRow, process: ProcessRow) -> str | N
 
 
 def respawns(role: Role, spec: JobSpec, *, shard_gone: bool) -> bool:
-    """Whether the next incarnation of a process that is lost starts while the others go on. Else a new attempt begins, as it
+    """Return whether the next incarnation of a process that is lost starts while the others go on. Else a new attempt begins, as it
     does when a shard has ended, which will not serve it."""
     if shard_gone:
         return False

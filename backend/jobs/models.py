@@ -1,5 +1,5 @@
-"""A job and its lives. Whatever changes in a job takes a number from `jobs.feed` under the job row's lock, so numbers
-are committed in their order, and a reader who has all up to n has missed nothing before n."""
+"""A job and its attempts. Each change of a job takes a number from `jobs.feed` under the job row's lock, so numbers are committed
+in their order, and a reader who has all up to n has missed nothing before n."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SORTED = ("name", "status", "strategy", "workers", "priority", "accuracy", "loss
 """Columns that have an index for sorting, each with (created_at, id) behind it, which make the order total."""
 
 ENTRYPOINT: ColumnElement[str] = literal_column("((spec -> 'workload'::text) ->> 'entrypoint'::text)", String)
-"""Of a job's workload: an expression with an index, which is only used where it is said in the same words."""
+"""The entrypoint of a job's workload: an expression with an index, which Postgres uses only for the same words."""
 
 
 class JobRow(Base):
@@ -45,7 +45,7 @@ class JobRow(Base):
     source: Mapped[str | None]
     """The text of the job file as it was sent; None: only its meaning was."""
     overrides: Mapped[list[str]] = mapped_column(JSONB, default=list)
-    """What was set over the text, in the words of the command line, e.g. `strategy.lr=0.1`."""
+    """Values that were set over the text, in the words of the command line, e.g. `strategy.lr=0.1`."""
     bundle: Mapped[str | None] = mapped_column(ForeignKey("bundles.hash"))
     origin: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     """A `CodeOrigin`; None: the client sent none."""
@@ -78,7 +78,7 @@ class JobRow(Base):
     samples_per_second: Mapped[float | None]
     mean_staleness: Mapped[float | None]
     shards: Mapped[int | None]
-    """What `roles.server.count: auto` has come to, for the rest of its life; None: not yet, or the spec says a number."""
+    """Shards that `roles.server.count: auto` has come to, for the rest of the job; None: none yet, or the spec says a number."""
     shards_reason: Mapped[str | None]
     """Why, as a sentence."""
 
@@ -100,10 +100,10 @@ class JobRow(Base):
 
 
 class DeletedJobRow(Base):
-    """That a job was deleted, for lists that are open somewhere. Kept for a day.
+    """A note that a job was deleted, for lists that are open somewhere. Kept for a day.
 
-    Transactions end in another order than they begin in. Who has read at a snapshot has seen what all transactions before its
-    xmin did, so it is from there that the next look goes on."""
+    Transactions end in another order than they begin in. A reader at a snapshot has seen the changes of all transactions before
+    its xmin, so the next look goes on from there."""
 
     __tablename__ = "deleted_jobs"
 
@@ -125,23 +125,23 @@ class AttemptRow(Base):
     started_at: Mapped[datetime] = mapped_column(server_default=func.now())
     ended_at: Mapped[datetime | None]
     resumed_attempt: Mapped[int | None]
-    resumed_cut: Mapped[int | None]
+    resumed_checkpoint: Mapped[int | None]
     running_at: Mapped[datetime | None]
     stop_posted: Mapped[bool] = mapped_column(default=False)
     """Its workers have been asked to leave."""
-    cut: Mapped[int | None]
-    """Number of its newest committed cut."""
-    cut_requested: Mapped[int] = mapped_column(default=0)
-    """Number of the last cut that was asked for."""
-    cut_requested_at: Mapped[datetime | None]
+    checkpoint: Mapped[int | None]
+    """Number of its newest committed checkpoint."""
+    checkpoint_requested: Mapped[int] = mapped_column(default=0)
+    """Number of the last checkpoint that was asked for."""
+    checkpoint_requested_at: Mapped[datetime | None]
     plane_open: Mapped[bool] = mapped_column(default=False)
     """There may be something of it on the gradient plane's Redis."""
 
     @property
     def resumed_from(self) -> Resume | None:
-        """The cut that it began from; None: it began at the beginning."""
-        attempt, cut = self.resumed_attempt, self.resumed_cut
-        return None if attempt is None or cut is None else Resume(attempt=attempt, cut=cut)
+        """The checkpoint that it began from; None: it began at the beginning."""
+        attempt, checkpoint = self.resumed_attempt, self.resumed_checkpoint
+        return None if attempt is None or checkpoint is None else Resume(attempt=attempt, checkpoint=checkpoint)
 
 
 class ProcessRow(Base):
@@ -171,7 +171,7 @@ class ProcessRow(Base):
     told_at: Mapped[datetime | None]
     """When its node was first told to run it."""
     told: Mapped[int] = mapped_column(default=0)
-    """How often its node was told, until it knew."""
+    """Orders sent to its node before the node reported it."""
     heard_at: Mapped[datetime | None]
     """When its node first named it among what it knows."""
     started_at: Mapped[datetime | None]

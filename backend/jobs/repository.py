@@ -9,6 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from backend.jobs.models import ENTRYPOINT, AttemptRow, DeletedJobRow, EventRow, IdempotencyKeyRow, JobRow, ProcessRow
+from gradstream.events import EventKind
 
 SERVED = (JobRow.priority.desc(), JobRow.created_at, JobRow.id)
 """The order in which waiting jobs get machines."""
@@ -21,7 +22,7 @@ def get(session: Session, job_id: UUID) -> JobRow | None:
 
 
 def several(session: Session, ids: Sequence[UUID]) -> list[JobRow]:
-    """Those of them that are there, in this order."""
+    """Return the jobs that exist, in this order."""
     found = {row.id: row for row in session.scalars(select(JobRow).where(JobRow.id.in_(list(ids))))}
     return [found[job_id] for job_id in dict.fromkeys(ids) if job_id in found]
 
@@ -49,9 +50,15 @@ def names(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
 
 
 def events(
-    session: Session, job_id: UUID, after: int = 0, upto: int | None = None, *, kinds: Sequence[str] = (), limit: int | None = None
-) -> list[EventRow]:  # fmt: skip
-    """Of all kinds, if none is given."""
+    session: Session,
+    job_id: UUID,
+    after: int = 0,
+    upto: int | None = None,
+    *,
+    kinds: Sequence[EventKind] = (),
+    limit: int | None = None,
+) -> list[EventRow]:
+    """Return the events of a job, of all kinds if none is given."""
     statement = select(EventRow).where(EventRow.job_id == job_id, EventRow.seq > after).order_by(EventRow.seq)
     if upto is not None:
         statement = statement.where(EventRow.seq <= upto)
@@ -69,7 +76,7 @@ def attempts(session: Session, job_id: UUID) -> list[AttemptRow]:
 
 
 def attempts_with_plane(session: Session) -> list[AttemptRow]:
-    """Ended attempts that may have left something on the gradient plane."""
+    """Return the ended attempts that may have left something on the data plane."""
     return list(session.scalars(select(AttemptRow).where(AttemptRow.plane_open, AttemptRow.ended_at.is_not(None))))
 
 
@@ -95,7 +102,7 @@ def processes_by_id(session: Session, ids: Sequence[UUID], node_id: UUID) -> lis
 
 
 def live_processes(session: Session, *, node_id: UUID | None = None, job_id: UUID | None = None) -> list[ProcessRow]:
-    """Those that have not ended and so hold their places."""
+    """Return the processes that have not ended and so hold their places."""
     statement = select(ProcessRow).where(ProcessRow.ended_at.is_(None)).execution_options(populate_existing=True)
     if node_id is not None:
         statement = statement.where(ProcessRow.node_id == node_id)
@@ -109,7 +116,7 @@ def newest_named(session: Session, name: str) -> JobRow | None:
 
 
 def claim_key(session: Session, user_id: UUID, key: str, request: bytes, job_id: UUID) -> IdempotencyKeyRow | None:
-    """Enter the key for a new job; or, if it is taken, what it was taken for. Waits for a request that is under way with it."""
+    """Enter the key for a new job; if it is taken, return its row. Waits for a request that is under way with it."""
     values = {"user_id": user_id, "key": key, "request": request, "job_id": job_id}
     entered = insert(IdempotencyKeyRow).values(values).on_conflict_do_nothing().returning(IdempotencyKeyRow.key)
     if session.scalar(entered) is not None:
@@ -118,7 +125,7 @@ def claim_key(session: Session, user_id: UUID, key: str, request: bytes, job_id:
 
 
 def remove(session: Session, job: JobRow) -> None:
-    """Leaves a note for lists that are open; notes of others are removed when nobody can be waiting for them."""
+    """Remove a job and leave a note for lists that are open; notes of others go when no list can wait for them."""
     session.execute(delete(JobRow).where(JobRow.id == job.id))
     old = select(DeletedJobRow.id).where(DeletedJobRow.at < func.now() - _NOTED).with_for_update(skip_locked=True)
     session.execute(delete(DeletedJobRow).where(DeletedJobRow.id.in_(old)))

@@ -1,4 +1,4 @@
-"""What users ask of jobs. How a job lives is in `lifecycle` and, for its passes, in `scheduler`."""
+"""Users' operations on jobs. The course of a job is in `lifecycle` and, for its passes, in `scheduler`."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from sqlalchemy.orm import Session
 from backend.away import REDIS
 from backend.db import after_commit
 from backend.jobs import feed, lifecycle, repository
-from backend.jobs.history_schemas import Attempt, Attempts, Event, Events, Process, Processes
+from backend.jobs.history_schemas import Attempt, Attempts, Events, Processes
 from backend.jobs.models import JobRow, ProcessRow
-from backend.jobs.schemas import Job, JobWarning
 from backend.jobs.states import switch
-from backend.jobs.statuses import ENDED, JobStatus
-from backend.metrics.summary import shown
+from backend.jobs.warnings import notes_on, warnings_of
 from backend.platform import Platform
+from backend.progress.summary import shown
 from backend.users.service import Caller
+from gradstream.api.history import Event, Process
+from gradstream.api.jobs import Job, JobWarning
+from gradstream.api.statuses import ENDED, JobStatus
 from gradstream.errors import Conflict, NotFound
+from gradstream.events import EventKind
 from gradstream.process.order import plane_id
 from gradstream.spec import JobSpec
 from gradstream.wire import plane
@@ -30,7 +33,7 @@ log = structlog.get_logger(__name__)
 
 
 _MADE = frozenset({"spec", "progress", "warnings", "notes", "shards"})
-"""What a view has that stands in no column as it is."""
+"""Fields of a view that stand in no column as they are."""
 
 
 def view(row: JobRow) -> Job:
@@ -39,19 +42,23 @@ def view(row: JobRow) -> Job:
     spec = JobSpec.model_validate(row.spec)
     chosen = [JobWarning(pointer="/roles/server/count", message=row.shards_reason)] if row.shards_reason else []
     return Job(
-        **plain, spec=spec, shards=spec_of(row).roles.server.shards, warnings=JobWarning.of(spec),
-        notes=[*JobWarning.notes_on(spec), *chosen], progress=shown(row.progress, spec.effective_gate),
-    )  # fmt: skip
+        **plain,
+        spec=spec.model_dump(mode="json"),
+        shards=spec_of(row).roles.server.shards,
+        warnings=warnings_of(spec),
+        notes=[*notes_on(spec), *chosen],
+        progress=shown(row.progress, spec.effective_gate),
+    )
 
 
 def note_figures(row: JobRow, figures: dict[str, float | None]) -> None:
-    """What lists are sorted by, beside the `progress` that it is taken from."""
+    """Note the values that lists are sorted by, beside the `progress` that they are taken from."""
     for column, value in figures.items():
         setattr(row, column, value)
 
 
 def spec_of(row: JobRow) -> JobSpec:
-    """As its processes get it: with the shards that `auto` has come to."""
+    """Return the spec as the job's processes get it: with the shards that `auto` has come to."""
     return read_spec(row.spec, row.shards)
 
 
@@ -70,7 +77,7 @@ def find(session: Session, job_id: UUID) -> JobRow:
 
 
 def several(session: Session, ids: Sequence[UUID]) -> list[JobRow]:
-    """Those of them that are there, in this order, each once."""
+    """Return the jobs that exist, in this order, each once."""
     return repository.several(session, ids)
 
 
@@ -99,20 +106,20 @@ def stop(session: Session, platform: Platform, caller: Caller, job_id: UUID) -> 
 
 
 def change_priority(session: Session, caller: Caller, job_id: UUID, priority: int) -> Job:
-    """The scheduler finds the new place in its next pass. What the job file says stays as it was submitted."""
+    """Change the priority of a queued job. The scheduler finds the new place in its next pass. The job file stays as submitted."""
     job = lock(session, job_id)
     if job.status != JobStatus.QUEUED:
         raise Conflict(f"The job is {job.status}; only the order of jobs that wait can be changed.", status=job.status)
     if job.priority != priority:
         message = f"priority {priority} instead of {job.priority}, by {caller.name}."
-        feed.record(session, job, "priority", message, actor=caller.actor, data={"from": job.priority, "to": priority})
+        feed.record(session, job, EventKind.PRIORITY, message, actor=caller.actor, data={"from": job.priority, "to": priority})
         job.priority = priority
         feed.changed(session, job)
     return view(job)
 
 
 def delete(session: Session, platform: Platform, job_id: UUID) -> None:
-    """Rows first; files after the commit, as they cannot be rolled back."""
+    """Delete an ended job: rows first; files after the commit, as they cannot be rolled back."""
     job = lock(session, job_id)
     if job.status not in ENDED:
         raise Conflict(f"The job is {job.status}. Stop it first, then delete it.", status=job.status)
@@ -126,7 +133,7 @@ def delete(session: Session, platform: Platform, job_id: UUID) -> None:
 
 
 def _remove_plane(platform: Platform, j: str) -> None:
-    """What the controller would have done in a moment, had the job not been deleted first."""
+    """Remove the attempt's keys, as the controller would have done in a moment, had the job not been deleted first."""
     try:
         plane.destroy(platform.plane, j)
     except REDIS as error:
@@ -137,8 +144,8 @@ def names(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
     return repository.names(session, ids)
 
 
-def events(session: Session, job_id: UUID, after: int, kinds: Sequence[str], limit: int | None) -> Events:
-    """Of all kinds, if none is given."""
+def events(session: Session, job_id: UUID, after: int, kinds: Sequence[EventKind], limit: int | None) -> Events:
+    """Return the events of a job, of all kinds if none is given. Raises: NotFound."""
     find(session, job_id)
     rows = repository.events(session, job_id, after, kinds=kinds, limit=limit)
     return Events(items=[Event.model_validate(row) for row in rows])
@@ -155,10 +162,10 @@ def processes(session: Session, job_id: UUID) -> Processes:
 
 
 def processes_of_node(session: Session, ids: Sequence[UUID], node_id: UUID) -> list[ProcessRow]:
-    """Those of the given processes that were placed on this node."""
+    """Return the given processes that were placed on this node."""
     return repository.processes_by_id(session, ids, node_id)
 
 
 def live_processes(session: Session, *, node_id: UUID | None = None, job_id: UUID | None = None) -> list[ProcessRow]:
-    """Those that have not ended and so hold their places."""
+    """Return the processes that have not ended and so hold their places."""
     return repository.live_processes(session, node_id=node_id, job_id=job_id)

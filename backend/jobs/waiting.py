@@ -8,11 +8,11 @@ from uuid import UUID
 from starlette.concurrency import run_in_threadpool
 
 from backend.jobs import service
-from backend.jobs.schemas import Job
 from backend.platform import Platform
-from backend.stream.hub import Hub
+from backend.wakeups.hub import Hub
+from gradstream.api.jobs import Job
 
-_LOOK_EVERY = 2.0
+_POLL_INTERVAL = 2.0
 """Seconds between looks into Postgres, should a wake-up be lost."""
 
 
@@ -33,4 +33,4 @@ async def changed_job(platform: Platform, hub: Hub, job_id: UUID, *, since: int,
             left = end - asyncio.get_running_loop().time()
             if job.seq > since or left <= 0 or hub.closing:
                 return job
-            await waiter.wait(min(left, _LOOK_EVERY))
+            await waiter.wait(min(left, _POLL_INTERVAL))

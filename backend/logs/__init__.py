@@ -1,1 +1,1 @@
-"""What processes print."""
+"""The output of processes."""

@@ -21,28 +21,32 @@ router = APIRouter(prefix="/jobs/{id}/logs", tags=["logs"])
 
 @router.get("", operation_id="getLogs")
 def logs(
-    id: UUID, session: SessionDep,
+    id: UUID,
+    session: SessionDep,
     process: Annotated[UUID | None, Query()] = None,
     role: Annotated[Role | None, Query()] = None,
     rank: Annotated[int | None, Query(ge=-1, le=LAST_RANK)] = None,
     after: Annotated[After, Query()] = 0,
-    before: Annotated[int | None, Query(ge=1, le=BIGGEST, description="With `tail`: only what came before this `seq`")] = None,
-    tail: Annotated[int | None, Query(ge=1, le=10_000, description="Only about the last so many lines")] = None,
-) -> LogPage:  # fmt: skip
+    before: Annotated[int | None, Query(ge=1, le=BIGGEST, description="With `tail`: only entries before this `seq`")] = None,
+    tail: Annotated[int | None, Query(ge=1, le=10_000, description="About this many of the last lines")] = None,
+) -> LogPage:
     """Output of the job's processes in the order in which it arrived; from the end with `tail`."""
     which = Which(process=process, role=role, rank=rank)
     return service.page(session, id, which, after=after) if tail is None else service.tail(session, id, which, before, tail)
 
 
 @router.get(
-    "/download", operation_id="downloadLogs", response_class=StreamingResponse,
+    "/download",
+    operation_id="downloadLogs",
+    response_class=StreamingResponse,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
-)  # fmt: skip
+)
 def download(
-    id: UUID, platform: PlatformDep,
+    id: UUID,
+    platform: PlatformDep,
     role: Annotated[Role | None, Query()] = None,
     rank: Annotated[int | None, Query(ge=-1, le=LAST_RANK)] = None,
-) -> StreamingResponse:  # fmt: skip
+) -> StreamingResponse:
     """All output so far as one text file, each line with its time and its process in front."""
     name, lines = service.whole(platform.database, id, Which(role=role, rank=rank))
     headers = {"Content-Disposition": f'attachment; filename="{name}.log"'}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from uuid import UUID
 
-from backend.logs.schemas import LogChunk
+from gradstream.api.history import LogChunk
 
 LONGEST = 64 * 1024
-"""Characters of a line that wait for its end; what is before them leaves as a line of its own."""
+"""Characters of a line that wait for its end; those before them leave as a line of their own."""
 
 
-class Lines:
+class LogLines:
     """Pieces of several processes come mixed; a line stands where it ends, with the time at which its last piece came."""
 
     def __init__(self) -> None:
@@ -30,13 +30,13 @@ class Lines:
             self._begun[chunk.process_id] = chunk.model_copy(update={"text": rest})
 
     def rest(self) -> Iterator[str]:
-        """What no line break has ended."""
+        """Yield the lines that no line break has ended."""
         for chunk in self._begun.values():
             yield _line(chunk, _last_picture(chunk.text))
 
 
 def _last_picture(text: str, *, painting: bool = False) -> str:
-    """Of a line that was repainted with \\r. While `painting`, what comes next may go on with it, or begin with \\n or \\r."""
+    """Return the last state of a line repainted with \\r. While `painting`, the next piece extends it or begins with \\n or \\r."""
     shown = text.rstrip("\r")
     last = shown.rpartition("\r")[2]
     return last + "\r" if painting and len(shown) < len(text) else last

@@ -10,10 +10,10 @@ from backend.jobs.models import ProcessRow
 from backend.logs.models import LogChunkRow
 from backend.logs.schemas import Which
 
-MOST = 500
+MAX_CHUNKS = 500
 """Chunks per page."""
-MOST_BYTES = 1024**2
-"""Of text per page. A single chunk may have more."""
+MAX_BYTES = 1024**2
+"""Bytes of text per page. A single chunk may have more."""
 
 
 def process_of_node(session: Session, process_id: UUID, node_id: UUID) -> ProcessRow | None:
@@ -28,8 +28,8 @@ def between(session: Session, job_id: UUID, after: int, upto: int) -> list[tuple
 
 def page(
     session: Session, job_id: UUID, which: Which, *, after: int = 0, before: int | None = None, last: bool = False
-) -> tuple[list[tuple[LogChunkRow, ProcessRow]], bool]:  # fmt: skip
-    """The first chunks after `after`, or with `last` the last ones before `before`, up to MOST and MOST_BYTES, and at least one;
+) -> tuple[list[tuple[LogChunkRow, ProcessRow]], bool]:
+    """The first chunks after `after`, or with `last` the last ones before `before`: at least one, up to MAX_CHUNKS and MAX_BYTES;
     and whether there are more."""
     wanted = [LogChunkRow.job_id == job_id, LogChunkRow.seq > after]
     if before is not None:
@@ -62,13 +62,13 @@ def leave_out(session: Session, process_id: UUID, begin: int, end: int, line: Ca
 
 
 def _portion(session: Session, wanted: list[ColumnElement[bool]], *, last: bool) -> list[tuple[int, int]]:
-    """Number and bytes of MOST chunks and one more, in the order of reading. Postgres knows sizes without reading the texts."""
+    """Number and bytes of MAX_CHUNKS + 1 chunks, in the order of reading. Postgres knows sizes without reading the texts."""
     statement = (
         select(LogChunkRow.seq, func.octet_length(LogChunkRow.text))
         .join(ProcessRow, ProcessRow.id == LogChunkRow.process_id)
         .where(*wanted)
         .order_by(LogChunkRow.seq.desc() if last else LogChunkRow.seq)
-        .limit(MOST + 1)
+        .limit(MAX_CHUNKS + 1)
     )
     return [(seq, size) for seq, size in session.execute(statement)]
 
@@ -76,11 +76,11 @@ def _portion(session: Session, wanted: list[ColumnElement[bool]], *, last: bool)
 def _fitting(seqs: list[tuple[int, int]]) -> int:
     """How many of these make a page."""
     held = 0
-    for count, (_, size) in enumerate(seqs[:MOST]):
+    for count, (_, size) in enumerate(seqs[:MAX_CHUNKS]):
         held += size
-        if held > MOST_BYTES and count:
+        if held > MAX_BYTES and count:
             return count
-    return min(len(seqs), MOST)
+    return min(len(seqs), MAX_CHUNKS)
 
 
 def _chunks(session: Session, job_id: UUID, *wanted: ColumnElement[bool]) -> list[tuple[LogChunkRow, ProcessRow]]:

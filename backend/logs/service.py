@@ -12,14 +12,15 @@ from backend.jobs import feed
 from backend.jobs import service as jobs
 from backend.jobs.models import ProcessRow
 from backend.logs import bounds, repository
-from backend.logs.lines import Lines
+from backend.logs.lines import LogLines
 from backend.logs.models import LogChunkRow
-from backend.logs.schemas import LogChunk, LogPage, LogPosition, PostLog, Which
+from backend.logs.schemas import LogPage, LogPosition, PostLog, Which
+from gradstream.api.history import LogChunk
 from gradstream.errors import NotFound
 
 
 def append(session: Session, node_id: UUID, body: PostLog) -> LogPosition:
-    """Store what is new of a process's output. Offsets make repeats harmless; a gap is asked for again, unless its node has
+    """Store what is new of a process's output. Offsets make repeats harmless; the agent resends a gap, unless its node has
     left out what belongs there."""
     process = repository.process_of_node(session, body.process_id, node_id)
     if process is None:
@@ -28,7 +29,7 @@ def append(session: Session, node_id: UUID, body: PostLog) -> LogPosition:
     session.refresh(process)
     end = body.offset + (len(body.text.encode()) if body.size is None else body.size)
     before = process.log_bytes
-    if body.offset - body.cut > before or end <= before:
+    if body.offset - body.omitted > before or end <= before:
         return LogPosition(next_offset=before)
     text, left_out = body.text, max(0, body.offset - before)
     if left_out:
@@ -37,7 +38,7 @@ def append(session: Session, node_id: UUID, body: PostLog) -> LogPosition:
         text = text.encode()[before - body.offset :].decode(errors="replace")
     row = LogChunkRow(
         job_id=job.id, seq=feed.take(session, job), process_id=process.id, offset=before + left_out, text=storable(text)
-    )  # fmt: skip
+    )
     session.add(row)
     process.log_bytes = end
     bounds.trim(session, process, before)
@@ -75,7 +76,7 @@ def whole(database: Database, job_id: UUID, which: Which) -> tuple[str, Iterator
 
 
 def _portions(database: Database, job_id: UUID, which: Which) -> Iterator[str]:
-    lines, after = Lines(), 0
+    lines, after = LogLines(), 0
     while True:
         with database.transaction() as session:
             chunks = _views(repository.page(session, job_id, which, after=after)[0])
@@ -96,11 +97,16 @@ def tail_of(session: Session, process: ProcessRow, lines: int = 20) -> str:
 def _views(rows: Iterable[tuple[LogChunkRow, ProcessRow]]) -> list[LogChunk]:
     return [
         LogChunk(
-            seq=chunk.seq, process_id=process.id, label=process.label, attempt=process.attempt,
-            offset=chunk.offset, time=chunk.time, text=chunk.text,
+            seq=chunk.seq,
+            process_id=process.id,
+            label=process.label,
+            attempt=process.attempt,
+            offset=chunk.offset,
+            time=chunk.time,
+            text=chunk.text,
         )
         for chunk, process in rows
-    ]  # fmt: skip
+    ]
 
 
 def _tail(chunks: list[LogChunk], lines: int) -> list[LogChunk]:

@@ -1,5 +1,5 @@
-"""What of a batch is stored. User code shares its process's account on the plane, so anything may come: what Postgres cannot hold,
-or what would take the room of other jobs, is left out, and a sentence says which field it was. No database here."""
+"""Admission of metric batches. User code shares its process's account on the data plane, so a batch may hold anything.
+Points that Postgres cannot hold, or that would take other jobs' room, are left out; a sentence names the field. No database."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from typing import Any, Self
 import numpy as np
 
 from backend.db import storable
-from backend.metrics.origins import MOST_OF_SOURCE, MOST_SERIES, SeriesKey, SeriesRoom
-from backend.metrics.points import Decoded, decode, label
-from gradstream.wire import records
+from backend.metrics.origins import MAX_SERIES, MAX_SERIES_PER_SOURCE, SeriesKey, SeriesRoom
+from backend.metrics.store.points import Decoded, decode
+from gradstream.process.order import label_of
+from gradstream.wire.telemetry import records
 
 LARGEST = 8 * 2**20
-"""Bytes of a batch: what a reporter sends at once is some hundred kB."""
+"""Bytes of a batch; a reporter sends some hundred kB at once."""
 LONGEST = 200
 """Characters of a name or source: they stand in indexes, whose entries are short."""
 _TOO_MANY = (
-    f"there are more than {MOST_SERIES:,} series (names and ranks) of the job's own, or {MOST_OF_SOURCE:,} of one process; "
+    f"there are more than {MAX_SERIES:,} series (names and ranks) of the job's own, or {MAX_SERIES_PER_SOURCE:,} of one process; "
     "measure less, or under fewer names"
 )
 _BITS = 2**63
@@ -34,12 +35,12 @@ _SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """Why something is left out."""
+class PointFault:
+    """The reason why something is left out."""
 
     field: str
     sentence: str
-    """What is wrong with it, and the remedy."""
+    """The mistake and its remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +51,15 @@ class Came:
     number: int
     packed: bytes
     decoded: Decoded
-    fault: Fault | None = None
+    fault: PointFault | None = None
 
     @classmethod
     def read(cls, source: str, number: int, packed: bytes) -> Self:
         source = storable(source)
         if len(source) > LONGEST:
-            return cls.refused(*_UNKNOWN, Fault("source", f"{_many(source)}; leave it as the platform has given it"))
+            return cls.refused(*_UNKNOWN, PointFault("source", f"{_many(source)}; leave it as the platform has given it"))
         if not -_BITS <= number < _BITS:
-            return cls.refused(*_UNKNOWN, Fault("batch", f"{_short(number)} does not fit into 64 bits; count batches from 0"))
+            return cls.refused(*_UNKNOWN, PointFault("batch", f"{_short(number)} does not fit into 64 bits; count batches from 0"))
         if len(packed) > LARGEST:
             return cls.refused(source, number, too_large(len(packed)))
         try:
@@ -71,67 +72,69 @@ class Came:
         return cls(source, number, packed, decoded)
 
     @classmethod
-    def refused(cls, source: str, number: int, fault: Fault) -> Self:
+    def refused(cls, source: str, number: int, fault: PointFault) -> Self:
         return cls(source, number, _NOTHING, decode(_NOTHING), fault)
 
     def within(self, known: Collection[SeriesKey], room: SeriesRoom) -> Self:
-        """Without the points of series that cannot be stored beside these."""
+        """Return the batch without the points of series that cannot be stored beside the `known` ones."""
         wrong = [fault for name, _ in self.decoded.keys if (fault := _long(name))]
         kept = np.array([_long(name) is None for name, _ in self.decoded.keys], bool)
-        source = label(self.source)
+        source = label_of(self.source)
         for place, (name, rank) in enumerate(self.decoded.keys):
             if kept[place] and (source, name, rank) not in known:
                 kept[place] = room.admit(source, name, rank)
         if kept.all():
             return self
-        wrong.append(Fault("name", _TOO_MANY))
+        wrong.append(PointFault("name", _TOO_MANY))
         points = [point for point, its in zip(self.decoded.plain(), self.decoded.series.tolist(), strict=True) if kept[its]]
         packed = records.pack_points(points)
         return type(self)(self.source, self.number, packed, decode(packed), wrong[0])
 
 
-def too_large(size: int) -> Fault:
-    return Fault("points", f"a batch of {size / 1e6:,.1f} MB; {LARGEST / 1e6:.1f} MB are the most, send it as several")
+def too_large(size: int) -> PointFault:
+    return PointFault("points", f"a batch of {size / 1e6:,.1f} MB; {LARGEST / 1e6:.1f} MB are the most, send it as several")
 
 
-def told(batches: Iterable[Came]) -> dict[str, tuple[str, Fault]]:
-    """The first fault of each process and field: label and fault, by what says which."""
-    found: dict[str, tuple[str, Fault]] = {}
+def told(batches: Iterable[Came]) -> dict[str, tuple[str, PointFault]]:
+    """Return the first fault of each process and field: label and fault, by `label: field`."""
+    found: dict[str, tuple[str, PointFault]] = {}
     for batch in batches:
         if batch.fault is not None:
-            who = label(batch.source)
+            who = label_of(batch.source)
             found.setdefault(f"{who}: {batch.fault.field}", (who, batch.fault))
     return found
 
 
-def sentence(who: str, fault: Fault) -> str:
+def sentence(who: str, fault: PointFault) -> str:
     return f"Some metrics of {who} are not stored. The field '{fault.field}': {fault.sentence}."
 
 
-def _long(name: str) -> Fault | None:
-    return Fault("name", f"{_many(name)}; shorten the name '{name[:_SHOWN]}...'") if len(name) > LONGEST else None
+def _long(name: str) -> PointFault | None:
+    return PointFault("name", f"{_many(name)}; shorten the name '{name[:_SHOWN]}...'") if len(name) > LONGEST else None
 
 
 def _many(text: str) -> str:
     return f"{len(text):,} characters, and {LONGEST} are the most"
 
 
-def _wrong(packed: bytes) -> Fault:
-    """Of a batch that cannot be stored, where and why."""
+def _wrong(packed: bytes) -> PointFault:
+    """Return where and why a batch cannot be stored."""
     try:
         found = json.loads(packed)
     except (ValueError, RecursionError):
-        return Fault("points", "they are no JSON; send them as `gradstream.wire.records` packs them")
+        return PointFault("points", "they are no JSON; send them as `gradstream.wire.telemetry.records` packs them")
     for record in found if isinstance(found, list) else [found]:
         if not isinstance(record, list) or len(record) < _PLACE or len(record) % 2 != _PLACE % 2:
-            return Fault("points", f"{_short(record)} is no record; send [time, rank, step, samples, version, name, value, ...]")
+            return PointFault(
+                "points", f"{_short(record)} is no record; send [time, rank, step, samples, version, name, value, ...]"
+            )
         if not _number(record[0]) or not 0 <= record[0] < _END_OF_TIME:
-            return Fault("time", f"{_short(record[0])} is none; give seconds since the epoch")
+            return PointFault("time", f"{_short(record[0])} is none; give seconds since the epoch")
         for field, value in zip(_COUNTERS, record[1:_PLACE], strict=True):
             most = 2**31 if field == "rank" else _BITS
             if not _number(value) or not -most <= value < most:
-                return Fault(field, f"{_short(value)} is no whole number of {most.bit_length()} bits; count from 0")
-    return Fault("value", "one is no number; send numbers, and NaN and infinities as text")
+                return PointFault(field, f"{_short(value)} is no whole number of {most.bit_length()} bits; count from 0")
+    return PointFault("value", "one is no number; send numbers, and NaN and infinities as text")
 
 
 def _number(value: Any) -> bool:

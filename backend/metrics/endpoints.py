@@ -9,11 +9,13 @@ from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
 from backend.db import SessionDep
-from backend.metrics import counting, drawing, export, service
-from backend.metrics.drawing import Asked, Drawing
-from backend.metrics.schemas import Axis, CatalogueEntry, Charts, Distribution, ExportFormat, MeasuredNames, MetricPage, Storage
+from backend.metrics import export, service
+from backend.metrics.charts import counting, drawing
+from backend.metrics.charts.drawing import ChartQuery, Drawing
+from backend.metrics.schemas import CatalogueEntry, Charts, Distribution, ExportFormat, MeasuredNames, MetricPage, Storage
 from backend.platform import PlatformDep
 from backend.schemas import After
+from gradstream.api.charts import Axis
 from gradstream.errors import Invalid
 
 router = APIRouter(tags=["metrics"])
@@ -31,62 +33,70 @@ def catalogue() -> list[CatalogueEntry]:
 
 @router.get("/jobs/{id}/metrics", operation_id="getMetrics")
 def metrics(
-    id: UUID, session: SessionDep,
+    id: UUID,
+    session: SessionDep,
     names: Annotated[list[str] | None, Query(description="Only these metrics")] = None,
-    source: Annotated[str | None, Query(description="Only what this process measured")] = None,
+    source: Annotated[str | None, Query(description="Only measurements of this process")] = None,
     rank: Annotated[int | None, Query(ge=-1)] = None,
     after: Annotated[After, Query()] = 0,
     limit: Annotated[int, Query(ge=1, le=1000, description="Batches")] = 200,
-) -> MetricPage:  # fmt: skip
+) -> MetricPage:
     """Every stored point, in batches as they came."""
     return service.page(session, id, names=names, source=source, rank=rank, after=after, limit=limit)
 
 
 @router.get("/jobs/{id}/metrics/names", operation_id="getMetricNames")
 def names(id: UUID, session: SessionDep) -> MeasuredNames:
-    """What the job has measured."""
+    """The metrics that the job has measured, with their numbers of series and points."""
     return service.names(session, id)
 
 
 @router.get("/jobs/{id}/metrics/storage", operation_id="getMetricStorage")
 def storage(id: UUID, session: SessionDep) -> Storage:
-    """What the job's metrics take on disk, and how long they are kept."""
+    """Disk use of the job's metrics, and how long they are kept."""
     return service.storage(session, id)
 
 
 @router.get(
-    "/jobs/{id}/metrics/export", operation_id="exportMetrics", response_class=StreamingResponse,
+    "/jobs/{id}/metrics/export",
+    operation_id="exportMetrics",
+    response_class=StreamingResponse,
     responses={200: {"content": {"text/csv": _FILE, "application/vnd.apache.parquet": _FILE}}},
-)  # fmt: skip
+)
 def export_metrics(
-    id: UUID, platform: PlatformDep,
+    id: UUID,
+    platform: PlatformDep,
     name: Annotated[list[str] | None, Query(max_length=100, description="Only these metrics")] = None,
     format: ExportFormat = ExportFormat.CSV,
-) -> StreamingResponse:  # fmt: skip
+) -> StreamingResponse:
     """Every stored point as a file, in the order of arrival; columns: attempt, source, name, rank, step, samples, version, time
     (seconds since the epoch), value."""
     found = export.begin(platform.database, id, names=name)
     return StreamingResponse(
-        found.csv() if format is ExportFormat.CSV else found.parquet(), media_type=export.MEDIA_TYPES[format],
+        found.csv() if format is ExportFormat.CSV else found.parquet(),
+        media_type=export.MEDIA_TYPES[format],
         headers={"Content-Disposition": f'attachment; filename="{found.job_name}-metrics.{format}"'},
-    )  # fmt: skip
+    )
 
 
 @router.get("/jobs/{id}/chart", operation_id="getChart", response_model=Charts)
 def chart(
-    id: UUID, platform: PlatformDep, name: Names, x: Axis = Axis.STEP,
-    start: Annotated[Place, Query(alias="from", description="Default: where the first point is")] = None,
-    end: Annotated[Place, Query(alias="to", description="Default: where the last point is")] = None,
+    id: UUID,
+    platform: PlatformDep,
+    name: Names,
+    x: Axis = Axis.STEP,
+    start: Annotated[Place, Query(alias="from", description="Default: position of the first point")] = None,
+    end: Annotated[Place, Query(alias="to", description="Default: position of the last point")] = None,
     columns: Annotated[int, Query(ge=1, le=4000, description="Equal slices of the range: the width of the drawing")] = 800,
     if_none_match: Annotated[str | None, Header()] = None,
     accept_encoding: Annotated[str, Header()] = "",
-) -> Response:  # fmt: skip
-    """What every column of a drawing holds, exactly: no extreme of the range is missed, however many points there are.
+) -> Response:
+    """Exact contents of every column of a chart: no extreme of the range is missed, however many points there are.
 
-    On all axes but time, the points of an attempt from where a later attempt of the same series begins again are left out:
-    they were undone. With `If-None-Match` of an earlier answer's `ETag`, 304 if nothing has come since."""
+    On all axes but time, a later attempt of a series undoes the points of earlier ones from where it begins again. Undone points
+    are left out. With `If-None-Match` of an earlier response's `ETag`, 304 if nothing has come since."""
     _rising(start, end)
-    asked = Asked(tuple(dict.fromkeys(name)), x, start, end, columns)
+    asked = ChartQuery(tuple(dict.fromkeys(name)), x, start, end, columns)
     with platform.database.transaction(snapshot=True) as session:
         found = drawing.draw(session, id, asked, if_none_match)
     return _reply(found, accept_encoding)
@@ -94,19 +104,22 @@ def chart(
 
 @router.get("/jobs/{id}/distribution", operation_id="getDistribution", response_model=Distribution)
 def distribution(
-    id: UUID, platform: PlatformDep, name: Annotated[str, Query(examples=["train/staleness"])], x: Axis = Axis.STEP,
-    start: Annotated[Place, Query(alias="from", description="Default: where the first point is")] = None,
-    end: Annotated[Place, Query(alias="to", description="Default: where the last point is")] = None,
+    id: UUID,
+    platform: PlatformDep,
+    name: Annotated[str, Query(examples=["train/staleness"])],
+    x: Axis = Axis.STEP,
+    start: Annotated[Place, Query(alias="from", description="Default: position of the first point")] = None,
+    end: Annotated[Place, Query(alias="to", description="Default: position of the last point")] = None,
     if_none_match: Annotated[str | None, Header()] = None,
     accept_encoding: Annotated[str, Header()] = "",
-) -> Response:  # fmt: skip
-    """How often which values were measured in a range, exactly: counts in bins that all series share, and quantiles.
+) -> Response:
+    """Exact distribution of the values in a range: counts in bins that all series share, and quantiles.
 
-    What was undone is left out, and `If-None-Match` is answered, as in charts. Fast where values are whole numbers few of which
-    differ, such as staleness: others are read point by point."""
+    Undone points are left out, and `If-None-Match` is answered, as in charts. Whole numbers with few distinct values, such as
+    staleness, are counted fast; other values are read point by point."""
     _rising(start, end)
     with platform.database.transaction(snapshot=True) as session:
-        found = counting.draw(session, id, counting.Asked(name, x, start, end), if_none_match)
+        found = counting.draw(session, id, counting.DistributionQuery(name, x, start, end), if_none_match)
     return _reply(found, accept_encoding)
 
 

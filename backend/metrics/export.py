@@ -1,4 +1,4 @@
-"""All points of a job as files, of any length: so many batches in memory at a time, each read in a transaction of its own."""
+"""All points of a job as a file of any length. PORTION batches are in memory at a time, each portion read in a transaction."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ import pyarrow.parquet as pq
 
 from backend.db import Database
 from backend.jobs import service as jobs
-from backend.metrics import payloads, repository
+from backend.metrics import repository
 from backend.metrics.models import MetricBatchRow
-from backend.metrics.points import Decoded, decode, joined, label
 from backend.metrics.schemas import ExportFormat
+from backend.metrics.store import payloads
+from backend.metrics.store.points import Decoded, decode, joined
 from gradstream.errors import NotFound
 from gradstream.metrics import FORMULA
+from gradstream.process.order import label_of
 
 PORTION = 500
 """Batches in memory at a time."""
@@ -31,16 +33,23 @@ ROW_GROUP = 50_000
 
 _SCHEMA = pa.schema(
     [
-        ("attempt", pa.int32()), ("source", pa.string()), ("name", pa.string()), ("rank", pa.int32()), ("step", pa.int64()),
-        ("samples", pa.int64()), ("version", pa.int64()), ("time", pa.float64()), ("value", pa.float64()),
+        ("attempt", pa.int32()),
+        ("source", pa.string()),
+        ("name", pa.string()),
+        ("rank", pa.int32()),
+        ("step", pa.int64()),
+        ("samples", pa.int64()),
+        ("version", pa.int64()),
+        ("time", pa.float64()),
+        ("value", pa.float64()),
     ]
-)  # fmt: skip
+)
 MEDIA_TYPES = {ExportFormat.CSV: "text/csv; charset=utf-8", ExportFormat.PARQUET: "application/vnd.apache.parquet"}
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """Columns as in `gradstream.metrics.Point`, with attempt and source; in the order of arrival, up to what was there at first."""
+    """The points that a job had at first, in the order of arrival; columns as in `gradstream.metrics.Point`, attempt and source."""
 
     database: Database
     job_id: UUID
@@ -64,7 +73,7 @@ class Export:
         yield out.taken()
 
     def _tables(self) -> Iterator[pa.Table]:
-        """At least one, so that a file has its columns."""
+        """Yield at least one table, so that a file has its columns."""
         gathered: list[pa.Table] = [_SCHEMA.empty_table()]
         for table in self._portions():
             gathered.append(table)
@@ -75,7 +84,7 @@ class Export:
             yield pa.concat_tables(gathered).combine_chunks()
 
     def _portions(self) -> Iterator[pa.Table]:
-        """Raises: NotFound, when batches are removed meanwhile: what was read so far must not pass for all."""
+        """Raises: NotFound, when batches are removed meanwhile: a part of the points must not pass for all."""
         after, read = 0, 0
         while True:
             with self.database.transaction() as session:
@@ -132,7 +141,7 @@ class _Pipe(io.RawIOBase):
         return self._written
 
     def taken(self) -> bytes:
-        """What was written since the last time."""
+        """Return the bytes written since the last call."""
         parts, self._parts = self._parts, []
         return b"".join(parts)
 
@@ -149,7 +158,7 @@ def _table(rows: Sequence[MetricBatchRow], names: frozenset[str] | None) -> pa.T
     ).astype(np.int64)
     columns = {
         "attempt": np.repeat([row.attempt for row in rows], sizes),
-        "source": _spread([label(row.source) for row in rows], np.repeat(np.arange(len(rows)), sizes)),
+        "source": _spread([label_of(row.source) for row in rows], np.repeat(np.arange(len(rows)), sizes)),
         "name": _spread([name for name, _ in keys], key),
         "rank": np.array([rank for _, rank in keys], np.int64)[key],
         **{axis: np.ascontiguousarray(points[axis]) for axis in ("step", "samples", "version", "time", "value")},

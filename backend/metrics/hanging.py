@@ -9,7 +9,8 @@ from sqlalchemy.orm import Session
 from backend.db import now
 from backend.jobs import feed
 from backend.jobs.models import JobRow
-from backend.metrics.progress import fold, hanging_processes
+from backend.progress.state import fold, hanging_processes
+from gradstream.events import EventKind
 from gradstream.process.watchdog import Hang, group_by_place, hang_sentences
 
 
@@ -29,9 +30,9 @@ def note_hangs(session: Session, job: JobRow, found: Mapping[str, Hang | None], 
     new = {label: hang for label, hang in after.items() if hang.place not in left}
     for labels, sentence in zip(group_by_place(new), hang_sentences(new), strict=True):
         data = {"about": "start", "processes": labels, **new[labels[0]].model_dump(mode="json")}
-        feed.record(session, job, "warning", sentence, actor=labels[0], data=data)
+        feed.record(session, job, EventKind.WARNING, sentence, actor=labels[0], data=data)
     went_on = {label: hang for label, hang in before.items() if hang.place not in there and label not in ended}
     for labels in group_by_place(went_on):
         message = f"{', '.join(labels)}: {before[labels[0]].phase} has ended after all; the start goes on."
-        feed.record(session, job, "process", message, actor=labels[0])
+        feed.record(session, job, EventKind.PROCESS, message, actor=labels[0])
     feed.changed(session, job)

@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 PORTION = 500
 """Batches that are read at a time, and stored in a transaction."""
 ROUNDS = 25
-"""Portions: more than reporters let wait. Who floods the stream keeps the controller from no other job."""
+"""Portions: more than reporters let wait. A job that floods its stream delays no other job."""
 LARGE = 16 * 2**20
 """Bytes of batches of a transaction; one that is larger is stored by itself."""
 
@@ -90,6 +90,6 @@ def _one_by_one(database: Database, job_id: UUID, attempt: int, portion: Sequenc
 
 
 def _about_what_came(error: Exception) -> bool:
-    """Whether to try again would be of no use."""
+    """Return whether the data itself caused the error, so that a retry cannot help."""
     code = str(getattr(getattr(error, "orig", None), "sqlstate", None))
     return not isinstance(error, MAY_PASS) or code.startswith(_ABOUT_WHAT_CAME)

@@ -1,5 +1,5 @@
-"""What is done for metrics when nothing is measured any more: the last points are folded, and what a job's `retention` gives up
-is removed. In small transactions, each harmless to repeat."""
+"""Upkeep of the metrics of ended jobs: fold the last points, and remove the metrics whose `retention` is over. Transactions are
+small, and each is harmless to repeat."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from backend.jobs import feed
 from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
 from backend.jobs.backoff import JobBackoff, Work
-from backend.metrics import folding, repository
+from backend.metrics import repository
+from backend.metrics.store import folding
+from gradstream.events import EventKind
 
 log = structlog.get_logger(__name__)
 
 PORTION = 2000
 """Batches of one transaction."""
 JOBS = 20
-"""Of one pass."""
+"""Jobs of one pass."""
 
 
 def tidy(database: Database, backoff: JobBackoff) -> None:
-    """For jobs that have ended. One of which this fails keeps no other from it."""
+    """Fold and remove metrics of ended jobs. A job that fails here holds up no other."""
     passes: list[tuple[Work, Callable[[Database, UUID], None], Callable[..., list[UUID]]]] = [
         ("fold", fold, repository.waiting),
         ("retention", forget, repository.overdue),
@@ -38,7 +40,7 @@ def tidy(database: Database, backoff: JobBackoff) -> None:
 
 
 def fold(database: Database, job_id: UUID) -> None:
-    """Bring all that waits into blocks."""
+    """Fold all waiting points of a job into blocks."""
     folded = PORTION
     while folded == PORTION:
         with database.transaction() as session:
@@ -48,7 +50,7 @@ def fold(database: Database, job_id: UUID) -> None:
 
 
 def forget(database: Database, job_id: UUID) -> None:
-    """Remove what is stored of a job's metrics. That it is done is noted last, so that a death in between is made up for."""
+    """Remove the stored metrics of a job. `forgotten_at` is set last, so that a later pass repeats an interrupted removal."""
     with database.transaction() as session:
         job = job_rows.lock(session, job_id)
         store = repository.store(session, job_id)
@@ -69,6 +71,6 @@ def forget(database: Database, job_id: UUID) -> None:
         store.forgotten_at = now(session)
         days = (jobs.spec_of(job).retention.metrics or 0.0) / 86_400
         message = f"The stored metrics were removed {days:.3g} days after the end, as 'retention' says; metrics.parquet stays."
-        feed.record(session, job, "retention", message, actor="controller")
+        feed.record(session, job, EventKind.RETENTION, message, actor="controller")
         feed.changed(session, job)
     log.info("metrics were removed, as the job's retention says", job=str(job_id))

@@ -1,4 +1,4 @@
-"""What was measured, twice: each batch as it came, which is the truth, and blocks made from it, which charts read.
+"""Measured points, stored twice: each batch as it came, which is the truth, and blocks made from it, which charts read.
 
 The points of a batch with a number above `MetricStoreRow.folded` are not in blocks yet; the others are."""
 
@@ -24,15 +24,15 @@ class MetricBatchRow(Base):
     source: Mapped[str]
     batch: Mapped[int] = mapped_column(BigInteger)
     payload: Mapped[bytes] = mapped_column(LargeBinary)
-    """As it came (`gradstream.wire.records`), compressed: see `payloads`."""
+    """As it came (`gradstream.wire.telemetry.records`), compressed: see `payloads`."""
     totals: Mapped[bytes] = mapped_column(LargeBinary)
-    """For each of its series, in the order in which it begins them: points of that series with this batch, as 64-bit numbers."""
+    """Points of each of its series with this batch, as 64-bit numbers, in the order in which the batch begins the series."""
 
     __table_args__ = (UniqueConstraint("job_id", "attempt", "source", "batch"),)
 
 
 class MetricSeriesRow(Base):
-    """What one process measured of one thing in one attempt, in the order of arrival."""
+    """A series: the points of one metric and rank that one process measured in one attempt, in the order of arrival."""
 
     __tablename__ = "metric_series"
 
@@ -46,17 +46,17 @@ class MetricSeriesRow(Base):
     count: Mapped[int] = mapped_column(BigInteger, default=0)
     """Points in all."""
     folded: Mapped[int] = mapped_column(BigInteger, default=0)
-    """Those of them that are in blocks."""
+    """Points in blocks."""
     summary: Mapped[bytes | None] = mapped_column(LargeBinary)
-    """Of those in blocks, as `blocks.pack` writes it."""
+    """Summary of the points in blocks, as `blocks.pack` writes it."""
     tally: Mapped[bytes | None] = mapped_column(LargeBinary)
-    """Likewise, as `tally.pack` writes it; None: they have none."""
+    """Tally of the points in blocks, as `tally.pack` writes it; None: they have none."""
 
     __table_args__ = (UniqueConstraint("job_id", "name", "attempt", "source", "rank"),)
 
 
 class MetricBlockRow(Base):
-    """See `pyramid`."""
+    """A block of a series; see `pyramid`."""
 
     __tablename__ = "metric_blocks"
 
@@ -65,11 +65,11 @@ class MetricBlockRow(Base):
     number: Mapped[int] = mapped_column(BigInteger, primary_key=True)
     data: Mapped[bytes] = mapped_column(LargeBinary)
     tally: Mapped[bytes | None] = mapped_column(LargeBinary)
-    """How often each value is among its points; None: at level 0, and where `tally` makes none."""
+    """Count of each value among its points; None: at level 0, and where `tally` makes none."""
 
 
 class MetricStoreRow(Base):
-    """What is kept of a job's metrics; written under the lock of the job's row."""
+    """State of a job's stored metrics; written under the lock of the job's row."""
 
     __tablename__ = "metric_stores"
 
@@ -77,6 +77,6 @@ class MetricStoreRow(Base):
     folded: Mapped[int] = mapped_column(BigInteger, default=0)
     """The number in the feed up to which batches are in blocks."""
     waiting: Mapped[int] = mapped_column(BigInteger, default=0)
-    """Points that are not."""
+    """Points that are not in blocks yet."""
     forgotten_at: Mapped[datetime | None]
-    """When they were removed, as the job's `retention` says."""
+    """When the metrics were removed, as the job's `retention` says."""

@@ -11,12 +11,12 @@ from typing import Any
 
 from gradstream.metrics import CATALOGUE
 
-MOST_SERIES = 10_000
-"""Of one attempt, beside those of the platform."""
-MOST_OF_SOURCE = 5_000
-"""Of these, of one process."""
-MOST_NAMES = 5_000
-"""Of their names."""
+MAX_SERIES = 10_000
+"""Series of one attempt, beside those of the platform."""
+MAX_SERIES_PER_SOURCE = 5_000
+"""Such series of one process."""
+MAX_NAMES = 5_000
+"""Names of such series."""
 _FEW = 64
 """Ranks that are believed of every job."""
 _LABEL = re.compile(r"(?:(worker|server)-([0-9]{1,9})|evaluator|controller)")
@@ -37,12 +37,12 @@ class Origins:
         return cls(max(workers, servers if isinstance(servers, int) else 1, _FEW))
 
     def believes(self, source: str, rank: int) -> bool:
-        """Whether a process of this label and this rank can be there."""
+        """Return whether a process of this label and this rank can be there."""
         found = _LABEL.fullmatch(source)
         return found is not None and int(found[2] or 0) < self.ranks and -1 <= rank < self.ranks
 
     def is_own(self, source: str, name: str, rank: int) -> bool:
-        """Whether the platform itself measures this there. Such series are bounded by their names and ranks, and always stored."""
+        """Return whether the platform itself measures this there. Names and ranks bound such series; all are stored."""
         if name not in CATALOGUE or not self.believes(source, rank):
             return False
         return not source.startswith("worker-") or rank in (-1, int(source.removeprefix("worker-")))
@@ -59,14 +59,14 @@ class SeriesRoom:
         self._names: set[str] = set()
 
     def admit(self, source: str, name: str, rank: int) -> bool:
-        """Whether a new series may begin, which then counts."""
+        """Return whether a new series may begin, which then counts."""
         if self._origins.is_own(source, name, rank):
             return True
         if self._others is None:
             others = [key for key in self._known if not self._origins.is_own(*key)]
             self._others, self._names = Counter(key[0] for key in others), {key[1] for key in others}
-        full = self._others.total() >= MOST_SERIES or self._others[source] >= MOST_OF_SOURCE
-        if full or (len(self._names) >= MOST_NAMES and name not in self._names):
+        full = self._others.total() >= MAX_SERIES or self._others[source] >= MAX_SERIES_PER_SOURCE
+        if full or (len(self._names) >= MAX_NAMES and name not in self._names):
             return False
         self._others[source] += 1
         self._names.add(name)

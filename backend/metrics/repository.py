@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from backend.jobs.models import JobRow
 from backend.metrics.models import MetricBatchRow, MetricSeriesRow, MetricStoreRow
 from backend.metrics.origins import SeriesKey
-from backend.metrics.pyramid import Place
+from backend.metrics.store.pyramid import Place
 
 _INSERT_BATCHES = text("""
     INSERT INTO metric_batches (job_id, attempt, seq, source, batch, payload, totals)
@@ -79,7 +79,7 @@ _AT_ONCE = 500
 
 
 class BlockMissing(RuntimeError):
-    """The others would take its place, and a chart would show them where they are not."""
+    """A block is not there. Other blocks would take its place, and a chart would show them where they are not."""
 
 
 class NewBatch(NamedTuple):
@@ -91,7 +91,7 @@ class NewBatch(NamedTuple):
 
 
 def known_batches(session: Session, job_id: UUID, attempt: int, batches: Sequence[tuple[str, int]]) -> set[tuple[str, int]]:
-    """Those of these (source, number) that are stored."""
+    """Return the batches (source, number) that are stored already."""
     B = MetricBatchRow
     statement = select(B.source, B.batch).where(
         B.job_id == job_id, B.attempt == attempt, tuple_(B.source, B.batch).in_(list(batches))
@@ -103,27 +103,34 @@ def insert_batches(session: Session, job_id: UUID, attempt: int, batches: Sequen
     seqs, sources, numbers, payloads, totals = (list(column) for column in zip(*batches, strict=True))
     session.execute(
         _INSERT_BATCHES,
-        {"job": job_id, "attempt": attempt, "seqs": seqs, "sources": sources, "numbers": numbers, "payloads": payloads,
-         "totals": totals},
-    )  # fmt: skip
+        {
+            "job": job_id,
+            "attempt": attempt,
+            "seqs": seqs,
+            "sources": sources,
+            "numbers": numbers,
+            "payloads": payloads,
+            "totals": totals,
+        },
+    )
 
 
 def counts(session: Session, job_id: UUID, attempt: int) -> dict[SeriesKey, int]:
-    """Points of each series of an attempt."""
+    """Return the number of points of each series of an attempt."""
     S = MetricSeriesRow
     statement = select(S.source, S.name, S.rank, S.count).where(S.job_id == job_id, S.attempt == attempt)
     return {(source, name, rank): count for source, name, rank, count in session.execute(statement)}
 
 
 def count(session: Session, job_id: UUID, attempt: int, counted: dict[SeriesKey, int]) -> None:
-    """Enter what `counts` is now for these series, some of them new."""
+    """Enter the numbers of points that these series now have; some are new."""
     sources, names, ranks = (list(column) for column in zip(*counted, strict=True))
     values = {"sources": sources, "names": names, "ranks": ranks, "counts": list(counted.values())}
     session.execute(_COUNT, {"job": job_id, "attempt": attempt, **values})
 
 
 def wait(session: Session, job_id: UUID, points: int) -> int:
-    """Note that more points wait to be folded; how many do now."""
+    """Note that `points` more points wait to be folded; return how many do now."""
     return int(session.execute(_WAIT, {"job": job_id, "points": points}).scalar_one())
 
 
@@ -133,7 +140,7 @@ def store(session: Session, job_id: UUID) -> MetricStoreRow | None:
 
 def batches(
     session: Session, job_id: UUID, *, after: int, upto: int | None = None, limit: int | None = None, source: str | None = None
-) -> list[MetricBatchRow]:  # fmt: skip
+) -> list[MetricBatchRow]:
     statement = (
         select(MetricBatchRow).where(MetricBatchRow.job_id == job_id, MetricBatchRow.seq > after).order_by(MetricBatchRow.seq)
     )
@@ -154,24 +161,25 @@ class WaitingBatch(NamedTuple):
 
 
 def waiting_batches(session: Session, job_ids: Sequence[UUID]) -> Iterator[WaitingBatch]:
-    """What is not in blocks yet, of each job in the order of arrival; some at a time."""
+    """Yield the batches that are not in blocks yet, of each job in the order of arrival; reads some at a time."""
     B = MetricBatchRow
     statement = (
         select(B.job_id, B.attempt, B.source, B.payload)
         .join(MetricStoreRow, (MetricStoreRow.job_id == B.job_id) & (B.seq > MetricStoreRow.folded))
-        .where(B.job_id.in_(list(job_ids))).order_by(B.job_id, B.seq)
-    )  # fmt: skip
+        .where(B.job_id.in_(list(job_ids)))
+        .order_by(B.job_id, B.seq)
+    )
     for row in session.execute(statement.execution_options(yield_per=_AT_ONCE)):
         yield WaitingBatch(*row)
 
 
 def series(session: Session, job_id: UUID, names: Sequence[str] | None = None) -> list[MetricSeriesRow]:
-    """By attempt, source, name and rank."""
+    """Return the series of a job by attempt, source, name and rank."""
     return series_of(session, [job_id], names)
 
 
 def series_of(session: Session, job_ids: Sequence[UUID], names: Sequence[str] | None = None) -> list[MetricSeriesRow]:
-    """Those of several jobs; of each in the same order."""
+    """Return the series of several jobs; those of each job in the same order."""
     S = MetricSeriesRow
     statement = select(S).where(S.job_id.in_(list(job_ids))).order_by(S.attempt, S.source, S.name, S.rank)
     if names is not None:
@@ -180,19 +188,19 @@ def series_of(session: Session, job_ids: Sequence[UUID], names: Sequence[str] | 
 
 
 def names(session: Session, job_id: UUID) -> list[tuple[str, int, int]]:
-    """(name, series, points)"""
+    """Return each metric's (name, series, points)."""
     S = MetricSeriesRow
     statement = select(S.name, func.count(), func.sum(S.count)).where(S.job_id == job_id).group_by(S.name).order_by(S.name)
     return [(name, many, int(points)) for name, many, points in session.execute(statement)]
 
 
 def blocks(session: Session, wanted: Sequence[tuple[int, int, int]]) -> list[bytes]:
-    """Of (series id, level, number), in this order. Raises: BlockMissing."""
+    """Return the blocks (series id, level, number), in this order. Raises: BlockMissing."""
     return [row.data for row in _found(session, _BLOCKS, wanted)]
 
 
 def tallies(session: Session, wanted: Sequence[tuple[int, int, int]]) -> list[bytes | None]:
-    """Of the blocks of (series id, level, number), in this order. Raises: BlockMissing."""
+    """Return the tallies of the blocks (series id, level, number), in this order. Raises: BlockMissing."""
     return [row.tally for row in _found(session, _TALLIES, wanted)]
 
 
@@ -206,20 +214,20 @@ def _found(session: Session, statement: TextClause, wanted: Sequence[tuple[int, 
 
 
 def put_blocks(session: Session, new: Iterable[tuple[int, Place, bytes, bytes | None]]) -> None:
-    """(series id, place, data, tally)"""
+    """Write blocks, each as (series id, place, data, tally)."""
     rows = [(series_id, level, number, data, tally) for series_id, (level, number), data, tally in new]
     ids, levels, numbers, data, tallies = (list(column) for column in zip(*rows, strict=True))
     session.execute(_PUT_BLOCKS, {"ids": ids, "levels": levels, "numbers": numbers, "data": data, "tallies": tallies})
 
 
 def set_folded(session: Session, rows: Sequence[tuple[int, int, bytes, bytes | None]]) -> None:
-    """(series id, points in blocks, their summary, their tally)"""
+    """Update series, each as (series id, points in blocks, their summary, their tally)."""
     ids, folded, summaries, tallies = (list(column) for column in zip(*rows, strict=True))
     session.execute(_FOLDED, {"ids": ids, "folded": folded, "summaries": summaries, "tallies": tallies})
 
 
 def waiting(session: Session, most: int, *, but: Collection[UUID] = ()) -> list[UUID]:
-    """Jobs with points that wait to be folded though nothing is measured any more, without those in `but`."""
+    """Return ended jobs with points that wait to be folded, without those in `but`."""
     statement = (
         select(MetricStoreRow.job_id)
         .join(JobRow, JobRow.id == MetricStoreRow.job_id)
@@ -229,13 +237,13 @@ def waiting(session: Session, most: int, *, but: Collection[UUID] = ()) -> list[
 
 
 def storage(session: Session, job_id: UUID) -> tuple[int, int]:
-    """Bytes of batches and of blocks."""
+    """Return the bytes of batches and of blocks."""
     batches, blocks = session.execute(_STORAGE, {"job": job_id}).one()
     return int(batches), int(blocks)
 
 
 def overdue(session: Session, most: int, *, but: Collection[UUID] = ()) -> list[UUID]:
-    """Ended jobs that have metrics which their `retention` gives up, without those in `but`."""
+    """Return ended jobs that have metrics whose `retention` is over, without those in `but`."""
     return list(session.scalars(_OVERDUE, {"most": most, "but": list(but), "forever": _FOREVER}))
 
 
@@ -244,7 +252,7 @@ def forget_series(session: Session, job_id: UUID) -> None:
 
 
 def forget_batches(session: Session, job_id: UUID, upto: int, most: int) -> int:
-    """Remove so many with numbers up to `upto`, oldest first; how many were there."""
+    """Remove at most `most` batches with numbers up to `upto`, oldest first; return how many were there."""
     B = MetricBatchRow
     oldest = select(B.seq).where(B.job_id == job_id, B.seq <= upto).order_by(B.seq).limit(most)
     gone = session.execute(delete(B).where(B.job_id == job_id, B.seq.in_(oldest.scalar_subquery())).returning(B.seq))
@@ -252,6 +260,6 @@ def forget_batches(session: Session, job_id: UUID, upto: int, most: int) -> int:
 
 
 def batches_upto(session: Session, job_id: UUID, upto: int) -> int:
-    """How many there are."""
+    """Return the number of batches with numbers up to `upto`."""
     B = MetricBatchRow
     return session.scalar(select(func.count()).where(B.job_id == job_id, B.seq <= upto)) or 0

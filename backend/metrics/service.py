@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
 
 import structlog
@@ -15,29 +14,24 @@ from backend.db import now
 from backend.jobs import feed
 from backend.jobs import service as jobs
 from backend.jobs.models import JobRow
-from backend.metrics import admission, chart, folding, live, payloads, repository
+from backend.metrics import admission, repository
 from backend.metrics.admission import Came
-from backend.metrics.live import Arrived
+from backend.metrics.charts import chart, live
+from backend.metrics.charts.live import Arrived
 from backend.metrics.models import MetricBatchRow
 from backend.metrics.origins import Origins, SeriesKey, SeriesRoom
-from backend.metrics.points import decode, label
-from backend.metrics.progress import damaged, evaluation_alerts, figures, fold, refusing, silent, without_room
 from backend.metrics.repository import NewBatch
-from backend.metrics.schemas import (
-    CatalogueEntry,
-    LiveMetrics,
-    MeasuredName,
-    MeasuredNames,
-    MetricBatch,
-    MetricPage,
-    PointRow,
-    Storage,
-)
-from backend.metrics.summary import new_alerts
+from backend.metrics.schemas import CatalogueEntry, LiveMetrics, MeasuredName, MeasuredNames, MetricPage, Storage
+from backend.metrics.store import folding, payloads
+from backend.metrics.store.points import decode
+from backend.progress.alert_rules import new_alerts
+from backend.progress.state import figures, fold, refusing
+from gradstream.api.charts import MetricBatch, PointRow
+from gradstream.events import EventKind
 from gradstream.metrics import CATALOGUE, Point
-from gradstream.process import damage, room
+from gradstream.process.order import label_of
 from gradstream.spec import JobSpec
-from gradstream.wire import records
+from gradstream.wire.telemetry import records
 
 log = structlog.get_logger(__name__)
 
@@ -50,7 +44,7 @@ def catalogue() -> list[CatalogueEntry]:
 
 
 def store(session: Session, job: JobRow, attempt: int, batches: Sequence[Batch]) -> int:
-    """`store_packed`, of points that were made here."""
+    """Store points that were made here; see `store_packed`."""
     packed = [(source, number, records.pack_points(points)) for source, number, points in batches]
     return store_packed(session, job, attempt, packed)
 
@@ -58,8 +52,8 @@ def store(session: Session, job: JobRow, attempt: int, batches: Sequence[Batch])
 def store_packed(session: Session, job: JobRow, attempt: int, batches: Sequence[tuple[str, int, bytes]]) -> int:
     """Store every point of the batches that are new, and fold them into the job's progress. `job` must be locked.
 
-    Returns how many batches were new: one that comes again (a repeat, a second controller) is nothing. What cannot be stored is
-    left out and told of, once for each process and field.
+    Returns how many batches were new: one that comes again (a repeat, a second controller) is ignored. Points that cannot be stored
+    are left out, and an event says so once for each process and field.
     """
     return _store(session, job, attempt, [Came.read(*batch) for batch in batches])
 
@@ -67,7 +61,7 @@ def store_packed(session: Session, job: JobRow, attempt: int, batches: Sequence[
 def refuse(session: Session, job: JobRow, attempt: int, source: str, number: int, why: str) -> int:
     """Note that a batch which looked well could not be stored, as `store_packed` does."""
     seen = Came.read(source, number, b"[]")
-    fault = admission.Fault("points", f"{why}; the controller's log says more")
+    fault = admission.PointFault("points", f"{why}; the controller's log says more")
     return _store(session, job, attempt, [Came.refused(seen.source, seen.number, seen.fault or fault)])
 
 
@@ -84,12 +78,9 @@ def _store(session: Session, job: JobRow, attempt: int, batches: Sequence[Came])
     told = [(batch.source, _believed(batch, origins)) for batch in stored]
     job.progress = fold(before, attempt, told, now(session), _target(job))
     jobs.note_figures(job, figures(job.progress))
-    _tell_of_silence(session, job, before)
-    _tell_of_room(session, job, before)
-    _tell_of_alerts(session, job, before)
-    _tell_of_damage(session, job, before)
-    _tell_of_evaluation(session, job, before)
-    _tell_of_faults(session, job, stored)
+    for alert in new_alerts(before, job.progress, lambda: JobSpec.model_validate(job.spec).effective_gate):
+        feed.record(session, job, EventKind.WARNING, alert.sentence, actor=alert.actor, data=alert.data)
+    _record_faults(session, job, stored)
     feed.changed(session, job)
     return len(new)
 
@@ -99,14 +90,14 @@ def _origins(job: JobRow) -> Origins:
 
 
 def _believed(batch: Came, origins: Origins) -> list[Point]:
-    """The points for the progress of the job: it grows with processes and ranks, so they must be some that can be there."""
-    source = label(batch.source)
+    """Return the points for the job's progress. It grows with processes and ranks, so only those that the job can have count."""
+    source = label_of(batch.source)
     believed = {rank: origins.believes(source, rank) for _, rank in batch.decoded.keys}
     return [point for point in batch.decoded.plain() if believed[point.rank]]
 
 
 def _keep(session: Session, job: JobRow, attempt: int, first: int, new: Sequence[Came]) -> list[Came]:
-    """The batches, numbered from `first` on, and what is counted of them. Returns them as they are stored."""
+    """Write the batches, numbered from `first` on, and the counts of their series. Return the batches as they are stored."""
     counts = repository.counts(session, job.id, attempt)
     room = SeriesRoom(tuple(counts), _origins(job))
     counted: dict[SeriesKey, int] = {}
@@ -116,7 +107,7 @@ def _keep(session: Session, job: JobRow, attempt: int, first: int, new: Sequence
         kept = batch.within(counts, room)
         totals = []
         for (name, rank), points in zip(kept.decoded.keys, kept.decoded.counts(), strict=True):
-            key = (label(kept.source), name, rank)
+            key = (label_of(kept.source), name, rank)
             counts[key] = counted[key] = counts.get(key, 0) + points
             totals.append(counts[key])
         rows.append(NewBatch(seq, kept.source, kept.number, payloads.pack(kept.packed), payloads.pack_totals(totals)))
@@ -130,32 +121,15 @@ def _keep(session: Session, job: JobRow, attempt: int, first: int, new: Sequence
     return stored
 
 
-def _tell_of_faults(session: Session, job: JobRow, stored: Sequence[Came]) -> None:
-    """What is not stored: of each process and field once in the life of the job, and of so many at most."""
+def _record_faults(session: Session, job: JobRow, stored: Sequence[Came]) -> None:
+    """Record that points are not stored: once per job for each process and field, up to a bound."""
     for which, (who, fault) in admission.told(stored).items():
         sentence = admission.sentence(who, fault)
         progress = refusing(job.progress, which, sentence)
         if progress is not None:
             job.progress = progress
             log.warning("metrics are not stored", source=who, field=fault.field, why=fault.sentence)
-            feed.record(session, job, "warning", sentence, actor=who, data={"source": who, "field": fault.field})
-
-
-def _tell_of_evaluation(session: Session, job: JobRow, before: dict[str, Any]) -> None:
-    """Of each metric that is not finite, and of rows that are in both splits, once in the life of the job."""
-    known = evaluation_alerts(before)
-    for key, sentence in evaluation_alerts(job.progress).items():
-        if key not in known:
-            feed.record(session, job, "warning", sentence, actor="evaluator", data={"about": key})
-
-
-def _tell_of_silence(session: Session, job: JobRow, before: dict[str, Any]) -> None:
-    """Each rank is told of once in the life of the job."""
-    known, gate = silent(before), JobSpec.model_validate(job.spec).effective_gate
-    for rank, worker in silent(job.progress).items():
-        if rank not in known:
-            data = {"rank": rank, "dropped": worker.dropped}
-            feed.record(session, job, "warning", worker.sentence(gate), actor="server-0", data=data)
+            feed.record(session, job, EventKind.WARNING, sentence, actor=who, data={"source": who, "field": fault.field})
 
 
 def _target(job: JobRow) -> str | None:
@@ -163,39 +137,16 @@ def _target(job: JobRow) -> str | None:
     return ((job.spec.get("stop") or {}).get("target") or {}).get("metric")
 
 
-def _tell_of_alerts(session: Session, job: JobRow, before: dict[str, Any]) -> None:
-    """Of each slow worker once in an attempt, and of each reason for dropping many pushes once in the life of the job."""
-    for sentence, data in new_alerts(before, job.progress, lambda: JobSpec.model_validate(job.spec).effective_gate):
-        feed.record(session, job, "warning", sentence, actor="server-0", data=data)
-
-
-def _tell_of_room(session: Session, job: JobRow, before: dict[str, Any]) -> None:
-    """Likewise; those that are found together, in one event."""
-    known = without_room(before)
-    found = {rank: missing for rank, missing in without_room(job.progress).items() if rank not in known}
-    if found:
-        actor = f"worker-{min(found)}"
-        data = {"ranks": sorted(found), "bytes": max(found.values())}
-        feed.record(session, job, "warning", room.sentence(found), actor=actor, data=data)
-
-
-def _tell_of_damage(session: Session, job: JobRow, before: dict[str, Any]) -> None:
-    """Of each process once in the life of the job; the metric counts on."""
-    known = damaged(before)
-    for who, count in damaged(job.progress).items():
-        if who not in known:
-            feed.record(session, job, "warning", damage.sentence(who), actor=who, data={"source": who, "count": count})
-
-
 def page(
     session: Session, job_id: UUID, *, names: Sequence[str] | None, source: str | None, rank: int | None, after: int, limit: int
-) -> MetricPage:  # fmt: skip
+) -> MetricPage:
     jobs.find(session, job_id)
     rows = repository.batches(session, job_id, after=after, limit=limit, source=source)
     items = [
-        MetricBatch(seq=row.seq, attempt=row.attempt, source=label(row.source), points=points)
-        for row in rows if (points := _rows(row, names, rank))
-    ]  # fmt: skip
+        MetricBatch(seq=row.seq, attempt=row.attempt, source=label_of(row.source), points=points)
+        for row in rows
+        if (points := _rows(row, names, rank))
+    ]
     return MetricPage(items=items, next=rows[-1].seq if rows else after)
 
 
@@ -209,8 +160,8 @@ def _rows(row: MetricBatchRow, names: Sequence[str] | None, rank: int | None) ->
 
 
 def arrived(session: Session, job_id: UUID, after: int, upto: int, ends: Sequence[int]) -> list[LiveMetrics]:
-    """For the stream: batches with numbers above `after`, up to `upto`, as one event for all between two of `ends`, which
-    are numbers of other things in the feed, rising."""
+    """Return the stream's events for batches with numbers above `after`, up to `upto`. All batches between two of `ends` make one
+    event. `ends`: the numbers of other entries in the feed, rising."""
     runs: dict[int, list[MetricBatchRow]] = defaultdict(list)
     place = 0
     for row in repository.batches(session, job_id, after=after, upto=upto):
@@ -222,12 +173,10 @@ def arrived(session: Session, job_id: UUID, after: int, upto: int, ends: Sequenc
 
 def _parts(rows: Sequence[MetricBatchRow]) -> list[Arrived]:
     return [
-        Arrived(row.attempt, label(row.source), group.name, group.rank, total, group.points)
+        Arrived(row.attempt, label_of(row.source), group.name, group.rank, total, group.points)
         for row in rows
-        for group, total in zip(
-            decode(payloads.unpack(row.payload)).groups(), payloads.unpack_totals(row.totals), strict=True
-        )
-    ]  # fmt: skip
+        for group, total in zip(decode(payloads.unpack(row.payload)).groups(), payloads.unpack_totals(row.totals), strict=True)
+    ]
 
 
 def names(session: Session, job_id: UUID) -> MeasuredNames:
@@ -242,14 +191,18 @@ def storage(session: Session, job_id: UUID) -> Storage:
     batches, blocks = repository.storage(session, job_id)
     found = repository.names(session, job_id)
     return Storage(
-        points=sum(points for *_, points in found), series=sum(series for _, series, _ in found), batches_bytes=batches,
-        blocks_bytes=blocks, bytes=batches + blocks, keep_for=jobs.spec_of(job).retention.metrics,
+        points=sum(points for *_, points in found),
+        series=sum(series for _, series, _ in found),
+        batches_bytes=batches,
+        blocks_bytes=blocks,
+        bytes=batches + blocks,
+        keep_for=jobs.spec_of(job).retention.metrics,
         forgotten_at=kept.forgotten_at if kept else None,
-    )  # fmt: skip
+    )
 
 
 def highest_step(session: Session, job_id: UUID, attempt: int, name: str) -> dict[int, int]:
-    """Of each rank, in one attempt."""
+    """Return the highest step of each rank in one attempt."""
     found: dict[int, int] = {}
     for line in chart.lines(session, job_id, [name]):
         if line.row.attempt == attempt:
@@ -258,5 +211,5 @@ def highest_step(session: Session, job_id: UUID, attempt: int, name: str) -> dic
 
 
 def last_values(session: Session, job_id: UUID, name: str) -> dict[int, float]:
-    """Of each rank, in its last attempt."""
+    """Return the last value of each rank, in its last attempt."""
     return {line.row.rank: float(line.summary["last"][-1]) for line in chart.lines(session, job_id, [name])}

@@ -1,4 +1,4 @@
-"""What node agents call. Their token is the node's own, but for registration, which takes a secret of its own."""
+"""The endpoints of node agents. An agent sends its node's token; to register, a join token or the node's credential."""
 
 from __future__ import annotations
 
@@ -11,34 +11,37 @@ from backend.db import SessionDep
 from backend.logs import service as logs
 from backend.logs.schemas import LogPosition, PostLog
 from backend.nodes import service
-from backend.nodes.auth import NodeDep, may_register
-from backend.nodes.schemas import Desired, Heartbeat, Join, Joining, Register, Registered
+from backend.nodes.auth import NodeDep, RegistrantDep
+from backend.nodes.identity import joining
+from backend.nodes.presence import heard
+from backend.nodes.schemas import DesiredProcesses, Heartbeat, Joining, JoinRequest, Register, Registered
 from backend.platform import PlatformDep
 
 router = APIRouter(prefix="/agent", tags=["agent"])
 
 
-@router.post("/join", operation_id="prepareJoin", dependencies=[Depends(may_register)])
-def join(body: Join, session: SessionDep, platform: PlatformDep) -> Joining:
-    """What a machine needs to know before its agent registers: where both Redis are, and whether its name is free."""
-    return service.joining(session, platform, body)
+@router.post("/join", operation_id="prepareJoin")
+def join(body: JoinRequest, registrant: RegistrantDep, session: SessionDep, platform: PlatformDep) -> Joining:
+    """Tell a machine what its agent needs before it registers: where both Redis are, and whether its name is free."""
+    return joining.prepare_join(session, platform, registrant, body)
 
 
-@router.post("/register", operation_id="registerNode", dependencies=[Depends(may_register)])
-def register(body: Register, session: SessionDep, platform: PlatformDep) -> Registered:
-    """Enter a machine, or enter it again after a restart: processes of its former life are then lost."""
-    return service.register(session, platform, body)
+@router.post("/register", operation_id="registerNode")
+def register(body: Register, registrant: RegistrantDep, session: SessionDep, platform: PlatformDep) -> Registered:
+    """Make a machine a node, with a join token, or enter a node after its agent's restart, with its credential: the
+    processes that it ran before are then lost. 409: another node that is not lost has the name."""
+    return joining.register(session, platform, registrant, body)
 
 
-@router.post("/heartbeat", operation_id="heartbeat")
-def heartbeat(body: Heartbeat, node: NodeDep, session: SessionDep, platform: PlatformDep) -> Desired:
+@router.post("/heartbeat", operation_id="heartbeat", dependencies=[Depends(heard)])
+def heartbeat(body: Heartbeat, node: NodeDep, session: SessionDep, platform: PlatformDep) -> DesiredProcesses:
     """Report all processes and get the set that should run."""
     return service.heartbeat(session, platform, node, body)
 
 
 @router.post("/logs", operation_id="postLogs")
 def post_logs(body: PostLog, node: NodeDep, session: SessionDep) -> LogPosition:
-    """Store output of a process. What is already stored is skipped; after a gap the answer says where to go on."""
+    """Store output of a process. The platform skips text that it has already; after a gap the answer says where to go on."""
     return logs.append(session, node.node_id, body)
 
 

@@ -6,6 +6,8 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from backend.nodes import service
+from backend.nodes.identity import joining
+from backend.nodes.identity.joining import Registrant
 from backend.nodes.service import NodeCaller
 from backend.platform import Platform
 from gradstream.errors import NotSignedIn
@@ -14,24 +16,20 @@ Bearer = Annotated[
     HTTPAuthorizationCredentials | None,
     Depends(HTTPBearer(auto_error=False, scheme_name="node", description="A node's token, as `registerNode` answered it")),
 ]
-SharedSecret = Annotated[
+JoinOrCredential = Annotated[
     HTTPAuthorizationCredentials | None,
-    Depends(
-        HTTPBearer(
-            auto_error=False, scheme_name="registration", description="The secret of the platform's own machines, or a join token"
-        )
-    ),
+    Depends(HTTPBearer(auto_error=False, scheme_name="registration", description="A join token, or the credential of a node")),
 ]
 
 
 REGISTERS = "registers"
-"""The caller in the state of a request that may register a machine."""
+"""Name under which the rate limits count all registrations together."""
 
 
-def check_may_register(platform: Platform, given: str) -> None:
-    """Raises: NotSignedIn, unless it is the secret that the platform's machines share, or a join token."""
+def registrant_of(platform: Platform, given: str) -> Registrant:
+    """Raises: NotSignedIn, NodeRemoved."""
     with platform.database.transaction() as session:
-        service.check_registration(session, platform, given)
+        return joining.find_registrant(session, given)
 
 
 def node_of(platform: Platform, token: str) -> NodeCaller:
@@ -40,10 +38,12 @@ def node_of(platform: Platform, token: str) -> NodeCaller:
         return service.caller_of_token(session, token)
 
 
-async def may_register(request: Request, credentials: SharedSecret) -> None:  # noqa: ARG001
-    """Raises: NotSignedIn, unless `backend.admission` has found that the request may register a machine."""
-    if getattr(request.state, "caller", None) != REGISTERS:
-        raise NotSignedIn("Registering needs the secret of the platform's machines, or a join token.")
+async def current_registrant(request: Request, credentials: JoinOrCredential) -> Registrant:  # noqa: ARG001
+    """Return the machine or node that registers, as `backend.admission` has found it. Raises: NotSignedIn."""
+    caller = getattr(request.state, "caller", None)
+    if not isinstance(caller, Registrant):
+        raise NotSignedIn("Registering needs a join token, or the credential of a node.")
+    return caller
 
 
 async def current_node(request: Request, credentials: Bearer) -> NodeCaller:  # noqa: ARG001
@@ -54,4 +54,5 @@ async def current_node(request: Request, credentials: Bearer) -> NodeCaller:  # 
     return caller
 
 
+RegistrantDep = Annotated[Registrant, Depends(current_registrant)]
 NodeDep = Annotated[NodeCaller, Depends(current_node)]

@@ -6,8 +6,10 @@ from fastapi import APIRouter, status
 
 from backend.db import SessionDep
 from backend.nodes import service
-from backend.nodes.schemas import Node, Nodes
+from backend.nodes.schemas import Nodes
+from backend.platform import PlatformDep
 from backend.users.auth import CallerDep
+from gradstream.api.platform import Node
 
 router = APIRouter(prefix="/nodes", tags=["nodes"])
 
@@ -20,15 +22,16 @@ def nodes(session: SessionDep) -> Nodes:
 
 @router.post("/{id}/drain", operation_id="drainNode")
 def drain(id: UUID, session: SessionDep) -> Node:
-    """Place no process there any more. What runs there may finish. Holds until `resumeNode`, also over restarts of its agent."""
+    """Place no process there any more. Processes that run there may finish. Holds until `resumeNode`, also over restarts of its
+    agent."""
     return service.set_draining(session, id, draining=True)
 
 
 @router.delete("/{id}", operation_id="removeNode", status_code=status.HTTP_204_NO_CONTENT)
-def remove(id: UUID, session: SessionDep, caller: CallerDep) -> None:
+def remove(id: UUID, session: SessionDep, platform: PlatformDep, caller: CallerDep) -> None:
     """Take a machine out of the list until it registers again. Its token is refused at once, so its agent ends. 409 while
     processes run there, unless it drains: then they are lost, and placed elsewhere. Jobs keep the names of their nodes."""
-    service.remove(session, id, actor=caller.actor)
+    service.remove(session, platform, id, actor=caller.actor)
 
 
 @router.post("/{id}/resume", operation_id="resumeNode")

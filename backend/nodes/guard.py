@@ -11,7 +11,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from backend.away import AWAY, first_line
-from gradstream.log_limit import LogLimit
+from gradstream.programs.log_limit import LogLimit
 
 log = structlog.get_logger(__name__)
 
@@ -37,6 +37,9 @@ def guarded(session: Session, job_id: UUID) -> Iterator[None]:
         held_back = _limit.take((job_id, type(error).__name__))
         if held_back is not None:
             log.error(
-                "a part of a heartbeat failed for one job; the next heartbeat tries again", job=str(job_id),
-                lines_held_back=held_back, error=first_line(error), exc_info=error,
-            )  # fmt: skip
+                "a part of a heartbeat failed for one job; the next heartbeat tries again",
+                job=str(job_id),
+                lines_held_back=held_back,
+                error=first_line(error),
+                exc_info=error,
+            )

@@ -15,15 +15,21 @@ class NodeRow(Base):
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=uuid4)
     name: Mapped[str] = mapped_column(unique=True)
+    credential_hash: Mapped[bytes | None] = mapped_column(unique=True)
+    """Hash of the secret that its agent made when it joined, and registers with after each start. None: it has to join again."""
     token_hash: Mapped[bytes] = mapped_column(unique=True)
+    """Hash of the token that its agent sends with each message until it registers again."""
+    joined_at: Mapped[datetime | None]
+    joined_with: Mapped[str | None]
+    """The join token, in words: tokens are deleted, this stays. None, as its time: an older version let it in."""
     status: Mapped[str]
     slots: Mapped[int]
     cpus: Mapped[int]
     memory: Mapped[int] = mapped_column(BigInteger)
     gpus: Mapped[list[dict[str, Any]]]
-    machine: Mapped[str | None]
-    """Made by its agent once, and kept: tells a restart from another machine of the same name."""
     labels: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    isolation: Mapped[dict[str, Any] | None]
+    """`Isolation`, as its agent found it; None: it does not tell."""
     version: Mapped[str]
     load: Mapped[float | None]
     memory_used: Mapped[int | None] = mapped_column(BigInteger)

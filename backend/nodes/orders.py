@@ -10,10 +10,10 @@ from backend.db import now
 from backend.jobs import lifecycle
 from backend.jobs import service as jobs
 from backend.jobs.models import AttemptRow, JobRow, ProcessRow
-from backend.jobs.statuses import AttemptStatus, ProcessStatus
-from backend.metrics.progress import hanging_processes
 from backend.nodes.guard import guarded
 from backend.platform import Platform
+from backend.progress.state import hanging_processes
+from gradstream.api.statuses import AttemptStatus, ProcessStatus
 from gradstream.bundle.origin import CodeOrigin
 from gradstream.process.order import PlaneAccess, ProcessOrder, StoreAccess, plane_id
 from gradstream.wire.plane import account
@@ -46,13 +46,13 @@ def _orders_of_job(
 
 
 def _wanted(session: Session, job: JobRow, attempt: AttemptRow) -> bool:
-    """Whether the processes of the attempt should run now."""
+    """Return whether the processes of the attempt should run now."""
     killed = job.stop_at is not None and job.stop_at <= now(session)
     return attempt.status != AttemptStatus.PREPARING and attempt.ended_at is None and not killed
 
 
 def _tell(session: Session, job_id: UUID, node_id: UUID) -> tuple[JobRow, list[ProcessRow]]:
-    """Note, under the job's lock, that from now on the node may be running what it had not heard of, and how often it was told."""
+    """Note under the job's lock that from now on the node may run the new processes, and count the orders sent."""
     job = jobs.lock(session, job_id)
     rows = jobs.live_processes(session, node_id=node_id, job_id=job_id)
     if _wanted(session, job, lifecycle.current_attempt(session, job)):
@@ -69,11 +69,19 @@ def _order(platform: Platform, job: JobRow, attempt: AttemptRow, row: ProcessRow
     j = plane_id(job.id, attempt.number)
     settings = platform.settings
     return ProcessOrder(
-        id=row.id, job_id=job.id, attempt=attempt.number, role=row.role, rank=row.rank, incarnation=row.incarnation,
-        spec=jobs.spec_of(job), bundle=None if row.role == "server" else job.bundle, gpu=row.gpu,
+        id=row.id,
+        job_id=job.id,
+        attempt=attempt.number,
+        role=row.role,
+        rank=row.rank,
+        incarnation=row.incarnation,
+        spec=jobs.spec_of(job),
+        bundle=None if row.role == "server" else job.bundle,
+        gpu=row.gpu,
         plane=PlaneAccess(
             url=settings.plane_public_url or settings.plane_redis_url, user=account(j), password=platform.derived.plane_password(j)
         ),
         store=StoreAccess(url=settings.process_api_url or settings.public_url, token=platform.derived.process_token(row.id)),
-        resume=attempt.resumed_from, origin=job.origin and CodeOrigin.model_validate(job.origin),
-    )  # fmt: skip
+        resume=attempt.resumed_from,
+        origin=job.origin and CodeOrigin.model_validate(job.origin),
+    )

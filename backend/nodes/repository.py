@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, case, func, not_, or_, select, text, true, update
+from sqlalchemy import case, func, not_, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from backend.jobs.models import ProcessRow
 from backend.nodes.models import NodeRow, PresenceRow
-from backend.nodes.schemas import NodeStatus, Register
+from backend.nodes.schemas import Register
+from gradstream.api.platform import NodeStatus
 
 _ABSENT_AFTER = timedelta(seconds=3)
 _API = "api"
@@ -26,33 +28,68 @@ def by_token(session: Session, hash: bytes) -> NodeRow | None:
     return session.scalar(select(NodeRow).where(NodeRow.token_hash == hash))
 
 
-def is_held(session: Session, name: str, machine: str | None, lost_after: timedelta) -> bool:
-    """Whether a node of this name is there whose machine is another one."""
-    held = select(NodeRow.id).where(NodeRow.name == name, not_(_free_for(machine, lost_after)))
-    return session.scalar(held) is not None
+def by_credential(session: Session, hash: bytes) -> NodeRow | None:
+    return session.scalar(select(NodeRow).where(NodeRow.credential_hash == hash))
 
 
-def _free_for(machine: str | None, lost_after: timedelta) -> ColumnElement[bool]:
-    """Of a node's row: whether this machine may have its name."""
-    silent = NodeRow.last_seen_at < func.clock_timestamp() - lost_after
-    same = NodeRow.machine == machine if machine is not None else true()
-    return or_(NodeRow.removed_at.is_not(None), NodeRow.machine.is_(None), same, NodeRow.status == NodeStatus.LOST, silent)
+def credentials(session: Session) -> dict[UUID, bytes]:
+    """The hashed credential of each node that may register."""
+    known = select(NodeRow.id, NodeRow.credential_hash).where(NodeRow.removed_at.is_(None), NodeRow.credential_hash.is_not(None))
+    return {id: hash for id, hash in session.execute(known) if hash is not None}
 
 
-def enter(session: Session, body: Register, token_hash: bytes, lost_after: timedelta) -> UUID | None:
-    """A new node, or the node of that name with a new token: the old one is worth nothing from now on. None: the name is held by
-    another machine."""
-    values = {
-        "token_hash": token_hash, "status": NodeStatus.READY, "slots": body.slots, "cpus": body.cpus, "memory": body.memory,
-        "gpus": [gpu.model_dump() for gpu in body.gpus], "labels": body.labels, "version": body.version,
-        "machine": body.machine, "registered_at": func.clock_timestamp(), "last_seen_at": func.clock_timestamp(),
-        "trouble": None, "trouble_since": None, "troubles": 0, "retry_at": None,
-        "removed_at": None,
-    }  # fmt: skip
+def credential_hash(session: Session, node_id: UUID) -> bytes:
+    """Return the hash of the credential of a node that has registered."""
+    hash = session.scalar(select(NodeRow.credential_hash).where(NodeRow.id == node_id))
+    assert hash is not None, "it registers with its credential"
+    return hash
+
+
+def is_held(session: Session, name: str, node_id: UUID | None) -> bool:
+    """Return whether another node holds this name. `node_id`: None: a new node, which may take the place of one that is lost."""
+    held = not_(_FREE) if node_id is None else NodeRow.id != node_id
+    return session.scalar(select(NodeRow.id).where(NodeRow.name == name, held)) is not None
+
+
+_FREE = or_(NodeRow.removed_at.is_not(None), NodeRow.status == NodeStatus.LOST)
+"""Condition on a node's row: a new machine may take its place. Silence alone frees no name: it may be the API that was away."""
+
+
+def enter(session: Session, body: Register, credential_hash: bytes, token_hash: bytes, joined_with: str) -> UUID | None:
+    """A new node, or the node of that name with other secrets: the old ones are worth nothing from now on. None: the name is held
+    by another machine."""
+    session.execute(update(NodeRow).where(NodeRow.credential_hash == credential_hash).values(credential_hash=None))
+    joined = {"credential_hash": credential_hash, "joined_at": func.clock_timestamp(), "joined_with": joined_with}
+    values = _registered(body, token_hash) | joined | {"removed_at": None}
     row = insert(NodeRow).values(name=body.name, **values)
     values["draining_since"] = case((NodeRow.removed_at.is_(None), NodeRow.draining_since), else_=None)
-    free = _free_for(body.machine, lost_after)
-    return session.scalar(row.on_conflict_do_update(index_elements=["name"], set_=values, where=free).returning(NodeRow.id))
+    return session.scalar(row.on_conflict_do_update(index_elements=["name"], set_=values, where=_FREE).returning(NodeRow.id))
+
+
+def return_(session: Session, node_id: UUID, body: Register, token_hash: bytes) -> None:
+    """A node whose agent was started again, with a new token and maybe another name, which must be free."""
+    values = _registered(body, token_hash) | {"name": body.name}
+    session.execute(update(NodeRow).where(NodeRow.id == node_id).values(values))
+
+
+def _registered(body: Register, token_hash: bytes) -> dict[str, Any]:
+    return {
+        "token_hash": token_hash,
+        "status": NodeStatus.READY,
+        "slots": body.slots,
+        "cpus": body.cpus,
+        "memory": body.memory,
+        "gpus": [gpu.model_dump() for gpu in body.gpus],
+        "labels": body.labels,
+        "version": body.version,
+        "isolation": body.isolation.model_dump(mode="json") if body.isolation else None,
+        "registered_at": func.clock_timestamp(),
+        "last_seen_at": func.clock_timestamp(),
+        "trouble": None,
+        "trouble_since": None,
+        "troubles": 0,
+        "retry_at": None,
+    }
 
 
 def seen(session: Session, node_id: UUID, load: float | None, memory_used: int | None) -> None:
@@ -79,7 +116,7 @@ def all_nodes(session: Session) -> list[NodeRow]:
 
 
 def mark_silent(session: Session, silent_for: timedelta, heard_since: datetime) -> list[NodeRow]:
-    """Those that were silent for so long, by the database's clock and counted from when they could be heard: lost from now on."""
+    """Mark nodes as lost that were silent for so long, by the database's clock. `heard_since`: silence counts from there."""
     late = func.greatest(NodeRow.last_seen_at, heard_since) < func.clock_timestamp() - silent_for
     lost = update(NodeRow).where(NodeRow.status == NodeStatus.READY, late).values(status=NodeStatus.LOST)
     return list(session.scalars(lost.returning(NodeRow)))

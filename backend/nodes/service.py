@@ -1,43 +1,28 @@
-"""Machines: they register, report what runs, and are told what should run."""
+"""Machines: they register, report their processes, and fetch the processes that they should run."""
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from functools import partial
 from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-import gradstream
 from backend import secrets
-from backend.db import PLACES, now, wait_for_lock
+from backend.db import PLACES, after_commit, now, wait_for_lock
 from backend.jobs import lifecycle
 from backend.jobs import service as jobs
 from backend.jobs.models import ProcessRow
-from backend.jobs.statuses import ProcessStatus
 from backend.metrics import hanging
 from backend.nodes import orders, repository, trouble, usage
 from backend.nodes.guard import guarded, wait_shortly
+from backend.nodes.identity.accounts import close_account
 from backend.nodes.models import NodeRow
-from backend.nodes.schemas import (
-    Desired,
-    GpuUse,
-    Heartbeat,
-    Join,
-    Joining,
-    Node,
-    NodeProcess,
-    Nodes,
-    NodeStatus,
-    Register,
-    Registered,
-    ReportedProcess,
-)
+from backend.nodes.schemas import DesiredProcesses, Heartbeat, Nodes, ReportedProcess
 from backend.platform import Platform
-from backend.settings import secret
-from backend.users import service as users
+from gradstream.api.platform import Node, NodeGpu, NodeProcess, NodeStatus
+from gradstream.api.statuses import ProcessStatus
 from gradstream.errors import Conflict, NodeRemoved, NotFound, NotSignedIn
 from gradstream.process.exits import Exit, ExitReason
 
@@ -54,55 +39,30 @@ class NodeCaller:
         return f"node:{self.name}"
 
 
-def check_registration(session: Session, platform: Platform, given: str) -> None:
-    """Raises: NotSignedIn: neither the secret that the platform's own machines share nor a join token."""
-    if not (platform.node_token and hmac.compare_digest(given.encode(), platform.node_token.encode())):
-        users.check_join_token(session, given)
-
-
-def joining(session: Session, platform: Platform, body: Join) -> Joining:
-    """Raises: Conflict: no machine can join, or not by this name."""
-    settings = platform.settings
-    live, plane = settings.require_open_to_machines()
-    if repository.is_held(session, body.name, body.machine, settings.node_lost_after):
-        raise _name_is_held(body.name)
-    password = secret(settings.join_live_password_file or settings.live_redis_password_file)
-    return Joining(version=gradstream.__version__, time=datetime.now(UTC), live_url=live, live_password=password, plane_url=plane)
-
-
-def _name_is_held(name: str) -> Conflict:
-    return Conflict(
-        f"Another machine is the node '{name}' here. Choose another name: `gradstream join --name`, GRADSTREAM_NODE_NAME."
-    )
-
-
 def caller_of_token(session: Session, token: str) -> NodeCaller:
     """Raises: NotSignedIn: register again. NodeRemoved: end."""
     node = repository.by_token(session, secrets.digest(token))
     if node is None:
-        raise NotSignedIn("This node's token ended: a machine of the same name has registered since. Register again.")
-    if node.removed_at is not None:
-        raise NodeRemoved(f"The node '{node.name}' was removed from this platform. `gradstream join` brings the machine back.")
+        raise NotSignedIn("This node's token ended: its agent has registered since. Register again.")
+    refuse_removed(node)
     return NodeCaller(node.id, node.name)
 
 
-def register(session: Session, platform: Platform, body: Register) -> Registered:
-    """An agent that starts has no processes: what its former life was told to run is lost."""
-    token = secrets.new_token("gsn")
-    node_id = repository.enter(session, body, secrets.digest(token), platform.settings.node_lost_after)
-    if node_id is None:
-        raise _name_is_held(body.name)
-    lose_processes(session, node_id, f"the agent of {body.name} was started again", actor=f"node:{body.name}", told_only=True)
-    return Registered(node_id=node_id, token=token, heartbeat_every=platform.settings.heartbeat_every.total_seconds())
+def refuse_removed(node: NodeRow) -> None:
+    """Raises: NodeRemoved."""
+    if node.removed_at is not None:
+        raise NodeRemoved(
+            f"The node '{node.name}' was removed from this platform. `gradstream join` with a join token brings the machine back."
+        )
 
 
-def heartbeat(session: Session, platform: Platform, node: NodeCaller, body: Heartbeat) -> Desired:
+def heartbeat(session: Session, platform: Platform, node: NodeCaller, body: Heartbeat) -> DesiredProcesses:
     repository.seen(session, node.node_id, body.load, body.memory_used)
     wait_shortly(session)
     _take_reports(session, node, body.processes)
     trouble.lose_unheard(session, node.node_id, node.name, platform.settings.orders_within)
     desired = orders.desired(session, platform, node.node_id)
-    return Desired(desired=desired, heartbeat_every=platform.settings.heartbeat_every.total_seconds())
+    return DesiredProcesses(desired=desired, heartbeat_every=platform.settings.heartbeat_every.total_seconds())
 
 
 def _take_reports(session: Session, node: NodeCaller, reports: list[ReportedProcess]) -> None:
@@ -134,8 +94,8 @@ def _take_reports_of_job(
             lifecycle.process_changed(session, job, row, ProcessStatus(report.state), pid=report.pid)
             if report.state == ProcessStatus.RUNNING:
                 trouble.clear(session, node.node_id)
-    lives = {row.label: by_id[row.id].hang for row in rows if row.ended_at is None and row.attempt == job.attempt}
-    hanging.note_hangs(session, job, lives, ended=[row.label for row in rows if row.ended_at is not None])
+    hangs = {row.label: by_id[row.id].hang for row in rows if row.ended_at is None and row.attempt == job.attempt}
+    hanging.note_hangs(session, job, hangs, ended=[row.label for row in rows if row.ended_at is not None])
     usage.store(session, job, [(row, by_id[row.id].usage) for row in rows if row.ended_at is None])
 
 
@@ -181,8 +141,9 @@ def set_draining(session: Session, node_id: UUID, *, draining: bool) -> Node:
     return next(node for node in listing(session).items if node.id == node_id)
 
 
-def remove(session: Session, node_id: UUID, *, actor: str) -> None:
-    """From the commit on its token is refused. Processes of a node that drains are lost, and are placed elsewhere.
+def remove(session: Session, platform: Platform, node_id: UUID, *, actor: str) -> None:
+    """From the commit on its token is refused, and its account on the live Redis is closed. Processes of a node that drains are
+    lost, and are placed elsewhere.
 
     Raises: NotFound. Conflict: processes run there, and it does not drain.
     """
@@ -196,6 +157,7 @@ def remove(session: Session, node_id: UUID, *, actor: str) -> None:
         raise Conflict(f"{many} on {node.name}. Drain it first: `gradstream node drain {node.name}`.", processes=running)
     node.removed_at, node.status = now(session), NodeStatus.LOST
     lose_processes(session, node_id, f"{node.name} was removed", actor=actor)
+    after_commit(session, ("account", node_id), partial(close_account, platform.live, node_id))
 
 
 def listing(session: Session) -> Nodes:
@@ -206,7 +168,7 @@ def listing(session: Session) -> Nodes:
 
 
 _MADE = frozenset({"slots_used", "gpus", "processes"})
-"""What a view has that stands in no column as it is."""
+"""Fields of a view that no column holds as they are."""
 
 
 def _view(node: NodeRow, running: list[ProcessRow], names: dict[UUID, str]) -> Node:
@@ -214,13 +176,19 @@ def _view(node: NodeRow, running: list[ProcessRow], names: dict[UUID, str]) -> N
     return Node(
         **{name: getattr(node, name) for name in Node.model_fields if name not in _MADE},
         slots_used=sum(process.slot is not None for process in running),
-        gpus=[GpuUse(**gpu, used_by=owners.get(gpu["index"])) for gpu in node.gpus],
+        gpus=[NodeGpu(**gpu, used_by=owners.get(gpu["index"])) for gpu in node.gpus],
         processes=[_process(process, names[process.job_id]) for process in running],
     )
 
 
 def _process(row: ProcessRow, job: str) -> NodeProcess:
     return NodeProcess(
-        id=row.id, job_id=row.job_id, job=job, label=row.label, status=ProcessStatus(row.status), slot=row.slot, gpu=row.gpu,
+        id=row.id,
+        job_id=row.job_id,
+        job=job,
+        label=row.label,
+        status=ProcessStatus(row.status),
+        slot=row.slot,
+        gpu=row.gpu,
         started_at=row.started_at,
-    )  # fmt: skip
+    )

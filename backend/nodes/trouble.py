@@ -15,7 +15,7 @@ from backend.jobs import service as jobs
 from backend.nodes.guard import guarded
 from backend.nodes.models import NodeRow
 
-FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=30), timedelta(minutes=10)
+RETRY_INTERVAL, MAX_RETRY_INTERVAL = timedelta(seconds=30), timedelta(minutes=10)
 TOLD_IN_VAIN = 5
 """Heartbeats that were answered with an order, at least, before their node counts as deaf."""
 
@@ -27,7 +27,7 @@ def note(session: Session, node_id: UUID, why: str) -> None:
     if node is None or (node.retry_at is not None and node.retry_at > moment):
         return
     node.trouble, node.trouble_since = why, node.trouble_since or moment
-    node.retry_at = moment + min(FIRST_PAUSE * 2**node.troubles, LONGEST_PAUSE)
+    node.retry_at = moment + min(RETRY_INTERVAL * 2**node.troubles, MAX_RETRY_INTERVAL)
     node.troubles = min(node.troubles + 1, 10)
 
 
@@ -39,13 +39,14 @@ def clear(session: Session, node_id: UUID) -> None:
 
 
 def lose_unheard(session: Session, node_id: UUID, name: str, within: timedelta) -> None:
-    """Lose the processes that this node was told of again and again, for so long, and that it still does not name: its heartbeats
-    arrive, but their responses do not, or it does not act on them. Such processes are placed elsewhere."""
+    """Lose the processes that were ordered from this node again and again, for so long, and that it still does not name: its
+    heartbeats arrive, but their responses do not, or it does not act on them. Such processes are placed elsewhere."""
     late = now(session) - within
     unheard = [
-        row for row in jobs.live_processes(session, node_id=node_id)
+        row
+        for row in jobs.live_processes(session, node_id=node_id)
         if row.heard_at is None and row.told_at is not None and row.told_at <= late and row.told >= TOLD_IN_VAIN
-    ]  # fmt: skip
+    ]
     if not unheard:
         return
     why = f"{name} sends heartbeats, but has not acted on its orders for {within.total_seconds():g} s"

@@ -1,4 +1,4 @@
-"""What processes take of their machines, as points beside those that the processes report of themselves."""
+"""The processor time, memory and GPU of processes, as points beside those that the processes report themselves."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from sqlalchemy.orm import Session
 
 from backend.jobs.models import JobRow, ProcessRow
 from backend.metrics import service as metrics
-from backend.metrics.progress import place_of
-from backend.nodes.schemas import Usage
+from backend.nodes.schemas import ReportedUsage
+from backend.progress.state import place_of
 from gradstream.metrics import CPU, GPU, GPU_MEMORY, MEMORY, Metric, Point
 
 
-def store(session: Session, job: JobRow, measured: Sequence[tuple[ProcessRow, Usage | None]]) -> None:
-    """Of live processes of the live attempt; `job` must be locked. The same measurement twice is stored once."""
+def store(session: Session, job: JobRow, measured: Sequence[tuple[ProcessRow, ReportedUsage | None]]) -> None:
+    """Store the usage of live processes of the live attempt; `job` must be locked. The same measurement twice is stored once."""
     batches = [_batch(job, row, usage) for row, usage in measured if usage is not None and row.attempt == job.attempt]
     metrics.store(session, job, job.attempt, batches)
 
 
-def _batch(job: JobRow, row: ProcessRow, usage: Usage) -> metrics.Batch:
+def _batch(job: JobRow, row: ProcessRow, usage: ReportedUsage) -> metrics.Batch:
     """In the process's own name. A process numbers its batches from 0; the moment in milliseconds is a number that none reaches."""
     values: dict[Metric, float | None] = {CPU: usage.cpu, MEMORY: usage.memory, GPU: usage.gpu, GPU_MEMORY: usage.gpu_memory}
     place = place_of(job.progress, row.label)

@@ -5,18 +5,19 @@ from uuid import UUID
 from fastapi import APIRouter
 
 from backend.db import SessionDep
-from backend.jobs.history_schemas import Process
 from backend.overview import intervene, service
-from backend.overview.schemas import Choices, Config, Overview
+from backend.overview.schemas import Overview
 from backend.platform import PlatformDep
 from backend.users.auth import CallerDep
+from gradstream.api.history import Choices, Process
+from gradstream.api.jobs import Config
 
 router = APIRouter(prefix="/jobs/{id}", tags=["jobs"])
 
 
 @router.get("/overview", operation_id="getOverview")
 def overview(id: UUID, session: SessionDep) -> Overview:
-    """How the job came to where it is, how fast it is against one worker alone, and how its processes stand."""
+    """The job's attempts and process failures, its speed against one worker alone, and the state of its processes."""
     return service.overview(session, id)
 
 
@@ -28,7 +29,7 @@ def config(id: UUID, session: SessionDep, platform: PlatformDep) -> Config:
 
 @router.get("/processes/{process_id}/choices", operation_id="getChoices")
 def choices(id: UUID, process_id: UUID, session: SessionDep) -> Choices:
-    """What a restart and a stop of this process would cost, before it is done."""
+    """The cost of a restart and of a stop of this process, before it is done."""
     return intervene.choices(session, id, process_id)
 
 
@@ -41,5 +42,5 @@ def restart(id: UUID, process_id: UUID, session: SessionDep, caller: CallerDep) 
 
 @router.post("/processes/{process_id}/stop", operation_id="stopProcess")
 def stop(id: UUID, process_id: UUID, session: SessionDep, caller: CallerDep, platform: PlatformDep) -> Process:
-    """Ask a worker of a running job to leave at its next boundary; the others go on. 409 for a shard or the evaluator."""
+    """Ask a worker of a running job to leave at its next round boundary; the others go on. 409 for a shard or the evaluator."""
     return intervene.stop(session, platform, caller, id, process_id)

@@ -1,4 +1,4 @@
-"""Ending one process of a running job because a user says so: what it costs, and doing it."""
+"""Restart or stop of one process of a running job at a user's request, and the cost of it."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from backend.db import now
 from backend.jobs import feed, lifecycle
 from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
-from backend.jobs.history_schemas import Process
 from backend.jobs.models import JobRow, ProcessRow
-from backend.jobs.statuses import JobStatus, ProcessStatus
-from backend.metrics.progress import standings
-from backend.overview.schemas import Choice, Choices
 from backend.platform import Platform
+from backend.progress.state import standings
 from backend.users.service import Caller
+from gradstream.api.history import Choice, Choices, Process
+from gradstream.api.statuses import JobStatus, ProcessStatus
 from gradstream.errors import Conflict, NotFound
+from gradstream.events import EventKind
 from gradstream.process.exits import Exit, ExitReason
 from gradstream.process.order import plane_id
 from gradstream.wire import plane
 
 
 def choices(session: Session, job_id: UUID, process_id: UUID) -> Choices:
-    """What a restart and a stop of this process would come to now. Raises: NotFound."""
+    """Return the consequences of a restart and of a stop of this process now. Raises: NotFound."""
     job, process = jobs.find(session, job_id), _process(session, job_id, process_id)
     refusal = _refusal(job, process)
     if refusal:
@@ -34,7 +34,7 @@ def choices(session: Session, job_id: UUID, process_id: UUID) -> Choices:
 
 
 def restart(session: Session, caller: Caller, job_id: UUID, process_id: UUID) -> Process:
-    """It counts as ended from now on: its node ends it, and the controller sees to what follows. Raises: NotFound, Conflict."""
+    """Count the process as ended: its node ends it, and the controller sees to its successor. Raises: NotFound, Conflict."""
     job = jobs.lock(session, job_id)
     process = _process(session, job_id, process_id)
     _check(job, process)
@@ -44,7 +44,7 @@ def restart(session: Session, caller: Caller, job_id: UUID, process_id: UUID) ->
 
 
 def stop(session: Session, platform: Platform, caller: Caller, job_id: UUID, process_id: UUID) -> Process:
-    """Ask a worker to leave at its next boundary; the others go on. Safe to repeat. Raises: NotFound, Conflict."""
+    """Ask a worker to leave at its next round boundary; the others go on. Safe to repeat. Raises: NotFound, Conflict."""
     job = jobs.lock(session, job_id)
     process = _process(session, job_id, process_id)
     _check(job, process)
@@ -52,7 +52,9 @@ def stop(session: Session, platform: Platform, caller: Caller, job_id: UUID, pro
     if not choice.possible:
         raise Conflict(choice.message, process=process.label)
     message = f"{caller.name} stops {process.label}: it leaves at its next boundary, and the others go on."
-    feed.record(session, job, "process", message, actor=caller.actor, data={"process": str(process.id), "label": process.label})
+    feed.record(
+        session, job, EventKind.PROCESS, message, actor=caller.actor, data={"process": str(process.id), "label": process.label}
+    )
     plane.control_stop(platform.plane, plane_id(job.id, job.attempt), message, process.rank)
     return Process.model_validate(process)
 
@@ -83,7 +85,7 @@ def _stop(process: ProcessRow) -> Choice:
         return Choice(possible=False, message=f"The job needs {process.label} to its end. Restart it, or stop the job.")
     return Choice(
         possible=True,
-        message=f"{process.label} finishes its round and leaves. What it has pushed counts; the rest of its share is left out. "
+        message=f"{process.label} finishes its round and leaves. Its pushes so far count; the rest of its share is left out. "
         "The others go on. A new attempt would bring it back.",
     )
 
@@ -91,18 +93,22 @@ def _stop(process: ProcessRow) -> Choice:
 def _restart(session: Session, job: JobRow, process: ProcessRow) -> Choice:
     shard_gone = any(row.role == "server" and row.ended_at for row in job_rows.processes(session, job.id, job.attempt))
     if lifecycle.respawns(process.role, jobs.spec_of(job), shard_gone=shard_gone):
-        lost = "What it has pushed counts; what it has not pushed yet is lost. " if process.role == "worker" else ""
-        return Choice(possible=True, message=f"{process.label} ends now, and its next incarnation starts from the center. {lost}"
-                      "The others go on. No retry is used up.")  # fmt: skip
-    kept = artifacts.newest_cut(session, job.id)
+        lost = "Its pushes so far count; work that it has not pushed is lost. " if process.role == "worker" else ""
+        return Choice(
+            possible=True,
+            message=f"{process.label} ends now, and its next incarnation starts from the center. {lost}"
+            "The others go on. No retry is used up.",
+        )
+    kept = artifacts.newest_checkpoint(session, job.id)
     made = sum(account.get("pushed", 0) for account in standings(job.progress).ledger.values())
     if kept is None:
-        since = f"from the beginning, as there is no cut yet: all {made} pushes are undone"
+        since = f"from the beginning, as there is no checkpoint yet: all {made} pushes are undone"
     else:
         age = (now(session) - kept.created_at).total_seconds()
         undone = max(0, made - sum(kept.manifest.get("pushed", {}).values()))
-        since = f"from cut {kept.number} of attempt {kept.attempt}, {age:.0f} s old: about {undone} pushes are undone"
+        since = f"from checkpoint {kept.number} of attempt {kept.attempt}, {age:.0f} s old: about {undone} pushes are undone"
     return Choice(
-        possible=True, new_attempt=True,
+        possible=True,
+        new_attempt=True,
         message=f"All processes end, and a new attempt begins {since}. No retry is used up.",
-    )  # fmt: skip
+    )

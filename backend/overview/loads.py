@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from backend.overview.schemas import Account, Best, ServerLoad, WorkerLoad
-from gradstream.exchange import ShardLoad
+from backend.overview.schemas import BestMetric, PushOutcomes, ServerLoad, WorkerLoad
 from gradstream.metrics import CATALOGUE, REASONS
+from gradstream.progress.exchange import ShardLoad
 from gradstream.progress.standing import Standing, Standings
 from gradstream.spec import JobSpec
 
 _WORKER = "worker-"
-_FATES = ("applied", "buffered", "dropped", "pending")
+_OUTCOMES = ("applied", "buffered", "dropped", "pending")
 _REASONS = tuple(metric.name.removeprefix("ledger/") for metric in REASONS)
 _LOWER = ("loss", "error", "perplexity")
 
 
-def workers(found: Standings, axis: Axis, slow: Mapping[int, float]) -> list[WorkerLoad]:
+def workers(found: Standings, axis: AttemptSpan, slow: Mapping[int, float]) -> list[WorkerLoad]:
     """By rank."""
     clocks = {rank: account["pushed"] for rank, account in found.ledger.items() if "pushed" in account}
     fastest = max(clocks.values(), default=0)
@@ -29,20 +29,32 @@ def workers(found: Standings, axis: Axis, slow: Mapping[int, float]) -> list[Wor
     ]
 
 
-def _worker(rank: int, one: Standing, clock: int | None, fastest: int, axis: Axis) -> WorkerLoad:
+def _worker(rank: int, one: Standing, clock: int | None, fastest: int, axis: AttemptSpan) -> WorkerLoad:
     return WorkerLoad(
-        rank=rank, label=f"{_WORKER}{rank}", at=_moment(one.at), clock=clock, behind=None if clock is None else fastest - clock,
-        step=one.step, samples_per_second=one.last.get("rate"), pushes=one.pushes, seconds=one.seconds,
+        rank=rank,
+        label=f"{_WORKER}{rank}",
+        at=_moment(one.at),
+        clock=clock,
+        behind=None if clock is None else fastest - clock,
+        step=one.step,
+        samples_per_second=one.last.get("rate"),
+        pushes=one.pushes,
+        seconds=one.seconds,
         **{part: one.sums.get(part, 0.0) for part in ("compute", "data", "send", "wait")},
         before=max(0.0, one.began - axis.began) if one.began and axis.began else 0.0,
-        ended=max(0.0, axis.ended - axis.left[rank]) if rank in axis.left else 0.0, slower=None,
-        sent_per_second=_per_second(one, "sent"), received_per_second=_per_second(one, "received"),
-        cpu=one.last.get("cpu"), memory=_whole(one, "memory"), gpu=one.last.get("gpu"), gpu_memory=_whole(one, "gpu_memory"),
-    )  # fmt: skip
+        ended=max(0.0, axis.ended - axis.left[rank]) if rank in axis.left else 0.0,
+        slower=None,
+        sent_per_second=_per_second(one, "sent"),
+        received_per_second=_per_second(one, "received"),
+        cpu=one.last.get("cpu"),
+        memory=_whole(one, "memory"),
+        gpu=one.last.get("gpu"),
+        gpu_memory=_whole(one, "gpu_memory"),
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class AttemptSpan:
     """The time that all workers of an attempt share, in seconds since the epoch; 0: not yet."""
 
     began: float
@@ -51,7 +63,7 @@ class Axis:
     """When workers left for good, by rank."""
 
     @classmethod
-    def of(cls, found: Standings, began: float, left: Mapping[int, float]) -> Axis:
+    def of(cls, found: Standings, began: float, left: Mapping[int, float]) -> AttemptSpan:
         """It ends when the last worker has left, or with the last that was heard of one."""
         heard = {label: one for label, one in found.processes.items() if label.startswith(_WORKER)}
         over = bool(heard) and all(int(label.removeprefix(_WORKER)) in left for label in heard)
@@ -68,13 +80,18 @@ def servers(found: Standings, shards: Sequence[ShardLoad]) -> list[ServerLoad]:
     others = {label: one for label, one in found.processes.items() if not label.startswith(_WORKER)}
     return [
         ServerLoad(
-            label=label, at=_moment(one.at), step=one.step, busy=one.last.get("busy"),
+            label=label,
+            at=_moment(one.at),
+            step=one.step,
+            busy=one.last.get("busy"),
             worked=by_label[label].busy if label in by_label else None,
-            apply=by_label[label].apply if label in by_label else None, queue=_whole(one, "queue"),
-            cpu=one.last.get("cpu"), memory=_whole(one, "memory"),
+            apply=by_label[label].apply if label in by_label else None,
+            queue=_whole(one, "queue"),
+            cpu=one.last.get("cpu"),
+            memory=_whole(one, "memory"),
         )
         for label, one in sorted(others.items(), key=_servers_by_rank)
-    ]  # fmt: skip
+    ]
 
 
 def _servers_by_rank(item: tuple[str, Standing]) -> tuple[bool, int]:
@@ -82,22 +99,25 @@ def _servers_by_rank(item: tuple[str, Standing]) -> tuple[bool, int]:
     return not number.isdecimal(), int(number) if number.isdecimal() else 0
 
 
-def ledger(accounts: Mapping[int, Mapping[str, int]]) -> Account | None:
-    """The shards' own count goes back with a cut; what was undone is added to it."""
+def ledger(accounts: Mapping[int, Mapping[str, int]]) -> PushOutcomes | None:
+    """The shards' own count goes back with a checkpoint; what was undone is added to it."""
     if not any(accounts.values()):
         return None
-    sums = {fate: sum(account.get(fate, 0) for account in accounts.values()) for fate in ("pushed", *_FATES, *_REASONS, "undone")}
-    return Account(**{**sums, "pushed": sums["pushed"] + sums["undone"]})
+    sums = {
+        outcome: sum(account.get(outcome, 0) for account in accounts.values())
+        for outcome in ("pushed", *_OUTCOMES, *_REASONS, "undone")
+    }
+    return PushOutcomes(**{**sums, "pushed": sums["pushed"] + sums["undone"]})
 
 
-def best(found: Standings, spec: JobSpec, began: datetime | None) -> list[Best]:
+def best(found: Standings, spec: JobSpec, began: datetime | None) -> list[BestMetric]:
     marks = []
     for metric, extremes in sorted(found.evaluations.items()):
         higher = higher_is_better(metric, spec)
         mark = extremes.high if higher else extremes.low
         at = datetime.fromtimestamp(mark.time, UTC)
         after = max(0.0, (at - began).total_seconds()) if began else None
-        marks.append(Best(metric=metric, higher_is_better=higher, at=at, after=after, **mark.model_dump(exclude={"time"})))
+        marks.append(BestMetric(metric=metric, higher_is_better=higher, at=at, after=after, **mark.model_dump(exclude={"time"})))
     return marks
 
 

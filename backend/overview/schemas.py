@@ -1,43 +1,42 @@
-"""A job at one glance: how it came to where it is, how fast, and how its processes stand."""
+"""A job at one glance: its attempts and process failures, its speed, and the state of its processes."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from pydantic import Field
 
-from backend.jobs.history_schemas import CutRef
-from backend.jobs.statuses import AttemptStatus
+from backend.jobs.history_schemas import CheckpointRef
 from backend.schemas import Schema
+from gradstream.api.statuses import AttemptStatus
 
 
 class Cost(Schema):
-    """What the end of an attempt cost that another one followed."""
+    """The cost of the end of an attempt that another one followed."""
 
-    seconds: float | None = Field(description="From its end until the next one ran; null: it does not run yet")
+    seconds: float | None = Field(description="Seconds from its end until the next attempt ran; null: that does not run yet")
     pushes: int = Field(description="Pushes that were undone")
-    samples: int | None = Field(description="Samples trained again; null: nobody can say")
+    samples: int | None = Field(description="Samples trained again; null: not known")
 
 
-class Life(Schema):
+class AttemptOverview(Schema):
     """An attempt with its phases: it waits, starts, runs, ends."""
 
     number: int
     status: AttemptStatus
     reason: str | None
     message: str | None
-    queued_at: datetime = Field(description="When the job came to wait for it")
+    queued_at: datetime = Field(description="Time at which the job entered the queue for it")
     started_at: datetime
     running_at: datetime | None
     ended_at: datetime | None
-    resumed_from: CutRef | None
-    cut: int | None = Field(description="Its last committed cut")
-    cost: Cost | None = Field(description="Null unless another attempt followed")
+    resumed_from: CheckpointRef | None
+    checkpoint: int | None = Field(description="Its last committed checkpoint")
+    cost: Cost | None = Field(description="null: no attempt followed")
 
 
-class Death(Schema):
+class ProcessFailure(Schema):
     """A process that ended before its work was done."""
 
     process_id: UUID
@@ -47,11 +46,11 @@ class Death(Schema):
     at: datetime
     reason: str | None
     message: str | None
-    respawned: bool = Field(description="Its rank went on as another incarnation, and the others did not stop")
-    seconds: float | None = Field(description="Until its next incarnation ran; null: none did")
+    respawned: bool = Field(description="A new incarnation of its rank took over; the other processes kept running")
+    seconds: float | None = Field(description="Seconds until its next incarnation ran; null: none did")
 
 
-class Best(Schema):
+class BestMetric(Schema):
     """The best evaluation of one metric."""
 
     metric: str = Field(examples=["eval/accuracy"])
@@ -65,15 +64,15 @@ class Best(Schema):
 
 
 class Speed(Schema):
-    """Against one worker that has the job for itself and neither sends nor waits."""
+    """The job's speed against one worker that has the job for itself and neither sends nor waits."""
 
-    samples_per_second: float = Field(description="Of the job in this attempt: samples over wall-clock time")
+    samples_per_second: float = Field(description="Samples of this attempt over its wall-clock time")
     one_alone: float | None = Field(
         description="Samples per second of one worker while it computes and fetches data; null: not measured"
     )
-    factor: float | None = Field(description="The first over the second; null: the second is not measured")
+    factor: float | None = Field(description="`samples_per_second` / `one_alone`; null: `one_alone` is not measured")
     workers: int = Field(description="Workers of the job")
-    message: str | None = Field(description="Why there is no factor, and how to measure it")
+    message: str | None = Field(description="Reason for a missing factor, and the way to measure it")
 
 
 class WorkerLoad(Schema):
@@ -81,10 +80,10 @@ class WorkerLoad(Schema):
 
     rank: int
     label: str
-    at: datetime | None = Field(description="When something was last heard of it")
-    clock: int | None = Field(description="Pushes made so far, as the shards count them")
+    at: datetime | None = Field(description="Time of its last report")
+    clock: int | None = Field(description="Pushes so far, as the servers count them")
     behind: int | None = Field(description="Pushes behind the fastest worker")
-    step: int = Field(description="Its mini-batches so far")
+    step: int = Field(description="Mini-batches so far")
     samples_per_second: float | None
     pushes: int
     seconds: float
@@ -92,9 +91,9 @@ class WorkerLoad(Schema):
     data: float
     send: float
     wait: float
-    before: float = Field(description="Seconds from when the workers could begin until its first push")
-    ended: float = Field(description="Seconds for which it has ended while others trained")
-    slower: float | None = Field(description="How many times slower than the others it is; null: it is not slow")
+    before: float = Field(description="Seconds from the start of training until its first push")
+    ended: float = Field(description="Seconds between its end and now, or the end of the last worker")
+    slower: float | None = Field(description="Factor by which it is slower than the others; null: it is not slow")
     sent_per_second: float | None = Field(description="Bytes of vectors sent, per second")
     received_per_second: float | None
     cpu: float | None = Field(description="Cores")
@@ -109,62 +108,36 @@ class ServerLoad(Schema):
     label: str
     at: datetime | None
     step: int = Field(description="Entries of the log handled so far")
-    busy: float | None = Field(description="Share of the time that it worked, lately")
-    worked: float | None = Field(description="Share of the time that a shard worked, on average")
-    apply: float | None = Field(description="Seconds to decode and apply an entry, the mean of all")
-    queue: int | None = Field(description="Entries that wait")
+    busy: float | None = Field(description="Share of recent time that it worked")
+    worked: float | None = Field(description="Share of the time that a server worked, on average")
+    apply: float | None = Field(description="Mean seconds to decode and apply an entry")
+    queue: int | None = Field(description="Entries in its queue")
     cpu: float | None = Field(description="Cores")
     memory: int | None = Field(description="Bytes")
 
 
-class Account(Schema):
-    """What became of the pushes: pushed = applied + buffered + dropped + pending + undone."""
+class PushOutcomes(Schema):
+    """The outcome of the pushes: pushed = applied + buffered + dropped + pending + undone."""
 
     pushed: int
     applied: int
     buffered: int
     dropped: int
-    dropped_stale: int = Field(description="Of `dropped`: staler than the gate allows")
-    dropped_quorum: int = Field(description="Of `dropped`: after the quorum had closed the round")
-    dropped_not_finite: int = Field(description="Of `dropped`: a NaN or an infinity in it")
-    dropped_superseded: int = Field(description="Of `dropped`: from an incarnation that a newer one had replaced")
+    dropped_stale: int = Field(description="Dropped pushes that were staler than the gate allows")
+    dropped_quorum: int = Field(description="Dropped pushes that came after the quorum had closed the round")
+    dropped_not_finite: int = Field(description="Dropped pushes that held a NaN or an infinity")
+    dropped_superseded: int = Field(description="Dropped pushes of a superseded incarnation")
     pending: int
     undone: int
 
 
 class Overview(Schema):
     attempt: int
-    lives: list[Life]
-    deaths: list[Death]
-    best: list[Best]
-    speed: Speed | None = Field(description="Null for one worker, and before two pushes of a worker")
-    seconds: float = Field(description="From when the workers could begin until the last of them ended, or until now")
+    attempts: list[AttemptOverview]
+    deaths: list[ProcessFailure]
+    best: list[BestMetric]
+    speed: Speed | None = Field(description="null: one worker, or none with two pushes yet")
+    seconds: float = Field(description="Seconds from the start of training until the last worker ended, or until now")
     workers: list[WorkerLoad]
     servers: list[ServerLoad]
-    ledger: Account | None = Field(description="Of all workers, over all attempts; null before the first push")
-
-
-class Config(Schema):
-    """The job file as it was sent, and in two lengths as it was understood; each makes the same job. And the values it comes to."""
-
-    source: str | None = Field(description="The text that was sent, comments and all; null: only its meaning was sent")
-    overrides: list[str] = Field(description="What was set over the text", examples=[["strategy.lr=0.1"]])
-    short: dict[str, Any] = Field(description="Only what differs from the defaults")
-    full: dict[str, Any] = Field(description="As its processes get it: defaults filled in, `auto` resolved as far as it is known")
-    effective: dict[str, Any] = Field(
-        description="To compare jobs by: the values that the job runs with, each only where it applies. The defaults of the "
-        "strategy, of its gate and of the workload's arguments are filled in. It is not a job file"
-    )
-
-
-class Choice(Schema):
-    """Something that can be done to a process."""
-
-    possible: bool
-    message: str = Field(description="What follows from it, or why it cannot be done")
-    new_attempt: bool = Field(False, description="All processes end with it, and the job goes back to its last cut")
-
-
-class Choices(Schema):
-    restart: Choice
-    stop: Choice
+    ledger: PushOutcomes | None = Field(description="Pushes of all workers over all attempts, by outcome; null before the first")

@@ -1,4 +1,4 @@
-"""A job at one glance, from its row, its attempts, its processes and the events that tell of cuts."""
+"""A job at one glance, from its row, its attempts, its processes and the events of its checkpoints."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from backend.bundles import service as bundles
 from backend.files import FileStore
 from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
-from backend.jobs.history_schemas import CutRef
+from backend.jobs.history_schemas import CheckpointRef
 from backend.jobs.models import AttemptRow, EventRow, JobRow, ProcessRow
-from backend.jobs.statuses import AttemptStatus
-from backend.metrics.progress import Folded
 from backend.overview import loads
 from backend.overview.effective import effective_values
-from backend.overview.schemas import Config, Cost, Death, Life, Overview, Speed
+from backend.overview.schemas import AttemptOverview, Cost, Overview, ProcessFailure, Speed
 from backend.overview.shortest import shortest
 from backend.overview.speedup import Seat, speed
+from backend.progress.state import Folded
+from gradstream.api.jobs import Config
+from gradstream.api.statuses import AttemptStatus
+from gradstream.events import EventKind
 from gradstream.process.exits import GOOD, ExitReason
 from gradstream.progress.standing import Standings
 from gradstream.spec import JobSpec
@@ -35,14 +37,19 @@ def overview(session: Session, job_id: UUID) -> Overview:
     attempts, processes = job_rows.attempts(session, job_id), job_rows.processes(session, job_id)
     live = kept if kept.attempt == job.attempt else Folded(standings=Standings(ledger=found.ledger))
     here, begun = live.standings, live.throughput.began
-    axis = loads.Axis.of(here, begun[0] if begun else 0.0, live.remaining.left)
-    cuts = job_rows.events(session, job_id, kinds=["cut"]) if len(attempts) > 1 else []
+    axis = loads.AttemptSpan.of(here, begun[0] if begun else 0.0, live.remaining.left)
+    checkpoints = job_rows.events(session, job_id, kinds=[EventKind.CHECKPOINT]) if len(attempts) > 1 else []
     return Overview(
-        attempt=job.attempt, lives=_lives(job, attempts, found, cuts), deaths=deaths(processes),
-        best=loads.best(found, spec, job.started_at), speed=_speed(job, spec, live, processes), seconds=axis.seconds,
-        workers=loads.workers(here, axis, live.slow), servers=loads.servers(here, live.figures.loads()),
+        attempt=job.attempt,
+        attempts=_attempts(job, attempts, found, checkpoints),
+        deaths=deaths(processes),
+        best=loads.best(found, spec, job.started_at),
+        speed=_speed(job, spec, live, processes),
+        seconds=axis.seconds,
+        workers=loads.workers(here, axis, live.slow),
+        servers=loads.servers(here, live.figures.loads()),
         ledger=loads.ledger(found.ledger),
-    )  # fmt: skip
+    )
 
 
 def _speed(job: JobRow, spec: JobSpec, kept: Folded, processes: Sequence[ProcessRow]) -> Speed | None:
@@ -67,22 +74,29 @@ def config(session: Session, files: FileStore, job_id: UUID) -> Config:
     return Config(source=job.source, overrides=job.overrides, short=shortest(given), full=full, effective=effective)
 
 
-def _lives(job: JobRow, rows: Sequence[AttemptRow], found: Standings, cuts: Sequence[EventRow]) -> list[Life]:
+def _attempts(job: JobRow, rows: Sequence[AttemptRow], found: Standings, checkpoints: Sequence[EventRow]) -> list[AttemptOverview]:
     began: list[datetime] = [job.created_at, *(row.ended_at or row.started_at for row in rows)]
-    costs = {row.number: _cost(row, then, found, cuts) for row, then in pairwise(rows)}
+    costs = {row.number: _cost(row, then, found, checkpoints) for row, then in pairwise(rows)}
     return [
-        Life(
-            number=row.number, status=AttemptStatus(row.status), reason=row.reason, message=row.message, queued_at=queued_at,
-            started_at=row.started_at, running_at=row.running_at, ended_at=row.ended_at, cut=row.cut,
-            resumed_from=CutRef.model_validate(row.resumed_from, from_attributes=True) if row.resumed_from else None,
+        AttemptOverview(
+            number=row.number,
+            status=AttemptStatus(row.status),
+            reason=row.reason,
+            message=row.message,
+            queued_at=queued_at,
+            started_at=row.started_at,
+            running_at=row.running_at,
+            ended_at=row.ended_at,
+            checkpoint=row.checkpoint,
+            resumed_from=CheckpointRef.model_validate(row.resumed_from, from_attributes=True) if row.resumed_from else None,
             cost=costs.get(row.number),
         )
         for row, queued_at in zip(rows, began, strict=False)
-    ]  # fmt: skip
+    ]
 
 
-def _cost(row: AttemptRow, then: AttemptRow, found: Standings, cuts: Sequence[EventRow]) -> Cost:
-    reached, kept = found.reached.get(row.number), _samples_at(then, cuts)
+def _cost(row: AttemptRow, then: AttemptRow, found: Standings, checkpoints: Sequence[EventRow]) -> Cost:
+    reached, kept = found.reached.get(row.number), _samples_at(then, checkpoints)
     return Cost(
         seconds=(then.running_at - row.ended_at).total_seconds() if then.running_at and row.ended_at else None,
         pushes=found.undone.get(row.number, 0),
@@ -90,35 +104,42 @@ def _cost(row: AttemptRow, then: AttemptRow, found: Standings, cuts: Sequence[Ev
     )
 
 
-def _samples_at(row: AttemptRow, cuts: Sequence[EventRow]) -> int | None:
-    """What the center had seen when this attempt began; None: its cut does not say."""
+def _samples_at(row: AttemptRow, checkpoints: Sequence[EventRow]) -> int | None:
+    """Return the samples that the center had seen when this attempt began; None: its checkpoint does not say."""
     if row.resumed_from is None:
         return 0
-    wanted = (row.resumed_from.attempt, row.resumed_from.cut)
-    told = (event.data for event in cuts)
-    return next((data["samples"] for data in told if (data["attempt"], data["cut"]) == wanted), None)
+    wanted = (row.resumed_from.attempt, row.resumed_from.checkpoint)
+    told = (event.data for event in checkpoints)
+    return next((data["samples"] for data in told if (data["attempt"], data["checkpoint"]) == wanted), None)
 
 
-def deaths(rows: Sequence[ProcessRow]) -> list[Death]:
-    """Oldest first. Those of an attempt that ended with a death are consequences of it, and not listed."""
-    lives = {(row.attempt, row.role, row.rank, row.incarnation): row for row in rows}
+def deaths(rows: Sequence[ProcessRow]) -> list[ProcessFailure]:
+    """Return process failures, oldest first. After the one that ends an attempt, its others are consequences and not listed."""
+    incarnations = {(row.attempt, row.role, row.rank, row.incarnation): row for row in rows}
     found: dict[int, list[ProcessRow]] = {}
     for row in sorted((row for row in rows if _died(row)), key=lambda row: row.ended_at or row.assigned_at):
         listed = found.setdefault(row.attempt, [])
         if all(before.replaced for before in listed):
             listed.append(row)
     died = [row for listed in found.values() for row in listed]
-    return [_death(row, lives.get((row.attempt, row.role, row.rank, row.incarnation + 1))) for row in died]
+    return [_death(row, incarnations.get((row.attempt, row.role, row.rank, row.incarnation + 1))) for row in died]
 
 
 def _died(row: ProcessRow) -> bool:
     return row.ended_at is not None and (row.reason is None or ExitReason(row.reason) not in GOOD)
 
 
-def _death(row: ProcessRow, then: ProcessRow | None) -> Death:
+def _death(row: ProcessRow, then: ProcessRow | None) -> ProcessFailure:
     assert row.ended_at is not None, "it died"
     there = then.started_at if then else None
-    return Death(
-        process_id=row.id, label=row.label, attempt=row.attempt, incarnation=row.incarnation, at=row.ended_at, reason=row.reason,
-        message=row.message, respawned=row.replaced, seconds=(there - row.ended_at).total_seconds() if there else None,
-    )  # fmt: skip
+    return ProcessFailure(
+        process_id=row.id,
+        label=row.label,
+        attempt=row.attempt,
+        incarnation=row.incarnation,
+        at=row.ended_at,
+        reason=row.reason,
+        message=row.message,
+        respawned=row.replaced,
+        seconds=(there - row.ended_at).total_seconds() if there else None,
+    )

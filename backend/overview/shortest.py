@@ -10,7 +10,7 @@ _KINDS = {"name", "mode", "metric"}
 
 
 def shortest(spec: JobSpec) -> dict[str, Any]:
-    """Without what is the default anyway. What says which kind of part this is stays: a name, a gate's mode, a target's metric."""
+    """Return the job file without defaults. Keys that name the kind of a part stay: a name, a gate's mode, a target's metric."""
     full = spec.model_dump(mode="json")
     short = _with_names(spec.model_dump(mode="json", exclude_defaults=True), full)
     return short if JobSpec.model_validate(short) == spec else full

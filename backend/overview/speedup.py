@@ -1,6 +1,6 @@
 """How much faster than one worker a job is, where that can be known from measurements. Pure.
 
-What one worker would do alone is measured while it computes and fetches data. That holds only if it has a processor core, or a GPU,
+The speed of one worker alone is measured while it computes and fetches data. That holds only if it has a processor core, or a GPU,
 of its own meanwhile: where workers share cores, each computes more slowly than one alone would, and the speed-up comes out too
 large. Then there is none, and a sentence says why (docs/adr/0042-a-speed-up-is-measured-or-not-shown.md).
 """
@@ -39,9 +39,12 @@ def speed(
     why = _shared(found, seats) or _unknown(alone, found, seats, workers)
     one_alone = None if why else median(alone.values())
     return Speed(
-        samples_per_second=samples_per_second, one_alone=one_alone, factor=samples_per_second / one_alone if one_alone else None,
-        workers=workers, message=why,
-    )  # fmt: skip
+        samples_per_second=samples_per_second,
+        one_alone=one_alone,
+        factor=samples_per_second / one_alone if one_alone else None,
+        workers=workers,
+        message=why,
+    )
 
 
 def _busy(one: Standing) -> float:

@@ -20,17 +20,19 @@ from backend.db import try_lock
 from backend.hints import Hints
 from backend.jobs import repository as job_rows
 from backend.jobs.backoff import JobBackoff, Work
-from backend.jobs.statuses import JobStatus
 from backend.metrics import ingest, keeping
 from backend.nodes import silence
+from backend.nodes.identity.accounts import restore_accounts
 from backend.platform import Platform
 from backend.scheduler import finish
 from backend.scheduler.giving_up import GivingUp
 from backend.scheduler.last_checkpoints import ExitReport, take_last_checkpoints, write_report
+from backend.scheduler.placing.waiting_line import WaitingLine
 from backend.scheduler.plane_watch import PlaneWatch
 from backend.scheduler.steps import Steps
-from backend.scheduler.waiting_line import WaitingLine
-from gradstream.log_limit import LogLimit
+from backend.storage import collecting
+from gradstream.api.statuses import JobStatus
+from gradstream.programs.log_limit import LogLimit
 
 log = structlog.get_logger(__name__)
 
@@ -39,7 +41,7 @@ BUSY_TICK, IDLE_TICK = 0.25, 1.0
 SHORTEST_TICK = 0.05
 LONGEST_BACKOFF = 2.0
 TIDY_EVERY = 10.0
-"""Seconds between looks at what ended jobs have left to do."""
+"""Seconds between looks at what ended jobs have left to do, and at the accounts of nodes."""
 STEPS_PER_TICK = 4
 """Steps of one job before the others have their turn."""
 
@@ -77,7 +79,10 @@ class Controller:
         """Until `stop`. A server that is away is waited for; nothing else ends this loop either."""
         heard = partial(self._platform.wakeup.follow, self._stopped, self._heard, own=False)
         listening = threading.Thread(target=heard, name="wake-ups", daemon=True)
+        collect = partial(collecting.collect_hourly, self._platform, self._stopped)
+        collection = threading.Thread(target=collect, name="collection of storage", daemon=True)
         listening.start()
+        collection.start()
         log.info("the controller runs")
         backoff = 0.0
         while not self._stopped.is_set():
@@ -96,6 +101,7 @@ class Controller:
             self._woken.clear()
         self._take_last_checkpoints()
         listening.join(timeout=2 * IDLE_TICK)
+        collection.join(timeout=2 * IDLE_TICK)
         self.close()
 
     def close(self) -> None:
@@ -116,7 +122,7 @@ class Controller:
             write_report(settings.exit_report_file, report)
 
     def run_once(self) -> bool:
-        """All passes, once; whether any job has begun and not ended. What fails in a pass, or for one job, holds up no other."""
+        """All passes, once; whether any job has begun and not ended. An error in one pass, or for one job, holds up no other."""
         database = self._platform.database
         self._guarded("lost nodes", self._reap)
         self._guarded("queue", self._place)
@@ -137,6 +143,7 @@ class Controller:
         if time.monotonic() >= self._tidy_at:
             self._tidy_at = time.monotonic() + TIDY_EVERY
             self._guarded("stored metrics", partial(keeping.tidy, database, self._backoff))
+            self._guarded("accounts of nodes", partial(restore_accounts, self._platform.live, database, self._platform.derived))
         return bool(begun)
 
     def _guarded(self, name: str, work: Callable[[], None]) -> None:
@@ -162,7 +169,7 @@ class Controller:
 
     def _serve(self, job_id: UUID, attempt: int, status: JobStatus) -> Exception | None:
         """One job's passes, of which each that failed lately rests. Returns the error if the gradient plane's Redis is away.
-        Postgres away ends all passes; what it cannot do for this job now is nobody's fault."""
+        Without Postgres all passes end; that is no fault of this job."""
         plane_away: Exception | None = None
         errors: list[Exception] = []
         passes: list[tuple[Work, Callable[[], None]]] = [

@@ -1,9 +1,9 @@
-"""What comes next in a job's life. Pure: a situation in, at most one step out; the same situation gives the same step.
+"""The decision on a job's next step. Pure: a situation in, at most one step out; the same situation gives the same step.
 
 starting, running:   a process failed?  -> fail, new attempt, or a new incarnation of it
                      the plane is gone? -> new attempt
                      all ended well?    -> succeeded
-                     else               -> prepare, run, time-out, snapshot
+                     else               -> prepare, run, time-out, checkpoint
 stopping:            all ended?         -> the end it was stopped for
 """
 
@@ -13,27 +13,27 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from backend.jobs.lifecycle import respawns
-from backend.jobs.statuses import AttemptStatus, JobStatus
-from backend.scheduler.situation import Process, Situation
+from backend.scheduler.situation import PlacedProcess, Situation
+from gradstream.api.statuses import AttemptStatus, JobStatus
 from gradstream.process.exits import FAILED_STARTS, FAILS_THE_JOB, UNCHARGED, ExitReason
 from gradstream.process.headline import sort_failures
 
-MOST_UNCHARGED = 20
+MAX_UNCHARGED = 20
 """Attempts, or losses of one process, that were not the job's fault; after so many something is wrong with the platform, and the
 job fails."""
-MOST_FAILED_STARTS = 5
+MAX_FAILED_STARTS = 5
 """Starts in a row that failed through no fault of the job, of an attempt or of one process; then the job fails."""
 START_TIMEOUT = "start_timeout"
 """Why an attempt ended: its processes did not all come to run."""
-CUT_PATIENCE = 60.0
-"""Seconds after which a cut that did not come is given up, and the next may be asked for; see `Situation.to_store`."""
-KILL_PATIENCE = 60.0
+CHECKPOINT_TIMEOUT = 60.0
+"""Seconds after which a checkpoint that did not come is abandoned, and the next may be requested; see `Situation.to_store`."""
+KILL_TIMEOUT = 60.0
 """Seconds for which the end of a job waits for processes that should be dead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """Make the attempt's gradient plane; then its processes may start."""
+    """Make the attempt's data plane; then its processes may start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Respawn:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """End this attempt; the next begins from the last cut."""
+    """End this attempt; the next begins from the last checkpoint."""
 
     reason: str
     message: str
@@ -74,17 +74,17 @@ class TimeOut:
 
 @dataclass(frozen=True, slots=True)
 class PostStop:
-    """Ask the workers to leave at their next boundary."""
+    """Ask the workers to leave at their next round boundary."""
 
 
 @dataclass(frozen=True, slots=True)
-class TakeSnapshot:
-    cut: int
+class TakeCheckpoint:
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Succeed:
-    """All workers are done, the last cut is committed, the model is there."""
+    """All workers are done, the last checkpoint is committed, the model is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +93,14 @@ class Finish:
 
 
 @dataclass(frozen=True, slots=True)
-class Shard:
-    """So many shards from now on, of `roles.server.count: auto`. More than the one that it began with: as a new attempt."""
+class SettleShards:
+    """Settle `roles.server.count: auto` on `count` shards. More than the one that the job began with need a new attempt."""
 
     count: int
     reason: str
 
 
-Step = Prepare | Run | Respawn | Restart | Shard | Fail | TimeOut | PostStop | TakeSnapshot | Succeed | Finish
+Step = Prepare | Run | Respawn | Restart | SettleShards | Fail | TimeOut | PostStop | TakeCheckpoint | Succeed | Finish
 
 
 def decide(now: Situation, *, plane_there: bool, start_timeout: float) -> Step | None:
@@ -117,7 +117,7 @@ def decide(now: Situation, *, plane_there: bool, start_timeout: float) -> Step |
 
 def _stopping(now: Situation) -> Step | None:
     overdue = now.stop_overdue or 0.0
-    if now.all_ended or overdue > KILL_PATIENCE:
+    if now.all_ended or overdue > KILL_TIMEOUT:
         return Finish()
     return PostStop() if overdue < 0 and not now.stop_posted else None
 
@@ -130,13 +130,13 @@ def _after_failures(now: Situation, plane_there: bool) -> Step | None:
         return _restart(now, ExitReason.PLANE_LOST, "Redis came back without this attempt.", None)
     for process in failed:
         said = f"{process.label} ended: {process.message or process.reason}."
-        if process.failed_starts >= MOST_FAILED_STARTS:
+        if process.failed_starts >= MAX_FAILED_STARTS:
             return _never_starts(str(process.reason), said, process)
         if _may_respawn(process, now):
             charged = process.reason not in UNCHARGED
             if charged and now.retries_used >= now.spec.retries:
                 return _no_retries(now, str(process.reason), said, process)
-            if process.uncharged > MOST_UNCHARGED and process.reason != ExitReason.RESTARTED:
+            if process.uncharged > MAX_UNCHARGED and process.reason != ExitReason.RESTARTED:
                 lost = f"It was lost {process.uncharged} times, and not by the job's fault"
                 return Fail(str(process.reason), f"{said} {lost}; something is wrong with the platform.", process.id)
             return Respawn(process.id, process.label, said, charged)
@@ -144,30 +144,30 @@ def _after_failures(now: Situation, plane_there: bool) -> Step | None:
     return None
 
 
-def _may_respawn(process: Process, now: Situation) -> bool:
+def _may_respawn(process: PlacedProcess, now: Situation) -> bool:
     shard_gone = any(other.role == "server" and other.ended for other in now.processes)
     return process.reason is not ExitReason.PLANE_LOST and respawns(process.role, now.spec, shard_gone=shard_gone)
 
 
-def _restart(now: Situation, reason: str, message: str, process: Process | None) -> Step:
+def _restart(now: Situation, reason: str, message: str, process: PlacedProcess | None) -> Step:
     failed_start = reason == START_TIMEOUT or reason in FAILED_STARTS
     charged = not failed_start and reason not in UNCHARGED
     if charged and now.retries_used >= now.spec.retries:
         return _no_retries(now, reason, message, process)
-    if failed_start and now.failed_starts + 1 >= MOST_FAILED_STARTS:
+    if failed_start and now.failed_starts + 1 >= MAX_FAILED_STARTS:
         return _never_starts(reason, message, process)
-    if reason != ExitReason.RESTARTED and now.attempt - now.intended > now.retries_used + MOST_UNCHARGED:
-        lost = f"{MOST_UNCHARGED} earlier attempts were lost, and not by the job's fault"
+    if reason != ExitReason.RESTARTED and now.attempt - now.intended > now.retries_used + MAX_UNCHARGED:
+        lost = f"{MAX_UNCHARGED} earlier attempts were lost, and not by the job's fault"
         return Fail(reason, f"{message} {lost}; something is wrong with the platform.", process.id if process else None)
     return Restart(reason, message, charged)
 
 
-def _never_starts(reason: str, message: str, process: Process | None) -> Fail:
-    told = f"{message} It did not start {MOST_FAILED_STARTS} times in a row; the events say on which nodes, and why."
+def _never_starts(reason: str, message: str, process: PlacedProcess | None) -> Fail:
+    told = f"{message} It did not start {MAX_FAILED_STARTS} times in a row; the events say on which nodes, and why."
     return Fail(reason, told, process.id if process else None)
 
 
-def _no_retries(now: Situation, reason: str, message: str, process: Process | None) -> Fail:
+def _no_retries(now: Situation, reason: str, message: str, process: PlacedProcess | None) -> Fail:
     allowed = f"{now.spec.retries} of {now.spec.retries} retries are used" if now.spec.retries else "the job file allows no retries"
     return Fail(reason, f"{message} No new attempt: {allowed}.", process.id if process else None)
 
@@ -181,7 +181,7 @@ def _going_on(now: Situation, start_timeout: float) -> Step | None:
     if now.attempt_status is AttemptStatus.PREPARING:
         return Prepare()
     if now.shards and not now.all_ended:
-        return Shard(now.shards.shards, now.shards.reason)
+        return SettleShards(now.shards.shards, now.shards.reason)
     if now.status is JobStatus.STARTING:
         if all(process.running or process.ended for process in now.processes):
             return Run()
@@ -190,22 +190,22 @@ def _going_on(now: Situation, start_timeout: float) -> Step | None:
             return _restart(now, START_TIMEOUT, f"{late} did not start within {start_timeout:g} s.", None)
         return None
     if now.all_ended:
-        if now.final_cut and now.model:
+        if now.final_checkpoint and now.model:
             return Succeed()
-        missing = "the model" if now.final_cut else "the last cut"
+        missing = "the model" if now.final_checkpoint else "the last checkpoint"
         return _restart(now, ExitReason.INTERNAL, f"All processes ended, but {missing} is not there.", None)
-    return _snapshot(now)
+    return _take_checkpoint(now)
 
 
-def _snapshot(now: Situation) -> Step | None:
-    """None while one is under way: it is committed, or given up, before the next is asked for; and none after the last. By samples,
-    the shards take checkpoints without being asked."""
-    interval = now.spec.snapshot.cadence.seconds
+def _take_checkpoint(now: Situation) -> Step | None:
+    """Take the next checkpoint when it is due. The one under way is committed or abandoned first, and none follows the last one.
+    By samples, the shards take checkpoints without a request."""
+    interval = now.spec.checkpoint.cadence.seconds
     if interval is None:
         return None
-    under_way = now.cut_requested > (now.cut_committed or 0)
-    if now.final_cut or (under_way and now.since_cut_request < CUT_PATIENCE + now.to_store):
+    under_way = now.checkpoint_requested > (now.checkpoint_committed or 0)
+    if now.final_checkpoint or (under_way and now.since_checkpoint_request < CHECKPOINT_TIMEOUT + now.to_store):
         return None
     training = any(process.role == "worker" and process.running for process in now.processes)
-    due = training and now.since_cut_request >= interval
-    return TakeSnapshot(now.cut_requested + 1) if due else None
+    due = training and now.since_checkpoint_request >= interval
+    return TakeCheckpoint(now.checkpoint_requested + 1) if due else None

@@ -22,12 +22,13 @@ from backend.jobs import repository as job_rows
 from backend.jobs.backoff import JobBackoff
 from backend.jobs.models import JobRow
 from backend.jobs.states import switch
-from backend.jobs.statuses import AttemptStatus, JobStatus
 from backend.metrics import export, ingest, keeping, service
-from backend.metrics.progress import standings
 from backend.platform import Platform
+from backend.progress.state import standings
 from backend.scheduler.situation import Situation
+from gradstream.api.statuses import AttemptStatus, JobStatus
 from gradstream.center.ledger import Account
+from gradstream.events import EventKind
 from gradstream.metrics import LEDGER, Point
 from gradstream.process.order import plane_id
 from gradstream.wire import plane
@@ -36,7 +37,7 @@ log = structlog.get_logger(__name__)
 
 _SOURCE, _BATCH = "controller.0", 1
 METRICS, JOB_FILE = "metrics.parquet", "job.yaml"
-_PATIENCE = 30.0
+_TIMEOUT = 30.0
 """Seconds for which an ended job waits for a Redis that is away, so that its last metrics are not lost."""
 
 
@@ -48,7 +49,7 @@ def prepare(platform: Platform, situation: Situation) -> dict[int, Account]:
         ingest.ingest(platform.database, platform.plane, situation.job_id, situation.attempt)
         accounts = plane.ledger(platform.plane, situation.plane_id)
     except REDIS:
-        if situation.ended_for < _PATIENCE:
+        if situation.ended_for < _TIMEOUT:
             raise
         log.warning("the last metrics are given up: Redis is away", job=str(situation.job_id))
     keeping.fold(platform.database, situation.job_id)
@@ -64,7 +65,7 @@ def succeed(session: Session, platform: Platform, job: JobRow) -> None:
     result = artifacts.result(session, platform.files, job.id, job.attempt)
     message = _how_it_ended(job, result)
     if result.get("target"):
-        feed.record(session, job, "target", message, actor="evaluator", data={"result": result})
+        feed.record(session, job, EventKind.TARGET, message, actor="evaluator", data={"result": result})
     _enter_files(session, platform, job)
     lifecycle.end_attempt(session, job, AttemptStatus.SUCCEEDED, reason=None, message=message)
     switch(session, job, JobStatus.SUCCEEDED, actor="controller", reason=None, message=message, data={"result": result})
@@ -106,9 +107,9 @@ def _complete_ledger(session: Session, job: JobRow, accounts: Mapping[int, Accou
     total = sum(account.pushed - told.get(rank, {}).get("pushed", 0) for rank, account in behind.items())
     message = (
         f"server-0 was killed before it had reported its last ledger; {total} pushes were added from what it had noted on the "
-        "plane. What it took in its very last moment may be missing."
+        "plane. Pushes that it applied in its last moment may be missing."
     )
-    feed.record(session, job, "warning", message, actor="controller", data={"completed": total})
+    feed.record(session, job, EventKind.WARNING, message, actor="controller", data={"completed": total})
 
 
 def _is_later(noted: Account, told: Mapping[str, int]) -> bool:

@@ -1,4 +1,4 @@
-"""A job whose passes fail again and again, for a reason that nobody foresaw, must not stay alive for ever."""
+"""A job whose passes fail again and again, for an unforeseen reason, must not stay alive for ever."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from backend.jobs import lifecycle
 from backend.jobs import repository as job_rows
 from backend.jobs.lifecycle import End
 from backend.jobs.states import switch
-from backend.jobs.statuses import AttemptStatus, JobStatus
 from backend.platform import Platform
+from gradstream.api.statuses import AttemptStatus, JobStatus
 from gradstream.process.exits import ExitReason
 
 log = structlog.get_logger(__name__)
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 """Seconds for which a job's passes may fail without a single success."""
-_MESSAGE = "The control plane could not go on with this job; its log says why."
+_MESSAGE = "Internal error of the control plane; the controller's log says why."
 
 
 class GivingUp:
@@ -36,7 +36,7 @@ class GivingUp:
         """Ends the job when it has been failing for too long: its processes first, then, if even that fails, at once. Returns
         whether it has."""
         since = self._since.setdefault(job_id, time.monotonic())
-        if time.monotonic() - since < PATIENCE:
+        if time.monotonic() - since < TIMEOUT:
             return False
         self._end(job_id)
         del self._since[job_id]

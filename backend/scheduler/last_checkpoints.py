@@ -1,4 +1,4 @@
-"""The last checkpoints: one of each job that trains, taken when the controller is told to end, so that the next platform
+"""The last checkpoints: one of each job that trains, taken when the controller gets the signal to end, so that the next platform
 resumes there. The way is that of every checkpoint: an entry in the job's log, files from its processes, a commit by the API."""
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from backend.jobs import lifecycle
 from backend.jobs import repository as job_rows
 from backend.jobs.backoff import JobBackoff
 from backend.jobs.models import JobRow
-from backend.jobs.statuses import JobStatus
 from backend.metrics import ingest
 from backend.platform import Platform
 from backend.scheduler import undone
 from backend.scheduler.situation import load
+from gradstream.api.statuses import JobStatus
 from gradstream.process.order import plane_id
 from gradstream.wire import plane
 
@@ -37,7 +37,7 @@ log = structlog.get_logger(__name__)
 
 Outcome = Literal["taken", "missed", "ended", "not_training"]
 
-_LOOK_EVERY, _ASK_EVERY = 0.05, 1.0
+_POLL_INTERVAL, _ASK_EVERY = 0.05, 1.0
 """Seconds. A shard ignores a request while it makes another checkpoint, so each request is repeated; it takes a number once."""
 
 
@@ -109,7 +109,7 @@ def take_last_checkpoints(platform: Platform, within: float, hurried: Event) -> 
         if time.monotonic() >= ask_at:
             _post_requests(platform, waiting)
             ask_at = time.monotonic() + _ASK_EVERY
-        hurried.wait(_LOOK_EVERY)
+        hurried.wait(_POLL_INTERVAL)
         committed, waiting = _find_committed(platform, waiting)
         _store_metrics(platform, committed)
         taken += committed
@@ -175,13 +175,13 @@ def _request_of_job(database: Database, job_id: UUID, idle: list[CheckpointReque
 def _trains(session: Session, job: JobRow) -> bool:
     situation = load(session, job)
     working = any(process.role == "worker" and process.running for process in situation.processes)
-    return situation.status is JobStatus.RUNNING and working and not situation.final_cut
+    return situation.status is JobStatus.RUNNING and working and not situation.final_checkpoint
 
 
 def _request_checkpoint(session: Session, job: JobRow) -> CheckpointRequest:
-    attempt, kept = lifecycle.current_attempt(session, job), artifacts.newest_cut(session, job.id)
-    number = max(attempt.cut_requested, attempt.cut or 0) + 1
-    attempt.cut_requested, attempt.cut_requested_at = number, now(session)
+    attempt, kept = lifecycle.current_attempt(session, job), artifacts.newest_checkpoint(session, job.id)
+    number = max(attempt.checkpoint_requested, attempt.checkpoint or 0) + 1
+    attempt.checkpoint_requested, attempt.checkpoint_requested_at = number, now(session)
     before = (kept.number, kept.created_at) if kept else (None, None)
     return CheckpointRequest(job.id, job.name, attempt.number, number, *before)
 
@@ -189,7 +189,7 @@ def _request_checkpoint(session: Session, job: JobRow) -> CheckpointRequest:
 def _post_requests(platform: Platform, waiting: Sequence[CheckpointRequest]) -> None:
     for each in waiting:
         try:
-            plane.control_snapshot(platform.plane, plane_id(each.job_id, each.attempt), each.number)
+            plane.control_checkpoint(platform.plane, plane_id(each.job_id, each.attempt), each.number)
         except AWAY as error:
             log.warning("a last checkpoint could not be requested; trying again", job=str(each.job_id), error=first_line(error))
 
@@ -214,12 +214,12 @@ def _find_committed(
 
 def _is_committed(session: Session, request: CheckpointRequest) -> bool:
     attempt = job_rows.attempt(session, request.job_id, request.attempt)
-    return attempt is not None and (attempt.cut or 0) >= request.number
+    return attempt is not None and (attempt.checkpoint or 0) >= request.number
 
 
 def _lives(session: Session, request: CheckpointRequest) -> bool:
     job = job_rows.get(session, request.job_id)
-    return job is not None and job.status == JobStatus.RUNNING and not load(session, job).final_cut
+    return job is not None and job.status == JobStatus.RUNNING and not load(session, job).final_checkpoint
 
 
 def _store_metrics(platform: Platform, committed: Sequence[CheckpointRequest]) -> None:

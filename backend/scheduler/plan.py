@@ -1,6 +1,6 @@
-"""A plan: what would become of a job if it were submitted now. Looks, and changes nothing.
+"""A plan: the dry run of a job as if it were submitted now. It changes nothing.
 
-Who gets which place is asked of the same `Line` that serves the queue: so a plan says what the controller's next pass would do.
+The same `Line` that serves the queue gives the places, so a plan says what the controller's next pass would do.
 """
 
 from __future__ import annotations
@@ -18,18 +18,22 @@ from backend.jobs import earlier
 from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
 from backend.jobs.models import JobRow
-from backend.jobs.schemas import JobWarning
-from backend.jobs.statuses import JobStatus
+from backend.jobs.warnings import notes_on, warnings_of, warnings_of_code
 from backend.nodes import service as nodes
-from backend.scheduler import queue, situation
-from backend.scheduler.placement import Line, Machine, Place, Waits, place
-from backend.scheduler.schemas import CodeState, NodeMemory, Plan, PlanJob, PlannedProcess, PlannedShards, PlannedStart, SizeFrom
+from backend.scheduler import situation
+from backend.scheduler.placing import queue
+from backend.scheduler.placing.line import QueueLine, Waits
+from backend.scheduler.placing.machines import Machine
+from backend.scheduler.placing.placement import Place, place
+from backend.scheduler.schemas import PlanJob
 from gradstream.advise import forecast
-from gradstream.advise.forecast import ITEM, Size
+from gradstream.advise.forecast import ITEM
 from gradstream.advise.machines import codec_that_adds_bytes, too_many_threads
-from gradstream.center import auto
+from gradstream.api.jobs import JobWarning
+from gradstream.api.plan import CodeState, NodeMemory, Plan, PlannedProcess, PlannedShards, PlannedStart, Size, SizeFrom
+from gradstream.api.statuses import JobStatus
 from gradstream.process.order import label
-from gradstream.spec import JobSpec
+from gradstream.spec import JobSpec, shard_count
 from gradstream.workload_source import CodeFindings
 
 
@@ -41,21 +45,30 @@ def plan(session: Session, files: FileStore, body: PlanJob) -> Plan:
     first = [_needs(session, job) for job in job_rows.live(session) if _is_ahead(job.status, job.priority, body.spec)]
     known = size.size if size else None
     whole = (body.spec, queue.shard_takes(session, body.spec, body.bundle, known))
-    shards = _shards(session, body.spec, size, _places(Line(machines), first, whole, machines))
+    shards = _shards(session, body.spec, size, _places(QueueLine(machines), first, whole, machines))
     spec = body.spec.with_shards(shards.count)
     needs = (spec, queue.shard_takes(session, spec, body.bundle, known))
-    turn = _turn(Line(machines), first, needs)
+    turn = _turn(QueueLine(machines), first, needs)
     places = turn if not isinstance(turn, Waits) else _if_alone(needs, machines, turn)
     nodes = _nodes(session, spec, known, places) if known else []
     return Plan(
-        code=code, start=_start(turn, places, len(first)), shards=shards, staleness=forecast.staleness(spec), size=size,
-        traffic=known and forecast.traffic(spec, known), near=_near(places), memory=known and forecast.memory(spec, known),
+        code=code,
+        start=_start(turn, places, len(first)),
+        shards=shards,
+        staleness=forecast.staleness(spec),
+        size=size,
+        traffic=known and forecast.traffic(spec, known),
+        local_share=_local_share(places),
+        memory=known and forecast.memory(spec, known),
         nodes=nodes,
         warnings=[
-            *JobWarning.of(body.spec), *JobWarning.of_code(found), *_too_little(nodes), *_on_machines(session, spec, known, places),
+            *warnings_of(body.spec),
+            *warnings_of_code(found),
+            *_too_little(nodes),
+            *_on_machines(session, spec, known, places),
         ],
-        notes=JobWarning.notes_on(body.spec),
-    )  # fmt: skip
+        notes=notes_on(body.spec),
+    )
 
 
 def _code(session: Session, files: FileStore, body: PlanJob) -> tuple[CodeState, CodeFindings]:
@@ -87,19 +100,19 @@ def _size(session: Session, body: PlanJob) -> SizeFrom | None:
     return SizeFrom(source="job", job=found.job, message=found.message, size=found.size) if found else None
 
 
-def _turn(line: Line, first: Sequence[Needs], needs: Needs) -> tuple[Place, ...] | Waits:
+def _turn(line: QueueLine, first: Sequence[Needs], needs: Needs) -> tuple[Place, ...] | Waits:
     for other in first:
         line.next(*other)
     return line.next(*needs)
 
 
-def _places(line: Line, first: Sequence[Needs], needs: Needs, machines: Sequence[Machine]) -> tuple[Place, ...]:
+def _places(line: QueueLine, first: Sequence[Needs], needs: Needs, machines: Sequence[Machine]) -> tuple[Place, ...]:
     turn = _turn(line, first, needs)
     return _if_alone(needs, machines, turn) if isinstance(turn, Waits) else turn
 
 
 def _if_alone(needs: Needs, machines: Sequence[Machine], turn: Waits) -> tuple[Place, ...]:
-    """Where a job that waits would go if nothing else ran; nowhere, if it does not fit."""
+    """Return the places of a job that waits, if nothing else ran; none, if it does not fit."""
     if turn.shortage.reason != "behind" and not turn.shortage.passes_by_itself:
         return ()
     empty = [replace(m, free_slots=tuple(range(m.slots)), free_gpus=tuple(m.every_gpu)) for m in machines]
@@ -127,12 +140,12 @@ def _shards(session: Session, spec: JobSpec, size: SizeFrom | None, places: Sequ
     workers = Counter(each.node_id for each in places if each.role == "worker")
     if size is None or not workers:
         return PlannedShards(count=1, message="auto: begins with 1, and settles it when the model's size is known.", sure=False)
-    choice = auto.choose(spec, ITEM * size.size.parameters, situation.hosts(session, workers))
+    choice = shard_count.choose(spec, ITEM * size.size.parameters, situation.hosts(session, workers))
     return PlannedShards(count=choice.shards, message=f"auto: {choice.reason}", sure=False)
 
 
-def _near(places: Sequence[Place]) -> float | None:
-    """Of what travels between workers and shards: the share between two on one machine."""
+def _local_share(places: Sequence[Place]) -> float | None:
+    """Return the share of the traffic between workers and shards that stays on one machine."""
     servers = [each.node_id for each in places if each.role == "server"]
     workers = [each.node_id for each in places if each.role == "worker"]
     pairs = len(servers) * len(workers)

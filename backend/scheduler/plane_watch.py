@@ -18,22 +18,23 @@ from backend.jobs import repository as job_rows
 from backend.jobs.backoff import JobBackoff
 from backend.jobs.lifecycle import End
 from backend.jobs.models import JobRow
-from backend.jobs.statuses import JobStatus
-from backend.metrics import progress
 from backend.platform import Platform
+from backend.progress import state as progress
+from gradstream.api.statuses import JobStatus
+from gradstream.events import EventKind
 from gradstream.process.order import plane_id
 from gradstream.wire import plane
 from gradstream.wire.plane_memory import Fill, Walk, read_fill
-from gradstream.wire.routes import everywhere
+from gradstream.wire.redis.routes import everywhere
 
 log = structlog.get_logger(__name__)
 
 REASON = "plane_memory"
 LEAST = 128 * 2**20
-"""Bytes that any attempt may hold; while the plane holds less in all, nobody looks closer."""
+"""Bytes that any attempt may hold; while the plane holds less in all, the watch skips the single attempts."""
 VECTORS = 8
-"""Vectors of the model's size that an attempt may hold for each worker. It needs about two; a few more ride along."""
-MOST, MOST_UNKNOWN = 0.9, 0.5
+"""Vectors of the model's size that an attempt may hold for each worker. It needs about two; a few more are piggybacked."""
+MAX_SHARE, MAX_SHARE_UNKNOWN = 0.9, 0.5
 """Shares of an instance that an attempt may hold at most: with this bound, and before the size of its model is known."""
 FULL, FREE = 0.95, 0.85
 """Shares from which on an instance counts as full, and as full no more."""
@@ -45,7 +46,7 @@ _LIVE = (JobStatus.STARTING, JobStatus.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class AttemptOnPlane:
     """A live attempt, and what it holds on one instance."""
 
     job: JobRow
@@ -54,8 +55,8 @@ class Holder:
     def bound(self, capacity: int) -> int:
         center = progress.center_bytes(self.job.progress) if self.job.progress.get("attempt") == self.job.attempt else None
         if center is None:
-            return int(MOST_UNKNOWN * capacity)
-        return int(min(LEAST + VECTORS * center * (self.job.workers + 1), MOST * capacity))
+            return int(MAX_SHARE_UNKNOWN * capacity)
+        return int(min(LEAST + VECTORS * center * (self.job.workers + 1), MAX_SHARE * capacity))
 
     def describe(self, capacity: int) -> str:
         return f"{_megabytes(self.bytes)} of the {_megabytes(capacity)} of the data plane"
@@ -84,9 +85,9 @@ class PlaneWatch:
     def _act(self, walks: Sequence[tuple[Walk, Fill]]) -> None:
         with self._platform.database.transaction() as session:
             live = {plane_id(job.id, job.attempt): job for job in job_rows.live(session, begun=True) if job.status in _LIVE}
-        over, full = dict[str, tuple[Holder, Fill]](), False
+        over, full = dict[str, tuple[AttemptOnPlane, Fill]](), False
         for walk, fill in walks:
-            holders = [Holder(live[j], size) for j, size in walk.held.items() if j in live]
+            holders = [AttemptOnPlane(live[j], size) for j, size in walk.held.items() if j in live]
             over |= {plane_id(h.job.id, h.job.attempt): (h, fill) for h in holders if h.bytes > h.bound(fill.capacity)}
             if fill.used >= (FREE if self._full else FULL) * fill.capacity and not over:
                 full = True
@@ -122,7 +123,7 @@ class PlaneWatch:
             if job is not None and job.attempt == seen.attempt and job.status in _LIVE:
                 do(session, job)
 
-    def _end(self, holder: Holder, fill: Fill, session: Session, job: JobRow) -> None:
+    def _end(self, holder: AttemptOnPlane, fill: Fill, session: Session, job: JobRow) -> None:
         """Its keys go at once, and its account, so that the others need not wait for its processes to end."""
         message = (
             f"It held {holder.describe(fill.capacity)}, and {_megabytes(holder.bound(fill.capacity))} are the most for it. Its "
@@ -133,14 +134,14 @@ class PlaneWatch:
         j = plane_id(job.id, job.attempt)
         after_commit(session, ("plane", j), partial(plane.destroy, self._platform.plane, j))
 
-    def _tell_of_end(self, holder: Holder, fill: Fill, session: Session, job: JobRow) -> None:
+    def _tell_of_end(self, holder: AttemptOnPlane, fill: Fill, session: Session, job: JobRow) -> None:
         message = (
             f"The job {holder.job.name} was ended, as it held {holder.describe(fill.capacity)}. Pushes of this job may have waited "
             "for it; nothing of them is lost."
         )
-        feed.record(session, job, "warning", message, actor=_ACTOR, data={"about": REASON, "job": str(holder.job.id)})
+        feed.record(session, job, EventKind.WARNING, message, actor=_ACTOR, data={"about": REASON, "job": str(holder.job.id)})
 
-    def _say_who_holds(self, live: Sequence[JobRow], held: Counter[str], holders: Sequence[Holder]) -> None:
+    def _say_who_holds(self, live: Sequence[JobRow], held: Counter[str], holders: Sequence[AttemptOnPlane]) -> None:
         most = max(holders, key=lambda holder: holder.bytes, default=None)
         rest = sum(held.values()) - sum(holder.bytes for holder in holders)
         remedy = "Stop that job, or give the data plane more memory (maxmemory)."
@@ -161,7 +162,7 @@ class PlaneWatch:
         job.progress = {**job.progress, "waits_for": sentence}
         if sentence and not before:
             data = {"about": REASON, "job": str(holder.id) if holder else None}
-            feed.record(session, job, "warning", sentence, actor=_ACTOR, data=data)
+            feed.record(session, job, EventKind.WARNING, sentence, actor=_ACTOR, data=data)
         feed.changed(session, job)
 
 

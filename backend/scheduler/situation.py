@@ -1,4 +1,4 @@
-"""What the controller knows about a job at one moment: plain values, on which `decide` works."""
+"""The controller's knowledge about a job at one moment: plain values, on which `decide` works."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from backend.db import now
 from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
 from backend.jobs.models import AttemptRow, JobRow, ProcessRow
-from backend.jobs.statuses import AttemptStatus, JobStatus, ProcessStatus
-from backend.metrics.progress import center_bytes, seconds_to_store
 from backend.nodes import service as nodes
-from gradstream.center import auto
-from gradstream.center.entries import FINAL_CUT
+from backend.progress.state import center_bytes, seconds_to_store
+from gradstream.api.statuses import AttemptStatus, JobStatus, ProcessStatus
+from gradstream.center.entries import FINAL_CHECKPOINT
 from gradstream.process.exits import FAILED_STARTS, GOOD, UNCHARGED, ExitReason
 from gradstream.process.order import Role, plane_id
-from gradstream.spec import JobSpec
+from gradstream.spec import JobSpec, shard_count
 
 SHARDED = "sharded"
 """Why an attempt ended: `roles.server.count: auto` has come to more than one shard."""
@@ -32,7 +31,7 @@ _INTENDED = (ExitReason.RESTARTED, SHARDED)
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class PlacedProcess:
     id: UUID
     role: Role
     label: str
@@ -43,7 +42,7 @@ class Process:
     failed_starts: int = 0
     """Incarnations in a row, up to this one, that could not be started."""
     uncharged: int = 0
-    """Incarnations of this attempt, this one with them, that ended by nobody's fault and nobody's wish."""
+    """Incarnations of this attempt, with this one, that ended neither by the job's fault nor on purpose."""
     ended_at: float = 0.0
     """Seconds since the epoch, by the database's clock."""
 
@@ -66,23 +65,23 @@ class Situation:
     stop_posted: bool
     stop_overdue: float | None
     """While stopping: seconds since its processes should be dead; negative before."""
-    processes: tuple[Process, ...]
-    """Of the current attempt, the live incarnation of each rank."""
+    processes: tuple[PlacedProcess, ...]
+    """The live incarnation of each rank in the current attempt."""
     ended_for: float
     """Seconds since the last process ended."""
-    cut_requested: int
-    since_cut_request: float
-    cut_committed: int | None
-    final_cut: bool
+    checkpoint_requested: int
+    since_checkpoint_request: float
+    checkpoint_committed: int | None
+    final_checkpoint: bool
     model: bool
     to_store: float = 0.0
     """Seconds that it may take to store a vector of the center's size."""
     intended: int = 0
-    """Earlier attempts that ended because somebody wanted it so, and nothing was wrong."""
+    """Earlier attempts that ended on purpose, while nothing was wrong."""
     failed_starts: int = 0
-    """Attempts in a row, before this one, of which the processes did not come to run."""
-    shards: auto.Choice | None = None
-    """What `roles.server.count: auto` comes to, where that can be said now and has not been."""
+    """Attempts in a row, before this one, whose processes did not come to run."""
+    shards: shard_count.ShardCount | None = None
+    """The outcome of `roles.server.count: auto`, where it can be settled now and has not been."""
 
     @property
     def plane_id(self) -> str:
@@ -101,41 +100,48 @@ def load(session: Session, job: JobRow) -> Situation:
     rows = [row for row in all_rows if not row.replaced]
     since = _Since(moment)
     return Situation(
-        job_id=job.id, status=JobStatus(job.status), spec=jobs.spec_of(job), retries_used=job.retries_used,
-        running_for=sum(_ran(each, moment) for each in attempts), attempt=job.attempt,
+        job_id=job.id,
+        status=JobStatus(job.status),
+        spec=jobs.spec_of(job),
+        retries_used=job.retries_used,
+        running_for=sum(_ran(each, moment) for each in attempts),
+        attempt=job.attempt,
         attempt_status=AttemptStatus(attempt.status) if attempt else None,
         intended=sum(each.reason in _INTENDED for each in attempts),
-        attempt_age=since(attempt.started_at if attempt else None), stop_posted=bool(attempt and attempt.stop_posted),
+        attempt_age=since(attempt.started_at if attempt else None),
+        stop_posted=bool(attempt and attempt.stop_posted),
         stop_overdue=since(job.stop_at) if job.stop_at else None,
-        processes=standing_processes(all_rows), failed_starts=_failed_attempts(attempts[:-1]),
+        processes=standing_processes(all_rows),
+        failed_starts=_failed_attempts(attempts[:-1]),
         ended_for=min((since(row.ended_at) for row in rows if row.ended_at), default=0.0),
-        cut_requested=attempt.cut_requested if attempt else 0,
-        since_cut_request=since(attempt.cut_requested_at or attempt.running_at if attempt else None),
-        cut_committed=attempt.cut if attempt else None,
-        final_cut=artifacts.is_committed(session, job.id, job.attempt, FINAL_CUT),
-        model=artifacts.has_model(session, job.id, job.attempt), to_store=seconds_to_store(job.progress),
+        checkpoint_requested=attempt.checkpoint_requested if attempt else 0,
+        since_checkpoint_request=since(attempt.checkpoint_requested_at or attempt.running_at if attempt else None),
+        checkpoint_committed=attempt.checkpoint if attempt else None,
+        final_checkpoint=artifacts.is_committed(session, job.id, job.attempt, FINAL_CHECKPOINT),
+        model=artifacts.has_model(session, job.id, job.attempt),
+        to_store=seconds_to_store(job.progress),
         shards=_choice(session, job, rows),
-    )  # fmt: skip
+    )
 
 
-def _choice(session: Session, job: JobRow, rows: Sequence[ProcessRow]) -> auto.Choice | None:
-    """By the slice that the one shard of the first attempt has told of. With a cut, it is too late for another number."""
+def _choice(session: Session, job: JobRow, rows: Sequence[ProcessRow]) -> shard_count.ShardCount | None:
+    """Settle `auto` by the slice that the one shard of the first attempt has reported. After a checkpoint it is too late."""
     spec = JobSpec.model_validate(job.spec)
     if spec.roles.server.count != "auto" or job.shards is not None:
         return None
-    if artifacts.newest_cut(session, job.id):
-        return auto.Choice(1, "1 shard: there was a cut of one before the model's size was known.")
+    if artifacts.newest_checkpoint(session, job.id):
+        return shard_count.ShardCount(1, "1 shard: there was a checkpoint of one before the model's size was known.")
     nbytes = center_bytes(job.progress)
     workers = Counter(row.node_id for row in rows if row.role == "worker")
     if nbytes is None or job.progress.get("attempt") != job.attempt or not workers:
         return None
-    return auto.choose(spec, nbytes, hosts(session, workers))
+    return shard_count.choose(spec, nbytes, hosts(session, workers))
 
 
-def hosts(session: Session, workers: Mapping[UUID, int]) -> list[auto.Host]:
+def hosts(session: Session, workers: Mapping[UUID, int]) -> list[shard_count.Host]:
     """The machines of a job, from how many of its workers each node has."""
     cpus = {node.id: node.cpus for node in nodes.all_nodes(session)}
-    return [auto.Host(cpus.get(node, 1), count) for node, count in workers.items()]
+    return [shard_count.Host(cpus.get(node, 1), count) for node, count in workers.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +155,7 @@ class _Since:
 
 
 def _ran(attempt: AttemptRow, moment: datetime) -> float:
-    """Seconds up to `moment`."""
+    """Return the seconds that the attempt ran, up to `moment`."""
     return ((attempt.ended_at or moment) - attempt.running_at).total_seconds() if attempt.running_at else 0.0
 
 
@@ -158,20 +164,20 @@ def _failed_attempts(attempts: Sequence[AttemptRow]) -> int:
     return len(list(failed))
 
 
-def standing_processes(rows: Sequence[ProcessRow]) -> tuple[Process, ...]:
-    """The process of each role and rank that was not replaced, with what its incarnations came to. Linear in the rows: a job may
-    have thousands."""
+def standing_processes(rows: Sequence[ProcessRow]) -> tuple[PlacedProcess, ...]:
+    """Return the process of each role and rank that was not replaced, with the counts of its incarnations. Linear in the rows: a
+    job may have thousands."""
     incarnations = defaultdict[str, list[ProcessRow]](list)
     for row in sorted(rows, key=lambda each: -each.incarnation):
         incarnations[row.label].append(row)
     return tuple(_process(row, incarnations[row.label]) for row in rows if not row.replaced)
 
 
-def _process(row: ProcessRow, incarnations: Sequence[ProcessRow]) -> Process:
+def _process(row: ProcessRow, incarnations: Sequence[ProcessRow]) -> PlacedProcess:
     """`incarnations`: of this role and rank, the newest first."""
     failed = takewhile(lambda each: each.reason in FAILED_STARTS, incarnations)
     uncharged = sum(each.reason in UNCHARGED and each.reason not in _INTENDED for each in incarnations)
-    return Process(
+    return PlacedProcess(
         row.id,
         row.role,
         row.label,

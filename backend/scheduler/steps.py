@@ -1,6 +1,6 @@
 """Taking the steps that `decide` names. Each is written in one transaction under the job's lock, after another look: if
-the situation calls for another step by now, nothing is written. What Redis must know is said before (where a repeat is
-harmless) or after the commit (where a loss is)."""
+the situation calls for another step by now, nothing is written. Redis learns of it before the commit (where a repeat is harmless)
+or after it (where a loss is)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ from backend.jobs import repository as job_rows
 from backend.jobs.lifecycle import End
 from backend.jobs.models import JobRow
 from backend.jobs.states import switch
-from backend.jobs.statuses import AttemptStatus, JobStatus
 from backend.logs import service as logs
 from backend.metrics import ingest
 from backend.nodes import trouble
 from backend.platform import Platform
-from backend.scheduler import finish, queue, undone
+from backend.scheduler import finish, undone
 from backend.scheduler.decide import (
     START_TIMEOUT,
     Fail,
@@ -35,16 +34,19 @@ from backend.scheduler.decide import (
     Respawn,
     Restart,
     Run,
-    Shard,
+    SettleShards,
     Step,
     Succeed,
-    TakeSnapshot,
+    TakeCheckpoint,
     TimeOut,
     decide,
-)  # fmt: skip
-from backend.scheduler.placement import place_again
+)
+from backend.scheduler.placing import queue
+from backend.scheduler.placing.placement import place_again
 from backend.scheduler.situation import SHARDED, Situation, load
+from gradstream.api.statuses import AttemptStatus, JobStatus
 from gradstream.center.ledger import Account
+from gradstream.events import EventKind
 from gradstream.process.headline import drop_reason
 from gradstream.process.order import plane_id
 from gradstream.wire import plane
@@ -90,7 +92,7 @@ class Steps:
         )
 
     def _before(self, step: Step, situation: Situation) -> dict[int, Account]:
-        """What must be so before the step is written; harmless to repeat. Of an end: what became of each rank's pushes."""
+        """Prepare the step before it is written; harmless to repeat. For an end, return the outcome of each rank's pushes."""
         redis, j = self.platform.plane, situation.plane_id
         match step:
             case Prepare():
@@ -99,7 +101,7 @@ class Steps:
                 plane.control_stop(redis, j, "the job is stopped")
             case Respawn():
                 self._post_leave(redis, j, situation, step)
-            case Restart() | Shard():
+            case Restart() | SettleShards():
                 ingest.ingest(self.platform.database, redis, situation.job_id, situation.attempt)
                 return plane.ledger(redis, j)
             case Succeed() | Finish():
@@ -123,7 +125,7 @@ class Steps:
                 self._respawn(session, job, step)
             case Restart():
                 self._restart(session, job, step, accounts)
-            case Shard():
+            case SettleShards():
                 self._shard(session, job, step, accounts)
             case Fail():
                 self._fail(session, job, step)
@@ -131,8 +133,8 @@ class Steps:
                 self._time_out(session, job, message)
             case PostStop():
                 lifecycle.current_attempt(session, job).stop_posted = True
-            case TakeSnapshot(cut):
-                self._snapshot(session, job, cut)
+            case TakeCheckpoint(number):
+                self._take_checkpoint(session, job, number)
             case Succeed():
                 finish.succeed(session, self.platform, job)
             case Finish():
@@ -144,7 +146,7 @@ class Steps:
         switch(session, job, JobStatus.RUNNING, actor=_ACTOR, message="All processes run.")
 
     def _respawn(self, session: Session, job: JobRow, step: Respawn) -> None:
-        """On a machine with room; without any the rest goes on and this is tried again."""
+        """Start the next incarnation on a machine with room. Without any, the others go on and a later pass tries again."""
         process = job_rows.process(session, step.process)
         assert process is not None, "it is part of the situation"
         if not try_lock(session, PLACES):
@@ -161,7 +163,12 @@ class Steps:
         ended = _refer(session, job, step.message)
         message = f"{ended} It starts again on {where.node}; the others go on."
         feed.record(
-            session, job, "process", message, actor=_ACTOR, data={"label": step.label, "incarnation": process.incarnation + 1}
+            session,
+            job,
+            EventKind.PROCESS,
+            message,
+            actor=_ACTOR,
+            data={"label": step.label, "incarnation": process.incarnation + 1},
         )
         feed.changed(session, job)
         queue.hint_nodes(session, self.hints, job)
@@ -169,7 +176,7 @@ class Steps:
     def _note_waiting(self, session: Session, job: JobRow, message: str) -> None:
         if job.message != message:
             job.reason, job.message = "no_capacity", message
-            feed.record(session, job, "warning", message, actor=_ACTOR)
+            feed.record(session, job, EventKind.WARNING, message, actor=_ACTOR)
             feed.changed(session, job)
 
     def _restart(self, session: Session, job: JobRow, step: Restart, accounts: dict[int, Account]) -> None:
@@ -185,12 +192,12 @@ class Steps:
         switch(session, job, JobStatus.QUEUED, actor=_ACTOR, reason=step.reason, message=message, event=event)
         queue.hint_nodes(session, self.hints, job)
 
-    def _shard(self, session: Session, job: JobRow, step: Shard, accounts: dict[int, Account]) -> None:
-        """Little is lost by it: the first attempt has only just begun."""
+    def _shard(self, session: Session, job: JobRow, step: SettleShards, accounts: dict[int, Account]) -> None:
+        """Settle the number of shards. Little is lost by a new attempt: the first one has only just begun."""
         job.shards, job.shards_reason = step.count, step.reason
         message = f"roles.server.count: auto. {step.reason}"
         if step.count == 1:
-            feed.record(session, job, "attempt", message, actor=_ACTOR, data={"shards": 1})
+            feed.record(session, job, EventKind.ATTEMPT, message, actor=_ACTOR, data={"shards": 1})
             feed.changed(session, job)
             return
         lifecycle.end_attempt(session, job, AttemptStatus.STOPPED, reason=SHARDED, message=message)
@@ -214,13 +221,17 @@ class Steps:
         end = End(JobStatus.TIMED_OUT, "timeout", message, grace=self.platform.settings.stop_grace)
         lifecycle.begin_end(session, job, end, actor=_ACTOR)
 
-    def _snapshot(self, session: Session, job: JobRow, cut: int) -> None:
+    def _take_checkpoint(self, session: Session, job: JobRow, number: int) -> None:
         attempt = lifecycle.current_attempt(session, job)
-        if attempt.cut_requested > (attempt.cut or 0):
-            message = f"Cut {attempt.cut_requested} did not come; it is given up."
-            feed.record(session, job, "warning", message, actor=_ACTOR, data={"cut": attempt.cut_requested})
-        attempt.cut_requested, attempt.cut_requested_at = cut, now(session)
-        after_commit(session, ("cut", job.id), partial(_post_snapshot, self.platform.plane, plane_id(job.id, attempt.number), cut))
+        if attempt.checkpoint_requested > (attempt.checkpoint or 0):
+            message = f"Checkpoint {attempt.checkpoint_requested} timed out and was abandoned."
+            feed.record(session, job, EventKind.WARNING, message, actor=_ACTOR, data={"checkpoint": attempt.checkpoint_requested})
+        attempt.checkpoint_requested, attempt.checkpoint_requested_at = number, now(session)
+        after_commit(
+            session,
+            ("checkpoint", job.id),
+            partial(_post_checkpoint, self.platform.plane, plane_id(job.id, attempt.number), number),
+        )
 
 
 def _refer(session: Session, job: JobRow, message: str) -> str:
@@ -231,8 +242,8 @@ def _refer(session: Session, job: JobRow, message: str) -> str:
     return message
 
 
-def _post_snapshot(redis: Redis, j: str, cut: int) -> None:
+def _post_checkpoint(redis: Redis, j: str, number: int) -> None:
     try:
-        plane.control_snapshot(redis, j, cut)
+        plane.control_checkpoint(redis, j, number)
     except AWAY as error:
-        log.warning("a cut could not be asked for; the next one will be", plane=j, cut=cut, error=str(error))
+        log.warning("a checkpoint could not be asked for; the next one will be", plane=j, checkpoint=number, error=str(error))

@@ -1,4 +1,4 @@
-"""What a return to a cut costs: the pushes that had been applied since, and are made again. Counted and shown, not hidden."""
+"""The cost of a return to a checkpoint: the pushes applied since, which are made again. Counted and shown, not hidden."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sqlalchemy.orm import Session
 
 from backend.artifacts import service as artifacts
-from backend.artifacts.models import CutRow
+from backend.artifacts.models import CheckpointRow
 from backend.db import now
 from backend.jobs.models import JobRow
 from backend.metrics import service as metrics
@@ -17,21 +17,20 @@ from gradstream.metrics import STALENESS, UNDONE, Point
 _SOURCE = "controller.0"
 
 
-def count(session: Session, job: JobRow, accounts: Mapping[int, Account]) -> tuple[dict[int, int], CutRow | None]:
+def count(session: Session, job: JobRow, accounts: Mapping[int, Account]) -> tuple[dict[int, int], CheckpointRow | None]:
     """Pushes of each worker since the newest checkpoint of the job, and that checkpoint.
 
-    `accounts`: of each rank, as the plane knows them. When it is gone with them, those that had been reported count,
-    which misses the last moments."""
+    `accounts`: one of each rank, from the data plane. When that is gone, the reported pushes count, without the last moments."""
     pushed = {rank: account.pushed for rank, account in accounts.items()}
-    kept = artifacts.newest_cut(session, job.id)
-    pushed_at_cut = {int(rank): count for rank, count in (kept.manifest.get("pushed", {}) if kept else {}).items()}
+    kept = artifacts.newest_checkpoint(session, job.id)
+    pushed_at_checkpoint = {int(rank): count for rank, count in (kept.manifest.get("pushed", {}) if kept else {}).items()}
     reported = metrics.highest_step(session, job.id, job.attempt, STALENESS.name)
     made = {rank: max(pushed.get(rank, 0), reported.get(rank, 0)) for rank in pushed.keys() | reported.keys()}
-    return {rank: max(0, count - pushed_at_cut.get(rank, 0)) for rank, count in made.items()}, kept
+    return {rank: max(0, count - pushed_at_checkpoint.get(rank, 0)) for rank, count in made.items()}, kept
 
 
 def note(session: Session, job: JobRow, accounts: Mapping[int, Account]) -> str:
-    """Enter what the end of the live attempt undoes into the ledger of each worker; the sentence that says so, or "".
+    """Enter the pushes that the end of the live attempt undoes into each worker's ledger; return a sentence about them, or "".
 
     `accounts`: see `count`. `job` must be locked."""
     lost, kept = count(session, job, accounts)
@@ -41,5 +40,9 @@ def note(session: Session, job: JobRow, accounts: Mapping[int, Account]) -> str:
     clock = now(session).timestamp()
     points = [Point(UNDONE.name, rank, 0, 0, 0, clock, before.get(rank, 0) + count) for rank, count in sorted(lost.items())]
     metrics.store(session, job, job.attempt, [(_SOURCE, 0, points)])
-    since = f"since cut {kept.number} of attempt {kept.attempt}" if kept else "since the beginning, as no cut was committed"
+    since = (
+        f"since checkpoint {kept.number} of attempt {kept.attempt}"
+        if kept
+        else "since the beginning, as no checkpoint was committed"
+    )
     return f"{sum(lost.values())} pushes are undone: all {since}."

@@ -22,25 +22,31 @@ router = APIRouter(prefix="/jobs", tags=["streams"])
 
 @router.get("/stream", operation_id="streamJobs", response_class=EventSourceResponse)
 async def stream_jobs(
-    platform: PlatformDep, jobs: ListFeedDep, caller: CallerDep,
+    platform: PlatformDep,
+    jobs: ListFeedDep,
+    caller: CallerDep,
     since: Annotated[
-        int | None, Query(ge=0, le=BIGGEST, description="`upto` of the last `gone` that was heard of, at most a day ago")
+        int | None,
+        Query(ge=0, le=BIGGEST, description="`upto` of the last `gone` event that the client received, at most a day old"),
     ] = None,
-) -> AsyncIterator[ServerSentEvent]:  # fmt: skip
+) -> AsyncIterator[ServerSentEvent]:
     """Event `job` (JobSummary) for the latest 100 jobs and for older ones that have not ended, then for each of these, and for each
     new one, whenever it changes; `gone` (Gone) for deleted ones, first for those since `since` or of the last minute; `alive`
-    after 3 s without another; `closing` when the server stops. Who comes back reads the list again: older jobs may have ended
-    while nobody listened."""
+    after 3 s without another; `closing` when the server stops. A client that reconnects reads the list again: older jobs may have
+    ended in between."""
     async for event in while_signed_in(with_pulse(jobs.follow(since)), platform, caller):
         yield event
 
 
 @router.get("/{id}/stream", operation_id="streamJob", response_class=EventSourceResponse)
 async def stream_job(
-    id: UUID, platform: PlatformDep, feeds: FeedsDep, caller: CallerDep,
+    id: UUID,
+    platform: PlatformDep,
+    feeds: FeedsDep,
+    caller: CallerDep,
     after: Annotated[After, Query()] = 0,
-    last_event_id: Annotated[int | None, Header(ge=0, le=BIGGEST, description="Set by browsers when they reconnect")] = None,
-) -> AsyncIterator[ServerSentEvent]:  # fmt: skip
+    last_event_id: Annotated[int | None, Header(ge=0, le=BIGGEST, description="Browsers set it when they reconnect")] = None,
+) -> AsyncIterator[ServerSentEvent]:
     """Everything about one job: events `job` (Job), `event` (Event), `process` (Process), `metrics` (LiveMetrics) and
     `log` (LogChunk).
 

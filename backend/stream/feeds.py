@@ -1,7 +1,7 @@
 """The feeds of jobs as streams give them: each job is read once per tick, however many streams wait for it.
 
-A `Frame` is what has happened between two numbers of a feed. Streams that have all up to its beginning take it as it is; one
-that comes later or lags behind reads by itself, up to where the others are."""
+A `Frame` holds the entries between two numbers of a feed. Streams that have all entries up to its beginning take it as it is. A
+stream that comes later or lags behind reads by itself until it reaches the others."""
 
 from __future__ import annotations
 
@@ -21,21 +21,20 @@ from starlette.concurrency import run_in_threadpool
 from backend.away import MAY_PASS, first_line
 from backend.platform import Platform
 from backend.stream import service
-from backend.stream.hub import Hub
-from backend.stream.service import CLOSING, LOOK_EVERY, Frame
+from backend.stream.service import CLOSING, POLL_INTERVAL, Frame
+from backend.stream.turns import Turns, tick_of
+from backend.wakeups.hub import Hub
 from gradstream.errors import NotFound
 
 log = structlog.get_logger(__name__)
 
-TICK = 0.25
-"""Seconds between two reads of one job."""
 KEPT = 64
 """Frames, for streams that lag behind a little."""
 
 
 @dataclass(eq=False, slots=True)
-class Feed:
-    """Of one job, as long as a stream waits for it."""
+class JobFeed:
+    """The feed of one job, as long as a stream waits for it."""
 
     streams: int = 0
     reader: asyncio.Task[None] | None = None
@@ -45,13 +44,9 @@ class Feed:
     """By `after`; each begins where the one before ends, and the last ends at `head`."""
     gone: bool = False
     broken: bool = False
-    """It cannot be read. Its streams end, and what comes back begins anew."""
-    moved: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set, and replaced by another, whenever one of these changes."""
-
-    def tell(self) -> None:
-        told, self.moved = self.moved, asyncio.Event()
-        told.set()
+    """It cannot be read. Its streams end, and those that come back begin anew."""
+    moved: Turns = field(default_factory=Turns)
+    """Told whenever one of these changes."""
 
     def add(self, frame: Frame) -> None:
         if frame.upto > frame.after:
@@ -59,29 +54,28 @@ class Feed:
             self.head = frame.upto
             if len(self.frames) > KEPT:
                 self.frames.popitem(last=False)
-            self.tell()
+            self.moved.tell()
 
 
 class Feeds:
     def __init__(self, platform: Platform, hub: Hub) -> None:
         self._platform, self._hub = platform, hub
-        self._feeds: dict[UUID, Feed] = {}
+        self._feeds: dict[UUID, JobFeed] = {}
 
     async def follow(self, job_id: UUID, after: int) -> AsyncGenerator[ServerSentEvent, None]:
         """Everything about a job with a number above `after`, and what follows, in the order of the numbers.
 
-        What is shown by its latest state (the job, a process) comes once, at its latest number.
+        Entries that show a latest state (the job, a process) come once, at their latest number.
         """
         with self._joined(job_id) as feed:
             while not self._hub.closing:
-                moved = feed.moved
                 if feed.broken:
                     break
                 if feed.gone:
                     yield ServerSentEvent(event="gone", raw_data=f'{{"id": "{job_id}"}}')
                     return
                 if feed.head is None or after >= feed.head:
-                    await moved.wait()
+                    await feed.moved.wait()
                     continue
                 frame = feed.frames.get(after) or await self._catch_up(job_id, feed, after, feed.head)
                 for event in frame.events:
@@ -90,10 +84,10 @@ class Feeds:
         yield CLOSING
 
     @contextmanager
-    def _joined(self, job_id: UUID) -> Iterator[Feed]:
+    def _joined(self, job_id: UUID) -> Iterator[JobFeed]:
         feed = self._feeds.get(job_id)
         if feed is None:
-            feed = self._feeds[job_id] = Feed()
+            feed = self._feeds[job_id] = JobFeed()
             feed.reader = asyncio.create_task(self._read(job_id, feed), name=f"feed {job_id}")
         feed.streams += 1
         try:
@@ -105,10 +99,9 @@ class Feeds:
             if (not feed.streams or feed.broken) and self._feeds.get(job_id) is feed:
                 del self._feeds[job_id]
 
-    async def _catch_up(self, job_id: UUID, feed: Feed, after: int, head: int) -> Frame:
-        """What one stream lacks, as far as one portion goes."""
+    async def _catch_up(self, job_id: UUID, feed: JobFeed, after: int, head: int) -> Frame:
+        """Return the entries that one stream lacks, as far as one portion goes."""
         while True:
-            moved = feed.moved
             try:
                 return await run_in_threadpool(service.read, self._platform, job_id, after, head)
             except NotFound:
@@ -116,11 +109,11 @@ class Feeds:
                 return Frame(after, after, (), more=False)
             except MAY_PASS as error:
                 log.warning("a stream waits for the database", error=first_line(error))
-                await _bounded(moved, LOOK_EVERY)
+                await _bounded(feed.moved, POLL_INTERVAL)
                 if self._hub.closing:
                     return Frame(after, after, (), more=False)
 
-    async def _read(self, job_id: UUID, feed: Feed) -> None:
+    async def _read(self, job_id: UUID, feed: JobFeed) -> None:
         """Make frames until the server stops; cancelled when the last stream has gone."""
         with self._hub.waiter(job_id) as waiter:
             while not (self._hub.closing or feed.gone):
@@ -128,7 +121,7 @@ class Feeds:
                 try:
                     if feed.head is None:
                         feed.head = await run_in_threadpool(service.head, self._platform, job_id)
-                        feed.tell()
+                        feed.moved.tell()
                     else:
                         frame = await run_in_threadpool(service.read, self._platform, job_id, feed.head, None)
                         more = frame.more
@@ -137,22 +130,22 @@ class Feeds:
                     feed.gone = True
                 except MAY_PASS as error:
                     log.warning("streams wait for the database", error=first_line(error))
-                    await waiter.wait(LOOK_EVERY)
+                    await waiter.wait(POLL_INTERVAL)
                     continue
                 except Exception:
                     log.exception("a feed cannot be read; its streams have to come back", job=str(job_id))
                     feed.broken = True
                     break
                 if not more:
-                    await asyncio.sleep(TICK)
-                    await waiter.wait(LOOK_EVERY)
-        feed.tell()
+                    await asyncio.sleep(tick_of(feed.streams))
+                    await waiter.wait(POLL_INTERVAL)
+        feed.moved.tell()
 
 
-async def _bounded(event: asyncio.Event, seconds: float) -> None:
+async def _bounded(moved: Turns, seconds: float) -> None:
     try:
         async with asyncio.timeout(seconds):
-            await event.wait()
+            await moved.wait()
     except TimeoutError:
         return
 

@@ -18,16 +18,15 @@ from fastapi.sse import ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
 from backend.away import MAY_PASS, first_line
-from backend.jobs.list_schemas import Gone
+from backend.jobs.lists.schemas import Gone
 from backend.platform import Platform
 from backend.stream import service
-from backend.stream.hub import Hub, Waiter
-from backend.stream.service import CLOSING, LOOK_EVERY, ListLook
+from backend.stream.service import CLOSING, POLL_INTERVAL, ListLook
+from backend.stream.turns import Turns, tick_of
+from backend.wakeups.hub import Hub, Waiter
 
 log = structlog.get_logger(__name__)
 
-TICK = 0.25
-"""Seconds between two looks, unless a stream begins."""
 KEPT = 64
 """Ticks, for streams that lag behind a little."""
 
@@ -65,8 +64,8 @@ class _Run:
     number: int = 0
     ticks: dict[int, Tick] = field(default_factory=dict)
     broken: bool = False
-    moved: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set, and replaced by another, whenever there is a tick, or no more of them."""
+    moved: Turns = field(default_factory=Turns)
+    """Told whenever there is a tick, or no more of them."""
 
     async def begin(self, since: int | None) -> Tick | None:
         """The whole list, as a look that has not begun yet finds it."""
@@ -88,21 +87,17 @@ class _Run:
             self.number += 1
             self.ticks[self.number] = Tick(self.number, look.upto, tuple(events))
             self.ticks.pop(self.number - KEPT, None)
-            self.tell()
+            self.moved.tell()
         for each in joining:
             whole = (*self.shown.values(), _gone(look.gone_since[each.since], look.upto))
             if not each.whole.done():
                 each.whole.set_result(Tick(self.number, look.upto, whole))
 
-    def tell(self) -> None:
-        told, self.moved = self.moved, asyncio.Event()
-        told.set()
-
     def end(self) -> None:
         for each in self.joining:
             if not each.whole.done():
                 each.whole.set_result(None)
-        self.tell()
+        self.moved.tell()
 
 
 def _gone(ids: set[UUID], upto: int) -> ServerSentEvent:
@@ -119,9 +114,8 @@ class ListFeed:
         with self._joined() as run:
             at: int | None = None
             while not (self._hub.closing or run.broken):
-                moved = run.moved
                 if at == run.number:
-                    await moved.wait()
+                    await run.moved.wait()
                     continue
                 tick = None if at is None else run.ticks.get(at + 1)
                 tick = tick or await run.begin(since)
@@ -160,7 +154,7 @@ class ListFeed:
                 except MAY_PASS as error:
                     log.warning("streams wait for the database", error=first_line(error))
                     run.joining = joining + run.joining
-                    await run.waiter.wait(LOOK_EVERY)
+                    await run.waiter.wait(POLL_INTERVAL)
                     continue
                 except Exception:
                     log.exception("the list of jobs cannot be read; its streams have to come back")
@@ -173,12 +167,13 @@ class ListFeed:
 
 
 async def _pause(run: _Run) -> None:
+    """For a tick, unless a stream begins."""
     try:
-        async with asyncio.timeout(TICK):
+        async with asyncio.timeout(tick_of(run.streams)):
             await run.joined.wait()
     except TimeoutError:
         if run.waiter is not None:
-            await run.waiter.wait(LOOK_EVERY)
+            await run.waiter.wait(POLL_INTERVAL)
 
 
 def get_list_feed(request: Request) -> ListFeed:

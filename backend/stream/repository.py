@@ -51,7 +51,7 @@ def latest(session: Session, count: int) -> list[tuple[UUID, int]]:
 def gone(session: Session, since: int | None) -> tuple[list[UUID], int]:
     """Jobs that were deleted since (None: in the last minute), and where the next look begins.
 
-    The transaction must be a snapshot. What one look has told another may tell again, and none is left out (`DeletedJobRow`)."""
+    The transaction must be a snapshot. Two looks may report the same deletion, and none is left out (`DeletedJobRow`)."""
     begun: int = session.execute(_BEGUN).scalar_one()
     after = DeletedJobRow.at > func.now() - _JUST if since is None else DeletedJobRow.transaction >= since
     return list(session.scalars(select(DeletedJobRow.id).where(after))), begun

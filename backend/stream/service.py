@@ -9,22 +9,22 @@ from fastapi.sse import ServerSentEvent
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
-from backend.jobs import listing
 from backend.jobs import repository as job_rows
 from backend.jobs import service as job_service
-from backend.jobs.history_schemas import Event, Process
-from backend.jobs.schemas import JobSummary
+from backend.jobs.lists import listing
 from backend.logs import service as logs
 from backend.metrics import service as metric_service
 from backend.platform import Platform
 from backend.stream import repository
+from gradstream.api.history import Event, Process
+from gradstream.api.jobs import JobSummary
 
 PORTION = 500
 """Entries read in one transaction."""
 PORTION_BYTES = 1024**2
-"""Of output read in one transaction."""
+"""Bytes of output read in one transaction."""
 LATEST = 100
-LOOK_EVERY = 2.0
+POLL_INTERVAL = 2.0
 """Seconds between looks into Postgres, should a wake-up be lost."""
 
 CLOSING = ServerSentEvent(event="closing", raw_data="{}")
@@ -36,7 +36,7 @@ Entry = tuple[int, str, BaseModel]
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What happened to a job with numbers above `after`, up to `upto`."""
+    """The entries of a job's feed with numbers above `after`, up to `upto`."""
 
     after: int
     upto: int
@@ -54,7 +54,7 @@ def head(platform: Platform, job_id: UUID) -> int:
 def read(platform: Platform, job_id: UUID, after: int, cap: int | None) -> Frame:
     """The next portion, up to the number `cap` if there is one. Reads one state of the database. Raises: NotFound.
 
-    What is shown by its latest state (the job, a process) is in it if its latest number is."""
+    An entry that shows a latest state (the job, a process) is in it if its latest number is."""
     with platform.database.transaction(snapshot=True) as session:
         row = job_service.find(session, job_id)
         end = repository.end_of_portion(session, job_id, after, PORTION, PORTION_BYTES)
@@ -83,7 +83,7 @@ def _portion(session: Session, job_id: UUID, after: int, upto: int) -> list[Entr
 
 @dataclass(frozen=True, slots=True)
 class ListLook:
-    """What one look into Postgres finds of the list of jobs."""
+    """The list of jobs, as one look into Postgres finds it."""
 
     latest: dict[UUID, int]
     """The newest jobs and older ones that have not ended, newest first, with the numbers of their last changes."""
@@ -95,7 +95,7 @@ class ListLook:
 
 
 def look_at_list(platform: Platform, known: dict[UUID, int], since: int | None, sinces: frozenset[int | None]) -> ListLook:
-    """`known`: what the look before found; `since`: its `upto`. Reads one state of the database."""
+    """Look at the list of jobs. `known`: `latest` of the look before; `since`: its `upto`. Reads one state of the database."""
     with platform.database.transaction(snapshot=True) as session:
         latest = repository.latest(session, LATEST)
         changed = [job_id for job_id, seq in reversed(latest) if known.get(job_id) != seq]

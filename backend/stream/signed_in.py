@@ -17,7 +17,7 @@ from gradstream.errors import NotSignedIn
 
 log = structlog.get_logger(__name__)
 
-LOOK_EVERY = 30.0
+POLL_INTERVAL = 30.0
 """Seconds."""
 
 
@@ -26,7 +26,7 @@ async def while_signed_in(events: Events, platform: Platform, caller: Caller) ->
     looked = time.monotonic()
     async with aclosing(events):
         async for event in events:
-            if time.monotonic() - looked >= LOOK_EVERY:
+            if time.monotonic() - looked >= POLL_INTERVAL:
                 if not await run_in_threadpool(_is_signed_in, platform, caller):
                     return
                 looked = time.monotonic()

@@ -1,19 +1,19 @@
-"""Which user sends a request. `backend.admission` asks before it reads a body, in a short transaction of its own: a request which
-then takes its time (an upload, a stream) holds no connection meanwhile."""
+"""The user that sends a request. `backend.admission` asks before it reads a body, in a short transaction of its own: a request
+which then takes its time (an upload, a stream) holds no connection meanwhile."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import Depends, Request
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
+from starlette.requests import HTTPConnection
 
-from backend import browsers
 from backend.platform import Platform
 from backend.users import service
 from backend.users.scopes import check_scope
 from backend.users.service import Caller
+from backend.web import browsers
 from gradstream.errors import NotSignedIn
 
 COOKIE = "gradstream_session"
@@ -28,20 +28,26 @@ SessionCookie = Annotated[
 ]
 
 
-def signed_in(platform: Platform, token: str | None, cookie: str | None, headers: Mapping[str, str]) -> Caller:
-    """Raises: NotSignedIn, ForeignPage."""
-    if token is None and cookie:
-        browsers.check_page(headers)
+def cookie_of(request: HTTPConnection) -> str | None:
+    """The session's cookie. Raises: ForeignPage: a page that is not ours has sent it."""
+    cookie = request.cookies.get(COOKIE)
+    if cookie:
+        browsers.check_page(request.headers)
+    return cookie
+
+
+def signed_in(platform: Platform, token: str | None, cookie: str | None) -> Caller:
+    """Raises: NotSignedIn."""
+    if token is None and not cookie:
+        raise _nobody()
     with platform.database.transaction() as session:
         if token is not None:
             return service.caller_of_token(session, token)
-        if cookie:
-            return service.caller_of_cookie(session, cookie)
-    raise _nobody()
+        return service.caller_of_cookie(session, cookie or "")
 
 
 async def current_caller(request: Request, token: Bearer, cookie: SessionCookie) -> Caller:  # noqa: ARG001
-    """Who asks, as `backend.admission` found out, and may use this operation. Every router of users depends on it.
+    """Return the caller that `backend.admission` has found, if it may use this operation. Every router of users depends on it.
 
     Raises: NotSignedIn, OutOfScope."""
     caller = getattr(request.state, "caller", None)

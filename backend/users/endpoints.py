@@ -9,7 +9,8 @@ from backend.platform import PlatformDep
 from backend.users import service
 from backend.users import sessions as browser_sessions
 from backend.users.auth import COOKIE, CallerDep, SessionCookie
-from backend.users.schemas import BrowserSessions, CreatedToken, CreateToken, Me, SignIn, SignInCode, TokenKind, Tokens
+from backend.users.schemas import BrowserSessions, CreateToken, Me, SignIn, Tokens
+from gradstream.api.platform import CreatedToken, SignInLink, TokenKind
 
 open_router = APIRouter(tags=["users"])
 """The one way in: needs no sign-in."""
@@ -23,9 +24,12 @@ def sign_in(body: SignIn, request: Request, response: Response, session: Session
     The session ends with its token: the one given here, or the one that made the code. A user has at most 100 sessions; the one
     that was used longest ago makes room."""
     signed_in = browser_sessions.sign_in(
-        session, body, platform.settings.session_lifetime,
-        user_agent=request.headers.get("user-agent"), replaces=request.cookies.get(COOKIE),
-    )  # fmt: skip
+        session,
+        body,
+        platform.settings.session_lifetime,
+        user_agent=request.headers.get("user-agent"),
+        replaces=request.cookies.get(COOKIE),
+    )
     lifetime, secure = int(signed_in.lifetime.total_seconds()), platform.settings.secure_cookies
     response.set_cookie(COOKIE, signed_in.cookie, lifetime, httponly=True, samesite="strict", secure=secure)
     return signed_in.me
@@ -33,7 +37,7 @@ def sign_in(body: SignIn, request: Request, response: Response, session: Session
 
 @router.get("/session", operation_id="getSession")
 def me(caller: CallerDep) -> Me:
-    """Who is asking."""
+    """The user that sends the request."""
     return service.me(caller)
 
 
@@ -77,6 +81,6 @@ def delete_token(id: UUID, session: SessionDep, caller: CallerDep) -> None:
 
 
 @router.post("/sign-in-codes", operation_id="createSignInCode", status_code=status.HTTP_201_CREATED)
-def create_sign_in_code(session: SessionDep, caller: CallerDep, platform: PlatformDep) -> SignInCode:
+def create_sign_in_code(session: SessionDep, caller: CallerDep, platform: PlatformDep) -> SignInLink:
     """Make a one-time code that signs a browser in as the caller. The session ends with the caller's token."""
     return browser_sessions.create_sign_in_code(session, caller, platform.settings)

@@ -31,6 +31,10 @@ class ApiTokenRow(Base):
     scope: Mapped[str | None]
     """`schemas.TokenScope`; None for a join token. No default: an API token that was stored without one may only read."""
     expires_at: Mapped[datetime | None]
+    uses: Mapped[int | None]
+    """Machines that may join with it; None: it is no join token."""
+    used: Mapped[int] = mapped_column(server_default="0")
+    """Machines that have joined with it."""
 
 
 class SignInCodeRow(Base):

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 from uuid import UUID
 
-from sqlalchemy import delete, func, or_, select, update
+from sqlalchemy import and_, delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from backend.users.models import ApiTokenRow, SessionRow, SignInCodeRow, UserRow
-from backend.users.schemas import TokenKind
+from gradstream.api.platform import TokenKind
 
 _USE_NOTED_EVERY = timedelta(minutes=1)
 Row = TypeVar("Row", ApiTokenRow, SessionRow)
@@ -21,25 +21,40 @@ def ensure_user(session: Session, name: str) -> UserRow:
 
 
 def find_token(session: Session, hash: bytes) -> tuple[ApiTokenRow, UserRow] | None:
-    """One that has not expired, of any kind, and its user."""
+    """Return the token of this hash, of any kind, and its user; None: there is none, or it has expired."""
     good = or_(ApiTokenRow.expires_at.is_(None), ApiTokenRow.expires_at > func.now())
     found = session.execute(select(ApiTokenRow, UserRow).join(UserRow).where(ApiTokenRow.hash == hash, good)).first()
     return None if found is None else (found[0], found[1])
 
 
-def remove_expired_tokens(session: Session, kind: TokenKind) -> None:
-    session.execute(delete(ApiTokenRow).where(ApiTokenRow.kind == kind, ApiTokenRow.expires_at <= func.now()))
+def find_hash(session: Session, hash: bytes) -> bool:
+    """Return whether there is such a token, expired or not."""
+    return session.scalar(select(ApiTokenRow.id).where(ApiTokenRow.hash == hash)) is not None
+
+
+def take_use(session: Session, token_id: UUID) -> ApiTokenRow | None:
+    """Count one more use of a join token; None: it has none left, or has ended."""
+    good = and_(ApiTokenRow.used < ApiTokenRow.uses, ApiTokenRow.expires_at > func.now())
+    taken = update(ApiTokenRow).where(ApiTokenRow.id == token_id, good).values(used=ApiTokenRow.used + 1)
+    return session.scalar(taken.returning(ApiTokenRow))
+
+
+def remove_expired_tokens(session: Session, kind: TokenKind, user_id: UUID) -> None:
+    mine = (ApiTokenRow.kind == kind, ApiTokenRow.user_id == user_id)
+    session.execute(delete(ApiTokenRow).where(*mine, ApiTokenRow.expires_at <= func.now()))
 
 
 def note_use(session: Session, used: ApiTokenRow | SessionRow) -> None:
-    """To the minute, so that a busy token is not a busy row."""
+    """Note a use to the minute, so that a busy token is not a busy row, and most uses cost no statement."""
+    if used.last_used_at is not None and timedelta(0) <= datetime.now(UTC) - used.last_used_at < _USE_NOTED_EVERY:
+        return
     kind = type(used)
     stale = func.coalesce(kind.last_used_at < func.now() - _USE_NOTED_EVERY, True)
     session.execute(update(kind).where(kind.id == used.id, stale).values(last_used_at=func.now()))
 
 
 def find_session(session: Session, hash: bytes) -> tuple[SessionRow, UserRow] | None:
-    """One that has not ended, and its user."""
+    """Return the session of this hash, and its user; None: there is none, or it has ended."""
     good = SessionRow.expires_at > func.now()
     found = session.execute(select(SessionRow, UserRow).join(UserRow).where(SessionRow.hash == hash, good)).first()
     return None if found is None else (found[0], found[1])
@@ -75,7 +90,7 @@ def delete_session(session: Session, hash: bytes) -> None:
 
 
 def sessions(session: Session, user_id: UUID) -> list[tuple[SessionRow, str]]:
-    """Those of a user that have not ended, the last used first, each with the name of its token."""
+    """Return the user's sessions that have not ended, the last used first, each with the name of its token."""
     found = session.execute(
         select(SessionRow, ApiTokenRow.name)
         .join(ApiTokenRow, SessionRow.token_id == ApiTokenRow.id)
@@ -86,7 +101,7 @@ def sessions(session: Session, user_id: UUID) -> list[tuple[SessionRow, str]]:
 
 
 def keep_latest_sessions(session: Session, user_id: UUID, count: int) -> None:
-    """End those of the user that were used longest ago, so that `count` are left."""
+    """End the user's sessions that were used longest ago, so that `count` are left."""
     mine = select(SessionRow.id).where(SessionRow.user_id == user_id)
     surplus = mine.order_by(SessionRow.last_used_at.desc(), SessionRow.created_at.desc()).offset(count)
     session.execute(delete(SessionRow).where(SessionRow.id.in_(surplus)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from backend.users.schemas import TokenScope
+from gradstream.api.platform import TokenScope
 from gradstream.errors import OutOfScope
 
 SAFE_METHODS = frozenset({"GET", "HEAD"})

@@ -12,10 +12,11 @@ from backend import secrets
 from backend.db import now
 from backend.users import repository
 from backend.users.models import ApiTokenRow, SessionRow, UserRow
-from backend.users.schemas import CreatedToken, CreateToken, Me, Token, TokenKind, Tokens, TokenScope, User
-from gradstream.errors import NotFound, NotSignedIn
+from backend.users.schemas import CreateToken, Me, Tokens, User
+from gradstream.api.platform import CreatedToken, Token, TokenKind, TokenScope
+from gradstream.errors import Invalid, NotFound, NotSignedIn
 
-JOIN_LIFETIME = 86400.0
+JOIN_LIFETIME = 3600.0
 """Seconds that a join token is good for if nothing else is said."""
 _PREFIXES = {TokenKind.API: "gst", TokenKind.JOIN: "gsj"}
 
@@ -46,7 +47,7 @@ def caller_of_token(session: Session, token: str) -> Caller:
 
 
 def find_api_token(session: Session, token: str) -> tuple[ApiTokenRow, UserRow]:
-    """One that is good now, and its user. Raises: NotSignedIn."""
+    """Find the token, if it is good now, and its user. Raises: NotSignedIn."""
     return _find_token(session, token, TokenKind.API)
 
 
@@ -58,10 +59,59 @@ def find_api_token_of(session: Session, caller: Caller) -> ApiTokenRow:
     return row
 
 
-def check_join_token(session: Session, token: str) -> None:
-    """Raises: NotSignedIn, unless machines may join with this token."""
-    _find_token(session, token, TokenKind.JOIN)
+def check_join_token(session: Session, token: str) -> UUID:
+    """The id of a token with which one more machine may join. Raises: NotSignedIn."""
+    row, _ = _find_token(session, token, TokenKind.JOIN)
+    if row.used >= (row.uses or 0):
+        raise NotSignedIn(_spent(row))
+    return row.id
 
+
+def use_join_token(session: Session, token_id: UUID) -> str:
+    """One more machine has joined with it, unless this transaction is undone. Returns who let it in, in words.
+
+    Raises: NotSignedIn: others were quicker, or it has ended since it was checked."""
+    row = repository.take_use(session, token_id)
+    if row is None:
+        raise NotSignedIn("This join token is spent, or has ended. `gradstream token create --join` makes another one.")
+    user = session.get_one(UserRow, row.user_id)
+    return f"{row.name} ({str(row.id)[:8]}) of {user.name}"
+
+
+def _spent(row: ApiTokenRow) -> str:
+    many = "one machine, which has" if row.uses == 1 else f"{row.uses} machines, which have"
+    return (
+        f"This join token is spent: it was for {many} joined. `gradstream token create --join` makes another one, `--uses N` "
+        "for several machines."
+    )
+
+
+def enter_join_token(session: Session, secret: str, uses: int) -> None:
+    """Let machines join with a secret that an operator has made, from now on for an hour. One that was ever entered stays as it
+    is: it may have been read since. Raises: Invalid: it is too short."""
+    if len(secret) < SHORTEST_SECRET:
+        raise Invalid(f"the join token has {len(secret)} characters, and {SHORTEST_SECRET} are the least; make it at random")
+    owner = ensure_user(session, PLATFORM_USER)
+    if repository.find_hash(session, secrets.digest(secret)):
+        return
+    session.add(
+        ApiTokenRow(
+            user_id=owner.id,
+            name="own machines",
+            hash=secrets.digest(secret),
+            last_used_at=None,
+            kind=TokenKind.JOIN,
+            scope=None,
+            expires_at=now(session) + timedelta(seconds=JOIN_LIFETIME),
+            uses=uses,
+        )
+    )
+
+
+PLATFORM_USER = "platform"
+"""Owns the join tokens that no person has made. It has no API token, so no one-time code or token signs in as it."""
+SHORTEST_SECRET = 32
+"""Characters."""
 
 _ENDED = "The session has ended; sign in again."
 _WRONG_KIND = {
@@ -125,13 +175,19 @@ def create_token(session: Session, user_id: UUID, given: CreateToken) -> Created
     scope = given.scope or TokenScope.FULL if kind == TokenKind.API else None
     token = secrets.new_token(_PREFIXES[kind])
     if kind == TokenKind.JOIN:
-        repository.remove_expired_tokens(session, kind)  # each start of a platform makes one
+        repository.remove_expired_tokens(session, kind, user_id)  # each start of a platform makes one
         expires_in = expires_in or JOIN_LIFETIME
     expires_at = None if expires_in is None else now(session) + timedelta(seconds=expires_in)
     row = ApiTokenRow(
-        user_id=user_id, name=given.name, hash=secrets.digest(token), last_used_at=None,
-        kind=kind, scope=scope, expires_at=expires_at,
-    )  # fmt: skip
+        user_id=user_id,
+        name=given.name,
+        hash=secrets.digest(token),
+        last_used_at=None,
+        kind=kind,
+        scope=scope,
+        expires_at=expires_at,
+        uses=(given.uses or 1) if kind == TokenKind.JOIN else None,
+    )
     session.add(row)
     session.flush()
     return CreatedToken(**Token.model_validate(row).model_dump(), token=token)

@@ -10,17 +10,18 @@ from sqlalchemy.orm import Session
 
 from backend import secrets
 from backend.db import now
-from backend.settings import Settings
+from backend.settings import BackendSettings
 from backend.users import repository, service
 from backend.users.models import ApiTokenRow, SessionRow, SignInCodeRow, UserRow
-from backend.users.schemas import BrowserSession, BrowserSessions, Me, SignIn, SignInCode, User
+from backend.users.schemas import BrowserSessions, Me, SignIn, User
 from backend.users.scopes import check_scope
 from backend.users.service import Caller
 from backend.users.user_agent import name_browser
+from gradstream.api.platform import BrowserSession, SignInLink
 from gradstream.errors import NotFound, NotSignedIn
 
 MAX_SESSIONS = 100
-"""Of one user. A sign-in beyond them ends the one that was used longest ago."""
+"""Sessions of one user. A sign-in beyond them ends the one that was used longest ago."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +77,18 @@ def sessions(session: Session, caller: Caller) -> BrowserSessions:
     return BrowserSessions(
         items=[
             BrowserSession(
-                id=row.id, browser=row.browser, token_id=row.token_id, token_name=token_name, created_at=row.created_at,
-                last_used_at=row.last_used_at, expires_at=row.expires_at, current=row.id == caller.session_id,
+                id=row.id,
+                browser=row.browser,
+                token_id=row.token_id,
+                token_name=token_name,
+                created_at=row.created_at,
+                last_used_at=row.last_used_at,
+                expires_at=row.expires_at,
+                current=row.id == caller.session_id,
             )
             for row, token_name in repository.sessions(session, caller.user_id)
         ]
-    )  # fmt: skip
+    )
 
 
 def end_session(session: Session, caller: Caller, session_id: UUID) -> None:
@@ -89,10 +96,10 @@ def end_session(session: Session, caller: Caller, session_id: UUID) -> None:
         raise NotFound("You have no such session; it may have ended.")
 
 
-def create_sign_in_code(session: Session, caller: Caller, settings: Settings) -> SignInCode:
+def create_sign_in_code(session: Session, caller: Caller, settings: BackendSettings) -> SignInLink:
     """Raises: NotSignedIn: the caller's token has ended meanwhile."""
     token = service.find_api_token_of(session, caller)
     repository.remove_expired(session)
     code, expires_at = secrets.new_token("gsi"), _end(token, now(session) + settings.sign_in_code_lifetime)
     session.add(SignInCodeRow(hash=secrets.digest(code), user_id=caller.user_id, token_id=token.id, expires_at=expires_at))
-    return SignInCode(code=code, url=f"{settings.public_url}/sign-in#{code}", expires_at=expires_at)
+    return SignInLink(code=code, url=f"{settings.public_url}/sign-in#{code}", expires_at=expires_at)

@@ -7,14 +7,22 @@ import re
 LONGEST = 60
 """Characters."""
 _BROWSERS = (
-    ("Edge", r"Edg(?:e|A|iOS)?/"), ("Opera", r"OPR/"), ("Samsung Internet", r"SamsungBrowser/"), ("Firefox", r"(?:Firefox|FxiOS)/"),
-    ("Chrome", r"(?:HeadlessChrome|Chrome|CriOS)/"), ("Safari", r"Version/(?=.*Safari/)"),
-)  # fmt: skip
+    ("Edge", r"Edg(?:e|A|iOS)?/"),
+    ("Opera", r"OPR/"),
+    ("Samsung Internet", r"SamsungBrowser/"),
+    ("Firefox", r"(?:Firefox|FxiOS)/"),
+    ("Chrome", r"(?:HeadlessChrome|Chrome|CriOS)/"),
+    ("Safari", r"Version/(?=.*Safari/)"),
+)
 """The first that fits counts: most browsers also name those after them."""
 _SYSTEMS = (
-    ("Windows", "Windows"), ("Android", "Android"), ("iOS", "iPhone|iPad"), ("macOS", "Mac OS X|Macintosh"), ("ChromeOS", "CrOS"),
+    ("Windows", "Windows"),
+    ("Android", "Android"),
+    ("iOS", "iPhone|iPad"),
+    ("macOS", "Mac OS X|Macintosh"),
+    ("ChromeOS", "CrOS"),
     ("Linux", "Linux|X11"),
-)  # fmt: skip
+)
 
 
 def name_browser(user_agent: str | None) -> str:

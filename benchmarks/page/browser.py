@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playw
 from benchmarks import common
 from benchmarks.page.stage import Stage
 
-PATIENCE_MS = 120_000
+TIMEOUT_MS = 120_000
 SIZE = (1440, 900)
 """Of a window as most people have it."""
 _ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -44,7 +44,7 @@ class Chromium:
         """Signed in, with an empty cache. `all_in_sight`: the page believes that all of it can be seen."""
         width, height = size
         context = self.browser.new_context(base_url=self.stage.url, viewport={"width": width, "height": height})
-        context.set_default_timeout(PATIENCE_MS)
+        context.set_default_timeout(TIMEOUT_MS)
         context.add_cookies([self.stage.cookie])  # type: ignore[list-item]
         context.add_init_script(f"{{{_WATCH}}}{_ALL_IN_SIGHT if all_in_sight else ''}")
         try:

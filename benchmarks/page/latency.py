@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks import common
 from benchmarks.page.browser import Chromium, settled
 from benchmarks.page.stage import BATCH, PULSE, Stage
-from gradstream.wire.reporter import Reporter
+from gradstream.wire.telemetry.reporter import Reporter
 
 WANTED_MS = 1000.0
 _CANVAS = '[role=img][aria-label^="Eval pulse"] canvas'

@@ -19,19 +19,21 @@ import httpx
 from backend.jobs import repository as job_rows
 from backend.jobs.models import AttemptRow
 from backend.jobs.states import switch
-from backend.jobs.statuses import AttemptStatus, JobStatus
 from backend.metrics import ingest
 from backend.platform import Platform
 from backend.scheduler.controller import BUSY_TICK
-from backend.settings import Settings
+from backend.settings import BackendSettings
 from backend.users.auth import COOKIE
 from benchmarks import storing
 from benchmarks.common import PASSWORD
 from benchmarks.storing import Place
+from gradstream.api.statuses import AttemptStatus, JobStatus
 from gradstream.metrics import Metric
 from gradstream.process.order import PlaneAccess, plane_id
-from gradstream.wire import keys, plane, records
-from gradstream.wire.reporter import EVERY, Reporter
+from gradstream.wire import plane
+from gradstream.wire.redis import keys
+from gradstream.wire.telemetry import records
+from gradstream.wire.telemetry.reporter import EVERY, Reporter
 
 BUILT = Path(__file__).parents[2] / "backend/page"
 WORKERS, METRICS, BATCH = 8, 50, 64
@@ -41,9 +43,9 @@ PULSE = "eval/pulse"
 HISTORY = 500
 """Steps that each worker made before the page is opened."""
 _AT_ONCE = 250
-_LIFE = 400
-"""Steps that no life of a worker exceeds."""
-PATIENCE = 120.0
+_STEPS_OF_INCARNATION = 400
+"""Steps that no incarnation of a worker exceeds."""
+TIMEOUT = 120.0
 SPAWN = multiprocessing.get_context("spawn")
 
 
@@ -54,7 +56,7 @@ class Stage:
     api_pid: int
     job_id: UUID
     name: str
-    lives: Iterator[int]
+    incarnations: Iterator[int]
 
     @cached_property
     def url(self) -> str:
@@ -81,10 +83,10 @@ class Stage:
 
     @contextmanager
     def reporting(self) -> Iterator[None]:
-        """The workers report while this lasts. Each time they begin another life."""
+        """The workers report while this lasts. Each time they begin another incarnation."""
         begun = SPAWN.Event()
-        with process(_report, self.access, self.j, next(self.lives), begun):
-            assert begun.wait(PATIENCE), "the workers did not begin to report in time"
+        with process(_report, self.access, self.j, next(self.incarnations), begun):
+            assert begun.wait(TIMEOUT), "the workers did not begin to report in time"
             yield
 
 
@@ -124,7 +126,7 @@ def _past(at: Place, j: str) -> None:
             steps = range(first, first + _AT_ONCE)
             packed = records.pack([_record(began + EVERY * step, rank, step) for step in steps])
             at.platform.plane.xadd(keys.metrics(j), {"source": f"worker-{rank}.0", "batch": first, "points": packed})
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + TIMEOUT
     while at.platform.plane.xlen(keys.metrics(j)):
         assert time.monotonic() < until, "what the workers measured was not stored in time"
         time.sleep(0.1)
@@ -156,7 +158,7 @@ def process(work: Any, *given: Any) -> Iterator[None]:
             process.kill()
 
 
-def _ingest(settings: Settings, job_id: UUID, stop: Any) -> None:
+def _ingest(settings: BackendSettings, job_id: UUID, stop: Any) -> None:
     """As the controller does, as often as it does."""
     platform = Platform.open(settings, pool_size=2)
     while not stop.is_set():
@@ -166,11 +168,11 @@ def _ingest(settings: Settings, job_id: UUID, stop: Any) -> None:
     platform.close()
 
 
-def _report(access: PlaneAccess, j: str, life: int, begun: Any, stop: Any) -> None:
-    """What was measured before is the workers' life 0; each life goes on where the one before may have come to."""
-    metrics = [Metric(name, "1", "") for name in NAMES]
-    reporters = [Reporter(access, j, f"worker-{rank}.{life}") for rank in range(WORKERS)]
-    began, first = time.monotonic(), HISTORY + (life - 1) * _LIFE
+def _report(access: PlaneAccess, j: str, incarnation: int, begun: Any, stop: Any) -> None:
+    """Report points live, as incarnations 1, 2, ... of the workers; the stored points are those of incarnation 0."""
+    metrics = [Metric(name, name, "1", "") for name in NAMES]
+    reporters = [Reporter(access, j, f"worker-{rank}.{incarnation}") for rank in range(WORKERS)]
+    began, first = time.monotonic(), HISTORY + (incarnation - 1) * _STEPS_OF_INCARNATION
     step = first
     begun.set()
     while not stop.wait(max(0.0, began + (step - first) * EVERY - time.monotonic())):

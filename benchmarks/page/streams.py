@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 from sqlalchemy import text
 
 from benchmarks import common
-from benchmarks.page.stage import PATIENCE, SPAWN, Stage, process
-from gradstream.wire.reporter import EVERY
+from benchmarks.page.stage import SPAWN, TIMEOUT, Stage, process
+from gradstream.wire.telemetry.reporter import EVERY
 
 PAGES = 20
 _READ = b"FROM metric_batches"
@@ -43,7 +43,7 @@ def _with(stage: Stage, log: Path, pages: int, seconds: float) -> dict[str, Any]
     path = f"/api/v1/jobs/{stage.job_id}/stream?after={head}"
     begun = SPAWN.Event()
     with process(_follow, (address.hostname, address.port), path, stage.token, pages, begun):
-        assert begun.wait(PATIENCE), "the streams were not answered in time"
+        assert begun.wait(TIMEOUT), "the streams were not answered in time"
         time.sleep(_SETTLE)
         began, logged, cpu = time.monotonic(), log.stat().st_size, common.cpu([stage.api_pid])
         time.sleep(seconds)

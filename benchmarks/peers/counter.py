@@ -5,12 +5,12 @@ Each process has one small mapped file, so counting costs a few stores and no sy
 from __future__ import annotations
 
 import mmap
-import os
 import struct
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
+from uuid import uuid4
 
 _SLOTS = struct.Struct("=QQdddd")
 """Steps, samples, time of the first step, of the last one, mean loss of the first steps, a running mean of the losses."""
@@ -32,7 +32,7 @@ class Counter:
     """Made by the process that trains, one for each."""
 
     def __init__(self, folder: str | Path) -> None:
-        path = Path(folder) / f"{os.getpid()}.count"
+        path = Path(folder) / f"{uuid4().hex}.count"
         path.write_bytes(bytes(_SLOTS.size))
         with path.open("r+b") as file:
             self._view = memoryview(mmap.mmap(file.fileno(), _SLOTS.size))

@@ -32,8 +32,8 @@ class Failed(Exception):
     """It ended by itself, or did not begin in time; with the end of its log."""
 
 
-def run(system: System, item: str, data: Path, *, settle: float, window: float, patience: float = 120.0, seed: int = 1) -> Measured:
-    """`patience`: seconds that it may take until all workers train. Raises: Absent, Failed."""
+def run(system: System, item: str, data: Path, *, settle: float, window: float, timeout: float = 120.0, seed: int = 1) -> Measured:
+    """`timeout`: seconds that it may take until all workers train. Raises: Absent, Failed."""
     python = environments.python(system.environment)
     if python is None:
         raise Absent(f"its environment '{system.environment}' is not made; `--install` makes it")
@@ -49,7 +49,7 @@ def run(system: System, item: str, data: Path, *, settle: float, window: float, 
             )  # fmt: skip
         tree = Tree(process.pid)
         try:
-            measured = _measure(process, tree, folder, system.counters, settle, window, patience)
+            measured = _measure(process, tree, folder, system.counters, settle, window, timeout)
             _end(process)
         finally:
             left = _clear(process, tree)
@@ -62,7 +62,7 @@ def run(system: System, item: str, data: Path, *, settle: float, window: float, 
 
 
 def _measure(
-    process: subprocess.Popen[bytes], tree: Tree, folder: Path, counters: int, settle: float, window: float, patience: float
+    process: subprocess.Popen[bytes], tree: Tree, folder: Path, counters: int, settle: float, window: float, timeout: float
 ) -> Measured:
     began = time.monotonic()
 
@@ -81,8 +81,8 @@ def _measure(
     for turn in range(1_000_000):
         if len(counter.read(folder)) == counters:
             break
-        if time.monotonic() > began + patience:
-            raise Failed(f"not all of its workers trained within {patience:g} s\n{_last_words(folder)}")
+        if time.monotonic() > began + timeout:
+            raise Failed(f"not all of its workers trained within {timeout:g} s\n{_last_words(folder)}")
         if turn % 10 == 0:
             tree.look(pss=turn % 50 == 0)
         wait(0.05)

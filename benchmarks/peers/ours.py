@@ -1,7 +1,7 @@
 """Gradstream, as `gradstream train` runs a job: an embedded Redis, the zygote, a server, workers and an evaluator in processes of
 their own, metrics on.
 
-The job never ends by itself within a measurement. There is no cut and no evaluation inside of the window, as peers make none; one
+The job never ends by itself within a measurement. There is no checkpoint and no evaluation in the window, as peers make none; one
 evaluation, of few images, comes when it begins. At the end the job is stopped, and its books are checked: what the workers say they
 pushed, what the server says it took, and what became of that."""
 
@@ -21,14 +21,14 @@ from pydantic import ValidationError
 from benchmarks.peers import system, work
 from benchmarks.peers.system import Told
 from gradstream import metrics
-from gradstream.local.attempt import LocalAttempt
-from gradstream.local.child import run_dir
-from gradstream.local.redis import Redis
+from gradstream.local.servers.child import run_dir
+from gradstream.local.servers.redis import Redis
+from gradstream.local.training.attempt import LocalAttempt
 from gradstream.metrics import Point
 from gradstream.process.shared import SharedFolders
-from gradstream.process.zygote import Zygote
+from gradstream.process.zygote.zygote import Zygote
 from gradstream.spec import JobSpec
-from gradstream.wire.client import connect
+from gradstream.wire.redis.client import connect
 
 CODE = Path(__file__).parents[2]
 _FOREVER = 10**9
@@ -46,7 +46,7 @@ def job(told: Told, **more: Any) -> JobSpec:
         },
         "strategy": {"lr": item.lr * options.get("rate", 1), **options["strategy"]},
         "roles": {"worker": {"count": 1 if options["strategy"]["name"] == "single" else told.workers, "device": "cpu"}},
-        "stop": {"steps": _FOREVER}, "evaluate": {"every": _FOREVER}, "snapshot": {"every": _FOREVER}, **options["job"], **more,
+        "stop": {"steps": _FOREVER}, "evaluate": {"every": _FOREVER}, "checkpoint": {"every": _FOREVER}, **options["job"], **more,
     })  # fmt: skip
 
 

@@ -12,10 +12,10 @@ import torch
 
 from gradstream import sim
 from gradstream.optim.spec import Sgd
-from gradstream.sim.costs import Costs
+from gradstream.sim.times.costs import Costs
 from gradstream.sim.toys import Quadratic, Toy, job
 from gradstream.spec import JobSpec
-from gradstream.worker.problem import Gradient
+from gradstream.train.problem import Gradient
 
 Array = numpy.ndarray[Any, Any]
 FAR = 1e12

@@ -16,12 +16,12 @@ from torch.utils.data import TensorDataset
 
 from benchmarks.report import mnist
 from gradstream import sim
-from gradstream.sim.cluster import Diverged
-from gradstream.sim.costs import Costs
+from gradstream.input.data import Batches
+from gradstream.model.flat_model import FlatModel, ModelProblem
+from gradstream.model.usercode import UserCode
+from gradstream.sim.running import Diverged
+from gradstream.sim.times.costs import Costs
 from gradstream.spec import JobSpec
-from gradstream.worker.data import Batches
-from gradstream.worker.model import FlatModel, ModelProblem
-from gradstream.worker.usercode import UserCode
 
 HELD_OUT = 5000
 WATCHED = 2000  # test images by which a run is followed; the result is that of all 10,000
@@ -56,11 +56,11 @@ def train(
         run = sim.run(spec, lambda spec, rank: problem(spec, rank, data), costs=costs, watch=watch, watch_every=watch_every)
     except Diverged as error:
         run, diverged = error.result, True
-    fates = [decision.fate for decision in run.decisions]
+    outcomes = [decision.outcome for decision in run.decisions]
     return {
         "diverged": diverged, "accuracy": scorer.accuracy(run.center, "eval"), "held_out": scorer.accuracy(run.center, "held out"),
-        "curve": curve, "time": round(run.time, 3), "samples": run.samples, "version": run.version, "pushes": len(fates),
-        "dropped": fates.count("dropped"), "staleness": round(sum(run.staleness) / max(1, len(run.staleness)), 4),
+        "curve": curve, "time": round(run.time, 3), "samples": run.samples, "version": run.version, "pushes": len(outcomes),
+        "dropped": outcomes.count("dropped"), "staleness": round(sum(run.staleness) / max(1, len(run.staleness)), 4),
         "bytes": sum(run.bytes), "waited": round(sum(run.wait.values()), 3),
         "trained": {str(rank): account.pushed for rank, account in run.ledger.items()},
     }  # fmt: skip

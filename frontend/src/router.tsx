@@ -1,7 +1,7 @@
 import { createBrowserRouter, Navigate } from "react-router"
-import { loadPart } from "@/lib/parts"
-import { Layout } from "./components/Layout"
-import { PageError } from "./components/PageError"
+import { Layout } from "./components/layout/Layout"
+import { PageError } from "./components/page/PageError"
+import { loadPart } from "./lib/browser/parts"
 import { NotFoundPage } from "./pages/NotFoundPage"
 import { SignInPage } from "./pages/SignInPage"
 

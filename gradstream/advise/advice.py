@@ -1,4 +1,4 @@
-"""What to choose, from what is to be expected of every strategy, with the reasons in sentences."""
+"""The choice of a strategy, from the outlook for every strategy, with the reasons in sentences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gradstream.advise.limits import rate, serial_limit
-from gradstream.advise.measure import Measured
+from gradstream.advise.measure import Measurement
 from gradstream.advise.outlook import Machines, Outlook, outlook
 from gradstream.spec import JobSpec
 from gradstream.strategies import STRATEGIES
@@ -18,10 +18,10 @@ from gradstream.strategies import STRATEGIES
 BUSY_ENOUGH = 0.7
 """Share of the time that workers should compute."""
 FAR_ENOUGH = 0.5
-"""Of the limit: curvatures grow while a model trains, and differ between mini-batches."""
+"""Share of the limit that the rate may take: curvatures grow while a model trains, and differ between mini-batches."""
 
 NEAR = 0.6
-"""A strategy whose limit is a little narrower than others' is not passed over for that."""
+"""Share of its limit above which a strategy is ruled out; above FAR_ENOUGH, so that a slightly narrower limit does not do so."""
 
 _IN_ORDER: tuple[dict[str, Any], ...] = (
     {"name": "sync"},
@@ -34,22 +34,22 @@ _IN_ORDER: tuple[dict[str, Any], ...] = (
     {"name": "local_sgd", "window": 64},
     {"name": "dynsgd", "window": 100},
 )
-"""The first that keeps its workers busy far enough from its limit is chosen: what is closest to serial training stands first."""
+"""Candidates, closest to serial training first. The advice is the first that keeps its workers busy far enough from its limit."""
 
 
 @dataclass(frozen=True)
 class Advice:
     job: Outlook
-    """As the job file is."""
+    """The outlook for the job file as it is."""
     strategies: list[Outlook]
-    """All, with the job's rate, optimizer and gate where they fit, else with defaults."""
+    """All strategies, with the job's rate, optimizer and gate where they fit, else with defaults."""
     choice: Outlook
     rate: float
-    """For the choice."""
+    """Rate for the choice."""
     reasons: list[str]
 
 
-def advise(spec: JobSpec, measured: Measured, machines: Machines) -> Advice:
+def advise(spec: JobSpec, measured: Measurement, machines: Machines) -> Advice:
     def look(candidate: JobSpec) -> Outlook:
         payload = (measured.pushed[candidate.codec.name] + measured.pulled) / 2
         return outlook(candidate, machines, payload, measured.per_epoch, measured.curvature)
@@ -63,7 +63,7 @@ def advise(spec: JobSpec, measured: Measured, machines: Machines) -> Advice:
     return Advice(job, strategies, choice, lr, [*slower, *reasons, *last])
 
 
-def _calm(spec: JobSpec, measured: Measured) -> tuple[float, list[str]]:
+def _calm(spec: JobSpec, measured: Measurement) -> tuple[float, list[str]]:
     """The job's rate, or a lower one at which one process would settle well; and why."""
     lr, alone = rate(spec), serial_limit(spec)
     if not measured.curvature or measured.curvature < 0 or alone is None or lr * measured.curvature <= FAR_ENOUGH * alone:
@@ -104,7 +104,7 @@ def _against(found: Outlook) -> Iterator[str]:
         yield f"its workers would wait {1 - found.busy:.0%} of the time, for transfers and for one another"
 
 
-def _rate(choice: Outlook, measured: Measured) -> tuple[float, list[str]]:
+def _rate(choice: Outlook, measured: Measurement) -> tuple[float, list[str]]:
     """The learning rate for the choice, and why."""
     lr = rate(choice.spec)
     if measured.curvature is None or choice.limit is None:

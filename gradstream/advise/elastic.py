@@ -20,7 +20,7 @@ from gradstream.spec import JobSpec
 
 Matrix = tuple[float, float, float, float]
 """Row by row."""
-_MOST_IN_A_POLYNOMIAL = 24
+_MAX_DEGREE = 24
 """Workers. With more of them the phases of z^n lie so close that only the worst one counts."""
 _ANGLES = 96
 
@@ -53,7 +53,7 @@ def _settings(spec: JobSpec) -> Any:
 
 
 def _velocity(spec: JobSpec) -> tuple[float, str] | None:
-    if spec.strategy.name == "eamsgd":
+    if not spec.strategy.optimizers:  # EAMSGD makes its steps by itself
         return float(_settings(spec).delta), "eamsgd"
     sgd = spec.optimizer
     return (sgd.momentum, "nesterov" if sgd.nesterov else "") if isinstance(sgd, Sgd) else None
@@ -78,7 +78,7 @@ def _settles(step: Matrix, alpha: float, window: int, n: int, *, in_step: bool) 
     direct, through = alpha * beta * b[0], alpha * beta * (own[1] * b[1] - own[3] * b[0])
     if in_step and not settles([1.0, -trace, det]):  # what differs between workers
         return False
-    if not in_step and n > _MOST_IN_A_POLYNOMIAL:
+    if not in_step and n > _MAX_DEGREE:
         return all(_worst(k, beta, trace, det, direct, through) < 1 for k in range(1, _ANGLES + 1))
     e = 1 if in_step else n
     polynomial = [0.0] * (2 * e + 2)  # by power, highest first
@@ -100,9 +100,11 @@ def _worst(k: int, beta: float, trace: float, det: float, direct: float, through
 
 def _times(a: Matrix, b: Matrix) -> Matrix:
     return (
-        a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3],
-        a[2] * b[0] + a[3] * b[2], a[2] * b[1] + a[3] * b[3],
-    )  # fmt: skip
+        a[0] * b[0] + a[1] * b[2],
+        a[0] * b[1] + a[1] * b[3],
+        a[2] * b[0] + a[3] * b[2],
+        a[2] * b[1] + a[3] * b[3],
+    )
 
 
 def _power(a: Matrix, k: int) -> Matrix:

@@ -12,8 +12,9 @@ of its characteristic polynomial lie inside the unit circle. With p the share of
     delayed_diloco           as momentum m, with p ((1 - o) z + o) / z for p, o = 1 - 1/n;  `pipeline: 1`: divided by another z
     geo, q = (1 - x)^k       (z - 1)(z^n - (1 - 1/n) q) + (1 - q) z / n = 0
 
-What limits a rule that is not linear (Adam, Adagrad, the distance rule, FedProx), or one that nobody wrote down here, is
-unknown: `limit` says None. Weight decay acts as so much more curvature. tests/unit/advise/test_limits.py runs all of them.
+A strategy names its rule by its `recurrence`. The limit of one that names none, as the distance rule or FedProx, or of an
+optimizer that is not linear, as Adam or Adagrad, is unknown: `limit` says None. Weight decay acts as so much more curvature.
+tests/unit/advise/test_limits.py runs all of them.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ from gradstream.advise import elastic
 from gradstream.advise.roots import smallest_crossing
 from gradstream.optim.spec import Optimizer, Sgd
 from gradstream.spec import JobSpec
+from gradstream.strategies.base import Recurrence
 
 
 def limit(spec: JobSpec) -> float | None:
     """The lr h at which the job stops to settle, lr being `rate(spec)`; None where no exact limit is known."""
-    rule = _RULES.get(spec.strategy.name)
-    return rule(spec) if rule else None
+    rule = spec.strategy.recurrence
+    return _RULES[rule](spec) if rule else None
 
 
 def largest_curvature(spec: JobSpec) -> float | None:
@@ -85,10 +87,10 @@ def _server(spec: JobSpec, optimizer: Optimizer) -> float | None:
     gate, n = spec.effective_gate, spec.roles.worker.count
     if gate.mode == "ssp" and gate.bound == 0:  # all from the same center, one after another
         plain = isinstance(optimizer, Sgd) and not optimizer.effective_momentum(n)
-        weight = sum(1 / (s + 1) for s in range(n)) / n if spec.strategy.name == "dynsgd" else 1.0
+        weight = sum(1 / (s + 1) for s in range(n)) / n if spec.strategy.divides_by_staleness else 1.0
         return 2 / (n * weight) if plain else None
     stands = _stands(optimizer, n, alternating(spec) - 1)
-    divided = alternating(spec) if spec.strategy.name == "dynsgd" else 1
+    divided = alternating(spec) if spec.strategy.divides_by_staleness else 1
     return None if stands is None else stands * divided
 
 
@@ -116,17 +118,19 @@ def _of_windows(spec: JobSpec, window: int, share: float = 1.0) -> float | None:
     return _steps(None if stands is None else stands / (server.lr or 1.0) / share, window)
 
 
-def _downpour(spec: JobSpec) -> float | None:
-    window = int(_settings(spec).n_push)
-    if window != _settings(spec).n_fetch:
+def _windows(spec: JobSpec) -> float | None:
+    window = spec.strategy.steps_per_push()
+    if window is None or window != spec.strategy.steps_per_pull():
         return None
-    stands = _server(spec, spec.optimizer)
+    if spec.strategy.descends == "worker":
+        return _of_windows(spec, window, spec.strategy.push_share())
+    stands = _server(spec, spec.optimizer)  # the gradients of the window, by the server's own step
     return _steps(None if stands is None else stands * spec.strategy.lr / (spec.optimizer.lr or spec.strategy.lr), window)
 
 
 def _averaging(spec: JobSpec) -> float | None:
     """Local SGD and DiLoCo. Equal workers that keep their momentum, averaged as they are, are one serial run."""
-    window, server = getattr(spec.strategy, "window", None), spec.server_optimizer
+    window, server = spec.strategy.steps_per_push(), spec.server_optimizer
     averages = isinstance(server, Sgd) and (server.lr or 1.0) == 1.0 and not server.momentum
     if averages and getattr(spec.strategy, "inner", "keep") != "reset":
         return _stands(spec.optimizer, 1, 0)
@@ -136,19 +140,19 @@ def _averaging(spec: JobSpec) -> float | None:
     return None if None in limits else min(x for x in limits if x is not None)
 
 
-def _fedavg(spec: JobSpec) -> float | None:
-    """However many steps an epoch has."""
+def _epochs(spec: JobSpec) -> float | None:
+    """Return the limit of averages that hold for any number of local steps."""
     server = spec.server_optimizer
     averages = isinstance(server, Sgd) and (server.lr or 1.0) == 1.0 and not server.momentum
     return 2.0 if averages and _plain(spec.optimizer) else None
 
 
 def outer_share(spec: JobSpec) -> float | None:
-    """Of delayed_diloco: how much of the way to a minimum a round of local steps may go, whatever optimizer makes them. In turn,
-    only the worker that completes an outer step goes on from the new center; the others hold the one before."""
+    """Return the share of the way to a minimum that the local steps of gathered pushes may go, with any local optimizer.
+    With workers in turn, only the one that completes an outer step continues from the new center; the others hold the last."""
     n, server, gate = spec.roles.worker.count, spec.server_optimizer, spec.effective_gate
     dropped = gate.max_staleness is not None and gate.max_staleness <= 1 + spec.pipeline
-    if _settings(spec).k not in (None, n) or dropped or not isinstance(server, Sgd):
+    if spec.strategy.gathers(n) != n or dropped or not isinstance(server, Sgd):
         return None
     old = 0.0 if gate.mode == "ssp" and gate.bound == 0 else 1 - 1 / n
     stands = _outer(server.effective_momentum(n), server.nesterov, old, spec.pipeline)
@@ -164,11 +168,11 @@ def _outer(m: float, nesterov: bool, old: float, pipeline: int) -> float | None:
     return smallest_crossing(gain, 2 + pipeline)
 
 
-def _delayed_diloco(spec: JobSpec) -> float | None:
+def _gathered(spec: JobSpec) -> float | None:
     return _steps(outer_share(spec), _settings(spec).window) if _plain(spec.optimizer) else None
 
 
-def _geo(spec: JobSpec) -> float | None:
+def _merged(spec: JobSpec) -> float | None:
     gate, n = spec.effective_gate, spec.roles.worker.count
     whole = gate.quorum is None and gate.cohort == 1 and not (gate.max_staleness and gate.max_staleness < n)
     if _settings(spec).delay or not whole or not _plain(spec.optimizer):
@@ -188,20 +192,13 @@ def _geo_in_turn(n: int) -> float | None:
     return smallest_crossing(gain, n)
 
 
-_RULES: dict[str, Callable[[JobSpec], float | None]] = {
-    "single": serial_limit,
-    "sync": _of_gradients,
-    "async": _of_gradients,
-    "dc_asgd": _of_gradients,  # near a minimum, where g^2 (theta - base) is of the third order
-    "downpour": _downpour,
-    "adag": lambda spec: _of_windows(spec, _settings(spec).window, 1 / _settings(spec).window),
-    "dynsgd": lambda spec: _of_windows(spec, _settings(spec).window),
-    "easgd": elastic.limit,
-    "eamsgd": elastic.limit,
-    "geo": _geo,
-    "local_sgd": _averaging,
-    "fedavg": _fedavg,
-    "diloco": _averaging,
-    "delayed_diloco": _delayed_diloco,
+_RULES: dict[Recurrence, Callable[[JobSpec], float | None]] = {
+    "serial": serial_limit,
+    "gradients": _of_gradients,
+    "windows": _windows,
+    "averages": _averaging,
+    "epochs": _epochs,
+    "elastic": elastic.limit,
+    "gathered": _gathered,
+    "merged": _merged,
 }
-"""A strategy that is not here has no limit that is known."""

@@ -1,4 +1,4 @@
-"""What can be said of a job file once its machines, or the model's size, are known. Pure, and without torch."""
+"""Warnings about a job file that need its machines or the model's size. Pure, and without torch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ITEM = 4
 
 
 def too_many_threads(spec: JobSpec, node: str, workers: int, cores: int) -> Iterator[Warning]:
-    """`workers`: those of this job on this machine."""
+    """Warn of more threads than the machine has cores. `workers`: those of this job on this machine."""
     threads = spec.roles.worker.threads
     if threads > 1 and workers * threads > cores:
         each = max(1, cores // workers)
@@ -25,7 +25,7 @@ def too_many_threads(spec: JobSpec, node: str, workers: int, cores: int) -> Iter
 
 
 def codec_that_adds_bytes(spec: JobSpec, parameters: int) -> Iterator[Warning]:
-    """A codec fills whole blocks, so a short vector can take more bytes than it has."""
+    """Warn of a codec that makes a short vector longer, since it fills whole blocks."""
     raw = parameters * _ITEM
     for key, codec, ways in (("codec", spec.codec, "pushes"), ("pull_codec", spec.pull_codec, "pulls")):
         coded = codec.nbytes(parameters, _ITEM)

@@ -1,4 +1,4 @@
-"""What an advice needs to know about a workload: its sizes, the time of a mini-batch, and how much the loss curves."""
+"""Measurements of a workload for the advice: its sizes, the time of a mini-batch, and the curvature of the loss."""
 
 from __future__ import annotations
 
@@ -15,47 +15,47 @@ from torch import Tensor
 from gradstream.center.entries import Payload
 from gradstream.codecs import CODECS
 from gradstream.codecs.base import Codec
+from gradstream.input.data import Batches
+from gradstream.model.flat_model import FlatModel, ModelProblem
+from gradstream.model.usercode import UserCode
 from gradstream.optim.flat import clipped
 from gradstream.spec import JobSpec
-from gradstream.wire.layout import Layout
-from gradstream.worker.data import Batches
-from gradstream.worker.model import FlatModel, ModelProblem
-from gradstream.worker.usercode import UserCode
+from gradstream.wire.transport.layout import Layout
 
 _STEPS = 20
-"""Mini-batches that are trained to see how long one takes."""
+"""Mini-batches that are trained to measure the time of one."""
 _LONGEST = 10.0
-"""Seconds for those, and again for each of the two looks at the curvature."""
+"""Seconds for those, and again for each of the two measurements of the curvature."""
 _ITERATIONS = 30
 _CLOSE = 0.01
-"""Relative change of the curvature between two iterations at which it is found."""
+"""Relative change of the curvature between two iterations below which it has converged."""
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     parameters: int
     pushed: dict[str, int]
     """Bytes of a push with its buffers, by codec; the job's own with its settings, others with their defaults."""
     pulled: int
     """Bytes of the center with its buffers, as the job's pull_codec sends it."""
     per_epoch: int
-    """Mini-batches of one worker."""
+    """Mini-batches of one worker in an epoch."""
     step: float
     """Seconds of a mini-batch: the median of some."""
     curvature: float | None
-    """Largest eigenvalue of the Hessian of the loss over one mini-batch, the larger one of before and after some steps."""
+    """Largest eigenvalue of the Hessian of the loss over one mini-batch: the larger of two, before and after some steps."""
     unknown: str | None
-    """Why there is none."""
+    """Why there is no curvature."""
     center: int
-    """Bytes of the parameters as they are."""
+    """Bytes of the parameters without a codec."""
 
     @property
     def saved(self) -> dict[str, float]:
-        """Share of a push that each codec saves; below 0 where it writes more than there was."""
+        """Share of a push that each codec saves; below 0 where it makes the push larger."""
         return {codec: 1 - size / self.pushed["raw"] for codec, size in self.pushed.items()}
 
 
-def measure(spec: JobSpec, folder: Path) -> Measured:
+def measure(spec: JobSpec, folder: Path) -> Measurement:
     """Train a few mini-batches of the first worker in this process, on the CPU.
 
     Raises: UserError, InvalidWorkload, DatasetTooSmall."""
@@ -73,10 +73,16 @@ def measure(spec: JobSpec, folder: Path) -> Measured:
     offered = [spec.codec, *(codec() for name, codec in CODECS.items() if name != spec.codec.name)]
     size_of = partial(_bytes, spec, flat)
     found = [each for each in looks if isinstance(each, float)]
-    return Measured(
-        flat.theta.numel(), {_name(codec): size_of(codec, gradient) for codec in offered}, size_of(spec.pull_codec, flat.theta),
-        batches.per_epoch, step, max(found, default=None), None if found else str(first), flat.theta.nbytes,
-    )  # fmt: skip
+    return Measurement(
+        flat.theta.numel(),
+        {_name(codec): size_of(codec, gradient) for codec in offered},
+        size_of(spec.pull_codec, flat.theta),
+        batches.per_epoch,
+        step,
+        max(found, default=None),
+        None if found else str(first),
+        flat.theta.nbytes,
+    )
 
 
 def _trained(problem: ModelProblem, spec: JobSpec) -> tuple[float, Tensor]:

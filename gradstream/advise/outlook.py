@@ -1,8 +1,8 @@
-"""What to expect of a job: the simulator runs it on formulas with one parameter, with the times and sizes of the real one.
+"""The outlook for a job: the simulator runs it on formulas with one parameter, with the times and sizes of the real one.
 
-A constant slope shows how fast the center moves, who waits and what travels; the difference between the end of a run and its
-middle leaves the start out of it. A parabola of the measured curvature shows whether it settles where no formula is known.
-So a strategy needs nothing here to be judged, also one that was written yesterday.
+A constant slope gives the speed of the center, the waiting and the traffic; the difference between the end of a run and its
+middle leaves out the start. Where no formula is known, a parabola of the measured curvature shows whether training settles.
+So this file needs no code for a new strategy.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from gradstream.advise.limits import limit, rate
 from gradstream.codecs.raw import Raw
 from gradstream.optim.schedule import Constant
 from gradstream.optim.spec import Sgd
-from gradstream.sim.speeds import Speeds
+from gradstream.sim.times.speeds import Speeds
 from gradstream.sim.toys import ENDLESS, Quadratic
 from gradstream.spec import Evaluate, JobSpec, ServerRole, Stop
-from gradstream.worker.problem import Gradient
-from gradstream.worker.replica import LossNotFinite
+from gradstream.train.problem import Gradient
+from gradstream.train.replica import LossNotFinite
 
-_MINI_BATCHES, _MOST_MINI_BATCHES = 1500, 12_000
-"""Of all workers, in half of a simulated run; and where it takes longer to get going."""
-_FEWEST_ROUNDS, _MOST_ROUNDS = 4, 60
+_MINI_BATCHES, _MAX_MINI_BATCHES = 1500, 12_000
+"""Mini-batches of all workers in half of a simulated run; and the most, for jobs that take longer to get going."""
+_MIN_ROUNDS, _MAX_ROUNDS = 4, 60
 _VECTOR = 8
 """Bytes of the one parameter of a formula."""
 _ONE = torch.ones(1, dtype=torch.float64)
@@ -35,7 +35,7 @@ _ONE = torch.ones(1, dtype=torch.float64)
 
 @dataclass(frozen=True)
 class Machines:
-    """What the workers run on."""
+    """The machines of the workers."""
 
     step: float
     """Seconds of a mini-batch."""
@@ -48,7 +48,7 @@ class Machines:
 
 @dataclass(frozen=True)
 class Outlook:
-    """Of one strategy with its settings."""
+    """The outlook for one strategy with its settings."""
 
     spec: JobSpec
     pushed: float
@@ -60,13 +60,13 @@ class Outlook:
     """Share of the time in which workers compute."""
     samples_per_second: float
     effective_rate: float
-    """What one process would need to get on as fast, as the workers do with a mini-batch each."""
+    """The rate that one process would need to move as far per step as the workers do with a mini-batch each."""
     limit: float | None
-    """Of the rate times the curvature; None: not known."""
+    """The limit of the rate times the curvature; None: not known."""
     load: float | None
     """The rate times the measured curvature."""
     settles: bool | None
-    """At the measured curvature; None: neither a formula nor the simulator can tell."""
+    """True if training settles at the measured curvature; None: neither a formula nor the simulator can tell."""
 
     @property
     def distance(self) -> float | None:
@@ -79,7 +79,7 @@ class Outlook:
 
     @property
     def window(self) -> int | None:
-        """Local steps to a push, for strategies that have them."""
+        """Local steps per push, for strategies that have them."""
         settings: Any = self.spec.strategy
         return getattr(settings, "window", getattr(settings, "n_push", None))
 
@@ -110,16 +110,18 @@ def outlook(spec: JobSpec, machines: Machines, payload: float, per_epoch: int, c
         min(1.0, (sum(whole.compute.values()) - sum(half.compute.values())) / (n * seconds)),
         made * spec.batch_size / seconds,
         float(half.center - whole.center) * n / made,
-        known, load, None if curvature is None or load is None else _settles(formula, known, load, curvature, per_epoch, rounds),
-    )  # fmt: skip
+        known,
+        load,
+        None if curvature is None or load is None else _settles(formula, known, load, curvature, per_epoch, rounds),
+    )
 
 
 def _rounds(spec: JobSpec, mini_batches: int) -> int:
-    """Half of a run, in rounds of so many mini-batches: a momentum on the server is under way after some of them."""
+    """Return half of a run in rounds of so many mini-batches: a server's momentum needs some rounds to build up."""
     optimizer = spec.optimizer if spec.strategy.descends == "server" else spec.server_optimizer
     momentum = optimizer.momentum if isinstance(optimizer, Sgd) else 0.0
-    under_way = min(math.ceil(3 / (1 - momentum)), _MOST_MINI_BATCHES // mini_batches) if momentum > 0 else 0
-    return max(_FEWEST_ROUNDS, min(_MOST_ROUNDS, max(under_way, _MINI_BATCHES // mini_batches)))
+    under_way = min(math.ceil(3 / (1 - momentum)), _MAX_MINI_BATCHES // mini_batches) if momentum > 0 else 0
+    return max(_MIN_ROUNDS, min(_MAX_ROUNDS, max(under_way, _MINI_BATCHES // mini_batches)))
 
 
 class _Line(Quadratic):
@@ -141,20 +143,23 @@ def _as_formula(spec: JobSpec) -> JobSpec:
     """The job without what belongs to its beginning, its end, or the length of its vector."""
     gate, server = spec.effective_gate, spec.roles.server.optimizer
     roles = spec.roles.model_copy(update={"server": ServerRole(optimizer=server and server.model_copy(update={"clip_norm": None}))})
-    return spec.model_copy(update={
-        "gate": gate.model_copy(update={"warm_start": None}), "roles": roles, "stop": Stop(steps=ENDLESS),
-        "optimizer": spec.optimizer.model_copy(update={"clip_norm": None}), "schedule": Constant(), "evaluate": Evaluate(),
-        "codec": Raw(), "pull_codec": Raw(),
-    })  # fmt: skip
+    return spec.model_copy(
+        update={
+            "gate": gate.model_copy(update={"warm_start": None}),
+            "roles": roles,
+            "stop": Stop(steps=ENDLESS),
+            "optimizer": spec.optimizer.model_copy(update={"clip_norm": None}),
+            "schedule": Constant(),
+            "evaluate": Evaluate(),
+            "codec": Raw(),
+            "pull_codec": Raw(),
+        }
+    )
 
 
 def _length(spec: JobSpec, per_epoch: int) -> int:
     """Mini-batches to a push."""
-    settings: Any = spec.strategy
-    if hasattr(settings, "epochs"):
-        return max(1, int(settings.epochs) * per_epoch)
-    window = getattr(settings, "window", getattr(settings, "n_push", 1))
-    return int(window or 1)  # none at all: one average at the end of the run
+    return spec.strategy.steps_per_push(per_epoch) or 1  # none at all: one average at the end of the run
 
 
 def _mini_batches(result: sim.Result) -> int:

@@ -1,6 +1,6 @@
-"""What is known to go wrong with a job file that is valid. Cheap and without torch: run at every submit, and as one types.
+"""Warnings about valid job files. They are cheap and need no torch: they run at every submit, and while the user types.
 
-Each warning is true of this file, says by which limit, and names what to change. None of them keeps a job from running.
+Each warning is true of this file, names the limit, and says what to change. None of them keeps a job from running.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from gradstream.advise.elastic import alpha_of
 from gradstream.advise.limits import limit, outer_share, rate, serial_limit
@@ -16,21 +15,21 @@ from gradstream.optim.spec import Optimizer, Sgd
 from gradstream.spec import JobSpec
 
 _LEAST_SHARE = 0.1
-"""Of the curvature that a serial run of this rate stands. No job is warned that keeps more."""
-_MOST_WASTE = 0.25
-"""Of the pushes, before that is worth a word."""
-_MOST_OF_THE_START = 0.1
-"""Of theta_0 in an averaged model."""
+"""Share of the curvature at which a serial run of this rate settles. A job that keeps more gets no warning."""
+_MAX_WASTE = 0.25
+"""Share of the pushes that may be dropped without a warning."""
+_MAX_INITIAL_SHARE = 0.1
+"""Share of theta_0 in an averaged model without a warning."""
 
 
 _WHOLE_ROUND = 0.5
-"""Share of its way to a minimum that a round of many local steps goes, and more."""
+"""Least share of the way to a minimum that a round of many local steps goes."""
 
 
 @dataclass(frozen=True)
 class Warning:
     pointer: str
-    """JSON pointer into the job file, also to what is not written there."""
+    """JSON pointer into the job file, also to keys that it leaves out."""
     message: str
     remedy: str
 
@@ -46,12 +45,12 @@ class Note:
 
 
 def warnings(spec: JobSpec) -> list[Warning]:
-    """All that is known, at most one for each rule."""
+    """Return all warnings, at most one for each rule."""
     return [warning for rule in _RULES for warning in rule(spec)]
 
 
 def notes(spec: JobSpec) -> list[Note]:
-    """What a setting comes to in this job."""
+    """Explain the effective value of settings in this job."""
     n, by_server = spec.roles.worker.count, spec.strategy.descends == "server"
     optimizer: Optimizer = spec.optimizer if by_server else spec.server_optimizer
     if not isinstance(optimizer, Sgd) or not optimizer.momentum_correction:
@@ -71,7 +70,7 @@ def _far_below_serial(spec: JobSpec) -> Iterator[Warning]:
         return
     if _too_much_alpha(spec) or list(_total_momentum(spec)) or list(_late_outer_steps(spec)):  # says the same with its cause
         return
-    window = _window(spec)
+    window = spec.strategy.steps_per_push()
     place = "/strategy/lr" if spec.optimizer.lr is None or rate(spec) == spec.strategy.lr else "/optimizer/lr"
     helps = ", or ".join(_instead(spec, window, alone / here))
     what = f"{n} workers" + (f" with windows of {window}" if window and window > 1 else "")
@@ -84,22 +83,22 @@ def _far_below_serial(spec: JobSpec) -> Iterator[Warning]:
 
 
 def _instead(spec: JobSpec, window: int | None, times: float) -> Iterator[str]:
-    """What helps against a narrow limit, by what makes it narrow."""
-    if spec.strategy.name == "delayed_diloco":
+    """Name remedies against a narrow limit, by its cause."""
+    if spec.strategy.gathers(spec.roles.worker.count):
         yield "lower the momentum in roles.server.optimizer"
         yield "take gate: {ssp: 0}, where all go on from the same center"
         return
     yield f"divide the rate by up to {times:.0f}"
-    if spec.strategy.name in ("easgd", "eamsgd"):
+    if spec.strategy.recurrence == "elastic":
         yield "lower alpha"
-    elif spec.strategy.name != "dynsgd":
-        if window and window > 1 and spec.strategy.name != "adag":
+    elif not spec.strategy.divides_by_staleness:
+        if window and window > 1 and spec.strategy.push_share() == 1:
             yield "shorten the window"
         yield "take dynsgd, which divides by the staleness"
 
 
 def _too_much_alpha(spec: JobSpec) -> bool:
-    elastic = spec.strategy.name in ("easgd", "eamsgd") and spec.effective_gate.mode == "bsp"
+    elastic = spec.strategy.recurrence == "elastic" and spec.effective_gate.mode == "bsp"
     return elastic and spec.roles.worker.count * alpha_of(spec) >= 1
 
 
@@ -123,12 +122,11 @@ def _total_momentum(spec: JobSpec) -> Iterator[Warning]:
     if spec.effective_gate.mode != "asp" or not isinstance(optimizer, Sgd) or not optimizer.momentum or n == 1:
         return
     place = "/optimizer" if by_server else "/roles/server/optimizer"
-    each = getattr(spec.strategy, "k", 1)  # pushes to an outer step
-    if spec.strategy.name == "delayed_diloco":
-        if each is not None and each < n:
+    if gathered := spec.strategy.gathers(n):
+        if gathered < n:
             yield Warning(
                 "/strategy/k",
-                f"An outer step for every {each} of {n} workers feeds the momentum {optimizer.momentum:g} with moves that are "
+                f"An outer step for every {gathered} of {n} workers feeds the momentum {optimizer.momentum:g} with moves that are "
                 "stale, which does worse than waiting for all.",
                 f"Leave k out, for {n}, or take the momentum from roles.server.optimizer.",
             )
@@ -149,8 +147,8 @@ def _total_momentum(spec: JobSpec) -> Iterator[Warning]:
 
 def _late_outer_steps(spec: JobSpec) -> Iterator[Warning]:
     """A round of many steps goes most of the way to where it is drawn, so a center that bears less of it swings ever wider."""
-    server = spec.server_optimizer
-    if spec.strategy.name != "delayed_diloco" or not spec.pipeline or not isinstance(server, Sgd) or not server.momentum:
+    server, gathers = spec.server_optimizer, spec.strategy.gathers(spec.roles.worker.count)
+    if not gathers or not spec.pipeline or not isinstance(server, Sgd) or not server.momentum:
         return
     late, in_time = outer_share(spec), outer_share(spec.model_copy(update={"pipeline": 0}))
     if late is None or late >= _WHOLE_ROUND:
@@ -158,22 +156,22 @@ def _late_outer_steps(spec: JobSpec) -> Iterator[Warning]:
     alone = f"; without pipeline {in_time:.0%} would be" if in_time and in_time < 1 else ""
     yield Warning(
         "/pipeline",
-        f"Outer steps that are one later are too late for the momentum of {server.momentum:g} in roles.server.optimizer: all that "
-        f"goes more than {late:.0%} of its way in a round of {_window(spec)} local steps diverges{alone}.",
+        f"Outer steps one round later come too late for the momentum of {server.momentum:g} in roles.server.optimizer: every "
+        f"direction that moves more than {late:.0%} of its way in {spec.strategy.steps_per_push()} local steps diverges{alone}.",
         "Remove pipeline, or take roles.server.optimizer: {name: sgd, lr: 0.7}, which has no momentum.",
     )
 
 
 def _dropped(spec: JobSpec) -> Iterator[Warning]:
     gate, n = spec.effective_gate, spec.roles.worker.count
-    if gate.max_staleness and (share := 1 - gate.max_staleness / n) > _MOST_WASTE:
+    if gate.max_staleness and (share := 1 - gate.max_staleness / n) > _MAX_WASTE:
         yield Warning(
             "/gate/max_staleness",
             f"The staleness of {n} workers is {n - 1} on average: with equal speeds {n - gate.max_staleness} of every {n} pushes "
             f"are dropped ({share:.0%}).",
             f"Set it to {4 * n}, or to {n} at least, or use fewer workers.",
         )
-    if gate.quorum and (share := 1 - gate.quorum / n) > _MOST_WASTE:
+    if gate.quorum and (share := 1 - gate.quorum / n) > _MAX_WASTE:
         yield Warning(
             "/gate/quorum",
             f"{n - gate.quorum} of {n} workers are backups, whose gradients are dropped in every round ({share:.0%} of the work).",
@@ -182,8 +180,8 @@ def _dropped(spec: JobSpec) -> Iterator[Warning]:
 
 
 def _window_beyond_the_run(spec: JobSpec) -> Iterator[Warning]:
-    window, steps = _window(spec), spec.stop.steps
-    if window is None or steps is None or steps >= window or spec.strategy.name == "single":
+    window, steps = spec.strategy.steps_per_push(), spec.stop.steps
+    if window is None or steps is None or steps >= window or spec.strategy.workers == 1:
         return
     place = "/strategy/window" if "window" in type(spec.strategy).model_fields else "/strategy/n_push"
     yield Warning(
@@ -195,13 +193,13 @@ def _window_beyond_the_run(spec: JobSpec) -> Iterator[Warning]:
 
 
 def _average_of_the_start(spec: JobSpec) -> Iterator[Warning]:
-    share, steps, window = spec.evaluate.average, spec.stop.steps, _window(spec)
+    share, steps, window = spec.evaluate.average, spec.stop.steps, spec.strategy.steps_per_push()
     if not isinstance(share, float) or steps is None or window is None:
         return
     rounds = math.ceil(steps / window)
     versions = rounds * (1 if spec.effective_gate.mode == "bsp" else spec.roles.worker.count)
     left = (1 - share) ** versions
-    if left > _MOST_OF_THE_START:
+    if left > _MAX_INITIAL_SHARE:
         yield Warning(
             "/evaluate/average",
             f"The center has {versions:,} versions at most, so at the end {left:.0%} of the model that is given out would still be "
@@ -211,7 +209,7 @@ def _average_of_the_start(spec: JobSpec) -> Iterator[Warning]:
 
 
 def _longer_than_the_run(spec: JobSpec) -> Iterator[Warning]:
-    """What is counted in samples, against those of the run. By epochs, nobody knows them before the data is there."""
+    """Compare settings in samples with the samples of the run. In a job by epochs these are unknown before the data is there."""
     if spec.stop.steps is None:
         return
     own = spec.stop.steps * spec.batch_size
@@ -232,17 +230,13 @@ def _longer_than_the_run(spec: JobSpec) -> Iterator[Warning]:
         )
 
 
-def _window(spec: JobSpec) -> int | None:
-    """Mini-batches to a push, where the job file says it."""
-    settings: Any = spec.strategy
-    fields = type(settings).model_fields
-    if "epochs" in fields:
-        return None
-    window: int | None = settings.window if "window" in fields else settings.n_push if "n_push" in fields else 1
-    return window
-
-
 _RULES: tuple[Callable[[JobSpec], Iterator[Warning]], ...] = (
-    _far_below_serial, _elastic, _total_momentum, _late_outer_steps, _dropped, _window_beyond_the_run, _average_of_the_start,
+    _far_below_serial,
+    _elastic,
+    _total_momentum,
+    _late_outer_steps,
+    _dropped,
+    _window_beyond_the_run,
+    _average_of_the_start,
     _longer_than_the_run,
-)  # fmt: skip
+)

@@ -7,12 +7,22 @@
 `rules` and `selecting` say what of a folder never travels; `reading` trusts nothing in the bytes.
 """
 
-from gradstream.bundle.archive import Bundle, BundledFile, LeftOut
+from gradstream.bundle.archive import ArchivedFile, Bundle, LeftOut
 from gradstream.bundle.limits import MAX_BYTES, MAX_FILES, MAX_UNPACKED, MIB
 from gradstream.bundle.packing import pack
 from gradstream.bundle.reading import inspect, unpack
 from gradstream.bundle.rules import IGNORE_FILE
 
 __all__ = [
-    "IGNORE_FILE", "MAX_BYTES", "MAX_FILES", "MAX_UNPACKED", "MIB", "Bundle", "BundledFile", "LeftOut", "inspect", "pack", "unpack",
-]  # fmt: skip
+    "IGNORE_FILE",
+    "MAX_BYTES",
+    "MAX_FILES",
+    "MAX_UNPACKED",
+    "MIB",
+    "ArchivedFile",
+    "Bundle",
+    "LeftOut",
+    "inspect",
+    "pack",
+    "unpack",
+]

@@ -16,7 +16,7 @@ Why = Literal["credentials", "listed", "version control", "dot file", "output", 
 
 
 @dataclass(frozen=True, slots=True)
-class BundledFile:
+class ArchivedFile:
     path: str
     """Relative to the bundle's root, with `/` between its parts."""
     size: int
@@ -39,9 +39,9 @@ class Bundle:
     data: bytes
     hash: str
     """sha256 of `data`, in hex."""
-    files: tuple[BundledFile, ...]
+    files: tuple[ArchivedFile, ...]
     left_out: tuple[LeftOut, ...] = ()
-    """Of the folder that it was packed from."""
+    """Files of the packed folder that are not in the bundle."""
 
     @property
     def unpacked(self) -> int:
@@ -49,7 +49,7 @@ class Bundle:
         return sum(file.size for file in self.files)
 
     def holds(self, entrypoint: str) -> bool:
-        """Whether the module of `module:Class` is among the files."""
+        """Return whether the module of `module:Class` is among the files."""
         paths = {file.path for file in self.files}
         return any(path in paths for path in module_paths(entrypoint))
 

@@ -1,4 +1,4 @@
-"""Whether a file looks like a key, a token or a password: by its name, and by the beginning of its content."""
+"""True if a file looks like a key, a token or a password: by its name, and by the beginning of its content."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def credential_in(path: str, size: int, beginning: bytes) -> str | None:
 
 
 def names_credential(path: str) -> bool:
-    """Whether a file or folder (`.ssh/`) of this name holds credentials."""
+    """Return whether a file or folder (`.ssh/`) of this name holds credentials."""
     return _names(CREDENTIALS).match_file(path.lower())
 
 

@@ -16,7 +16,7 @@ _STATUS_TIMEOUT = 2.0
 _MAX_LINKS = 5
 """Symbolic references that may lead to one another, as in git itself."""
 _MAX_BYTES = 1 << 24
-"""Of a file of the repository; 16 MiB of packed references are some 200,000."""
+"""Largest file of the repository that is read; 16 MiB of packed references are some 200,000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +95,9 @@ def _read(path: Path) -> str:
 
 
 def differs_from_commit(repository: Repository, folder: Path, files: Iterable[str]) -> bool | None:
-    """Whether `folder` differs from its commit in a file that the commit has, or has one of `files` that the commit lacks.
+    """Return whether `folder` differs from its commit in a file that the commit has, or has one of `files` that the commit lacks.
 
-    None: nobody can tell, as git is not installed or gives no answer in time."""
+    None: not known, as git is not installed or gives no answer in time."""
     below = folder.resolve().relative_to(repository.root).as_posix()
     prefix = "" if below == "." else f"{below}/"
     listed = _ask_git(repository.root, prefix or ".")

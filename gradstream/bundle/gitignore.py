@@ -1,4 +1,4 @@
-"""What version control ignores, read from its files: neither git nor its index is needed."""
+"""The paths that version control ignores, read from its files: this needs neither git nor its index."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _NAME = ".gitignore"
 class GitIgnored:
     """The .gitignore files of a folder, of the folders in it, and of its parents up to the root of the repository.
 
-    A folder that its parents ignore was meant when it was named: then their rules do not count for what is in it."""
+    A folder that its parents ignore, but that the user named, is meant: then their rules do not count for its contents."""
 
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
         self._rules: list[tuple[Path, str, GitIgnoreSpec]] = []
-        """Base folder, where the rules stand, and the rules; the last one that says something decides."""
+        """Base folder, name of the file, and its rules; the last rule that matches decides."""
         self._seen: set[Path] = set()
         repository = next((folder for folder in (self._root, *self._root.parents) if (folder / ".git").exists()), None)
         if repository and repository != self._root:
@@ -34,13 +34,13 @@ class GitIgnored:
         self.enter(self._root)
 
     def enter(self, folder: Path) -> None:
-        """Read the rules of a folder before its entries are asked about."""
+        """Read the rules of a folder; call it before `reason` for its entries."""
         if folder not in self._seen:
             self._seen.add(folder)
             self._add(folder, _NAME, folder / _NAME)
 
     def reason(self, path: str, *, is_folder: bool) -> str | None:
-        """`listed in .gitignore`, for a path relative to the root; None: it is not ignored."""
+        """Return `listed in .gitignore` for a path relative to the root; None: it is not ignored."""
         where = self._says(self._root / path, is_folder=is_folder)
         return f"listed in {where}" if where else None
 
@@ -69,7 +69,7 @@ def _lines(file: Path) -> Iterator[str]:
 
 
 def _valid(lines: Iterable[str]) -> Iterator[str]:
-    """Without what git would skip, too."""
+    """Return the lines without those that git would skip, too."""
     from pathspec import GitIgnoreSpec
 
     for line in lines:
@@ -81,7 +81,7 @@ def _valid(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _exclude_file(repository: Path) -> Path:
-    """`info/exclude`; a worktree keeps it with the repository that it belongs to."""
+    """Return the path of `info/exclude`; a worktree's is in its main repository."""
     git = repository / ".git"
     if git.is_file():
         git = repository / "".join(_lines(git)).removeprefix("gitdir:").strip()

@@ -31,20 +31,20 @@ class IgnoreFile:
             raise InvalidBundle(f"{file} cannot be read: {error}") from error
 
     def lists(self, path: str) -> bool:
-        """Whether it leaves this out."""
+        """Return whether it leaves this out."""
         return self._find(path)[0] is True
 
     def takes(self, path: str) -> bool:
-        """Whether a `!pattern` takes this in."""
+        """Return whether a `!pattern` takes this in."""
         return self._find(path)[0] is False
 
     def names(self, path: str) -> bool:
-        """Whether a `!pattern` without a wildcard takes this in: somebody has thought of this very file or folder."""
+        """Return whether a `!pattern` without a wildcard takes this in: somebody has thought of this very file or folder."""
         takes, line = self._find(path)
         return takes is False and not set("*?[") & set(line)
 
     def may_take_from(self, folder: str) -> bool:
-        """Whether a `!pattern` speaks of something deeper in this folder."""
+        """Return whether a `!pattern` speaks of something deeper in this folder."""
         return any(line.startswith(folder) and line != folder for line in self._takes_in)
 
     def _find(self, path: str) -> tuple[bool | None, str]:

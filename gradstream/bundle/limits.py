@@ -2,9 +2,9 @@
 
 MIB = 1024 * 1024
 MAX_BYTES = 64 * MIB
-"""Of a bundle as it travels."""
+"""Size of a packed bundle."""
 MAX_UNPACKED = 256 * MIB
-"""Of a bundle unpacked, tar headers included."""
+"""Size of an unpacked bundle with its tar headers."""
 MAX_FILES = 10_000
 MAX_FOLDERS = 10_000
 """Folders that exist only because a file lies in them count, too."""

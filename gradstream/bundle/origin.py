@@ -14,17 +14,19 @@ from gradstream.errors import InvalidBundle
 
 
 class CodeOrigin(BaseModel, frozen=True):
-    commit: str | None = Field(
-        None, pattern=COMMIT, description="Hash of the git commit that the code was at; null: it is in no repository"
-    )
+    commit: str | None = Field(None, pattern=COMMIT, description="Hash of the code's git commit; null: it is in no repository")
     branch: str | None = Field(
         None, min_length=1, max_length=250, pattern=r"^[^\x00-\x1f\x7f]+$", description="null: detached", examples=["main"]
     )
-    dirty: bool | None = Field(None, description="Whether files that were sent differ from the commit; null: not known")
+    dirty: bool | None = Field(None, description="true: submitted files differ from the commit; null: not known")
     client: str | None = Field(
-        None, min_length=1, max_length=64, pattern=r"^[\x20-\x7e]+$",
-        description="Version of Gradstream that submitted the job", examples=["0.1.0"],
-    )  # fmt: skip
+        None,
+        min_length=1,
+        max_length=64,
+        pattern=r"^[\x20-\x7e]+$",
+        description="Version of Gradstream that submitted the job",
+        examples=["0.1.0"],
+    )
 
     @property
     def phrase(self) -> str | None:
@@ -37,7 +39,7 @@ class CodeOrigin(BaseModel, frozen=True):
 def collect_origin(code: Path | None, files: Iterable[str] | None = None) -> CodeOrigin:
     """The origin of a folder or file of code. `files`: those that travel, by their path in the bundle; None: the folder says.
 
-    git gets 2 s to compare them with the commit. What cannot be found out is left empty; nothing is raised."""
+    git gets 2 s to compare them with the commit. Unknown fields stay empty; nothing is raised."""
     ours = CodeOrigin(client=gradstream.__version__)
     if code is None:
         return ours

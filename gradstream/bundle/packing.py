@@ -10,11 +10,11 @@ import tarfile
 from pathlib import Path, PurePosixPath
 
 from gradstream.bundle import limits
-from gradstream.bundle.archive import Bundle, BundledFile
+from gradstream.bundle.archive import ArchivedFile, Bundle
 from gradstream.bundle.limits import MIB
 from gradstream.bundle.rules import IGNORE_FILE
 from gradstream.bundle.selecting import select_file, select_files
-from gradstream.errors import InvalidBundle, Problem
+from gradstream.errors import InvalidBundle, Mistake
 
 _REMEDY = f"list what the job does not need in {IGNORE_FILE}, and give data as a path in workload.args"
 
@@ -29,7 +29,7 @@ def pack(path: Path) -> Bundle:
     if not selected.files:
         left_out = f" (left out: {', '.join(each.path for each in selected.left_out[:5])})" if selected.left_out else ""
         raise InvalidBundle(f"{path} is not there or has no files to bundle{left_out}")
-    files = tuple(BundledFile(name, source.stat().st_size) for name, source in sorted(selected.files.items()))
+    files = tuple(ArchivedFile(name, source.stat().st_size) for name, source in sorted(selected.files.items()))
     _refuse_too_much(files)
     raw = io.BytesIO()
     with gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) as squeezed, tarfile.open(fileobj=squeezed, mode="w|") as tar:
@@ -42,7 +42,7 @@ def pack(path: Path) -> Bundle:
     return Bundle(data, hashlib.sha256(data).hexdigest(), files, tuple(selected.left_out))
 
 
-def _add(tar: tarfile.TarFile, file: BundledFile, source: Path) -> None:
+def _add(tar: tarfile.TarFile, file: ArchivedFile, source: Path) -> None:
     entry = tarfile.TarInfo(file.path)  # owner, group and time stay at their zeros, so that equal files give equal bytes
     entry.size = file.size
     entry.mode = 0o755 if source.stat().st_mode & stat.S_IXUSR else 0o644
@@ -50,7 +50,7 @@ def _add(tar: tarfile.TarFile, file: BundledFile, source: Path) -> None:
         tar.addfile(entry, content)
 
 
-def _refuse_too_much(files: tuple[BundledFile, ...]) -> None:
+def _refuse_too_much(files: tuple[ArchivedFile, ...]) -> None:
     total = sum(file.size for file in files)
     if len(files) > limits.MAX_FILES:
         raise InvalidBundle(f"more than {limits.MAX_FILES:,} files; {_REMEDY}")
@@ -59,12 +59,12 @@ def _refuse_too_much(files: tuple[BundledFile, ...]) -> None:
         raise InvalidBundle(f"more than {limits.MAX_FOLDERS:,} folders; {_REMEDY}")
     if deep := [file for file in files if file.path.count("/") > limits.MAX_DEPTH]:
         said = f"{len(deep)} files lie in more than {limits.MAX_DEPTH} folders, one in another; {_REMEDY}"
-        raise InvalidBundle(said, [Problem(f"/{file.path}", "lies too deep; move it up") for file in deep[:5]])
+        raise InvalidBundle(said, [Mistake(f"/{file.path}", "lies too deep; move it up") for file in deep[:5]])
     if total > limits.MAX_UNPACKED:
         said = f"{total / MIB:.1f} MiB of files, {limits.MAX_UNPACKED // MIB} are allowed; {_REMEDY}"
         raise InvalidBundle(said, _largest(files))
 
 
-def _largest(files: tuple[BundledFile, ...]) -> list[Problem]:
+def _largest(files: tuple[ArchivedFile, ...]) -> list[Mistake]:
     by_size = sorted(files, key=lambda file: -file.size)
-    return [Problem(f"/{file.path}", f"{file.size / MIB:.1f} MiB") for file in by_size[:5]]
+    return [Mistake(f"/{file.path}", f"{file.size / MIB:.1f} MiB") for file in by_size[:5]]

@@ -1,5 +1,5 @@
-"""Reading bundles. The bytes come from anyone, so nothing in them is trusted: no path leaves the folder, nothing but files and
-folders is made, and no more is decompressed than the limits allow."""
+"""Reading bundles. The bytes come from anyone, so the reader trusts none of them: no path leaves the folder, it makes only files
+and folders, and it decompresses no more than the limits allow."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from gradstream.bundle import limits
-from gradstream.bundle.archive import CONTROL, MIB, Bundle, BundledFile
+from gradstream.bundle.archive import CONTROL, MIB, ArchivedFile, Bundle
 from gradstream.bundle.credentials import SCANNED, credential_in
-from gradstream.bundle.tarball import Member, read_members
-from gradstream.errors import InvalidBundle, Problem
+from gradstream.bundle.tarball import TarEntry, read_members
+from gradstream.errors import InvalidBundle, Mistake
 
 _SEARCHED = 4 * MIB
-"""Bytes of a bundle that `inspect` searches for credentials: who sends it has searched all of it."""
+"""Bytes of a bundle that `inspect` searches for credentials; the sender has searched all of it."""
 
 
 def inspect(data: bytes) -> Bundle:
-    """Check bytes that claim to be a bundle and list their files, writing nothing. What looks like a credential has a warning.
+    """Check bytes that claim to be a bundle and list their files, writing nothing. Likely credentials get a warning.
 
     Raises: InvalidBundle, with one problem per entry that must not be unpacked.
     """
@@ -27,7 +27,7 @@ def inspect(data: bytes) -> Bundle:
     for path, member in read_files(data):
         beginning = member.read(min(SCANNED, left))
         left -= len(beginning)
-        files.append(BundledFile(path, member.size, credential_in(path, member.size, beginning)))
+        files.append(ArchivedFile(path, member.size, credential_in(path, member.size, beginning)))
     return Bundle(data, hashlib.sha256(data).hexdigest(), tuple(files))
 
 
@@ -50,8 +50,8 @@ def unpack(data: bytes, into: Path) -> None:
                 out.write(block)
 
 
-def read_files(data: bytes) -> Iterator[tuple[str, Member]]:
-    """The files of a bundle by their normal paths, in their order, each readable until the next one is asked for.
+def read_files(data: bytes) -> Iterator[tuple[str, TarEntry]]:
+    """Yield the files of a bundle with their normal paths, in their order; each is readable until the next one is yielded.
 
     Raises: InvalidBundle, at the latest after the last file."""
     if len(data) > limits.MAX_BYTES:
@@ -64,16 +64,16 @@ def read_files(data: bytes) -> Iterator[tuple[str, Member]]:
 
 
 class _Checks:
-    """What may be in a bundle, seen one entry at a time."""
+    """Checks the entries of a bundle, one at a time."""
 
     def __init__(self) -> None:
         self._files: set[str] = set()
         self._folders: set[str] = {"."}
         self._entries = 0
-        self._problems: list[Problem] = []
+        self._problems: list[Mistake] = []
 
-    def accept(self, member: Member) -> str | None:
-        """The normal path of a file that may be unpacked; None for folders and for what is refused."""
+    def accept(self, member: TarEntry) -> str | None:
+        """Return the normal path of a file that may be unpacked; None for folders and for refused entries."""
         self._count_entry()
         path = PurePosixPath(member.name)
         name = path.as_posix()
@@ -82,7 +82,7 @@ class _Checks:
             reason = "is there twice"
         if reason is not None:
             readable = name[:1000].encode("utf-8", "replace").decode()
-            self._problems.append(Problem(f"/{readable}", reason))
+            self._problems.append(Mistake(f"/{readable}", reason))
         elif member.kind == "file":
             self._files.add(name)
             if len(self._files) > limits.MAX_FILES:
@@ -97,7 +97,7 @@ class _Checks:
         if self._entries > limits.MAX_FILES + limits.MAX_FOLDERS:
             raise InvalidBundle(f"more than {limits.MAX_FILES:,} files and {limits.MAX_FOLDERS:,} folders")
 
-    def _refusal(self, member: Member, path: PurePosixPath) -> str | None:
+    def _refusal(self, member: TarEntry, path: PurePosixPath) -> str | None:
         name = path.as_posix()
         if path.is_absolute():
             return "is an absolute path"
@@ -128,7 +128,7 @@ class _Checks:
         return True
 
     def finish(self) -> None:
-        """Raises: InvalidBundle, if anything was refused."""
+        """Raise InvalidBundle if an entry was refused, or if there is no file."""
         if self._problems:
             raise InvalidBundle(f"{len(self._problems)} entries cannot be unpacked", self._problems)
         if not self._files:

@@ -1,4 +1,4 @@
-"""Folders that are no project, so that a job file in the wrong place sends nothing."""
+"""The folders that are no project: a job file there sends nothing."""
 
 from __future__ import annotations
 
@@ -10,24 +10,42 @@ from gradstream import marker
 from gradstream.errors import InvalidBundle
 
 _SYSTEM = (
-    "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/media", "/mnt", "/opt", "/proc", "/root", "/run", "/sbin", "/srv", "/sys",
-    "/tmp", "/usr", "/var", "/var/tmp", "/dev/shm",
-)  # fmt: skip
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/home",
+    "/lib",
+    "/media",
+    "/mnt",
+    "/opt",
+    "/proc",
+    "/root",
+    "/run",
+    "/sbin",
+    "/srv",
+    "/sys",
+    "/tmp",
+    "/usr",
+    "/var",
+    "/var/tmp",
+    "/dev/shm",
+)
 _BELOW = ("/dev", "/proc", "/sys", "/etc", "/boot")
-"""Nothing in these is a project either. But /dev/shm is a disk."""
+"""No folder in these is a project either, except below /dev/shm, which is a disk."""
 _OF_A_SHELL = frozenset({".bashrc", ".bash_history", ".profile", ".bash_profile", ".zshrc", ".zsh_history"})
 _OF_A_HOME = _OF_A_SHELL | {".ssh", ".aws", ".gnupg", ".netrc"}
 _REMEDY = "put the job file and its code into a folder of their own, or name the code with --code"
 
 
 def refuse_what_is_no_project(folder: Path) -> None:
-    """Raises: InvalidBundle, saying what the folder is."""
+    """Raise InvalidBundle, with the kind of folder, if the folder is no project."""
     if what := non_project(folder):
         raise InvalidBundle(f"{folder} is {what}, so nothing of it is sent; {_REMEDY}")
 
 
 def non_project(folder: Path) -> str | None:
-    """What the folder is, if it is no project; it need not be there."""
+    """Return the kind of a folder that is no project, else None. The folder need not exist."""
     folder = folder.resolve()
     home = _home()
     if folder == home:

@@ -1,4 +1,4 @@
-"""What never travels, as patterns: the command line, the SDK and the page follow the same ones.
+"""The patterns of files that never travel, the same for the command line, the SDK and the page.
 
 `make generate` writes them into the page. Names follow the syntax of .gitignore and are compared in lower case; contents are
 regular expressions that Python and JavaScript read alike, with `^` at every line.
@@ -7,37 +7,135 @@ regular expressions that Python and JavaScript read alike, with `^` at every lin
 from __future__ import annotations
 
 IGNORE_FILE = ".gradstreamignore"
-"""In the packed folder's root; the syntax of .gitignore. `!pattern` takes in what a rule below leaves out."""
+"""In the packed folder's root, in the syntax of .gitignore. `!pattern` packs files that a rule below leaves out."""
 
 CACHES = (
-    ".git/", ".hg/", ".svn/", "__pycache__/", "*.py[co]", ".venv/", "venv/", "node_modules/", "*.egg-info/", ".mypy_cache/",
-    ".ruff_cache/", ".pytest_cache/", ".ipynb_checkpoints/", ".idea/", ".vscode/", ".ds_store",
-)  # fmt: skip
-"""Nobody misses them, so they are not mentioned."""
+    ".git/",
+    ".hg/",
+    ".svn/",
+    "__pycache__/",
+    "*.py[co]",
+    ".venv/",
+    "venv/",
+    "node_modules/",
+    "*.egg-info/",
+    ".mypy_cache/",
+    ".ruff_cache/",
+    ".pytest_cache/",
+    ".ipynb_checkpoints/",
+    ".idea/",
+    ".vscode/",
+    ".ds_store",
+)
+"""Left out without a message: no job needs them."""
 
 DOT_FILES = (".*", f"!{IGNORE_FILE}")
 
 CREDENTIALS = (
-    "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*_rsa", "*_ed25519", "!*.pub", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks",
-    "*.keystore", "*.kdbx", "*.ppk", "*.ovpn", "*.gpg", "*.agekey",
-    ".ssh/", ".aws/", ".azure/", ".kube/", ".gnupg/", ".docker/", ".secrets/", "secrets/",
-    ".netrc", "_netrc", "netrc", ".pypirc", "pypirc", ".npmrc", "npmrc", ".pgpass", "pgpass", "pgpass.conf", ".my.cnf", "my.cnf",
+    "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
+    "id_ed25519*",
+    "*_rsa",
+    "*_ed25519",
+    "!*.pub",
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "*.jks",
+    "*.keystore",
+    "*.kdbx",
+    "*.ppk",
+    "*.ovpn",
+    "*.gpg",
+    "*.agekey",
+    ".ssh/",
+    ".aws/",
+    ".azure/",
+    ".kube/",
+    ".gnupg/",
+    ".docker/",
+    ".secrets/",
+    "secrets/",
+    ".netrc",
+    "_netrc",
+    "netrc",
+    ".pypirc",
+    "pypirc",
+    ".npmrc",
+    "npmrc",
+    ".pgpass",
+    "pgpass",
+    "pgpass.conf",
+    ".my.cnf",
+    "my.cnf",
     ".git-credentials",
-    "git-credentials", ".htpasswd", "htpasswd", ".dockercfg", ".dockerconfigjson", ".vault-token", ".terraformrc", "terraform.rc",
-    ".*_history", "kubeconfig", "kubeconfig.*", "*.kubeconfig", "*-kubeconfig", "credentials", "credentials.*", "*[-_]credentials",
-    "*[-_]credentials.*", "client_secret*.json", "*service[-_]account*.json", "*serviceaccount*.json",
-    "secret", "secrets", "secret.*", "secrets.*", "*[-_]secret.*", "*[-_]secrets.*", "*.secret",
-    ".env", ".env.*", "*.env", ".envrc", "password", "passwords", "*password.txt", "*passwords.txt",
-    "*.tfstate", "*.tfstate.*", "*.tfvars", "*accesskeys.csv",
-    "kaggle.json", "s3cfg", "rclone.conf", "boto.cfg", "*.keytab", "*.p8", "settings-security.xml",
-    "rootkey.csv", "wallet.dat", "!*.py", "!*.pyi",
-)  # fmt: skip
+    "git-credentials",
+    ".htpasswd",
+    "htpasswd",
+    ".dockercfg",
+    ".dockerconfigjson",
+    ".vault-token",
+    ".terraformrc",
+    "terraform.rc",
+    ".*_history",
+    "kubeconfig",
+    "kubeconfig.*",
+    "*.kubeconfig",
+    "*-kubeconfig",
+    "credentials",
+    "credentials.*",
+    "*[-_]credentials",
+    "*[-_]credentials.*",
+    "client_secret*.json",
+    "*service[-_]account*.json",
+    "*serviceaccount*.json",
+    "secret",
+    "secrets",
+    "secret.*",
+    "secrets.*",
+    "*[-_]secret.*",
+    "*[-_]secrets.*",
+    "*.secret",
+    ".env",
+    ".env.*",
+    "*.env",
+    ".envrc",
+    "password",
+    "passwords",
+    "*password.txt",
+    "*passwords.txt",
+    "*.tfstate",
+    "*.tfstate.*",
+    "*.tfvars",
+    "*accesskeys.csv",
+    "kaggle.json",
+    "s3cfg",
+    "rclone.conf",
+    "boto.cfg",
+    "*.keytab",
+    "*.p8",
+    "settings-security.xml",
+    "rootkey.csv",
+    "wallet.dat",
+    "!*.py",
+    "!*.pyi",
+)
 """Names of files that hold keys and passwords. A module may have any name: its content says whether it holds one."""
 
 TOKENS = (
-    "token", "*.token", "token.txt", "token.json", "*[-_]token", "*[-_]token.txt", "api[-_]key*", "apikey*", "*[-_]api[-_]key*",
+    "token",
+    "*.token",
+    "token.txt",
+    "token.json",
+    "*[-_]token",
+    "*[-_]token.txt",
+    "api[-_]key*",
+    "apikey*",
+    "*[-_]api[-_]key*",
     "!*.py",
-)  # fmt: skip
+)
 """Names of files that hold a token if they are small: data sets of language have such names, too."""
 TOKEN_SIZE = 4096
 
@@ -64,6 +162,6 @@ CONTENTS = {
     "a password in a URL": r"[a-z]://[^\s:/@\"'{}<>$%()]{1,64}:[^\s:/@\"'{}<>$%()*]{3,64}@(?!localhost\b|127\.|\[::1)[A-Za-z0-9\[]",
     "a password of a server": r"<password>[^<{}$\s]{3,}</password>",
     "a machine's password": r"\bmachine\s+\S+\s+login\s+\S+\s+password\s+\S+",
-}  # fmt: skip
+}
 SCANNED = 64 * 1024
-"""Bytes of each file that are searched for these."""
+"""Bytes of each file that are searched for `CONTENTS`."""

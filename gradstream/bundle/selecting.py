@@ -23,7 +23,7 @@ from gradstream.bundle.gitignore import GitIgnored
 from gradstream.bundle.ignorefile import IgnoreFile
 from gradstream.bundle.roots import refuse_what_is_no_project
 from gradstream.bundle.rules import CACHES, DOT_FILES, IGNORE_FILE
-from gradstream.errors import InvalidBundle, Problem
+from gradstream.errors import InvalidBundle, Mistake
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class _Walk:
         self._found = Selection()
         self._links: dict[str, Path] = {}
         """Files that are links, with the file that each leads to."""
-        self._problems: list[Problem] = []
+        self._problems: list[Mistake] = []
 
     def walk(self) -> Selection:
         if self._root.is_dir():
@@ -140,7 +140,7 @@ class _Walk:
 
     def _take(self, source: Path, path: str) -> None:
         if reason := _cannot_travel(source, self._real):
-            self._problems.append(Problem(f"/{path}", reason))
+            self._problems.append(Mistake(f"/{path}", reason))
             return
         self._found.files[path] = source
         if source.is_symlink():
@@ -187,9 +187,12 @@ def describe(left_out: tuple[LeftOut, ...]) -> Iterator[str]:
         more = f" and {len(named) - 5} more" if len(named) > 5 else ""
         yield f"credentials ({', '.join(named[:5])}{more})"
     words: dict[Why, str] = {
-        "listed": f"listed in {IGNORE_FILE}", "version control": "ignored by version control", "dot file": "dot files",
-        "output": "outputs of Gradstream", "link": "links to what is left out",
-    }  # fmt: skip
+        "listed": f"listed in {IGNORE_FILE}",
+        "version control": "ignored by version control",
+        "dot file": "dot files",
+        "output": "outputs of Gradstream",
+        "link": "links to what is left out",
+    }
     for why, word in words.items():
         if count := sum(each.why == why for each in left_out):
             yield f"{count} {word}"

@@ -20,19 +20,24 @@ Kind = Literal["file", "folder", "link", "other"]
 
 _BLOCK = 512
 _KINDS: dict[bytes, Kind] = {
-    b"0": "file", b"\0": "file", b"7": "file", b"5": "folder", b"1": "link", b"2": "link",
-}  # fmt: skip
+    b"0": "file",
+    b"\0": "file",
+    b"7": "file",
+    b"5": "folder",
+    b"1": "link",
+    b"2": "link",
+}
 _WITHOUT_CONTENT = frozenset({b"1", b"2", b"3", b"4", b"5", b"6"})
 _OCTAL = re.compile(rb"[0-7]{0,12}")
 _RECORD = re.compile(rb"([1-9][0-9]{0,3}) ")
 _DECIMAL = re.compile(rb"[0-9]{1,12}")
 _NOT_FOR_ALL = frozenset({b"path", b"linkpath", b"size"})
-"""Records that mean nothing sensible for all entries at once."""
+"""Records that make no sense for all entries at once."""
 
 
 @dataclass
-class Member:
-    """One entry, whose content can be read until the next one is asked for."""
+class TarEntry:
+    """One entry, whose content is readable until the next one is yielded."""
 
     name: str
     kind: Kind
@@ -58,7 +63,7 @@ class Member:
 
 @dataclass
 class _Extensions:
-    """What the headers before an entry say of it."""
+    """The contents of the extension headers before an entry."""
 
     count: int = 0
     name: bytes | None = None
@@ -66,8 +71,8 @@ class _Extensions:
     sparse: bool = False
 
 
-def read_members(data: bytes) -> Iterator[Member]:
-    """The entries of a gzip-compressed tar file, in their order. Raises: InvalidBundle."""
+def read_members(data: bytes) -> Iterator[TarEntry]:
+    """Yield the entries of a gzip-compressed tar file, in their order. Raises: InvalidBundle."""
     source = Inflated(data)
     said = _Extensions()
     while (header := source.read(_BLOCK)).strip(b"\0"):
@@ -100,7 +105,7 @@ def _octal(given: bytes) -> int:
 
 
 def _size(header: bytes) -> int:
-    """Beyond 8 GiB a size is not octal; nothing here may be so large."""
+    """Read the size in a header. Beyond 8 GiB it is not octal, and the limits refuse it."""
     given = header[124:136]
     if given[0] & 0x80:
         raise InvalidBundle(f"a file in it claims a size that is negative or beyond {limits.MAX_UNPACKED // MIB} MiB")
@@ -150,16 +155,20 @@ def _records(content: bytes) -> Iterator[tuple[bytes, bytes]]:
         at = end
 
 
-def _member(source: Inflated, header: bytes, kind: bytes, size: int, said: _Extensions) -> Member:
+def _member(source: Inflated, header: bytes, kind: bytes, size: int, said: _Extensions) -> TarEntry:
     name = said.name if said.name is not None else _name(header)
     size = 0 if kind in _WITHOUT_CONTENT else size if said.size is None else said.size
     if size > source.left:
         raise InvalidBundle(f"a file in it claims {size:,} bytes; all files may have {limits.MAX_UNPACKED // MIB} MiB together")
     known: Kind = "folder" if kind == b"\0" and name.endswith(b"/") else _KINDS.get(kind, "other")
-    return Member(
-        name=name.decode("utf-8", "surrogateescape"), kind="other" if said.sparse else known, size=size,
-        executable=bool(_octal(header[100:108]) & 0o100), _source=source, _unread=size,
-    )  # fmt: skip
+    return TarEntry(
+        name=name.decode("utf-8", "surrogateescape"),
+        kind="other" if said.sparse else known,
+        size=size,
+        executable=bool(_octal(header[100:108]) & 0o100),
+        _source=source,
+        _unread=size,
+    )
 
 
 def _name(header: bytes) -> bytes:

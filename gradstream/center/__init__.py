@@ -1,5 +1,5 @@
-"""The shard machine: what one parameter server does with the ordered log of its job.
+"""The shard machine: it applies the ordered log of a job to one parameter server.
 
-Pure: no clock, no I/O, no randomness. The same entries in the same order give the same answers on every shard, whatever
+Pure: no clock, no I/O, no randomness. The same entries in the same order give the same responses on every shard, whatever
 drives the machine: `ps_node` over Redis, or `gradstream.sim` in virtual time.
 """

@@ -1,9 +1,9 @@
-"""What stands in the ordered log of a job, and what a shard answers.
+"""The entries of a job's ordered log, and a shard's responses.
 
-Every entry is small; vectors travel beside the log. `rank` names a worker, -1 an evaluator; `incarnation` counts the lives
-of that rank; `seq` counts the entries of one life, from 1, without a gap.
+Every entry is small; vectors travel beside the log. `rank` names a worker, -1 an evaluator. `incarnation` counts the starts of
+that rank. `seq` counts the entries of one incarnation, from 1, without a gap.
 
-Entries and answers travel as they are (`gradstream.wire.messages`), as lists of their values in the order of their fields.
+Entries and responses travel (`gradstream.wire.transport.messages`) as lists of their values, in the order of their fields.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ else:
     Tensor = Any  # types are looked at when messages are decoded, and programs that only post entries start without torch
 
 EVALUATOR = -1
-FINAL_CUT = 0
-"""The cut that is taken when all workers have left; those taken on the way count from 1."""
+FINAL_CHECKPOINT = 0
+"""The number of the checkpoint that is taken when all workers have left; earlier ones count from 1."""
 
 NOT_FINITE = -1.0
-"""Instead of a sum of squares, since JSON has no word for it."""
+"""Stands for a sum of squares that is not finite, since JSON has no value for that."""
 
-Want = Literal["ack", "center", "answer"]
+Want = Literal["ack", "center", "response"]
 
 
 class ProtocolError(Exception):
@@ -45,7 +45,7 @@ class Buffers(NamedTuple):
 
 
 class Payload(NamedTuple):
-    """What lies beside an `Init` or a `Push`, and beside an answer: this shard's slice; on shard 0 also the buffers."""
+    """The vectors beside an `Init`, a `Push` or a response: this shard's slice; on shard 0 also the buffers."""
 
     x: Tensor
     buffers: Buffers | None = None
@@ -57,13 +57,13 @@ class Init(Struct, frozen=True, array_like=True, tag="init"):
     rank: int
     incarnation: int
     epoch_samples: int = 0
-    """Of all workers in one pass over the data; 0: not known."""
+    """Samples of all workers in one pass over the data; 0: not known."""
     total_samples: int = 0
-    """That all workers train, if nothing stops them."""
+    """Samples that all workers train, if nothing stops them."""
 
 
 class Join(Struct, frozen=True, array_like=True, tag="join"):
-    """A worker (or evaluator) is here. Its first answer is held until the gate lets it begin."""
+    """A worker (or evaluator) is here. Its first response is held until the gate lets it begin."""
 
     rank: int
     incarnation: int
@@ -77,12 +77,12 @@ class Push(Struct, frozen=True, array_like=True, tag="push"):
     seq: int
     base: int
     steps: int
-    """Mini-batches behind it."""
+    """Mini-batches that it was computed from."""
     examples: int
-    """Examples behind it: its weight in a mean."""
+    """Examples that it was computed from: its weight in a mean."""
     want: Want
     position: int
-    """Mini-batches that this rank has taken, over all its lives."""
+    """Mini-batches that this rank has taken, over all its incarnations."""
     finite: bool = True
     """False: the vector holds a NaN or an infinity; it is dropped."""
     norm: float = 0.0
@@ -97,79 +97,80 @@ class Pull(Struct, frozen=True, array_like=True, tag="pull"):
 
 
 class Saved(Struct, frozen=True, array_like=True, tag="saved"):
-    """This worker has written its state for the cut and waits at the boundary between two rounds."""
+    """This worker has written its state for the checkpoint and waits at the boundary between two rounds."""
 
     rank: int
     incarnation: int
     seq: int
-    cut: int
+    checkpoint: int
 
 
 class Leave(Struct, frozen=True, array_like=True, tag="leave"):
-    """This life of the rank is over: it said so itself (done, stopped), or the agent saw it exit (lost)."""
+    """This incarnation is over: it said so itself (done, stopped), or the agent saw it exit (lost)."""
 
     rank: int
     incarnation: int
     why: Literal["done", "stopped", "lost"]
 
 
-class Snapshot(Struct, frozen=True, array_like=True, tag="snapshot"):
-    """Take a cut: every worker writes its state at its next boundary and waits; then every shard copies its own."""
+class Checkpoint(Struct, frozen=True, array_like=True, tag="checkpoint"):
+    """Take a checkpoint: every worker writes its state at its next boundary and waits; then every shard copies its own."""
 
-    cut: int
+    number: int
 
 
-class Stop(Struct, frozen=True, array_like=True, tag="stop"):
+class StopWorkers(Struct, frozen=True, array_like=True, tag="stop"):
     """Every worker leaves at its next boundary, or only the one of this rank."""
 
     reason: str
     rank: int | None = None
 
 
-class Repeat(Struct, frozen=True, array_like=True, tag="repeat"):
-    """This life has opened so many letters of each shard, and may have lost those behind: send them again. It changes nothing."""
+class Resend(Struct, frozen=True, array_like=True, tag="resend"):
+    """This process has opened so many responses of each shard, and may have lost later ones: resend them. It changes nothing."""
 
     rank: int
     incarnation: int
     opened: tuple[int, ...]
 
 
-class Unread(Struct, frozen=True, array_like=True, tag="unread"):
-    """The vector of an answer could not be read: give its worker the center as it is by now, with the same words."""
+class Rejected(Struct, frozen=True, array_like=True, tag="rejected"):
+    """A worker rejected the vector of a response: the shard sends the current center, with the same outcome."""
 
     rank: int
     incarnation: int
     number: int
-    """Of the letters with that answer: it is asked for once."""
+    """The number of the message with that response: the worker requests one resend of each."""
     seq: int
-    verdict: Verdict
+    outcome: Outcome
     go: bool
     version: int
-    """Of the center that was lost."""
-    brings: Literal["center", "answer"]
-    """An answer can be sent again as it was, by whoever keeps it: see `ps_node.mailbox`."""
+    """The version of the center that was lost."""
+    brings: Literal["center", "response"]
+    """The kind of vector that was lost. The server keeps a "response" and resends it unchanged: see `ps_node.mailbox`."""
 
 
-Entry = Init | Join | Push | Pull | Saved | Leave | Snapshot | Stop | Repeat | Unread
+Entry = Init | Join | Push | Pull | Saved | Leave | Checkpoint | StopWorkers | Resend | Rejected
 
 
 def seq_of(entry: Entry) -> int:
-    """0 for entries that are not numbered."""
+    """Return the entry's `seq`, or 0 if it has none."""
     return entry.seq if isinstance(entry, Push | Pull | Saved) else 0
 
 
-Verdict = Literal["ok", "applied", "buffered", "dropped", "go", "cut", "saved", "stop", "over", "fenced"]
-"""ok: a pull or join, answered · applied, buffered, dropped: what became of the push · go: the gate opened, nothing else
-cut: save your state · saved: the cut is made, go on · stop: leave · over: all workers have left · fenced: you are barred."""
+Outcome = Literal["ok", "applied", "buffered", "dropped", "go", "checkpoint", "saved", "stop", "over", "fenced"]
+"""ok: a pull or join, answered · applied, buffered, dropped: the outcome of the push · go: the gate opened, nothing else
+checkpoint: save your state · saved: the checkpoint is made, go on · stop: leave · over: all workers have left
+fenced: you are barred."""
 
 
-class Answer(Struct, frozen=True, array_like=True):
+class Response(Struct, frozen=True, array_like=True):
     """To (rank, incarnation), about its entry `seq` (0: about none). The same on every shard but for the payload."""
 
     rank: int
     incarnation: int
     seq: int
-    verdict: Verdict
+    outcome: Outcome
     version: int
     samples: int
     """Examples whose updates the center has seen: schedules and progress count by it."""
@@ -177,32 +178,32 @@ class Answer(Struct, frozen=True, array_like=True):
     """Live workers."""
     go: bool = False
     """The worker may begin its next round."""
-    brings: Literal["nothing", "center", "answer"] = "nothing"
-    cut: int = 0
+    brings: Literal["nothing", "center", "response"] = "nothing"
+    checkpoint: int = 0
     position: int = 0
-    """With a center: mini-batches of this rank that are pushed."""
+    """With a center: mini-batches that this rank has pushed."""
     payload: Payload | None = None
-    """This shard's part of what it brings. A center is theta itself, not a copy: read it before the next entry."""
+    """This shard's slice of the vector. A center is theta itself, not a copy: read it before the next entry."""
     moved: float | None = None
-    """About a push of the sample: this shard's part of the squared distance between the center and its base, or NOT_FINITE."""
+    """For a sampled push: this shard's part of the squared distance between the center and its base, or NOT_FINITE."""
 
-    def shared(self) -> Answer:
-        """What all shards say alike."""
+    def shared(self) -> Response:
+        """Return the response without this shard's own part: the same on every shard."""
         return self if self.payload is None and self.moved is None else replace(self, payload=None, moved=None)
 
 
-def moved_in_all(parts: Iterable[Answer]) -> float | None:
-    """The squared distance, of the answers of all shards; infinite, if it is not finite in one."""
+def moved_in_all(parts: Iterable[Response]) -> float | None:
+    """Sum the squared distance over the responses of all shards; infinite, if one part is not finite."""
     found = [part.moved for part in parts if part.moved is not None]
     return None if not found else math.inf if NOT_FINITE in found else sum(found)
 
 
 @dataclass(slots=True)
-class Outcome:
-    """What handling one entry led to."""
+class Output:
+    """The result of handling one entry."""
 
-    answers: list[Answer] = field(default_factory=list)
+    responses: list[Response] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
-    """What became of pushes, now."""
-    cut: tuple[int, list[int], dict[str, object]] | None = None
-    """A cut was made: its number, the ranks that saved, and this shard's state (a copy)."""
+    """The decisions on pushes that this entry led to."""
+    checkpoint: tuple[int, list[int], dict[str, object]] | None = None
+    """A checkpoint that was made: its number, the ranks that saved, and this shard's state (a copy)."""

@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 
 import torch
 
-from gradstream.center.center import Center
 from gradstream.center.entries import Buffers, Payload
+from gradstream.center.parameters.center import Center
 
 HOLD_AT = 3
 """Kept centers at which workers wait at the gate: one is being evaluated, the others wait for it."""
-MOST_KEPT = 8
-"""Reached only where workers never ask the gate; then the next evaluation is left out."""
+MAX_KEPT = 8
+"""Kept centers at which the shard skips the next evaluation; reached only where workers never ask the gate."""
 
 
 class KeptCenter(NamedTuple):
-    """This shard's slice of the center as it was."""
+    """This shard's slice of the center at an earlier version."""
 
     version: int
     samples: int
@@ -36,23 +36,23 @@ class EvaluationQueue:
         self._every, self._next = every, 0
         self._kept: deque[KeptCenter] = deque()
         self._given_to = -1
-        """The incarnation of the evaluator that has the first one."""
+        """The incarnation of the evaluator that has the oldest kept center; -1: none."""
         self._finished = False
 
     @property
     def hold_workers(self) -> bool:
-        """The evaluator is so far behind that workers must not begin another round."""
+        """True if the evaluator is so far behind that workers must not begin another round."""
         return len(self._kept) >= HOLD_AT and not self._finished
 
     def keep_if_due(self, center: Center) -> None:
         if center.samples < self._next or self._finished:
             return
         self._next = (center.samples // self._every + 1) * self._every
-        if len(self._kept) < MOST_KEPT:
+        if len(self._kept) < MAX_KEPT:
             self._keep(center)
 
     def finish(self, center: Center) -> None:
-        """All workers have left: keep the last center, once."""
+        """Keep the last center, once, when all workers have left."""
         if not self._finished:
             self._finished = True
             self._keep(center, is_last=True)
@@ -62,18 +62,18 @@ class EvaluationQueue:
         return bool(self._kept)
 
     def give_to(self, incarnation: int) -> KeptCenter:
-        """The oldest one. It stays until this evaluator asks for the next: whoever replaces it begins there."""
+        """Return the oldest kept center. It stays until this evaluator asks for the next, so that its successor can begin there."""
         self._given_to = incarnation
         return self._kept[0]
 
     def is_done_with(self, incarnation: int) -> None:
-        """The evaluator asks again, so it has reported what it was given."""
+        """Drop the center that the evaluator was given: it asks for the next, so it has reported this one."""
         if self._given_to == incarnation:
             self._given_to = -1
             self._kept.popleft()
 
     def lose(self, incarnation: int) -> None:
-        """The evaluator is gone; what it was given is given again."""
+        """Note that the evaluator is gone: the next one gets the same center."""
         if self._given_to == incarnation:
             self._given_to = -1
 
@@ -84,12 +84,12 @@ class EvaluationQueue:
         self._kept.append(KeptCenter(center.version, center.samples, Payload(given.x.clone(), buffers), is_last))
 
     def state(self) -> dict[str, Any]:
-        """Kept centers never change, so they are not copied."""
+        """Return the state without copies, since kept centers never change."""
         kept = [(one.version, one.samples, one.payload.x, one.payload.buffers) for one in self._kept if not one.is_last]
         return {"next": self._next, "kept": [(*one, buffers and tuple(buffers)) for *one, buffers in kept]}
 
     def load(self, state: dict[str, Any] | None, device: torch.device) -> None:
-        """None: the checkpoint is of a job that evaluated by time, so one is due at once."""
+        """Restore the result of `state`. None: the checkpointed job evaluated by time, so an evaluation is due at once."""
         if state is None:
             return
         self._next = state["next"]

@@ -1,5 +1,5 @@
-"""How each gate decides. A gate answers three questions: is a push too late to count, which pushes count together now,
-and which waiting workers may begin. It is asked again after *every* entry, since a join or a leave can open it too."""
+"""The rules of each gate. A gate answers three questions: is a push too late to count, which pushes count together now,
+and which waiting workers may begin. The shard asks after *every* entry, since a join or a leave can open the gate too."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ class GateKeeper(Protocol):
     """Pushes waiting for their round to close, by rank."""
 
     def late(self, push: Push, version: int) -> bool:
-        """The push must be dropped."""
+        """Return whether the shard must drop the push."""
 
     def closes(self, members: Collection[int]) -> list[int] | None:
-        """The ranks, in the order of the log, whose pending pushes make the round; None while it stays open."""
+        """Return the ranks whose pending pushes make the round, in the order of the log; None while it stays open."""
 
     def open(self, members: Collection[int]) -> None:
         """Begin the next round."""
 
     def free(self, waiting: Collection[int], members: Members, samples: int) -> list[int]:
-        """The waiting ranks that may begin when the center has seen so many samples, in rank order."""
+        """Return the waiting ranks that may begin when the center has seen so many samples, in rank order."""
 
     def stands(self, members: Members, samples: int) -> object:
-        """What `free` says depends on this and on the rank: while it stays the same, who had to wait would have to wait again."""
+        """Return the state that `free` depends on beside the rank: while it stays equal, a rank that had to wait still has to."""
 
     def state(self) -> dict[str, Any]: ...
     def load(self, state: dict[str, Any], device: torch.device) -> None:
-        """Vectors in it lie on this device from now on."""
+        """Restore the result of `state`, with its vectors on this device."""
 
 
 class Immediate:
-    """asp and ssp: a push counts alone and at once; ssp holds back who is more than `bound` ahead of the slowest, and a warm
-    start all but the lowest rank that is there."""
+    """asp and ssp: a push counts alone and at once. ssp holds back workers more than `bound` ahead of the slowest; a warm start
+    holds back all live workers but the lowest rank."""
 
     def __init__(self, gate: Gate) -> None:
         self.bound = gate.bound if gate.mode == "ssp" else None
@@ -60,7 +60,7 @@ class Immediate:
         return None
 
     def open(self, members: Collection[int]) -> None:
-        """There are no rounds."""
+        """Do nothing: there are no rounds."""
 
     def free(self, waiting: Collection[int], members: Members, samples: int) -> list[int]:
         if samples < self.warm_start:
@@ -80,11 +80,11 @@ class Immediate:
         return {}
 
     def load(self, state: dict[str, Any], device: torch.device) -> None:
-        """Nothing to restore: clocks belong to the members."""
+        """Restore nothing: clocks belong to the members."""
 
 
 class Rounds:
-    """bsp: a round closes when no live member of its cohort is missing, or when the quorum is there."""
+    """bsp: a round closes when every live member of its cohort has pushed, or when the quorum has."""
 
     def __init__(self, gate: Gate) -> None:
         self.quorum, self.share = gate.quorum, gate.cohort
@@ -93,13 +93,13 @@ class Rounds:
         self.number = 0
         self._order: list[int] = []
         self._at = 0
-        """Where in the cohort, in `_order`, the search for a missing worker goes on."""
+        """The index in `_order` (the cohort) at which the search for a missing worker resumes."""
 
     def late(self, push: Push, version: int) -> bool:
         return push.base < version
 
     def closes(self, members: Collection[int]) -> list[int] | None:
-        """A round that can have no pushes any more makes room for the next one."""
+        """Also begin the next round if this one can get no pushes any more."""
         enough = self.quorum is not None and len(self.pending) >= self.quorum
         missing = not enough and self._misses(members)
         if self.pending and not missing:
@@ -109,8 +109,8 @@ class Rounds:
         return None
 
     def _misses(self, members: Collection[int]) -> bool:
-        """A live worker of the cohort has not pushed. Goes on from the one found last, and looks at all before it says no: so a
-        round costs two looks at each of them, not one look at all for each push."""
+        """Return whether a live worker of the cohort has not pushed. The search resumes at the worker found last and checks all
+        before it returns False: a round costs two checks of each worker, not one check of all for each push."""
         for _ in range(2):
             while self._at < len(self._order):
                 rank = self._order[self._at]
@@ -141,8 +141,8 @@ class Rounds:
         return {"pending": pending, "cohort": sorted(self.cohort), "number": self.number}
 
     def load(self, state: dict[str, Any], device: torch.device) -> None:
-        """A push that was pending at the cut still counts, though nobody is left who waits for its answer (incarnation -1);
-        its rank, in its new life, waits for the round to close like everybody else."""
+        """A push that was pending at the checkpoint still counts, though no worker waits for its response (incarnation -1).
+        The rank's new incarnation waits for the round to close, as all do."""
         self._gather(state["cohort"])
         self.number = state["number"]
         self.pending = {push["rank"]: (replace(Push(**push), incarnation=-1), x.to(device)) for push, x in state["pending"]}

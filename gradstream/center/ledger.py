@@ -1,4 +1,4 @@
-"""What became of every push: pushed = applied + buffered + dropped + pending, for each worker, always."""
+"""The ledger of pushes. For each worker, always: pushed = applied + buffered + dropped + pending."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from msgspec import Struct
 
 from gradstream.gate import Gate
 
-Fate = Literal["applied", "buffered", "dropped"]
+PushOutcome = Literal["applied", "buffered", "dropped"]
 Reason = Literal["stale", "quorum", "not_finite", "superseded"]
-"""Why a push is dropped: staler than the gate allows; after the quorum had closed its round; with a NaN or infinity in it; from an
-incarnation that a newer one has replaced."""
+"""Why a push is dropped: it is staler than the gate allows; the quorum had closed its round; it holds a NaN or an infinity; a newer
+incarnation has replaced its worker."""
 
 
 class Decision(Struct, frozen=True):
-    """What became of one push. `staleness` is counted for dropped ones too: 0 dropped must not look like 0 stale."""
+    """The outcome of one push. Dropped pushes have their `staleness` too: 0 dropped must not look like 0 stale."""
 
     rank: int
     incarnation: int
     seq: int
-    fate: Fate
+    outcome: PushOutcome
     staleness: int
     steps: int
     examples: int
@@ -34,7 +34,7 @@ class Decision(Struct, frozen=True):
 
 @dataclass(slots=True)
 class Account:
-    """The pushes of one rank, over all its incarnations in this attempt and the cut that it came from."""
+    """The pushes of one rank, over all its incarnations in this attempt and up to the checkpoint that it resumed from."""
 
     pushed: int = 0
     applied: int = 0
@@ -48,7 +48,7 @@ class Account:
 
     @property
     def pending(self) -> int:
-        """Waiting for their round to close."""
+        """Pushes that wait for their round to close."""
         return self.pushed - self.applied - self.buffered - self.dropped
 
     def pack(self) -> bytes:
@@ -70,7 +70,7 @@ class Ledger:
 
     def decide(self, decision: Decision) -> None:
         account = self.accounts[decision.rank]
-        setattr(account, decision.fate, getattr(account, decision.fate) + 1)
+        setattr(account, decision.outcome, getattr(account, decision.outcome) + 1)
         if decision.reason:
             counter = f"dropped_{decision.reason}"
             setattr(account, counter, getattr(account, counter) + 1)
@@ -83,21 +83,21 @@ class Ledger:
 
 
 SILENT_ROUNDS = 20
-"""Pushes that counted, for each worker of the job on average, without one of the rank that is silent."""
+"""A rank is silent after this many pushes per worker of the job have counted, none of them its own."""
 SILENT_PUSHES = 3
-"""Pushes of that rank that were dropped meanwhile, at least."""
+"""At least this many pushes of that rank must have been dropped meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Silent:
-    """A worker whose pushes are always dropped: what it trains on is not learned."""
+    """A worker whose pushes are always dropped: the model does not learn from its data."""
 
     rank: int
     dropped: int
-    """In a row."""
+    """Pushes dropped in a row."""
 
     def sentence(self, gate: Gate) -> str:
-        """What is wrong, and what to do about it."""
+        """Describe what is wrong, and what to do about it."""
         if gate.quorum is not None:
             why = f"the others fill the quorum of {gate.quorum} before it is done"
             do = "raise gate.quorum, give it a faster machine"
@@ -115,20 +115,20 @@ class Silent:
 class Silence:
     """Finds workers that never contribute, each once, from the decisions in their order.
 
-    A rank is silent if, since it began or last counted, the others had as many pushes counted as would be SILENT_ROUNDS for each
-    worker, and its own were all dropped. If all had the same chance to count, that would happen to one in e^20."""
+    A rank is silent if SILENT_ROUNDS pushes per worker have counted since it began or last counted, and its own were all
+    dropped. If all had the same chance to count, that would happen to one in e^20."""
 
     def __init__(self, workers: int) -> None:
         self._enough = SILENT_ROUNDS * workers
         self._counted = 0
         self._since: dict[int, int] = {}
-        """How many had counted when the rank began, or last counted itself."""
+        """The number of pushes that had counted when the rank began, or last counted itself."""
         self._dropped: dict[int, int] = defaultdict(int)
         self._told: set[int] = set()
 
     def note(self, decision: Decision) -> Silent | None:
         rank = decision.rank
-        if decision.fate != "dropped":
+        if decision.outcome != "dropped":
             self._counted += 1
             self._since[rank], self._dropped[rank] = self._counted, 0
             return None
@@ -141,6 +141,6 @@ class Silence:
 
 
 def silent(decisions: Iterable[Decision], workers: int) -> list[Silent]:
-    """The workers that were found not to contribute, in the order in which that was found."""
+    """Return the workers that do not contribute, in the order in which they are found."""
     silence = Silence(workers)
     return [found for found in map(silence.note, decisions) if found]

@@ -1,4 +1,4 @@
-"""Who takes part: live workers, who has left and why, and which lives are barred."""
+"""Membership: the live workers, the workers that left and why, and the barred incarnations."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Member:
 
     incarnation: int
     clock: int
-    """Pushes made by this rank, over all its lives: what ssp compares."""
+    """Pushes of this rank, over all its incarnations; ssp compares it."""
     seq: int = 0
     saved: int = 0
-    """`seq` of its `Saved` entry, while a cut is being made; else 0."""
-    unread: int = 0
-    """Number of its last `Unread`."""
+    """`seq` of its `Saved` entry, while a checkpoint is being made; else 0."""
+    rejected: int = 0
+    """Number of its last `Rejected`."""
 
 
 class Members(dict[int, Member]):
@@ -33,29 +33,29 @@ class Members(dict[int, Member]):
         self.left: dict[int, Leave] = {}
         """The leave of the highest incarnation of each rank: it bars that one and all before it."""
         self.positions: dict[int, int] = {}
-        """Mini-batches of each rank that are pushed: where its next life goes on."""
+        """Mini-batches that each rank has pushed: its next incarnation continues there."""
         self._clocks: dict[int, int] = {}
-        """Clocks of the cut that this attempt began from, of ranks that have not joined yet."""
+        """Clocks from the checkpoint that this attempt resumed from, for ranks that have not joined yet."""
         self._at_clock: Counter[int] = Counter()
-        """Live workers by clock; kept up with `_slowest`, so that an entry costs the same with any number of workers."""
+        """Live workers by clock. With `_slowest`, an entry costs the same with any number of workers."""
         self._slowest = 0
         self._last_seqs: dict[tuple[int, int], int] = {}
-        """Last seq of lives that are over: what a zombie repeats is not counted twice."""
+        """Last seq of incarnations that are over, so that a zombie's repeated entry does not count twice."""
 
     def all_known(self) -> bool:
-        """Every rank has joined or left."""
+        """Return whether every rank has joined or left."""
         return len(self.keys() | self.left.keys()) >= self.count
 
     def all_done(self) -> bool:
-        """Every rank has left by itself, and none was respawned."""
+        """Return whether every rank has left by itself, and none was respawned."""
         return not self and all(rank in self.left and self.left[rank].why != "lost" for rank in range(self.count))
 
     def lowest_clock(self) -> int:
-        """Of all who are here, or were at the cut."""
+        """Return the lowest clock of all ranks that are live, or were at the checkpoint; 0 if there are none."""
         return min((*(member.clock for member in self.values()), *self._clocks.values()), default=0)
 
     def slowest(self) -> int:
-        """The lowest clock of a live worker; 0 if there is none."""
+        """Return the lowest clock of a live worker; 0 if there is none."""
         if not self:
             return 0
         while not self._at_clock[self._slowest]:  # clocks rise by 1, so in the long run less than a step for each push
@@ -63,14 +63,14 @@ class Members(dict[int, Member]):
         return self._slowest
 
     def tick(self, rank: int) -> None:
-        """One more push of a live worker."""
+        """Count one more push of a live worker."""
         member = self[rank]
         self._depart(member.clock)
         member.clock += 1
         self._at_clock[member.clock] += 1
 
     def join(self, join: Join) -> bool:
-        """False: this life is barred, or here already. A joiner starts at the lowest clock, or the others would wait."""
+        """False: the incarnation is barred, or has joined. A new worker starts at the lowest clock, or the others would wait."""
         present, left = self.get(join.rank), self.left.get(join.rank)
         if join.incarnation <= max(present.incarnation if present else -1, left.incarnation if left else -1):
             return False
@@ -82,7 +82,7 @@ class Members(dict[int, Member]):
         return True
 
     def leave(self, leave: Leave) -> bool:
-        """True: a live worker is gone by it."""
+        """Note that a rank has left. True: it was a live worker."""
         before = self.left.get(leave.rank)
         if before is None or leave.incarnation > before.incarnation:
             self.left[leave.rank] = leave
@@ -104,7 +104,7 @@ class Members(dict[int, Member]):
             del self._at_clock[clock]
 
     def first_sight(self, rank: int, incarnation: int, seq: int) -> bool:
-        """An entry of a life that is over: True unless it is the repeat of one that was handled."""
+        """For an entry of an incarnation that is over, return whether it is new: False for a repeat."""
         if seq <= self._last_seqs.get((rank, incarnation), 0):
             return False
         self._last_seqs[rank, incarnation] = seq

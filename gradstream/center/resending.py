@@ -1,34 +1,34 @@
-"""Answers that are given once more: their reader could not read the vector that came with them."""
+"""The resending of responses whose reader has rejected their vector."""
 
 from __future__ import annotations
 
-from gradstream.center.answers import Answers
-from gradstream.center.entries import EVALUATOR, Unread
+from gradstream.center.entries import EVALUATOR, Rejected
 from gradstream.center.members import Member, Members
+from gradstream.center.responses import Responses
 from gradstream.center.watchers import Watcher, Watchers
 
 
 class Resending:
-    def __init__(self, members: Members, answers: Answers, watchers: Watchers) -> None:
-        self._members, self._answers, self._watchers = members, answers, watchers
+    def __init__(self, members: Members, responses: Responses, watchers: Watchers) -> None:
+        self._members, self._responses, self._watchers = members, responses, watchers
 
-    def answer_again(self, entry: Unread) -> None:
+    def resend(self, entry: Rejected) -> None:
         reader = self._reader(entry)
         if reader is None:
-            self._answers.word(entry.rank, entry.incarnation, entry.seq, "fenced")
-        elif reader.unread < entry.number:
-            reader.unread = entry.number
+            self._responses.send_outcome(entry.rank, entry.incarnation, entry.seq, "fenced")
+        elif reader.rejected < entry.number:
+            reader.rejected = entry.number
             if entry.rank == EVALUATOR:
-                self._watchers.answer_again(entry)
+                self._watchers.resend(entry)
             elif entry.brings == "center":
-                self._answers.center_again(entry)
+                self._responses.resend_center(entry)
 
-    def is_news(self, entry: Unread) -> bool:
+    def is_news(self, entry: Rejected) -> bool:
         reader = self._reader(entry)
-        return reader is not None and reader.unread < entry.number
+        return reader is not None and reader.rejected < entry.number
 
-    def _reader(self, entry: Unread) -> Member | Watcher | None:
-        """None: its life is over."""
+    def _reader(self, entry: Rejected) -> Member | Watcher | None:
+        """Return the process that rejected the vector; None: its incarnation is over."""
         if entry.rank == EVALUATOR:
             return self._watchers.here(entry.incarnation)
         member = self._members.get(entry.rank)

@@ -1,8 +1,8 @@
-"""The shard machine. `handle(entry, payload) -> Outcome` is the whole of it: a deterministic function of the log so far.
+"""The shard machine. `handle(entry, payload) -> Output` is the whole of it: a deterministic function of the log so far.
 
     entry --> membership --> push: late? dropped : counted alone (asp, ssp) or kept for the round (bsp)      `pushes`
-          --> settle: close the round, let go whom the gate lets go          after every entry
-          --> cut:    when every live worker stands at a boundary and has saved                              `cut_making`
+          --> settle: close the round, release the workers that the gate lets begin       after every entry
+          --> checkpoint: when every live worker stands at a boundary and has saved                          `checkpoint_making`
 
 The version counts changes of theta; the staleness of a push is the version just before it is applied minus its base.
 """
@@ -15,80 +15,80 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradstream.center.answers import Answers, Held
-from gradstream.center.buffers import CenterBuffers
-from gradstream.center.center import Center
-from gradstream.center.cut_making import CutMaking
-from gradstream.center.drift import Drift
+from gradstream.center.checkpoint_making import CheckpointMaking
 from gradstream.center.entries import (
     EVALUATOR,
-    FINAL_CUT,
-    Answer,
+    FINAL_CHECKPOINT,
+    Checkpoint,
     Entry,
     Init,
     Join,
     Leave,
-    Outcome,
+    Output,
     Payload,
     ProtocolError,
     Pull,
     Push,
+    Rejected,
+    Response,
     Saved,
-    Snapshot,
-    Stop,
-    Unread,
+    StopWorkers,
 )
 from gradstream.center.evaluations import EvaluationQueue
 from gradstream.center.gate import keeper
 from gradstream.center.members import Members
+from gradstream.center.parameters.buffers import CenterBuffers
+from gradstream.center.parameters.center import Center
+from gradstream.center.parameters.drift import Drift
 from gradstream.center.pushes import Pushes
 from gradstream.center.resending import Resending
-from gradstream.center.waiting import Waiting
+from gradstream.center.responses import Held, Responses
+from gradstream.center.waiting import WaitingRanks
 from gradstream.center.watchers import Watchers
 from gradstream.spec import JobSpec
 
-Room = Callable[[Answer], Tensor | None]
-"""Where the center of an answer should lie, shape (n,) of this slice."""
+Room = Callable[[Response], Tensor | None]
+"""Returns the buffer for the center of a response, shape (n,) of this slice; None: no copy."""
 
 
-def nowhere(answer: Answer) -> None:
-    """Who reads the answer takes theta from it."""
+def nowhere(response: Response) -> None:
+    """Return no buffer: the reader takes theta from the response itself."""
 
 
 class Shard:
     """One shard of the center, its workers and its gate. `theta` and all vectors are this shard's slices."""
 
     def __init__(self, spec: JobSpec, device: torch.device | None = None) -> None:
-        """`device`: where theta lives, and the vectors of payloads come from. None: on the CPU, where a plain step is one pass."""
+        """`device`: holds theta and the vectors of payloads. None: the CPU, where a plain step is one pass."""
         self.spec = spec
         self._device, self._one_pass = device or torch.device("cpu"), device is None
         self.center: Center | None = None
         """None until the first `Init`."""
         self.members = Members(spec.roles.worker.count)
         self.started = False
-        """All ranks were here once, so the first answers are out."""
+        """All ranks have joined or left, so the first responses are out."""
         self.over = False
         """All workers have left by themselves."""
         self.ended = False
-        """Over, and an evaluator has made the last evaluation: nothing more will come."""
+        """The job is over, and an evaluator has made the last evaluation: no more entries follow."""
         self._gate = keeper(spec.effective_gate)
-        self._waiting = Waiting(self._gate, self.members)
+        self._waiting = WaitingRanks(self._gate, self.members)
         self._drift = Drift(spec) if Drift.is_worth_it(spec) else None
         self._stopping = False
-        self._answers = Answers(self.members)
-        self._watchers = Watchers(self._answers)
-        self._resending = Resending(self.members, self._answers, self._watchers)
-        mine = spec, self.members, self._gate, self._waiting, self._answers
+        self._responses = Responses(self.members)
+        self._watchers = Watchers(self._responses)
+        self._resending = Resending(self.members, self._responses, self._watchers)
+        mine = spec, self.members, self._gate, self._waiting, self._responses
         self._pushes = Pushes(*mine, self._drift)
-        self._cut_making = CutMaking(*mine, self._watchers)
-        self._cuts, self.ledger = self._cut_making.cuts, self._pushes.ledger
-        self._out = Outcome()
+        self._checkpoint_making = CheckpointMaking(*mine, self._watchers)
+        self._checkpoints, self.ledger = self._checkpoint_making.schedule, self._pushes.ledger
+        self._out = Output()
 
-    def handle(self, entry: Entry, payload: Payload | None = None, room: Room = nowhere) -> Outcome:
-        """Take the next entry of the log. `room` says where else theta should lie when this returns, for each answer that brings
-        the center as it is. Raises: ProtocolError."""
-        self._out = Outcome()
-        self._answers.written, self._pushes.decisions = self._out.answers, self._out.decisions
+    def handle(self, entry: Entry, payload: Payload | None = None, room: Room = nowhere) -> Output:
+        """Take the next entry of the log. `room` gives a buffer for each response that brings the center; theta is copied into
+        it before this returns. Raises: ProtocolError."""
+        self._out = Output()
+        self._responses.written, self._pushes.decisions = self._out.responses, self._out.decisions
         match entry:
             case Init() if self.center is None and payload is not None:
                 buffers = payload.buffers and CenterBuffers(payload.buffers)
@@ -98,35 +98,35 @@ class Shard:
                 self._join(entry)
             case Leave():
                 self._leave(entry)
-            case Snapshot(cut) if not (self._stopping or self.over):
-                self._cut_making.ask(cut)
-            case Stop(rank=int(rank)):
+            case Checkpoint(number) if not (self._stopping or self.over):
+                self._checkpoint_making.ask(number)
+            case StopWorkers(rank=int(rank)):
                 if rank in self.members:
-                    self._answers.tell(rank, "stop")
-            case Stop() if not self._stopping:
+                    self._responses.tell(rank, "stop")
+            case StopWorkers() if not self._stopping:
                 self._stopping = True
-                self._cuts.give_up()  # who leaves now would be missing in the cut
-                self._answers.tell_all("stop")
+                self._checkpoints.give_up()  # who leaves now would be missing in the checkpoint
+                self._responses.tell_all("stop")
             case Pull(rank) if rank == EVALUATOR:
                 self._watchers.pull(entry)
             case Push() | Pull() | Saved():
                 self._from_worker(entry, payload)
-            case Unread():
-                self._resending.answer_again(entry)
+            case Rejected():
+                self._resending.resend(entry)
         self._settle()
-        self._try_cut()
+        self._try_checkpoint()
         self._finish(room)
         return self._out
 
     def is_news(self, entry: Entry) -> bool:
-        """Whether `handle` will do something with this entry, and read its payload: False for a repeat, and for what comes
-        from a life that is over."""
+        """Return whether `handle` will act on this entry and read its payload. False for a repeat, and for an entry of an
+        incarnation that is over."""
         if isinstance(entry, Push | Pull | Saved):
             if entry.rank == EVALUATOR:
                 return self._watchers.is_news(entry.incarnation, entry.seq)
             member = self.members.get(entry.rank)
             return member is not None and member.incarnation == entry.incarnation and member.seq < entry.seq
-        if isinstance(entry, Unread):
+        if isinstance(entry, Rejected):
             return self._resending.is_news(entry)
         return not isinstance(entry, Init) or self.center is None
 
@@ -138,15 +138,15 @@ class Shard:
         elif self.members.join(join):
             self._forget(join.rank)
             self._waiting.add(join.rank, Held())
-            making = self._cuts.making
+            making = self._checkpoints.making
             self._settle()  # so that who may begin has its center before it is asked to save its state
             if making:  # one that began just now was told to all
-                self._answers.tell(join.rank, "cut", cut=self._cuts.making)
+                self._responses.tell(join.rank, "checkpoint", checkpoint=self._checkpoints.making)
             if self._stopping:
-                self._answers.tell(join.rank, "stop")
+                self._responses.tell(join.rank, "stop")
 
     def _leave(self, leave: Leave) -> None:
-        """What a worker had pushed stays and counts."""
+        """Remove a worker. Its earlier pushes still count."""
         if leave.rank == EVALUATOR:
             self._watchers.leave(leave)
             self.ended = self.over and leave.why == "done"
@@ -155,8 +155,8 @@ class Shard:
             self._waiting.drop(leave.rank)
             self._forget(leave.rank)
         if self.members.left[leave.rank].why == "lost" and self.spec.effective_on_worker_loss == "restart":
-            self._cuts.give_up()
-            self._cuts.barred = True
+            self._checkpoints.give_up()
+            self._checkpoints.barred = True
 
     def _forget(self, rank: int) -> None:
         if self._drift:
@@ -174,10 +174,10 @@ class Shard:
             raise ProtocolError(f"worker {rank}.{entry.incarnation}: entry {seq} follows {member.seq}")
         member.seq = seq
         match entry:
-            case Saved(cut=cut):
-                member.saved = seq if cut == self._cuts.making else 0
+            case Saved(checkpoint=checkpoint):
+                member.saved = seq if checkpoint == self._checkpoints.making else 0
             case Pull():
-                self._answers.center_to(rank, seq)
+                self._responses.center_to(rank, seq)
             case Push():
                 if payload is None:
                     raise ProtocolError(f"worker {rank}.{entry.incarnation}: push {seq} has no payload")
@@ -195,52 +195,54 @@ class Shard:
         if counting is not None:
             self._close_round(counting)
         self._watchers.keep_if_due(self.center)
-        self._cut_making.ask_if_due(self.center.samples, ending=self._stopping or self.over)
+        self._checkpoint_making.ask_if_due(self.center.samples, ending=self._stopping or self.over)
         self._watchers.answer()
         if not self._watchers.hold_workers:
             for rank, held in self._waiting.released(self.center.samples):
-                self._answers.reply(rank, held, go=True)
+                self._responses.reply(rank, held, go=True)
         if self.members.all_done() and not self.over:
             self.over = True
-            self._cuts.give_up()
-            self._out.cut = (FINAL_CUT, list(range(self.members.count)), self.state())
+            self._checkpoints.give_up()
+            self._out.checkpoint = (FINAL_CHECKPOINT, list(range(self.members.count)), self.state())
         if self.over:
             self._watchers.tell_it_is_over()
 
     def _finish(self, room: Room) -> None:
-        """Make the step that this entry led to, and lay theta where those want it who get it."""
+        """Make the step that this entry led to, and copy theta into the buffers of the responses that bring it."""
         if self.center is None:
             return
-        given = [answer for answer in self._out.answers if answer.brings == "center" and answer.rank != EVALUATOR]
-        rooms = (room(answer) for answer in given)
+        given = [response for response in self._out.responses if response.brings == "center" and response.rank != EVALUATOR]
+        rooms = (room(response) for response in given)
         self.center.finish([x for x in rooms if x is not None])
         if self._drift:
-            for answer in given:
-                self._drift.given(answer.rank, self.center)
+            for response in given:
+                self._drift.given(response.rank, self.center)
 
     def _close_round(self, counting: list[int]) -> None:
         held = self._pushes.count_round(counting)
-        self._cut_making.announce_with_close()
+        self._checkpoint_making.announce_with_close()
         self._pushes.end_round(held)
 
-    def _try_cut(self) -> None:
-        made = self._cut_making.make(self.center if self.started else None, self.state)
+    def _try_checkpoint(self) -> None:
+        made = self._checkpoint_making.make(self.center if self.started else None, self.state)
         if made:
-            self._out.cut = made
+            self._out.checkpoint = made
 
     def _center(self) -> Center:
-        return self._answers.there()
+        return self._responses.there()
 
     def _adopt(self, center: Center) -> None:
-        self.center = self._answers.center = center
-        evaluate, checkpoint = (part.cadence.in_samples(center.epoch_samples) for part in (self.spec.evaluate, self.spec.snapshot))
+        self.center = self._responses.center = center
+        evaluate, checkpoint = (
+            part.cadence.in_samples(center.epoch_samples) for part in (self.spec.evaluate, self.spec.checkpoint)
+        )
         self._watchers.queue = EvaluationQueue(evaluate) if evaluate else None
-        self._cuts.by_samples(checkpoint, center.samples)
+        self._checkpoints.by_samples(checkpoint, center.samples)
 
-    # ---- cuts ----------------------------------------------------------------------------------------------------------------
+    # ---- checkpoints ---------------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Everything that a new attempt needs to go on with the same numbers: tensors and plain values, a copy."""
+        """Return all that a new attempt needs to continue with the same numbers: tensors and plain values, a copy."""
         return {
             "center": self._center().state(),
             "members": self.members.state(),
@@ -250,7 +252,7 @@ class Shard:
         }
 
     def load(self, state: dict[str, Any]) -> None:
-        """Begin from a cut, before the first entry: the same numbers, new members."""
+        """Resume from a checkpoint, before the first entry: the same numbers, new members."""
         self._adopt(Center.load(self.spec, state["center"], self._device, one_pass=self._one_pass))
         self.members.load(state["members"])
         self.ledger.load(state["ledger"])

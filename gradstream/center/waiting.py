@@ -1,20 +1,20 @@
-"""Workers that wait for the gate, and what each gets when it lets them go."""
+"""Workers that wait for the gate, and the response that each gets when the gate releases it."""
 
 from __future__ import annotations
 
-from gradstream.center.answers import Held
 from gradstream.center.gate import GateKeeper
 from gradstream.center.members import Members
+from gradstream.center.responses import Held
 
 
-class Waiting:
+class WaitingRanks:
     def __init__(self, gate: GateKeeper, members: Members) -> None:
         self._gate, self._members = gate, members
         self._held: dict[int, Held] = {}
         self._unasked: set[int] = set()
-        """Of those that wait, who has come since the gate was asked about all."""
+        """Waiting ranks added since the last full gate check."""
         self._stood: object = None
-        """How the gate stood then."""
+        """The gate's state at that check."""
 
     def __contains__(self, rank: int) -> bool:
         return rank in self._held
@@ -24,12 +24,13 @@ class Waiting:
         self._unasked.add(rank)
 
     def drop(self, rank: int) -> None:
-        """It is not there any more."""
+        """Remove a worker that has left."""
         self._held.pop(rank, None)
 
     def released(self, samples: int) -> list[tuple[int, Held]]:
-        """Who may begin when the center has seen so many samples, in rank order: they wait no more. All are looked at only when the
-        gate has moved, else those who came since."""
+        """Remove and return the ranks that may begin when the center has seen so many samples, in rank order.
+
+        This checks all ranks only when the gate has moved, else the ranks added since the last check."""
         stands = self._gate.stands(self._members, samples)
         waiting = self._held.keys() if stands != self._stood else self._unasked & self._held.keys()
         self._stood = stands

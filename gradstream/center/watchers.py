@@ -1,34 +1,34 @@
-"""Evaluators: each incarnation is given the center when it asks, and told once when all workers have left."""
+"""Evaluators: the shard gives each incarnation the center when it asks, and announces once that all workers have left."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gradstream.center.answers import Answers
-from gradstream.center.center import Center
-from gradstream.center.entries import Leave, Pull, Unread, Verdict
+from gradstream.center.entries import Leave, Outcome, Pull, Rejected
 from gradstream.center.evaluations import EvaluationQueue
+from gradstream.center.parameters.center import Center
+from gradstream.center.responses import Responses
 
 
 @dataclass(slots=True)
 class Watcher:
-    """One life."""
+    """One incarnation of an evaluator."""
 
     seq: int = 0
-    unread: int = 0
-    """Number of its last `Unread`."""
+    rejected: int = 0
+    """Number of its last `Rejected`."""
     knows_it_is_over: bool = False
 
 
 class Watchers:
-    def __init__(self, answers: Answers) -> None:
-        self._answers = answers
+    def __init__(self, responses: Responses) -> None:
+        self._responses = responses
         self.queue: EvaluationQueue | None = None
-        """With it evaluators get the centers that were due by samples; without, the center of the moment at which they ask."""
+        """With a queue, evaluators get the centers that were due by samples; without, the current center when they ask."""
         self._here: dict[int, Watcher] = {}
-        """By incarnation."""
+        """Live evaluators by incarnation."""
         self._pulls: list[Pull] = []
-        """Not answered yet: there is nothing to show before the workers have begun, or before the next evaluation is due."""
+        """Unanswered pulls: they wait until the workers have begun, or until the next evaluation is due."""
 
     @property
     def hold_workers(self) -> bool:
@@ -51,7 +51,7 @@ class Watchers:
         return self._here.get(incarnation)
 
     def pull(self, pull: Pull) -> None:
-        """One that is a repeat, or from a life that is over, changes nothing."""
+        """Note a pull. A repeat, or a pull from an incarnation that is over, changes nothing."""
         if self.is_news(pull.incarnation, pull.seq):
             self._here[pull.incarnation].seq = pull.seq
             self._pulls.append(pull)
@@ -63,29 +63,29 @@ class Watchers:
             self.queue.keep_if_due(center)
 
     def answer(self) -> None:
-        """Those that have asked."""
+        """Answer the waiting pulls that can be answered."""
         while self._pulls and (self.queue is None or self.queue.has_one):
             pull = self._pulls.pop(0)
             self._give(pull.incarnation, pull.seq, "ok")
 
-    def answer_again(self, unread: Unread) -> None:
-        """What it was given could not be read."""
-        self._give(unread.incarnation, unread.seq, unread.verdict)
+    def resend(self, rejected: Rejected) -> None:
+        """Answer an evaluator again that has rejected the center it was given."""
+        self._give(rejected.incarnation, rejected.seq, rejected.outcome)
 
     def tell_it_is_over(self) -> None:
-        """Those that do not know. With a queue, they hear it with its last center."""
+        """Tell the evaluators once that all workers have left. With a queue, its last center says so."""
         if self.queue:
-            self.queue.finish(self._answers.there())
+            self.queue.finish(self._responses.there())
             self.answer()
             return
         for incarnation, watcher in self._here.items():
             if not watcher.knows_it_is_over:
                 watcher.knows_it_is_over = True
-                self._answers.center_to_evaluator(incarnation, 0, "over")
+                self._responses.center_to_evaluator(incarnation, 0, "over")
 
-    def _give(self, incarnation: int, seq: int, verdict: Verdict) -> None:
+    def _give(self, incarnation: int, seq: int, outcome: Outcome) -> None:
         if self.queue is None:
-            self._answers.center_to_evaluator(incarnation, seq, verdict)
+            self._responses.center_to_evaluator(incarnation, seq, outcome)
             return
         kept = self.queue.give_to(incarnation)
-        self._answers.kept_center_to_evaluator(incarnation, seq, "over" if kept.is_last else "ok", kept)
+        self._responses.kept_center_to_evaluator(incarnation, seq, "over" if kept.is_last else "ok", kept)

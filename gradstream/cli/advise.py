@@ -14,12 +14,12 @@ from gradstream.cli.common import AsJson, Code, JobFile, Overrides, bytes_per_se
 
 if TYPE_CHECKING:
     from gradstream.advise.advice import Advice
-    from gradstream.advise.measure import Measured
+    from gradstream.advise.measure import Measurement
     from gradstream.advise.outlook import Machines, Outlook
     from gradstream.advise.warnings import Warning
-    from gradstream.center.auto import Choice
-    from gradstream.sim.speeds import Speeds
+    from gradstream.sim.times.speeds import Speeds
     from gradstream.spec import JobSpec
+    from gradstream.spec.shard_count import ShardCount
 
 
 def command(
@@ -27,8 +27,8 @@ def command(
     overrides: Overrides = None,
     code: Code = None,
     step: Annotated[str | None, typer.Option(help="Time of a mini-batch, e.g. 20ms; default: measured here, on the CPU")] = None,
-    bandwidth: Annotated[str, typer.Option(help="Of each worker's link, each way: e.g. 100MB/s, 10Gbit/s")] = "1Gbit/s",
-    latency: Annotated[str, typer.Option(help="Of a message, one way")] = "0.2ms",
+    bandwidth: Annotated[str, typer.Option(help="Bandwidth of each worker's link, each way: e.g. 100MB/s, 10Gbit/s")] = "1Gbit/s",
+    latency: Annotated[str, typer.Option(help="Latency of a message, one way")] = "0.2ms",
     speeds: Annotated[str, typer.Option(help="As in `gradstream sim`: constant, lognormal:0.3, straggler:5 ...")] = "lognormal:0.1",
     as_json: AsJson = False,
 ) -> None:
@@ -43,7 +43,7 @@ def command(
     from gradstream.advise.warnings import warnings
     from gradstream.cli.jobsource import find_job
     from gradstream.cli.output import print_json, talk
-    from gradstream.sim.speeds import parse
+    from gradstream.sim.times.speeds import parse
 
     source = find_job(job_file, code)
     spec, folder = source.spec(overrides), source.folder
@@ -65,7 +65,7 @@ def command(
 
 def _advice(
     spec: JobSpec, folder: Path, step: float | None, bandwidth: float, latency: float, speeds: Speeds
-) -> tuple[Measured, Machines, Advice]:  # fmt: skip
+) -> tuple[Measurement, Machines, Advice]:
     """Raises: InvalidWorkload."""
     from gradstream.advise.advice import advise
     from gradstream.advise.outlook import Machines
@@ -75,12 +75,12 @@ def _advice(
     return measured, machines, advise(spec, measured, machines)
 
 
-def measured_here(spec: JobSpec, folder: Path) -> Measured:
+def measured_here(spec: JobSpec, folder: Path) -> Measurement:
     """Raises: InvalidWorkload, in place of what the user's code raises."""
     from gradstream.advise.measure import measure
     from gradstream.errors import InvalidWorkload
+    from gradstream.input.data import DatasetTooSmall
     from gradstream.process.exits import UserError
-    from gradstream.worker.data import DatasetTooSmall
 
     try:
         return measure(spec, folder)
@@ -92,30 +92,39 @@ def measured_here(spec: JobSpec, folder: Path) -> Measured:
         raise InvalidWorkload(str(error)) from error
 
 
-def _facts(advice: Advice, measured: Measured, machines: Machines, found: list[Warning]) -> dict[str, Any]:
+def _facts(advice: Advice, measured: Measurement, machines: Machines, found: list[Warning]) -> dict[str, Any]:
     from dataclasses import asdict
 
     return {
-        "job": _row(advice.job, measured, machines), "strategies": [_row(each, measured, machines) for each in advice.strategies],
+        "job": _row(advice.job, measured, machines),
+        "strategies": [_row(each, measured, machines) for each in advice.strategies],
         "choice": {**_row(advice.choice, measured, machines), "lr": advice.rate, "reasons": advice.reasons},
         "measured": {**asdict(measured), "step": machines.step, "saved": measured.saved},
         "shards": asdict(_shards(advice.job.spec, measured)),
         "warnings": [{"pointer": each.pointer, "message": each.text} for each in found],
-    }  # fmt: skip
+    }
 
 
-def _row(each: Outlook, measured: Measured, machines: Machines) -> dict[str, Any]:
+def _row(each: Outlook, measured: Measurement, machines: Machines) -> dict[str, Any]:
     return {
-        "strategy": each.name, "window": each.window, "gate": str(each.spec.effective_gate),
+        "strategy": each.name,
+        "window": each.window,
+        "gate": str(each.spec.effective_gate),
         "bytes_per_second": _demands(each, measured, machines),
-        "staleness": each.staleness, "busy": each.busy, "samples_per_second": each.samples_per_second,
-        "effective_rate": each.effective_rate, "rate_times_curvature": each.load, "limit": each.limit,
-        "distance": each.distance, "settles": each.settles, "momentum": _momentum(each.spec),
-    }  # fmt: skip
+        "staleness": each.staleness,
+        "busy": each.busy,
+        "samples_per_second": each.samples_per_second,
+        "effective_rate": each.effective_rate,
+        "rate_times_curvature": each.load,
+        "limit": each.limit,
+        "distance": each.distance,
+        "settles": each.settles,
+        "momentum": _momentum(each.spec),
+    }
 
 
-def _demands(each: Outlook, measured: Measured, machines: Machines) -> dict[str, float | None]:
-    """Bytes per second to and from one worker that never waits, by codec; None: the strategy does not take it."""
+def _demands(each: Outlook, measured: Measurement, machines: Machines) -> dict[str, float | None]:
+    """Return the bytes per second to and from one worker that never waits, by codec; None: the strategy does not take it."""
     from gradstream.advise.advice import takes
 
     return {
@@ -124,22 +133,22 @@ def _demands(each: Outlook, measured: Measured, machines: Machines) -> dict[str,
     }
 
 
-def _shards(spec: JobSpec, measured: Measured) -> Choice:
-    """What `roles.server.count: auto` would come to on this machine."""
-    from gradstream.center import auto
+def _shards(spec: JobSpec, measured: Measurement) -> ShardCount:
+    """Return the choice of `roles.server.count: auto` on this machine."""
+    from gradstream.spec import shard_count
 
-    return auto.choose(spec, measured.center, [auto.Host(os.cpu_count() or 1, spec.roles.worker.count)])
+    return shard_count.choose(spec, measured.center, [shard_count.Host(os.cpu_count() or 1, spec.roles.worker.count)])
 
 
 def _momentum(spec: JobSpec) -> float | None:
-    """That the server uses, less what asynchronous workers add if the job file wants that taken off."""
+    """Return the momentum that the server uses; with `momentum_correction`, less the share that asynchronous workers add."""
     from gradstream.optim.spec import Sgd
 
     optimizer = spec.optimizer if spec.strategy.descends == "server" else spec.server_optimizer
     return optimizer.effective_momentum(spec.roles.worker.count) if isinstance(optimizer, Sgd) else None
 
 
-def _print(advice: Advice, measured: Measured, machines: Machines) -> None:
+def _print(advice: Advice, measured: Measurement, machines: Machines) -> None:
     from gradstream.cli.output import size
 
     spec, n = advice.job.spec, advice.job.spec.roles.worker.count
@@ -166,17 +175,23 @@ def _print_outlooks(strategies: list[Outlook]) -> None:
         ("strategy", "gate", ">window", ">staleness", ">effective lr", ">of the limit", ">busy", ">samples/s at most"),
         [
             (
-                each.name, str(each.spec.effective_gate), str(each.window or ""), f"{each.staleness:.1f}",
-                f"{each.effective_rate:.3g}", _of_limit(each), f"{each.busy:.0%}", number(round(each.samples_per_second)),
+                each.name,
+                str(each.spec.effective_gate),
+                str(each.window or ""),
+                f"{each.staleness:.1f}",
+                f"{each.effective_rate:.3g}",
+                _of_limit(each),
+                f"{each.busy:.0%}",
+                number(round(each.samples_per_second)),
             )
             for each in strategies
         ],
-    )  # fmt: skip
+    )
 
 
 def _upper_limit(spec: JobSpec, step: float) -> str:
     """Which hardware the throughput in the table holds for, and what this machine can give."""
-    from gradstream.worker.oncore import physical_cores
+    from gradstream.model.core_share import physical_cores
 
     cores, processes = physical_cores(), spec.roles.worker.count + spec.roles.server.shards + 1
     told = f"samples/s is an upper limit: each of the {processes} processes has its own core, and messages cost no computing."
@@ -186,7 +201,7 @@ def _upper_limit(spec: JobSpec, step: float) -> str:
     return f"{told} This machine has {cores} physical cores, which compute at most {here:,.0f} samples/s; expect less here."
 
 
-def _print_traffic(strategies: list[Outlook], measured: Measured, machines: Machines) -> None:
+def _print_traffic(strategies: list[Outlook], measured: Measurement, machines: Machines) -> None:
     from gradstream.cli.output import print_table, size
 
     rows = [(each.name, _demands(each, measured, machines)) for each in strategies]

@@ -1,4 +1,4 @@
-"""Links that sign a browser in: how they are told, and how a browser opens one without showing its code to other users."""
+"""Links that sign a browser in: their output, and their opening in a browser without showing the code to other users."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from gradstream.hostnames import LOOPBACK, PAGE_HOST
 
 if TYPE_CHECKING:
     from gradstream.client import SignInLink
@@ -21,15 +24,17 @@ def say_link(link: SignInLink) -> None:
 
     until = f"{link.expires_at.astimezone():%H:%M}"
     talking().print(Text.assemble("Open ", (link.url, "bold cyan"), f"  (works once, until {until})"))
+    if urlsplit(link.url).hostname == PAGE_HOST:
+        talking().print(f"     If the browser does not find {PAGE_HOST}, write {LOOPBACK[0]} there.", style="dim")
 
 
 def has_display() -> bool:
-    """Whether a browser would show a window here; one that runs in the terminal would take it over."""
+    """Return whether a browser would show a window here; one that runs in the terminal would take it over."""
     return sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
 
 
 def open_browser(link: SignInLink, folder: Path) -> bool:
-    """Whether a browser could be started. It is given a private file of `folder` that leads on to the link: everybody on the
+    """Return whether a browser could be started. It is given a private file of `folder` that leads on to the link: everybody on the
     machine can read a browser's arguments."""
     import webbrowser
 

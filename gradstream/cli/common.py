@@ -1,4 +1,4 @@
-"""What commands share: options, the connection, and exit codes. Nothing here imports httpx before it is needed."""
+"""The shared parts of commands: options, the connection, and exit codes. They import httpx only when they need it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def connect(url: str | None, token_file: Path | None, *, data_dir: str | None = 
     """With `data_dir`, to the platform of that folder, unless an address is given. Raises: NotSignedIn."""
     from gradstream.cli.output import talk
     from gradstream.client import Client, Credentials
-    from gradstream.client.credentials import Settings
+    from gradstream.client.credentials import ClientSettings
     from gradstream.errors import NotSignedIn
 
     said: set[str] = set()
@@ -68,7 +68,7 @@ def connect(url: str | None, token_file: Path | None, *, data_dir: str | None = 
             said.add(why)
             talk(f"{why}; trying again for {timeout:.0f} s")
 
-    named = url or token_file or Settings().url
+    named = url or token_file or ClientSettings().url
     here = Credentials.load(Path(data_dir).expanduser() / "client.json") if data_dir and not named else None
     try:
         found = here or Credentials.find(url=url, token_file=token_file)

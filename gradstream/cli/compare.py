@@ -10,8 +10,8 @@ from gradstream.cli import completion
 from gradstream.cli.common import AsJson, TokenFile, Url, connect
 
 if TYPE_CHECKING:
+    from gradstream.api.charts import JobTarget
     from gradstream.client import Client
-    from gradstream.client.models import JobTarget
 
 
 def command(
@@ -26,8 +26,10 @@ def command(
     at_least: Annotated[
         bool | None, typer.Option("--at-least/--at-most", help="Reached from below or from above; default: what is better")
     ] = None,
-    as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
-) -> None:  # fmt: skip
+    as_json: AsJson = False,
+    url: Url = None,
+    token_file: TokenFile = None,
+) -> None:
     """When each job first reached a target: after which time, how many samples, how many bytes sent. The quickest first.
 
     Example: gradstream compare digits-sync digits-easgd --metric eval/loss --target 0.2
@@ -43,9 +45,17 @@ def command(
         print_json(answer.as_dict())
         return
     columns = (
-        "job", Column("name", wraps=True), Column("strategy", optional=True), Column("status", optional=True), ">after", ">samples",
-        Column("version", right=True, optional=True), Column("sent", right=True, optional=True), ">value", Column("", wraps=True),
-    )  # fmt: skip
+        "job",
+        Column("name", wraps=True),
+        Column("strategy", optional=True),
+        Column("status", optional=True),
+        ">after",
+        ">samples",
+        Column("version", right=True, optional=True),
+        Column("sent", right=True, optional=True),
+        ">value",
+        Column("", wraps=True),
+    )
     print_table(columns, [_row(item) for item in answer.items])
     if any(_is_coarse(item) for item in answer.items):
         talk("Evaluations that are far apart find a target late; 'evaluate: {every: 1000 samples}' makes jobs comparable")
@@ -54,7 +64,7 @@ def command(
 
 
 def _rising(client: Client, metric: str) -> bool:
-    """Raises: BadParameter: nobody knows which values of the metric are better."""
+    """Raises: BadParameter: the metric does not say which values are better."""
     better = {entry["name"]: entry["better"] for entry in client.catalogue()}.get(metric, "neither")
     if better == "neither":
         raise typer.BadParameter(f"say --at-least or --at-most: nothing tells which values of {metric} are better")

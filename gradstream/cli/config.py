@@ -9,15 +9,17 @@ import typer
 from gradstream.cli.common import AsJson, JobReference, TokenFile, Url, connect
 
 if TYPE_CHECKING:
-    from gradstream.client.models import Config
+    from gradstream.api.jobs import Config
 
 
 def command(
     job: JobReference,
     as_sent: Annotated[bool, typer.Option("--as-sent", help="The text that was submitted, with its comments")] = False,
     full: Annotated[bool, typer.Option("--full", help="With all defaults filled in, as the processes get it")] = False,
-    as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
-) -> None:  # fmt: skip
+    as_json: AsJson = False,
+    url: Url = None,
+    token_file: TokenFile = None,
+) -> None:
     """Print a job's file, by default only what differs from the defaults. It can be submitted again.
 
     Example: gradstream config digits --as-sent > job.yaml

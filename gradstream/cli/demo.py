@@ -18,7 +18,7 @@ from gradstream.cli.starting import DataDir, Port, Starting, options, stop_platf
 
 if TYPE_CHECKING:
     from gradstream.client import Job
-    from gradstream.local.platform import Platform
+    from gradstream.local.platform import LocalPlatform
 
 _MODEL = "model.safetensors"
 _ENOUGH = 300
@@ -54,7 +54,7 @@ def command(
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class DemoResult:
     job: Job
     began: float
     """Seconds since the epoch: when this command was started."""
@@ -71,12 +71,15 @@ class Result:
 
     def as_dict(self) -> dict[str, Any]:
         return {
-            "status": self.job.status, "eval_accuracy": self.job.progress.eval.get("accuracy"), "seconds": round(self.seconds, 2),
+            "status": self.job.status,
+            "eval_accuracy": self.job.progress.eval.get("accuracy"),
+            "seconds": round(self.seconds, 2),
             "first_step_seconds": None if self.first_step_seconds is None else round(self.first_step_seconds, 2),
             "samples_per_second": None if self.samples_per_second is None else round(self.samples_per_second),
             "mean_staleness": self.job.progress.mean_staleness,
-            "model_path": str(self.model) if self.model else None, "url": self.page,
-        }  # fmt: skip
+            "model_path": str(self.model) if self.model else None,
+            "url": self.page,
+        }
 
 
 @contextmanager
@@ -108,13 +111,13 @@ def _bounded(otherwise: str) -> Iterator[None]:
 
 
 @contextmanager
-def _started(data_dir: str | None, port: int) -> Iterator[Platform]:
+def _started(data_dir: str | None, port: int) -> Iterator[LocalPlatform]:
     """A running platform; stopped at the end, whatever happens."""
     from gradstream.cli.output import talk
-    from gradstream.local.platform import Platform
+    from gradstream.local.platform import LocalPlatform
 
     chosen, starting = options(data_dir, "127.0.0.1", port, None), Starting()
-    platform = Platform(chosen, on_step=starting.step, on_trouble=starting.trouble)
+    platform = LocalPlatform(chosen, on_step=starting.step, on_trouble=starting.trouble)
     talk(f"starting the platform in {chosen.data_dir}")
     try:
         with starting:
@@ -125,7 +128,7 @@ def _started(data_dir: str | None, port: int) -> Iterator[Platform]:
         stop_platform(platform)
 
 
-def _train(platform: Platform) -> Result:
+def _train(platform: LocalPlatform) -> DemoResult:
     import psutil
 
     from gradstream.cli.follow import conclude, follow
@@ -146,14 +149,14 @@ def _train(platform: Platform) -> Result:
     with Client(credentials, timeout=LONG, on_retry=retrying) as client:
         example = _example("digits")
         job = submitted(client, find_job(example / "job.yaml", None), None)
-        page = f"{platform.url}/jobs/{job.id}"
+        page = f"{client.page_url}/jobs/{job.id}"
         job = follow(client, job, seen=rate.see)
         seconds = time.time() - began
         conclude(client, job)
         model = None
         if job.status == "succeeded":
             model = client.download(job.id, _MODEL, into=platform.folder.path / "models" / str(job.id))
-    return Result(job, began, seconds, model, page, rate.of(job))
+    return DemoResult(job, began, seconds, model, page, rate.of(job))
 
 
 class _Rate:
@@ -173,17 +176,17 @@ class _Rate:
 
 
 def _example(name: str) -> Path:
-    """An example's folder, which stands beside the package in a clone of the repository."""
-    import gradstream
+    """Return an example's folder. Raises: NotFound."""
     from gradstream.errors import NotFound
+    from gradstream.local.examples import examples_folder
 
-    folder = Path(gradstream.__file__).parents[1] / "examples" / name
-    if not folder.is_dir():
-        raise NotFound(f"the example {name} is not at {folder}; the demo runs from a clone of the repository")
-    return folder
+    folder = examples_folder()
+    if folder is None:
+        raise NotFound(f"the example {name} is not in this installation; run the demo from a wheel or a clone of the repository")
+    return folder / name
 
 
-def _tell(result: Result) -> None:
+def _tell(result: DemoResult) -> None:
     from gradstream.cli.output import duration, number, talk
 
     if result.model:
@@ -194,7 +197,7 @@ def _tell(result: Result) -> None:
         talk(f"the model is {result.model}")
 
 
-def _tell_where(result: Result, sign_in: str) -> None:
+def _tell_where(result: DemoResult, sign_in: str) -> None:
     """Links, which are good for as long as the platform runs."""
     from gradstream.cli.output import talk
 

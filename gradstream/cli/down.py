@@ -11,7 +11,7 @@ from gradstream.cli.common import AsJson
 from gradstream.cli.starting import DataDir, options
 
 if TYPE_CHECKING:
-    from gradstream.local.folder import Holder
+    from gradstream.local.folder import RunningPlatform
 
 _WITHIN = 55.0
 """Seconds. A platform ends its programs one after the other, each in bounded time; its jobs may take a last checkpoint first."""
@@ -44,7 +44,7 @@ def command(data_dir: DataDir = None, as_json: AsJson = False) -> None:
         print_json({**told, "jobs": last_stop.jobs, "messages": last_stop.sentences})
 
 
-def _end(running: Holder) -> None:
+def _end(running: RunningPlatform) -> None:
     """Ask the platform to end, and wait. Raises: Denied: it is another user's. Unavailable: it takes too long."""
     from gradstream.errors import Denied, Unavailable
 

@@ -22,8 +22,10 @@ def command(
     into: Annotated[Path | None, typer.Option("--into", "-o", help="Folder; default: <job name>-<id> here")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace other files of the same name")] = False,
     code: Annotated[bool, typer.Option("--code", help="Only the code of the job, as it was sent, into <folder>/code")] = False,
-    as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
-) -> None:  # fmt: skip
+    as_json: AsJson = False,
+    url: Url = None,
+    token_file: TokenFile = None,
+) -> None:
     """Download what a job made. Prints the path of each file; checksums are verified.
 
     Example: gradstream download digits model.safetensors --into models
@@ -37,7 +39,7 @@ def command(
             _download_code(client, found, into, as_json)
             return
         there = {artifact.name: artifact for artifact in client.artifacts(found.id)}
-        wanted = names or [name for name, artifact in there.items() if artifact.kind != "cut"]
+        wanted = names or [name for name, artifact in there.items() if artifact.kind != "checkpoint"]
         if missing := [name for name in wanted if name not in there]:
             raise NotFound(f"{found.name} has no {', '.join(missing)}; it has: {', '.join(there) or 'no files yet'}")
         if not wanted:

@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from gradstream.cli.common import AsJson, JobReference, TokenFile, Url, connect
+from gradstream.events import EventKind
 
 
 def command(
     job: JobReference,
-    kind: Annotated[list[str] | None, typer.Option(help="Only events of this kind, e.g. process; may be repeated")] = None,
+    kind: Annotated[list[EventKind] | None, typer.Option(help="Only events of this kind; may be repeated")] = None,
     as_json: AsJson = False,
     url: Url = None,
     token_file: TokenFile = None,

@@ -17,6 +17,7 @@ from rich.text import Text
 from gradstream.cli.common import INTERRUPTED
 from gradstream.cli.output import duration, progress_line, score, status, talk, talking
 from gradstream.cli.visible import make_visible
+from gradstream.events import EventKind
 
 if TYPE_CHECKING:
     from gradstream.client import Client, Job
@@ -27,7 +28,7 @@ _TAIL = 20
 """Lines of log shown for a job that failed."""
 
 
-class View(Protocol):
+class FollowView(Protocol):
     def __enter__(self) -> Self: ...
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
     def event(self, words: str) -> None: ...
@@ -39,9 +40,14 @@ class Bar:
 
     def __init__(self) -> None:
         self._bar = Progress(
-            SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[now]}"),
-            TimeElapsedColumn(), console=talking(),
-        )  # fmt: skip
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[now]}"),
+            TimeElapsedColumn(),
+            console=talking(),
+        )
         self._task = self._bar.add_task("waiting", total=None, now="")
 
     def __enter__(self) -> Self:
@@ -145,7 +151,7 @@ def conclude(client: Client, job: Job) -> None:
 def _last_words(client: Client, job: Job) -> list[tuple[str, str]]:
     """The last lines of the process for which the job failed; without such a process, of all."""
     blamed = next(
-        (each.data["process"] for each in reversed(client.events(job.id, kinds=["status"])) if "log_tail" in each.data), ""
+        (each.data["process"] for each in reversed(client.events(job.id, kinds=[EventKind.STATUS])) if "log_tail" in each.data), ""
     )
     role, _, rank = blamed.partition("-")
     chunks = client.logs(job.id, role=role or None, rank=int(rank) if rank else None, tail=_TAIL)

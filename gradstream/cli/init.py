@@ -36,10 +36,17 @@ def command(
     written = [str(path) for path in project.write()]
     commands, missing = _next_commands(project.folder), _missing_packages()
     if as_json:
-        print_json({
-            "folder": str(project.folder), "name": project.name, "entrypoint": project.entrypoint, "strategy": project.strategy,
-            "files": written, "next": list(commands), "missing_packages": missing,
-        })  # fmt: skip
+        print_json(
+            {
+                "folder": str(project.folder),
+                "name": project.name,
+                "entrypoint": project.entrypoint,
+                "strategy": project.strategy,
+                "files": written,
+                "next": list(commands),
+                "missing_packages": missing,
+            }
+        )
     else:
         print("\n".join(written), flush=True)
     _say(commands, missing)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,32 +11,42 @@ from gradstream.cli import completion
 from gradstream.cli.common import AsJson, TokenFile, Url, connect
 
 if TYPE_CHECKING:
-    from gradstream.client.models import JobSummary
+    from gradstream.api.jobs import JobSummary
 
 _LARGEST_PAGE = 200
-SORTS = "created, name, status, strategy, user, workers, priority, accuracy, loss, throughput or staleness"
+_SORTS = "created, name, status, strategy, user, workers, priority, accuracy, loss, throughput or staleness"
+
+_Status = Annotated[
+    list[str] | None,
+    typer.Option(help="Only jobs in this state; may be repeated", autocompletion=completion.complete_status),
+]
+_Strategy = Annotated[
+    list[str] | None,
+    typer.Option(help="Only jobs of this strategy; may be repeated", autocompletion=completion.complete_strategy),
+]
+_User = Annotated[list[str] | None, typer.Option(help="Only jobs of this user; may be repeated")]
+_Query = Annotated[str | None, typer.Option("--query", "-q", help="Only jobs whose name contains this")]
+_Ascending = Annotated[
+    bool | None,
+    typer.Option("--ascending/--descending", help="Default: the best, newest or largest first; names and states from a to z"),
+]
+_Limit = Annotated[int, typer.Option(min=1, max=_LARGEST_PAGE, help="Number of jobs")]
+_Cursor = Annotated[str | None, typer.Option(help="Continue behind a page; --json has the cursor as next_cursor")]
 
 
 def command(
-    status: Annotated[
-        list[str] | None,
-        typer.Option(help="Only jobs in this state; may be repeated", autocompletion=completion.complete_status),
-    ] = None,
-    strategy: Annotated[
-        list[str] | None,
-        typer.Option(help="Only jobs of this strategy; may be repeated", autocompletion=completion.complete_strategy),
-    ] = None,
-    user: Annotated[list[str] | None, typer.Option(help="Only jobs of this user; may be repeated")] = None,
-    query: Annotated[str | None, typer.Option("--query", "-q", help="Only jobs whose name contains this")] = None,
-    sort: Annotated[str, typer.Option(help=SORTS)] = "created",
-    ascending: Annotated[
-        bool | None,
-        typer.Option("--ascending/--descending", help="Default: the best, newest or largest first; names and states from a to z"),
-    ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=_LARGEST_PAGE, help="How many")] = 20,
-    cursor: Annotated[str | None, typer.Option(help="Continue behind a page; --json has the cursor as next_cursor")] = None,
-    as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
-) -> None:  # fmt: skip
+    status: _Status = None,
+    strategy: _Strategy = None,
+    user: _User = None,
+    query: _Query = None,
+    sort: Annotated[str, typer.Option(help=_SORTS)] = "created",
+    ascending: _Ascending = None,
+    limit: _Limit = 20,
+    cursor: _Cursor = None,
+    as_json: AsJson = False,
+    url: Url = None,
+    token_file: TokenFile = None,
+) -> None:
     """List jobs, newest first unless --sort says otherwise.
 
     Example: gradstream jobs --status running --status queued
@@ -61,6 +71,16 @@ def command(
     if not page.items:
         output.talk("No job matches." if status or strategy or user or query else "There are no jobs yet.")
         return
+    _print_jobs(page.items, sort)
+    if page.next_cursor and limit < _LARGEST_PAGE:
+        output.talk(f"There are more jobs; show up to {_LARGEST_PAGE} with --limit.")
+    elif page.next_cursor:
+        output.talk(f"There are more jobs; show them with --cursor {page.next_cursor}")
+
+
+def _print_jobs(jobs: Sequence[JobSummary], sort: str) -> None:
+    from gradstream.cli import output
+
     columns = ("id", output.Column("name", wraps=True), "status", output.Column("strategy", optional=True))
     shown = _SORTED.get(sort)
     numbers = [output.Column("samples", right=True, optional=True), output.Column("evaluation", right=True, optional=True)]
@@ -69,16 +89,19 @@ def command(
         (*columns, *numbers, output.Column("created", optional=True), output.Column("reason", wraps=True)),
         [
             (
-                str(job.id)[:8], job.name, output.status(job.status), f"{job.strategy} {job.gate}", f"{job.progress.samples:,}",
-                _evaluation(job), *([shown(job)] if shown else []), output.ago(job.created_at), _remark(job.status, job.message),
+                str(job.id)[:8],
+                job.name,
+                output.status(job.status),
+                f"{job.strategy} {job.gate}",
+                f"{job.progress.samples:,}",
+                _evaluation(job),
+                *([shown(job)] if shown else []),
+                output.ago(job.created_at),
+                _remark(job.status, job.message),
             )
-            for job in page.items
+            for job in jobs
         ],
-    )  # fmt: skip
-    if page.next_cursor and limit < _LARGEST_PAGE:
-        output.talk(f"There are more jobs; show up to {_LARGEST_PAGE} with --limit.")
-    elif page.next_cursor:
-        output.talk(f"There are more jobs; show them with --cursor {page.next_cursor}")
+    )
 
 
 def _refuse_unknown_strategies(names: list[str]) -> None:
@@ -126,7 +149,11 @@ def _staleness(job: JobSummary) -> str:
 
 _LEAST_FIRST = frozenset({"name", "status", "strategy", "user", "loss", "staleness"})
 _SORTED: dict[str, Callable[[JobSummary], str]] = {
-    "loss": _loss, "throughput": _throughput, "staleness": _staleness, "user": lambda job: job.user,
-    "workers": lambda job: str(job.workers), "priority": lambda job: str(job.priority),
-}  # fmt: skip
-"""What a list shows because it is sorted by it, and does not show otherwise."""
+    "loss": _loss,
+    "throughput": _throughput,
+    "staleness": _staleness,
+    "user": lambda job: job.user,
+    "workers": lambda job: str(job.workers),
+    "priority": lambda job: str(job.priority),
+}
+"""Columns that a list shows only when it is sorted by them."""

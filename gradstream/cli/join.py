@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gradstream.cli.common import AsJson
-from gradstream.cli.starting import Slots
+from gradstream.cli.starting import Isolation, JobNetwork, Slots, Writable, isolate
 
 if TYPE_CHECKING:
-    from gradstream.client import Credentials
-    from gradstream.local.child import Child
     from gradstream.local.joining import Invitation, NodeFolder
+    from gradstream.local.servers.child import Child
 
-_LOOK = 0.1
+_POLL_INTERVAL = 0.1
+"""Seconds."""
 _STOP_TIMEOUT = 20.0
 """Seconds that its processes have to end, and the agent to report that."""
 _DETAILS = frozenset({"event", "level", "logger", "timestamp"})
@@ -32,33 +32,40 @@ def command(
         str | None, typer.Option("--token", envvar="GRADSTREAM_JOIN_TOKEN", help="The join token; '-': read from standard input")
     ] = None,
     token_file: Annotated[Path | None, typer.Option("--token-file", help="File with the join token")] = None,
-    name: Annotated[str | None, typer.Option("--name", help="Of this node; default: this machine's name")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Name of this node; default: this machine's name")] = None,
     slots: Slots = None,
     work_dir: Annotated[Path | None, typer.Option("--work-dir", help="Folder of this node; default: among your data")] = None,
+    isolation: Isolation = "auto",
+    job_network: JobNetwork = "internet",
+    writable: Writable = None,
     as_json: AsJson = False,
 ) -> None:
     """Let the jobs of a platform use this machine, until Ctrl-C. Needs no Docker, no Postgres and no Redis here.
 
     `gradstream up --host ADDRESS` on the other machine prints the URL and a join token. Without --token and --token-file the
-    token is asked for. With --json it prints one line, {"node", "slots", "url", "pid"}, once the node is registered.
+    token is asked for, but not where this node has joined before: it has a credential of its own since. With --json it prints one
+    line, {"node", "slots", "url", "pid"}, once the node is registered.
 
     Example: gradstream join http://10.0.0.5:8000 --token-file join-token
     """
     from gradstream.client import Credentials
     from gradstream.local.joining import NodeFolder, agent_command, agent_environment, ask, check, check_installed
-    from gradstream.process.machine import machine_of
+    from gradstream.process.machine import credential_of, has_credential
 
-    platform = Credentials.at(url, _read_token(token, token_file))
     node = name or socket.gethostname().split(".")[0]
+    folder = NodeFolder(work_dir or _default_folder(node))
+    kept = [credential_of(folder.path)] if has_credential(folder.path) else []
+    join_token = None if kept and not token and not token_file else _read_token(token, token_file)
+    platform = Credentials.at(url, join_token or kept[0]).url
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # both ask for an orderly end
     check_installed()
-    folder = NodeFolder(work_dir or _default_folder(node))
     with folder.held():
-        invitation = ask(platform, node, machine_of(folder.path))
-        check(invitation, platform.url)
+        invitation = ask(platform, node, [*kept, *([join_token] if join_token else [])])
+        check(invitation, platform)
         _warn(invitation, platform)
-        environment = agent_environment(folder, platform, invitation, name=node, slots=slots)
-        _run(folder, agent_command(), environment, platform.url, as_json=as_json)
+        isolated = isolate(isolation, job_network, writable)
+        environment = agent_environment(folder, platform, join_token, invitation, name=node, slots=slots, isolate=isolated)
+        _run(folder, agent_command(), environment, platform, as_json=as_json)
 
 
 def _read_token(token: str | None, file: Path | None) -> str:
@@ -106,13 +113,13 @@ def _default_folder(node: str) -> Path:
     return DEFAULT_DATA_DIR.with_name("gradstream-nodes") / node
 
 
-def _warn(invitation: Invitation, platform: Credentials) -> None:
+def _warn(invitation: Invitation, url: str) -> None:
     from gradstream.cli.output import talk
     from gradstream.local.joining import CLOCK_WARNING, said_clock
 
     if abs(invitation.clock_ahead) > CLOCK_WARNING:
         talk(f"warning: {said_clock(invitation.clock_ahead)}. Times in its logs and charts are shifted by that.", "yellow")
-    if platform.url.startswith("http://"):
+    if url.startswith("http://"):
         talk("note: nothing on the way is encrypted: code, data and gradients. Join only in a network that you trust.", "dim")
 
 
@@ -120,7 +127,7 @@ def _run(folder: NodeFolder, command: list[str], environment: dict[str, str], ur
     """Until Ctrl-C. Raises: Unavailable: the agent ended by itself. Denied: a user removed the node."""
     from gradstream.cli.output import talk
     from gradstream.errors import Denied, Unavailable
-    from gradstream.local.child import Child
+    from gradstream.local.servers.child import Child
     from gradstream.process.machine import REMOVED_EXIT_CODE
 
     agent = Child("the agent", command, log=folder.log, env=environment)
@@ -129,7 +136,7 @@ def _run(folder: NodeFolder, command: list[str], environment: dict[str, str], ur
         agent.start()
         code = _follow(agent, folder, seen, url, as_json=as_json)
         if code == REMOVED_EXIT_CODE:
-            raise Denied(f"this node was removed from {url}, and its processes ended; `gradstream join` brings it back")
+            raise Denied(f"this node was removed from {url}, and its processes ended; another join token brings it back")
         raise Unavailable(f"the agent ended by itself, with exit code {code}. {agent.last_words()}")
     except KeyboardInterrupt:
         talk("leaving; the jobs that ran here go on elsewhere, from their last checkpoint where they have to", "dim")
@@ -147,12 +154,14 @@ def _follow(agent: Child, folder: NodeFolder, seen: int, url: str, *, as_json: b
         entries, seen = news(folder.log, seen)
         for entry in entries:
             _say(entry, url)
-            if entry.get("event") == "registered" and as_json and not told:
-                print_json({"node": entry["node"], "slots": entry["slots"], "url": url, "pid": os.getpid()})
+            if entry.get("event") == "registered" and not told:
+                folder.forget_join_token()
+                if as_json:
+                    print_json({"node": entry["node"], "slots": entry["slots"], "url": url, "pid": os.getpid()})
                 told = True
         if agent.rotate_log():
             seen = 0
-        time.sleep(_LOOK)
+        time.sleep(_POLL_INTERVAL)
     return code
 
 

@@ -23,7 +23,7 @@ def command(
     """
     from gradstream.cli.output import print_json, talk
     from gradstream.client import Client, Credentials
-    from gradstream.client.credentials import Settings, read_token
+    from gradstream.client.credentials import ClientSettings, read_token
     from gradstream.errors import Invalid
 
     token = read_token(token_file) if token_file else _typed()
@@ -32,7 +32,7 @@ def command(
     credentials = Credentials.at(url, token)
     with Client(credentials) as client:
         name = client.user()
-    kept_in = Settings().login_file
+    kept_in = ClientSettings().login_file
     credentials.save(kept_in)
     talk(f"signed in to {credentials.url} as {name}; kept in {kept_in}")
     if as_json:

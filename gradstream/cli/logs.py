@@ -21,8 +21,10 @@ def command(
     process: Annotated[str | None, typer.Option("--process", "-p", help="Only this one, e.g. worker-0")] = None,
     tail: Annotated[int | None, typer.Option("--tail", "-n", min=1, max=10_000, help="Only about the last so many lines")] = None,
     timestamps: Annotated[bool, typer.Option("--timestamps", "-t", help="Begin each line with the time of its arrival")] = False,
-    as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
-) -> None:  # fmt: skip
+    as_json: AsJson = False,
+    url: Url = None,
+    token_file: TokenFile = None,
+) -> None:
     """Print what a job's processes wrote, each line with its process in front. With --json: one object per piece of output.
 
     Example: gradstream logs digits --follow --process worker-0

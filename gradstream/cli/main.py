@@ -27,8 +27,13 @@ if TYPE_CHECKING:
     from gradstream.errors import GradstreamError
 
 EXIT_CODES: dict[type[GradstreamError], int] = {
-    errors.Invalid: 2, errors.NotSignedIn: 3, errors.NotFound: 4, errors.Denied: 5, errors.Unavailable: 6, errors.Conflict: 1,
-}  # fmt: skip
+    errors.Invalid: 2,
+    errors.NotSignedIn: 3,
+    errors.NotFound: 4,
+    errors.Denied: 5,
+    errors.Unavailable: 6,
+    errors.Conflict: 1,
+}
 """The first that fits counts, so NotSignedIn stands before its parent. Others: 10 failed, 11 cancelled, 124 timed out."""
 
 
@@ -53,6 +58,7 @@ COMMANDS: dict[str, _Entry] = {
     "session": _Entry("session", _PLATFORM, "List the browsers that are signed in, and sign them out"),
     "login": _Entry("login", _PLATFORM, "Keep the address and token of a platform"),
     "init": _Entry("init", _JOBS, "Write a new project: a workload, a job file and tests"),
+    "validate": _Entry("validate", _JOBS, "Check a job file and its code, without a platform"),
     "submit": _Entry("submit", _JOBS, "Submit a job file"),
     "follow": _Entry("follow_job", _JOBS, "Show a job's events and progress until it ends"),
     "jobs": _Entry("jobs", _JOBS, "List jobs"),
@@ -75,6 +81,7 @@ COMMANDS: dict[str, _Entry] = {
     "queue": _Entry("queue", _ABOUT, "List the jobs that wait, and the jobs that hold machines"),
     "nodes": _Entry("nodes", _ABOUT, "List nodes and their GPUs"),
     "node": _Entry("node", _ABOUT, "Drain, resume or remove a node"),
+    "storage": _Entry("storage", _ABOUT, "Show the platform's disk usage, and remove unused data"),
     "strategies": _Entry("strategies", _ABOUT, "List the strategies and their settings"),
     "schema": _Entry("schema", _ABOUT, "Print the JSON Schema of the job file"),
 }

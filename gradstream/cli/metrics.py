@@ -22,8 +22,10 @@ def command(
     job: JobReference,
     name: Annotated[list[str] | None, typer.Option("--name", help="Only this metric, e.g. train/loss; may be repeated")] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Every stored point, as CSV")] = False,
-    as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
-) -> None:  # fmt: skip
+    as_json: AsJson = False,
+    url: Url = None,
+    token_file: TokenFile = None,
+) -> None:
     """Print a job's metrics: the last value of each; all points with --csv; 800 columns of a chart with --json.
 
     Example: gradstream metrics digits --name train/staleness --csv > staleness.csv
@@ -57,8 +59,15 @@ def _charts(client: Client, job: Job, names: list[str] | None, as_json: bool) ->
     print_table(
         ("metric", "from", ">worker", ">last", "unit", ">points"),
         [
-            (chart.name, series.source, str(series.rank) if series.rank >= 0 else "", number(series.columns.last[-1]),
-             units.get(chart.name, ""), str(series.total))
-            for chart in found for series in chart.series
+            (
+                chart.name,
+                series.source,
+                str(series.rank) if series.rank >= 0 else "",
+                number(series.columns.last[-1]),
+                units.get(chart.name, ""),
+                str(series.total),
+            )
+            for chart in found
+            for series in chart.series
         ],
-    )  # fmt: skip
+    )

@@ -53,7 +53,7 @@ def remove(
     with connect(url, token_file) as client:
         found = client.node(node)
         if found.draining_since and found.processes and not yes:
-            labels = ", ".join(f"{process['label']} of {process['job']}" for process in found.processes)
+            labels = ", ".join(f"{process.label} of {process.job}" for process in found.processes)
             typer.confirm(f"These end now and are placed elsewhere: {labels}. Remove {node}?", abort=True, err=True)
         client.remove_node(node)
     talk(f"{node} is removed; jobs that ran there keep its name")

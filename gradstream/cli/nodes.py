@@ -9,7 +9,7 @@ import typer
 from gradstream.cli.common import AsJson, TokenFile, Url, connect
 
 if TYPE_CHECKING:
-    from gradstream.client.models import Node
+    from gradstream.api.platform import Node
 
 
 def command(as_json: AsJson = False, url: Url = None, token_file: TokenFile = None) -> None:
@@ -29,18 +29,39 @@ def command(as_json: AsJson = False, url: Url = None, token_file: TokenFile = No
             typer.echo(f"{node.name} gets no jobs for now, and is tried again later. {node.trouble}", err=True)
     print_table(
         (
-            "node", "status", ">slots used", ">GPUs used", Column("CPUs", right=True, optional=True),
-            Column("memory", right=True, optional=True), Column("last seen", optional=True), Column("running", wraps=True),
+            "node",
+            "status",
+            ">slots used",
+            ">GPUs used",
+            Column("CPUs", right=True, optional=True),
+            Column("memory", right=True, optional=True),
+            Column("isolation", optional=True),
+            Column("last seen", optional=True),
+            Column("joined", optional=True),
+            Column("running", wraps=True),
         ),
         [
             (
-                node.name, status(_standing(node)), f"{node.slots_used}/{node.slots}",
-                f"{sum(1 for gpu in node.gpus if gpu['used_by'])}/{len(node.gpus)}", str(node.cpus), size(node.memory),
-                ago(node.last_seen_at), " ".join(process["label"] for process in node.processes),
+                node.name,
+                status(_standing(node)),
+                f"{node.slots_used}/{node.slots}",
+                f"{sum(1 for gpu in node.gpus if gpu.used_by)}/{len(node.gpus)}",
+                str(node.cpus),
+                size(node.memory),
+                node.isolation.level if node.isolation else "unknown",
+                ago(node.last_seen_at),
+                _joined(node),
+                " ".join(process.label for process in node.processes),
             )
             for node in nodes
         ],
-    )  # fmt: skip
+    )
+
+
+def _joined(node: Node) -> str:
+    from gradstream.cli.output import ago
+
+    return f"{ago(node.joined_at)}, by {node.joined_with}" if node.joined_at else ""
 
 
 def _standing(node: Node) -> str:

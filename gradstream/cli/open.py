@@ -13,8 +13,10 @@ from gradstream.cli.starting import DataDir
 def command(
     data_dir: DataDir = None,
     only_print: Annotated[bool, typer.Option("--print", help="Only print the link; open no browser")] = False,
-    as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
-) -> None:  # fmt: skip
+    as_json: AsJson = False,
+    url: Url = None,
+    token_file: TokenFile = None,
+) -> None:
     """Open the page in a browser, signed in. Without a display it prints the link, which works once, within ten minutes.
 
     Example: gradstream open
@@ -22,7 +24,7 @@ def command(
     from gradstream.cli.browse import has_display, open_browser, say_link
     from gradstream.cli.common import connect
     from gradstream.cli.output import print_json, talk
-    from gradstream.client.credentials import Settings
+    from gradstream.client.credentials import ClientSettings
 
     with connect(url, token_file, data_dir=data_dir) as client:
         link = client.create_sign_in_link()
@@ -33,5 +35,5 @@ def command(
         return
     if not has_display():
         talk("There is no display here: open the link in a browser that reaches this address.", "dim")
-    elif not open_browser(link, Settings().config_dir):
+    elif not open_browser(link, ClientSettings().config_dir):
         talk("No browser could be started: open the link by hand.", "yellow")

@@ -17,14 +17,23 @@ from gradstream.cli.tables import print_table as print_table
 from gradstream.cli.visible import make_visible
 
 if TYPE_CHECKING:
+    from gradstream.api.progress import Progress
     from gradstream.client import Job
-    from gradstream.client.models import Progress
 
 STYLES = {
-    "succeeded": "green", "ready": "green", "running": "cyan", "starting": "cyan", "stopping": "yellow", "queued": "yellow",
-    "draining": "yellow", "unavailable": "red",
-    "failed": "red", "lost": "red", "timed_out": "red", "cancelled": "magenta",
-}  # fmt: skip
+    "succeeded": "green",
+    "ready": "green",
+    "running": "cyan",
+    "starting": "cyan",
+    "stopping": "yellow",
+    "queued": "yellow",
+    "draining": "yellow",
+    "unavailable": "red",
+    "failed": "red",
+    "lost": "red",
+    "timed_out": "red",
+    "cancelled": "magenta",
+}
 
 
 @cache
@@ -38,7 +47,7 @@ def talk(words: str, style: str = "") -> None:
 
 
 def print_json(data: Any) -> None:
-    """One JSON value on one line. What is not finite becomes null, as JSON has no word for it."""
+    """One JSON value on one line. Values that are not finite become null, as JSON has no word for them."""
     print(json.dumps(_finite(data), ensure_ascii=False, allow_nan=False), flush=True)
 
 

@@ -40,7 +40,7 @@ def command(as_json: AsJson = False, url: Url = None, token_file: TokenFile = No
                     str(job.priority),
                     str(job.slots),
                     str(job.gpus),
-                    ", ".join(node["name"] for node in job.nodes),
+                    ", ".join(node.name for node in job.nodes),
                 )
                 for job in queue.holding
             ],

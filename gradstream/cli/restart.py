@@ -12,9 +12,13 @@ from gradstream.cli.common import AsJson, JobReference, TokenFile, Url, connect
 def command(
     job: JobReference,
     process: Annotated[str, typer.Argument(help="Which one, e.g. worker-0")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask, even if the whole job goes back to its last cut")] = False,
-    as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
-) -> None:  # fmt: skip
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask, even if the whole job goes back to its last checkpoint")
+    ] = False,
+    as_json: AsJson = False,
+    url: Url = None,
+    token_file: TokenFile = None,
+) -> None:
     """Restart one process of a running job, and say what that costs. Asks first if all processes end with it.
 
     Example: gradstream restart digits worker-1

@@ -15,15 +15,18 @@ from gradstream.cli.common import INTERRUPTED, OUTCOMES, AsJson, Code, JobFile, 
 from gradstream.cli.jobsource import GivenJob, find_job
 
 if TYPE_CHECKING:
-    from gradstream.local_run import Progress
+    from gradstream.local_run import LocalProgress
 
 
 def command(
     job_file: JobFile,
     local: Annotated[bool, typer.Option("--local", help="Train here with plain torch: no platform, no strategy")] = False,
-    overrides: Overrides = None, code: Code = None,
-    as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
-) -> None:  # fmt: skip
+    overrides: Overrides = None,
+    code: Code = None,
+    as_json: AsJson = False,
+    url: Url = None,
+    token_file: TokenFile = None,
+) -> None:
     """Submit a job and follow it to its end; with --local, train the same file in this process instead, as a baseline.
 
     Example: gradstream run job.yaml --local
@@ -35,7 +38,7 @@ def command(
 
 
 def _local(given: GivenJob, overrides: list[str] | None, as_json: bool) -> None:
-    from gradstream.cli.output import number, print_json, talk
+    from gradstream.cli.output import number, talk
     from gradstream.errors import GradstreamError, InvalidWorkload
 
     spec, folder = given.spec(overrides), given.folder
@@ -43,9 +46,9 @@ def _local(given: GivenJob, overrides: list[str] | None, as_json: bool) -> None:
     talk("importing torch")
     from gradstream import local_run
     from gradstream.process.exits import UserError, explain_user_error
-    from gradstream.worker.replica import LossNotFinite
+    from gradstream.train.replica import LossNotFinite
 
-    last: Progress | None = None
+    last: LocalProgress | None = None
     alerts: list[str] = []
     try:
         with redirect_stdout(sys.stderr), chdir(folder):  # what the workload prints is talk; its relative paths begin there
@@ -71,16 +74,29 @@ def _local(given: GivenJob, overrides: list[str] | None, as_json: bool) -> None:
     except Exception as error:
         talk("".join(_of_the_user(error)), "red")
         raise typer.Exit(OUTCOMES["failed"]) from error
-    if last is None:
-        return
+    if last:
+        _print_end(last, alerts, as_json)
+
+
+def _print_end(last: LocalProgress, alerts: list[str], as_json: bool) -> None:
+    from gradstream.cli.output import number, print_json, talk
+
     how = {None: "done", "target": "reached its target", "patience": "stopped early, without improvement,"}[last.stopped_by]
     talk(f"{how} in {last.seconds:.2f} s of training, {number(last.samples / last.seconds)} samples/s, one process")
     if as_json:
-        print_json({
-            "status": "succeeded", "seconds": last.seconds, "samples": last.samples, "loss": last.loss,
-            "samples_per_second": last.samples / last.seconds, "eval": last.evaluation,
-            "alerts": alerts, "target_reached": last.stopped_by == "target", "stopped_by": last.stopped_by,
-        })  # fmt: skip
+        print_json(
+            {
+                "status": "succeeded",
+                "seconds": last.seconds,
+                "samples": last.samples,
+                "loss": last.loss,
+                "samples_per_second": last.samples / last.seconds,
+                "eval": last.evaluation,
+                "alerts": alerts,
+                "target_reached": last.stopped_by == "target",
+                "stopped_by": last.stopped_by,
+            }
+        )
 
 
 def _fail(why: str, error: Exception) -> NoReturn:

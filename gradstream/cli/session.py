@@ -31,19 +31,25 @@ def show_all(as_json: AsJson = False, url: Url = None, token_file: TokenFile = N
         ("id", "browser", "token", "began", "last used", "expires"),
         [
             (
-                str(one.id)[:8], one.browser, one.token_name, ago(one.created_at), ago(one.last_used_at),
+                str(one.id)[:8],
+                one.browser,
+                one.token_name,
+                ago(one.created_at),
+                ago(one.last_used_at),
                 f"{one.expires_at.astimezone():%Y-%m-%d %H:%M}",
             )
             for one in sessions
         ],
-    )  # fmt: skip
+    )
 
 
 @command.command()
 def end(
     session: Annotated[str, typer.Argument(metavar="ID", help="As `gradstream session list` shows it, or its beginning")],
-    as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
-) -> None:  # fmt: skip
+    as_json: AsJson = False,
+    url: Url = None,
+    token_file: TokenFile = None,
+) -> None:
     """Sign a browser out at once. The token that it came from stays: `gradstream token revoke` ends both.
 
     Example: gradstream session end 3f2a91c0

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from gradstream.client import Artifact, Event, Job, Process
-    from gradstream.exchange import ShardLoad
     from gradstream.process.environment import Environment
+    from gradstream.progress.exchange import ShardLoad
 
 _EVENTS_SHOWN = 12
 
@@ -34,15 +34,17 @@ def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_f
         recorded = any(artifact.name == ENVIRONMENT for artifact in artifacts)
         environment = client.environment(found.id) if recorded else None
     if as_json:
-        print_json({
-            **found.as_dict(),
-            "environment": environment and environment.model_dump(),
-            "processes": [process.as_dict() for process in processes],
-            "events": [event.as_dict() for event in events],
-            "artifacts": [artifact.as_dict() for artifact in artifacts],
-        })  # fmt: skip
+        print_json(
+            {
+                **found.as_dict(),
+                "environment": environment and environment.model_dump(),
+                "processes": [process.as_dict() for process in processes],
+                "events": [event.as_dict() for event in events],
+                "artifacts": [artifact.as_dict() for artifact in artifacts],
+            }
+        )
         return
-    _head(found, environment, f"{client.url}/jobs/{found.id}")
+    _head(found, environment, f"{client.page_url}/jobs/{found.id}")
     _shards(found.progress.shards)
     _processes([process for process in processes if process.attempt == found.attempt], found.message)
     _files(artifacts)
@@ -83,13 +85,15 @@ def _shards(shards: list[ShardLoad]) -> None:
             (">shard", ">slice", ">busy", ">apply", ">queue"),
             [
                 (
-                    str(each.rank), "" if each.slice_bytes is None else size(each.slice_bytes),
-                    "" if each.busy is None else f"{each.busy:.0%}", "" if each.apply is None else f"{number(1e3 * each.apply)} ms",
+                    str(each.rank),
+                    "" if each.slice_bytes is None else size(each.slice_bytes),
+                    "" if each.busy is None else f"{each.busy:.0%}",
+                    "" if each.apply is None else f"{number(1e3 * each.apply)} ms",
                     "" if each.queue is None else str(each.queue),
                 )
                 for each in shards
             ],
-        )  # fmt: skip
+        )
 
 
 def _processes(processes: list[Process], why: str | None) -> None:
@@ -121,7 +125,7 @@ def _files(artifacts: list[Artifact]) -> None:
 
 
 def gathered(events: Iterable[Event]) -> list[tuple[Event, int]]:
-    """Of those that follow each other and differ in numbers only, as cuts do, the last one and how many they are."""
+    """Merge events that follow each other and differ only in numbers, as checkpoints do: the last one, and their count."""
     runs = [list(run) for _, run in groupby(events, lambda event: (event.kind, re.sub(r"\d+", "#", event.message)))]
     return [(run[-1], len(run)) for run in runs]
 
@@ -136,5 +140,5 @@ def _events(events: list[tuple[Event, int]], why: str | None) -> None:
         rows = [
             (f"{event.time.astimezone():%H:%M:%S}", shorten_event(event, why) + word, event.actor)
             for (event, _), word in zip(events, more, strict=True)
-        ]  # fmt: skip
+        ]
         print_table(("when", Column("event", wraps=True), Column("by", optional=True)), rows)

@@ -2,74 +2,53 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from gradstream.cli import sim_options as options
 from gradstream.cli.common import INTERRUPTED, OUTCOMES, Code
-from gradstream.cli.sim_plan import Plan, Toy, blame, costs_of, given, joins_of, of_job, of_toy, toy_spec
+from gradstream.cli.sim_plan import SimulationPlan, blame, check_turns, costs_of, given, joins_of, of_job, of_toy, toy_spec
 
 if TYPE_CHECKING:
-    from gradstream.sim.figures import Curve, Point
+    from gradstream.sim.figures import Curve, CurvePoint
 
-Schedule = Literal["round-robin", "random"]
-
-_COSTS = "Costs, in virtual seconds or any other unit, but the same everywhere"
-_FAILURES = "Failures, in the same unit"
 _SMALL = 1000
 """Parameters of a center that is printed."""
 _STOPPED = {None: "", "target": "target reached", "patience": "patience ran out"}
 
 
 def command(
-    job_file: Annotated[Path | None, typer.Argument(metavar="[JOB.YAML]", help="A job file; without one, a toy problem")] = None,
-    problem: Annotated[Toy, typer.Option(help="toy: two parameters; noisy: that with noise; bowl: a thousand, float32")] = "toy",
-    strategy: Annotated[str | None, typer.Option(help="Of a toy: one of `gradstream strategies`; default: async")] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A value of the job file, e.g. strategy.lr=0.1; of a toy: of the strategy"),
-    ] = None,
+    job_file: options.JobFile = None,
+    problem: options.Problem = "toy",
+    strategy: options.Strategy = None,
+    settings: options.Settings = None,
     code: Code = None,
-    gate: Annotated[str | None, typer.Option(help="As in a job file: bsp, asp, '{ssp: 3}', '{max_staleness: 8}'")] = None,
-    optimizer: Annotated[str | None, typer.Option(help="As in a job file: '{name: adagrad, lr: 0.1}'")] = None,
-    workers: Annotated[int | None, typer.Option(help="From 1 to 1,000; default: the job's, or 4")] = None,
-    shards: Annotated[int | None, typer.Option(help="Parameter servers; default: the job's, or 1")] = None,
-    events: Annotated[
-        int | None, typer.Option(help="End after this many pushes, all workers together; default: no end, or 100 of a toy", min=1)
-    ] = None,
-    until: Annotated[float | None, typer.Option(help="End at this virtual time")] = None,
-    steps: Annotated[int | None, typer.Option(help="Mini-batches per worker; default: the job's, or no end", min=1)] = None,
-    seed: Annotated[int | None, typer.Option(help="Of times, noise and data; default: the job's, or 1")] = None,
-    speeds: Annotated[
-        str | None,
-        typer.Option(help="constant, lognormal:0.3, memoryless, straggler:5, 1,1,2.5 or recorded:FILE", rich_help_panel=_COSTS),
-    ] = None,
-    step: Annotated[float | None, typer.Option(help="Of one mini-batch; default: 1", min=0, rich_help_panel=_COSTS)] = None,
-    latency: Annotated[float | None, typer.Option(help="Of a message, one way; default: 0", min=0, rich_help_panel=_COSTS)] = None,
-    bandwidth: Annotated[
-        str | None, typer.Option(help="Of each link, each way: e.g. 100MB/s, 10Gbit/s; default: endless", rich_help_panel=_COSTS)
-    ] = None,
-    apply: Annotated[
-        float | None, typer.Option(help="Of the server for a push, one after another; default: 0", min=0, rich_help_panel=_COSTS)
-    ] = None,
-    schedule: Annotated[
-        Schedule | None, typer.Option(help="Instead of costs: a push takes a unit, equal or exponential", rich_help_panel=_COSTS)
-    ] = None,
-    speed: Annotated[
-        list[float] | None, typer.Option("--speed", help="With a schedule, of a worker, from rank 0 on", rich_help_panel=_COSTS)
-    ] = None,
-    mtbf: Annotated[float | None, typer.Option(help="Mean time until a worker is lost", rich_help_panel=_FAILURES)] = None,
-    down: Annotated[float, typer.Option(help="Until a lost worker is back", min=0, rich_help_panel=_FAILURES)] = 0.0,
-    joins: Annotated[
-        list[str] | None,
-        typer.Option("--join", metavar="RANK=TIME", help="A worker that comes late; may be repeated", rich_help_panel=_FAILURES),
-    ] = None,
-    watch: Annotated[int | None, typer.Option(help="Samples between two points of the curves", min=1)] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the curves into this .svg, .png or .pdf file")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, with the curves")] = False,
+    gate: options.Gate = None,
+    optimizer: options.Optimizer = None,
+    workers: options.Workers = None,
+    shards: options.Shards = None,
+    events: options.Events = None,
+    until: options.Until = None,
+    steps: options.Steps = None,
+    seed: options.Seed = None,
+    speeds: options.Speeds = None,
+    step: options.Step = None,
+    latency: options.Latency = None,
+    bandwidth: options.Bandwidth = None,
+    apply: options.Apply = None,
+    schedule: options.Schedule = None,
+    speed: options.Speed = None,
+    mtbf: options.Mtbf = None,
+    down: options.Down = 0.0,
+    joins: options.Joins = None,
+    watch: options.Watch = None,
+    plot: options.Plot = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Run a job file, or a strategy on a toy problem, in virtual time in this process: the same numbers every time.
 
@@ -77,46 +56,42 @@ def command(
 
     Example: gradstream sim --problem toy --strategy adag --set window=5 --set lr=0.01 --workers 4 --events 40
     """
-    if plot:
-        from gradstream.sim.plot import ready
-
-        ready(plot)
-    costed = costs_of(speeds, step, latency, bandwidth, apply)
-    if (schedule or speed) and (costed or job_file):
-        raise typer.BadParameter("it means nothing beside costs, as a job file has; use --speeds", param_hint="--schedule, --speed")
-    parts = {
-        "gate": gate, "optimizer": optimizer, "roles.worker.count": workers, "roles.server.count": shards, "stop.steps": steps,
-        "seed": seed,
-    }  # fmt: skip
-    options: dict[str, Any] = {"mtbf": mtbf, "down": down, "joins": joins_of(joins or []), **({"until": until} if until else {})}
+    _check_plot(plot)
+    costs = costs_of(speeds, step, latency, bandwidth, apply)
+    check_turns(schedule, speed, None if costs or job_file else workers or 4)
+    roles = {"roles.worker.count": workers, "roles.server.count": shards}
+    parts = {"gate": gate, "optimizer": optimizer, "stop.steps": steps, "seed": seed, **roles}
+    chosen = {"mtbf": mtbf, "down": down, "joins": joins_of(joins or []), "until": until or math.inf, "events": events}
     if job_file:
-        if strategy:
-            raise typer.BadParameter("a job file has one; write --set 'strategy={name: sync, lr: 0.3}'", param_hint="--strategy")
-        plan = of_job(job_file, code, [*(settings or []), *given(parts)], costed, options | {"events": events}, watch)
+        plan = of_job(job_file, code, strategy, [*(settings or []), *given(parts)], costs, chosen, watch)
     else:
-        count = 4 if workers is None else workers
-        if speed and (len(speed) != count or min(speed) <= 0):
-            raise typer.BadParameter(f"give it {count} times, once for each worker, above 0", param_hint="--speed")
-        options |= {"events": None if until and not events else events or 100}
-        options |= {} if costed else {"schedule": schedule or "round-robin", "speeds": speed or ()}
-        spec = toy_spec(strategy or "async", settings or [], {"stop.steps": steps} | parts)
-        plan = of_toy(spec, problem, costed, options, watch)
+        turns = {} if costs else {"schedule": schedule or "round-robin", "speeds": speed or ()}
+        plan = of_toy(toy_spec(strategy, settings or [], parts), problem, costs, chosen | turns, watch)
     _simulate(plan, plot, as_json)
 
 
-def _simulate(plan: Plan, plot: Path | None, as_json: bool) -> None:
+def _check_plot(path: Path | None) -> None:
+    if path:
+        from gradstream.sim.plot import ready
+
+        ready(path)
+
+
+def _simulate(plan: SimulationPlan, plot: Path | None, as_json: bool) -> None:
     from gradstream import sim
     from gradstream.cli.output import print_json, talk
     from gradstream.cli.sim_text import summary, title
+    from gradstream.input.data import DatasetTooSmall
     from gradstream.process.exits import UserError
     from gradstream.sim import figures
-    from gradstream.sim.speeds import Constant
-    from gradstream.worker.data import DatasetTooSmall
+    from gradstream.sim.times.speeds import ConstantSpeeds
 
     curve = figures.Curve(plan.spec, plan.workloads.evaluate if plan.workloads else lambda view: {})
-    speeds = plan.costs.distribution if plan.costs else Constant()
+    speeds = plan.costs.distribution if plan.costs else ConstantSpeeds()
     if plan.options["mtbf"] and plan.spec.effective_on_worker_loss == "restart":
-        talk("the platform would restart this job from its last cut at each loss; here it goes on (on_worker_loss: continue)")
+        talk(
+            "the platform would restart this job from its last checkpoint at each loss; here it goes on (on_worker_loss: continue)"
+        )
     diverged = ""
     with _interruptible() as interrupted, _progress(curve, plan):
         try:
@@ -173,7 +148,7 @@ def _interruptible() -> Iterator[Callable[[], bool]]:
 
 
 @contextmanager
-def _progress(curve: Curve, plan: Plan) -> Iterator[None]:
+def _progress(curve: Curve, plan: SimulationPlan) -> Iterator[None]:
     """One line on a terminal's stderr that says how far it is; for a job file also, line by line, elsewhere."""
     import sys
 
@@ -182,7 +157,7 @@ def _progress(curve: Curve, plan: Plan) -> Iterator[None]:
 
     live = sys.stderr.isatty()
 
-    def said(point: Point) -> None:
+    def said(point: CurvePoint) -> None:
         words = progress(point, plan.total)
         if live:
             print(f"\r\x1b[K{words}", end="", file=sys.stderr, flush=True)

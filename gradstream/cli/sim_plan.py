@@ -1,8 +1,9 @@
-"""What `gradstream sim` is to simulate, read from its options."""
+"""The plan of a simulation, read from the options of `gradstream sim`."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
 Toy = Literal["toy", "noisy", "bowl"]
 
 _POINTS = 20
-"""Of a curve, unless --watch says otherwise."""
+"""Points of a curve, unless --watch says otherwise."""
+_EVENTS = 100
+"""Pushes of a toy that has no other end."""
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What to simulate."""
+class SimulationPlan:
+    """A simulation to run."""
 
     spec: JobSpec
     problem: Callable[[JobSpec, int], Any]
@@ -34,24 +37,32 @@ class Plan:
     """None: a toy."""
     costs: Costs | None
     options: dict[str, Any]
-    """Of `sim.run`."""
+    """Options of `sim.run`."""
     watch_every: int
     total: int | None
 
 
 def of_job(
-    path: Path, code: Path | None, overrides: list[str], costs: Costs | None, options: dict[str, Any], watch: int | None
-) -> Plan:
+    path: Path,
+    code: Path | None,
+    strategy: str | None,
+    overrides: list[str],
+    costs: Costs | None,
+    options: dict[str, Any],
+    watch: int | None,
+) -> SimulationPlan:
     """Raises: InvalidJob, NotFound."""
+    if strategy:
+        raise typer.BadParameter("a job file has one; write --set 'strategy={name: sync, lr: 0.3}'", param_hint="--strategy")
     from gradstream import jobfile
 
     spec = jobfile.load(path, overrides)
     import torch
 
+    from gradstream.input.data import DatasetTooSmall
     from gradstream.process.exits import UserError
     from gradstream.sim import Costs
     from gradstream.sim.workload import Workloads
-    from gradstream.worker.data import DatasetTooSmall
 
     torch.set_num_threads(spec.roles.worker.threads)
     where = (code or path.parent).resolve()
@@ -63,17 +74,19 @@ def of_job(
     except DatasetTooSmall as error:
         raise typer.BadParameter(str(error), param_hint="--workers") from error
     every = watch or spec.evaluate.cadence.in_samples(workloads.epoch_samples()) or max(spec.batch_size, total // _POINTS)
-    return Plan(spec, workloads, workloads, costs or Costs(), options, every, total)
+    return SimulationPlan(spec, workloads, workloads, costs or Costs(), options, every, total)
 
 
-def of_toy(spec: JobSpec, problem: Toy, costs: Costs | None, options: dict[str, Any], watch: int | None) -> Plan:
+def of_toy(spec: JobSpec, problem: Toy, costs: Costs | None, options: dict[str, Any], watch: int | None) -> SimulationPlan:
     from gradstream.sim.toys import TOYS
 
-    every = watch or max(1, (options["events"] or 100) // _POINTS) * spec.batch_size
-    return Plan(spec, TOYS[problem], None, costs, options, every, None)
+    if math.isinf(options["until"]):
+        options = options | {"events": options["events"] or _EVENTS}
+    every = watch or max(1, (options["events"] or _EVENTS) // _POINTS) * spec.batch_size
+    return SimulationPlan(spec, TOYS[problem], None, costs, options, every, None)
 
 
-def toy_spec(strategy: str, settings: list[str], parts: dict[str, Any]) -> JobSpec:
+def toy_spec(strategy: str | None, settings: list[str], parts: dict[str, Any]) -> JobSpec:
     """Raises: InvalidJob."""
     from gradstream import jobfile
     from gradstream.sim.toys import ENDLESS
@@ -81,7 +94,7 @@ def toy_spec(strategy: str, settings: list[str], parts: dict[str, Any]) -> JobSp
     document = {
         "name": "simulation",
         "workload": {"entrypoint": "toys:Toy"},
-        "strategy": {"name": strategy},
+        "strategy": {"name": strategy or "async"},
         "roles": {"worker": {"count": 4}, "server": {"count": 1}},
         "stop": {"steps": ENDLESS},
         "seed": 1,
@@ -102,12 +115,20 @@ def costs_of(
     options = {key: value for key, value in options.items() if value is not None}
     if not options:
         return None
-    from gradstream.sim.costs import Costs
+    from gradstream.sim.times.costs import Costs
 
     try:
         return Costs(**options)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
+
+
+def check_turns(schedule: str | None, speed: list[float] | None, workers: int | None) -> None:
+    """`workers`: how many take turns; None: their costs decide who is next. Raises: BadParameter."""
+    if (schedule or speed) and workers is None:
+        raise typer.BadParameter("it means nothing beside costs, as a job file has; use --speeds", param_hint="--schedule, --speed")
+    if speed and (len(speed) != workers or min(speed) <= 0):
+        raise typer.BadParameter(f"give it {workers} times, once for each worker, above 0", param_hint="--speed")
 
 
 def joins_of(texts: list[str]) -> dict[int, float]:

@@ -1,4 +1,4 @@
-"""What `gradstream sim` tells people."""
+"""The text output of `gradstream sim`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 from gradstream.cli.output import number, size
 
 if TYPE_CHECKING:
-    from gradstream.sim.figures import Curve, Point
+    from gradstream.sim.figures import Curve, CurvePoint
     from gradstream.sim.result import Result
-    from gradstream.sim.speeds import Speeds
+    from gradstream.sim.times.speeds import Speeds
     from gradstream.spec import JobSpec
 
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 48
-_MOST_RANKS = 16
-_MOST_BINS = 10
+_MAX_RANKS = 16
+_MAX_BINS = 10
 
 
 def summary(spec: JobSpec, result: Result, curve: Curve, speeds: Speeds, *, how: str) -> str:
-    """`how` it ended: 'done', 'interrupted' ..."""
+    """Return the summary of a run. `how`: the way it ended, such as 'done' or 'interrupted'."""
     from gradstream.sim.figures import alerts
 
     lines = [title(spec)]
@@ -38,7 +38,7 @@ def title(spec: JobSpec) -> str:
     return f"{spec.strategy.name} under {spec.effective_gate}, {workers} workers, {shards} shards"
 
 
-def progress(point: Point, total: int | None) -> str:
+def progress(point: CurvePoint, total: int | None) -> str:
     """`12,345/90,000 samples  time 812  loss 0.31  accuracy 0.94`"""
     parts = [f"{point.samples:,}{f'/{total:,}' if total else ''} samples", f"time {number(point.time)}"]
     parts += [f"loss {number(point.loss)}"] if point.loss is not None else []
@@ -75,7 +75,7 @@ def _staleness(result: Result) -> list[str]:
     counts = {int(value): count for value, count in found["counts"].items()}
     if found["max"] == 0:
         return lines
-    width = -(-(found["max"] + 1) // _MOST_BINS)
+    width = -(-(found["max"] + 1) // _MAX_BINS)
     bins = [sum(counts.get(value, 0) for value in range(low, low + width)) for low in range(0, found["max"] + 1, width)]
     for k, count in enumerate(bins):
         span = f"{k * width}" if width == 1 else f"{k * width}-{k * width + width - 1}"
@@ -101,7 +101,7 @@ def _time(result: Result, speeds: Speeds) -> list[str]:
             spent = f"{number(share.wait)} of {number(share.compute + share.wait)}"
             lines.append(f"waiting    {share.waiting:.1%} of the time of {who}: {spent}")
     if result.deaths:
-        lines.append(f"lost       {result.deaths} lives of workers")
+        lines.append(f"lost       {result.deaths} incarnations of workers")
     return lines
 
 
@@ -122,8 +122,8 @@ def _curves(curve: Curve) -> list[str]:
 
 def _ledger(result: Result) -> list[str]:
     accounts = sorted(result.ledger.items())
-    if len(accounts) > _MOST_RANKS:
-        totals = {key: sum(getattr(account, key) for _, account in accounts) for key in ("pushed", *_FATES)}
+    if len(accounts) > _MAX_RANKS:
+        totals = {key: sum(getattr(account, key) for _, account in accounts) for key in ("pushed", *_OUTCOMES)}
         return ["pushes     " + ", ".join(f"{key} {count:,}" for key, count in totals.items())]
     lines = ["rank  pushed  applied  buffered  dropped  pending  last loss"]
     for rank, account in accounts:
@@ -133,4 +133,4 @@ def _ledger(result: Result) -> list[str]:
     return lines
 
 
-_FATES = ("applied", "buffered", "dropped", "pending")
+_OUTCOMES = ("applied", "buffered", "dropped", "pending")

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 def command(
     job: JobReference,
     process: Annotated[str | None, typer.Option("--process", "-p", help="Only this worker; the others go on")] = None,
-    as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
-) -> None:  # fmt: skip
-    """Stop a job: it writes a last cut and ends as cancelled within about half a minute. `gradstream wait` waits for that.
+    as_json: AsJson = False,
+    url: Url = None,
+    token_file: TokenFile = None,
+) -> None:
+    """Stop a job: it writes a last checkpoint and ends as cancelled within about half a minute. `gradstream wait` waits for that.
 
     Example: gradstream stop digits && gradstream wait digits
     """

@@ -51,7 +51,7 @@ def _gates(cls: type[Strategy]) -> str:
 
 
 def _settings(cls: type[Strategy]) -> str:
-    """Its own fields with their defaults, without those that only mean something beside another one (`adaptive: ...`)."""
+    """List a strategy's own fields with their defaults, without those that only matter beside another (`adaptive: ...`)."""
     fields = {name: field for name, field in cls.model_fields.items() if name not in ("name", "lr")}
     told = {name: field.description or "" for name, field in fields.items()}
     return " ".join(
@@ -62,7 +62,7 @@ def _settings(cls: type[Strategy]) -> str:
 
 
 def _default(value: object, told: str) -> str:
-    """What None means stands in the description: `... default: n`."""
+    """Return a field's default. The description says what None means: `... default: n`."""
     if value is not None:
         return str(value)
     meant = re.search(r"default:? (\S+)", told)

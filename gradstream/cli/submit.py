@@ -19,11 +19,13 @@ def command(
     code: Code = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show progress until the end; Ctrl-C detaches")] = False,
     key: Annotated[str | None, typer.Option("--idempotency-key", help="The same key gives the same job")] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Only say what would become of it: submit nothing")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Dry run: placement, staleness, traffic, memory")] = False,
     list_files: Annotated[bool, typer.Option("--list", help="Only print which files would be sent, and what is left out")] = False,
     measure: Annotated[bool, typer.Option("--measure", help="A plan for the model's size and speed as measured here")] = False,
-    as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
-) -> None:  # fmt: skip
+    as_json: AsJson = False,
+    url: Url = None,
+    token_file: TokenFile = None,
+) -> None:
     """Submit a job file with the code beside it. Prints the job's id; with --follow, ends like `gradstream wait`.
 
     Example: gradstream submit job.yaml --set roles.worker.count=4 --follow
@@ -44,7 +46,7 @@ def command(
         return
     with connect(url, token_file, timeout=LONG if follow else 10.0) as client:
         job = submitted(client, given, overrides, key)
-        talk(f"{job.name} is {job.status}; {client.url}/jobs/{job.id}")
+        talk(f"{job.name} is {job.status}; {client.page_url}/jobs/{job.id}")
         if not as_json:
             print(job.id, flush=True)
         if follow:

@@ -16,8 +16,9 @@ command = typer.Typer(no_args_is_help=True, help="Tokens of programs (API) and o
 Scope = Literal["read", "full"]
 Reference = Annotated[str, typer.Argument(metavar="TOKEN", help="Its name, its id, or the beginning of its id")]
 Expires = Annotated[
-    str | None, typer.Option("--expires", metavar="DURATION", help="E.g. 12h, 30d; default: an API token never, a join token 24h")
+    str | None, typer.Option("--expires", metavar="DURATION", help="E.g. 12h, 30d; default: an API token never, a join token 1h")
 ]
+Uses = Annotated[int | None, typer.Option("--uses", min=1, max=1000, help="Machines that may join with a join token; default: 1")]
 
 
 @command.command("list")
@@ -34,36 +35,47 @@ def show_all(as_json: AsJson = False, url: Url = None, token_file: TokenFile = N
         print_json({"items": [token.as_dict() for token in tokens]})
         return
     print_table(
-        ("id", "name", "kind", "scope", "created", "expires", "last used"),
+        ("id", "name", "kind", "scope", "created", "expires", "last used", "machines"),
         [
             (
-                str(one.id)[:8], one.name, one.kind, one.scope or "", ago(one.created_at), _expiry(one.expires_at),
+                str(one.id)[:8],
+                one.name,
+                one.kind,
+                one.scope or "",
+                ago(one.created_at),
+                _expiry(one.expires_at),
                 ago(one.last_used_at) if one.last_used_at else "never",
+                f"{one.used} of {one.uses}" if one.uses else "",
             )
             for one in tokens
         ],
-    )  # fmt: skip
+    )
 
 
 @command.command()
 def create(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="What it is for, e.g. ci")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Purpose of the token, e.g. ci")] = None,
     join: Annotated[bool, typer.Option("--join", help="For machines: `gradstream join`. It opens nothing else")] = False,
     scope: Annotated[
-        Scope | None, typer.Option("--scope", help="Of an API token. read: sees everything, changes nothing. Default: full")
+        Scope | None, typer.Option("--scope", help="Scope of an API token. read: sees everything, changes nothing. Default: full")
     ] = None,
+    uses: Uses = None,
     expires: Expires = None,
-    as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
-) -> None:  # fmt: skip
-    """Make a token, and print its secret, once.
+    as_json: AsJson = False,
+    url: Url = None,
+    token_file: TokenFile = None,
+) -> None:
+    """Make a token, and print its secret, once. A join token lets one machine join, or --uses of them.
 
     Example: gradstream token create ci --scope read --expires 90d > token
     """
     if join and scope:
         raise typer.BadParameter("a join token has no scope; leave out --scope or --join", param_hint="--scope")
+    if uses and not join:
+        raise typer.BadParameter("only a join token is used up; add --join or leave out --uses", param_hint="--uses")
     with connect(url, token_file) as client:
         kind: Literal["api", "join"] = "join" if join else "api"
-        made = client.create_token(name or _default(join), kind=kind, scope=scope, expires_in=seconds(expires))
+        made = client.create_token(name or _default(join), kind=kind, scope=scope, expires_in=seconds(expires), uses=uses)
         _tell(client, made, as_json)
 
 
@@ -85,9 +97,15 @@ def revoke(token: Reference, as_json: AsJson = False, url: Url = None, token_fil
 
 @command.command()
 def rotate(
-    token: Reference, expires: Expires = None, as_json: AsJson = False, url: Url = None, token_file: TokenFile = None
+    token: Reference,
+    expires: Annotated[
+        str | None, typer.Option("--expires", metavar="DURATION", help="E.g. 12h, 30d; default: the lifetime of the other one")
+    ] = None,
+    as_json: AsJson = False,
+    url: Url = None,
+    token_file: TokenFile = None,
 ) -> None:
-    """Make a token with another one's name, kind and scope, print its secret, once, and revoke the other one.
+    """Make a token with another one's name, kind, scope, uses and lifetime, print its secret, once, and revoke the other one.
 
     Browsers that signed in with the other one have to sign in again.
 
@@ -97,7 +115,8 @@ def rotate(
         old = _find(client, token)
         kind: Literal["api", "join"] = "join" if old.kind == "join" else "api"
         scope = cast("Scope | None", old.scope)
-        fresh = client.create_token(old.name, kind=kind, scope=scope, expires_in=seconds(expires))
+        lifetime = seconds(expires) or _lifetime(old)
+        fresh = client.create_token(old.name, kind=kind, scope=scope, expires_in=lifetime, uses=old.uses)
         _tell(client, fresh, as_json)
         client.revoke_token(old.id)
 
@@ -107,7 +126,8 @@ def _tell(client: Client, made: CreatedToken, as_json: bool) -> None:
 
     until = f"It expires {made.expires_at.astimezone():%d %b %Y %H:%M}." if made.expires_at else "It does not expire."
     scope = f", scope {made.scope}" if made.scope else ""
-    talk(f"the {made.kind} token {made.name} ({str(made.id)[:8]}){scope}. {until} Its secret is shown this once:", "dim")
+    machines = f", for {made.uses} machine{'s' * (made.uses > 1)}" if made.uses else ""
+    talk(f"the {made.kind} token {made.name} ({str(made.id)[:8]}){scope}{machines}. {until} Its secret is shown this once:", "dim")
     if as_json:
         print_json(made.as_dict())
     else:
@@ -128,6 +148,11 @@ def _find(client: Client, reference: str) -> Token:
     if not fitting:
         raise NotFound(f"you have no token '{reference}'; `gradstream token list` lists them")
     return fitting[0]
+
+
+def _lifetime(token: Token) -> float | None:
+    """Whole seconds from its making to its end; None: it does not expire."""
+    return max(1, round((token.expires_at - token.created_at).total_seconds())) if token.expires_at else None
 
 
 def _default(join: bool) -> str:

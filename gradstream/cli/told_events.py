@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradstream.events import EventKind
 from gradstream.process.headline import drop_reason
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class EventLines:
         if not _tells_what_follows(event):
             return [event.message]
         held, self._held = self._held, []
-        fails = event.kind == "status" and event.data.get("to") == "failed"
+        fails = event.kind == EventKind.STATUS and event.data.get("to") == "failed"
         lines = [_without_reason(each) if fails else each.message for each in held]
         # without a process to blame, this event has the reason, and so has the conclusion
         return [*lines, "stopping" if fails and not held and event.message.startswith("stopping: ") else event.message]
@@ -41,13 +42,17 @@ def shorten_event(event: Event, told: str | None) -> str:
 
 def _is_failure(event: Event) -> bool:
     """A process ended, and not well; the controller's events of new processes have no reason."""
-    return event.kind == "process" and event.data.get("reason", "done") not in ("done", "stopped")
+    return event.kind == EventKind.PROCESS and event.data.get("reason", "done") not in ("done", "stopped")
 
 
 def _tells_what_follows(event: Event) -> bool:
     """The job or its attempt changes, a process starts again, or the platform waits for a machine to start it on."""
-    respawn = event.kind == "process" and "reason" not in event.data
-    return event.kind in ("status", "attempt") or respawn or (event.kind == "warning" and event.actor == "controller")
+    respawn = event.kind == EventKind.PROCESS and "reason" not in event.data
+    return (
+        event.kind in (EventKind.STATUS, EventKind.ATTEMPT)
+        or respawn
+        or (event.kind == EventKind.WARNING and event.actor == "controller")
+    )
 
 
 def _without_reason(event: Event) -> str:

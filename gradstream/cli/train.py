@@ -30,8 +30,8 @@ def command(
     from gradstream.advise.machines import too_many_threads
     from gradstream.cli.jobsource import find_job
     from gradstream.cli.output import print_json, talk
-    from gradstream.local import runs
-    from gradstream.local.trainer import Trainer
+    from gradstream.local.training import runs
+    from gradstream.local.training.trainer import Trainer
 
     given = find_job(job_file, code)
     spec, where = given.spec(overrides), given.folder

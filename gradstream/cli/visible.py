@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Of ASCII and Latin-1, and those of Unicode that turn the direction of a line. Tabs and ends of lines stay."""
+"""Control characters of ASCII and Latin-1, and those of Unicode that turn the direction of a line. Tabs and ends of lines stay."""
 _COLOUR = re.compile("(\x1b\\[[0-9;]*m)")
 _REVEALED, _PLAIN = "\x1b[28m", "\x1b[m"
 """No letter is concealed; letters look as they did at first."""

@@ -12,8 +12,10 @@ from gradstream.cli.common import INTERRUPTED, LONG, TIMED_OUT, AsJson, JobRefer
 def command(
     job: JobReference,
     timeout: Annotated[str | None, typer.Option(metavar="DURATION", help="Give up then, e.g. 10m; the job goes on")] = None,
-    as_json: AsJson = False, url: Url = None, token_file: TokenFile = None,
-) -> None:  # fmt: skip
+    as_json: AsJson = False,
+    url: Url = None,
+    token_file: TokenFile = None,
+) -> None:
     """Wait for a job's end. The exit code says how it went:
 
     0 succeeded, 10 failed, 11 cancelled, 12 timed out, 124 not ended within --timeout,

@@ -8,28 +8,19 @@
 The command line is written on top of it, so whatever a command does, a program can do.
 """
 
+from gradstream.api.history import Artifact, Event, LogChunk, Process
+from gradstream.api.jobs import Job, JobSummary
+from gradstream.api.plan import Plan
+from gradstream.api.platform import BrowserSession, Collection, CreatedToken, Node, PlatformStorage, SignInLink, Token
+from gradstream.api.progress import Progress
 from gradstream.client.client import Client
 from gradstream.client.credentials import Credentials
-from gradstream.client.models import (
-    Artifact,
-    BrowserSession,
-    CreatedToken,
-    Event,
-    Job,
-    JobSummary,
-    LogChunk,
-    Node,
-    Plan,
-    Process,
-    Progress,
-    SignInLink,
-    Token,
-)
 
 __all__ = [
     "Artifact",
     "BrowserSession",
     "Client",
+    "Collection",
     "CreatedToken",
     "Credentials",
     "Event",
@@ -38,6 +29,7 @@ __all__ = [
     "LogChunk",
     "Node",
     "Plan",
+    "PlatformStorage",
     "Process",
     "Progress",
     "SignInLink",

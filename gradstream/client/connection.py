@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 from uuid import UUID
 
+from gradstream.api.jobs import Job, JobPage, JobSummary
+from gradstream.api.platform import SignInLink
 from gradstream.client.credentials import Credentials
-from gradstream.client.models import Job, JobPage, JobSummary, SignInLink
-from gradstream.client.transport import LOOPBACK, Transport
+from gradstream.client.transport import Transport
 from gradstream.errors import Invalid, NotFound
+from gradstream.hostnames import is_here, page_url
 
 if TYPE_CHECKING:
     import httpx
@@ -23,7 +25,7 @@ _PAGES = 50
 """Pages of 200 jobs that are searched for a name."""
 
 
-class Connection:
+class ApiConnection:
     """The parts of `Client` share it."""
 
     def __init__(
@@ -56,6 +58,11 @@ class Connection:
     def close(self) -> None:
         """End the connection; leaving a `with` block does this, too."""
         self._transport.close()
+
+    @property
+    def page_url(self) -> str:
+        """Address of the page, for browsers on this machine."""
+        return page_url(self.url)
 
     def user(self) -> str:
         """Name of the user whose token this is."""
@@ -131,8 +138,8 @@ class Connection:
 
 
 def _from_here(page: str, platform: str) -> str:
-    """The page's address for a browser beside us: a platform that names itself by a loopback address is where we reached it."""
-    if urlsplit(page).hostname in LOOPBACK and urlsplit(platform).hostname not in LOOPBACK:
-        where = urlsplit(platform)
-        return urlsplit(page)._replace(scheme=where.scheme, netloc=where.netloc).geturl()
-    return page
+    """The page's address for a browser beside us: a platform that names itself as this machine's own is where we reached it."""
+    if not is_here(urlsplit(page).hostname):
+        return page
+    where = urlsplit(page_url(platform))
+    return urlsplit(page)._replace(scheme=where.scheme, netloc=where.netloc).geturl()

@@ -6,14 +6,16 @@ import time
 from typing import Literal
 from uuid import UUID
 
-from gradstream.client.connection import Connection, JobReference
-from gradstream.client.models import BrowserSession, Choices, CreatedToken, Job, Node, Process, Queue, Token
+from gradstream.api.history import Choices, Process
+from gradstream.api.jobs import Job, Queue
+from gradstream.api.platform import BrowserSession, Collection, CreatedToken, Node, PlatformStorage, Token
+from gradstream.client.connection import ApiConnection, JobReference
 from gradstream.errors import Conflict, NotFound
 
 _LONG_POLL = 15.0
 
 
-class Control(Connection):
+class Control(ApiConnection):
     """The methods of `Client` that wait for jobs and change what runs."""
 
     def wait(self, job: JobReference, *, timeout: float | None = None) -> Job:
@@ -46,7 +48,7 @@ class Control(Connection):
         return [Process.model_validate(item) for item in self._items(f"jobs/{self._id(job)}/processes")]
 
     def live_process(self, job: JobReference, label: str) -> Process:
-        """The process of this label that has not ended. Raises: NotFound. Conflict: the job has ended."""
+        """Return the process of this label that has not ended. Raises: NotFound. Conflict: the job has ended."""
         live = {process.label: process for process in self.processes(job) if process.status in ("assigned", "starting", "running")}
         if not live and (found := self.find(job)).ended:
             raise Conflict(f"{found.name} has ended ({found.status}); no process of it runs")
@@ -55,7 +57,7 @@ class Control(Connection):
         return live[label]
 
     def choices(self, job: JobReference, process_id: UUID | str) -> Choices:
-        """What a restart and a stop of one process would cost."""
+        """Return the costs of a restart and of a stop of one process."""
         return Choices.model_validate(self._transport.json("GET", f"jobs/{self._id(job)}/processes/{process_id}/choices"))
 
     def restart_process(self, job: JobReference, process_id: UUID | str) -> Process:
@@ -69,7 +71,7 @@ class Control(Connection):
         return Process.model_validate(self._transport.json("POST", f"jobs/{self._id(job)}/processes/{process_id}/stop"))
 
     def tokens(self) -> list[Token]:
-        """Your API tokens and join tokens, newest first. None says its secret."""
+        """Return your API tokens and join tokens, newest first, without their secrets."""
         return [Token.model_validate(item) for item in self._items("tokens")]
 
     def create_token(
@@ -79,12 +81,13 @@ class Control(Connection):
         kind: Literal["api", "join"] = "api",
         scope: Literal["read", "full"] | None = None,
         expires_in: float | None = None,
+        uses: int | None = None,
     ) -> CreatedToken:
-        """Its `token` is shown this once. `join`: machines register with it, and can do nothing else.
+        """Its `token` is shown this once. `join`: machines join with it, and can do nothing else.
 
         `scope`, of an API token: `read` sees everything and changes nothing; None: full. `expires_in`: seconds; None: an API
-        token never expires, a join token after a day."""
-        body = {"name": name, "kind": kind, "scope": scope, "expires_in": expires_in}
+        token never expires, a join token after an hour. `uses`: machines that may join with it; None: one."""
+        body = {"name": name, "kind": kind, "scope": scope, "expires_in": expires_in, "uses": uses}
         return CreatedToken.model_validate(self._transport.json("POST", "tokens", safe=False, json=body))
 
     def revoke_token(self, id: UUID | str) -> None:
@@ -98,6 +101,14 @@ class Control(Connection):
     def end_session(self, id: UUID | str) -> None:
         """Sign a browser out at once. The events that it follows end within 30 s."""
         self._transport.json("DELETE", f"sessions/{id}")
+
+    def storage(self) -> PlatformStorage:
+        """How much the platform keeps of each kind, and what is free on its disk."""
+        return PlatformStorage.model_validate(self._transport.json("GET", "storage"))
+
+    def collect_storage(self, *, dry_run: bool = False) -> Collection:
+        """Remove unused data, for 10 s at most; with `dry_run` only list it. The platform does so every hour by itself."""
+        return Collection.model_validate(self._transport.json("POST", "storage/collect", params={"dry_run": dry_run}))
 
     def nodes(self) -> list[Node]:
         return [Node.model_validate(item) for item in self._items("nodes")]

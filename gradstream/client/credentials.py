@@ -15,19 +15,20 @@ from pydantic import SecretStr
 from pydantic_settings import BaseSettings
 
 from gradstream.errors import NotFound, NotSignedIn
+from gradstream.hostnames import program_url
 
 DEFAULT_DATA_DIR = Path(platformdirs.user_data_dir("gradstream"))
 
 
-class Settings(BaseSettings, frozen=True, env_prefix="GRADSTREAM_"):
+class ClientSettings(BaseSettings, frozen=True, env_prefix="GRADSTREAM_"):
     url: str | None = None
     """The platform's address, e.g. https://gradstream.example.org"""
     token: SecretStr | None = None
     token_file: Path | None = None
     data_dir: Path = DEFAULT_DATA_DIR
-    """Of the platform that `gradstream up` runs on this machine; it keeps its address and a token in client.json."""
+    """Data folder of the platform that `gradstream up` runs on this machine; its client.json has the address and a token."""
     config_dir: Path = Path(platformdirs.user_config_dir("gradstream"))
-    """Where `gradstream login` keeps what it is told."""
+    """Folder in which `gradstream login` keeps address and token."""
 
     @property
     def login_file(self) -> Path:
@@ -43,7 +44,7 @@ class Credentials:
     def at(cls, url: str, token: str) -> Credentials:
         """For an address as people write it: without a scheme, or with the API's path."""
         url = url.strip().rstrip("/").removesuffix("/api/v1")
-        return cls(url if "://" in url else f"http://{url}", token)
+        return cls(program_url(url if "://" in url else f"http://{url}"), token)
 
     @classmethod
     def find(
@@ -52,10 +53,10 @@ class Credentials:
         url: str | None = None,
         token: str | None = None,
         token_file: Path | None = None,
-        settings: Settings | None = None,
+        settings: ClientSettings | None = None,
     ) -> Credentials:
         """Raises: NotSignedIn, saying what to do."""
-        settings = settings or Settings()
+        settings = settings or ClientSettings()
         wanted = url or settings.url
         file = token_file or settings.token_file
         if not token:

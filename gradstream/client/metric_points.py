@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from gradstream.client.models import MetricBatch
+from gradstream.api.charts import MetricBatch
 from gradstream.errors import Unavailable
 
 if TYPE_CHECKING:

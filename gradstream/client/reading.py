@@ -12,18 +12,21 @@ from typing import Any
 from uuid import UUID
 
 from gradstream import bundle as bundles
-from gradstream.client.connection import Connection, JobReference
+from gradstream.api.charts import Chart, MetricBatch, Targets
+from gradstream.api.history import Artifact, Event, LogChunk, StreamEvent
+from gradstream.api.jobs import Config, Job
+from gradstream.client.connection import ApiConnection, JobReference
 from gradstream.client.metric_points import MetricPoints
-from gradstream.client.models import Artifact, Chart, Config, Event, Job, LogChunk, MetricBatch, StreamEvent, Targets
 from gradstream.errors import Conflict, NotFound, Unavailable
+from gradstream.events import EventKind
 from gradstream.process.environment import ENVIRONMENT, Environment
 
 
-class Reading(Connection):
+class Reading(ApiConnection):
     """The methods of `Client` that read what jobs did."""
 
     def follow(self, job: JobReference, *, after: int = 0) -> Iterator[StreamEvent]:
-        """Everything that happens to a job from `after` on, nothing missing and nothing twice, until it has ended."""
+        """Yield all that happens to a job from `after` on, without gaps or repeats, until it has ended."""
         id = self._id(job)
         for event in self._transport.stream(f"jobs/{id}/stream", after=after):
             if event.event == "gone":
@@ -34,11 +37,13 @@ class Reading(Connection):
                 return
 
     def config(self, job: JobReference) -> Config:
-        """The job file as it was sent and as it was understood."""
+        """Return the job file as it was sent and as the platform reads it."""
         return Config.model_validate(self._transport.json("GET", f"jobs/{self._id(job)}/config"))
 
-    def events(self, job: JobReference, *, kinds: Sequence[str] = (), after: int = 0, limit: int | None = None) -> list[Event]:
-        """What happened, oldest first: of these kinds (none given: all), with a `seq` above `after`, so many at most."""
+    def events(
+        self, job: JobReference, *, kinds: Sequence[EventKind | str] = (), after: int = 0, limit: int | None = None
+    ) -> list[Event]:
+        """Return events, oldest first: of these kinds (none given: all), with a `seq` above `after`, at most `limit`."""
         params: dict[str, Any] = {"kind": list(kinds), "after": after, **({} if limit is None else {"limit": limit})}
         return [
             Event.model_validate(item)
@@ -54,7 +59,7 @@ class Reading(Connection):
         rank: int | None = None,
         tail: int | None = None,
     ) -> Iterator[LogChunk]:
-        """The output stored so far, oldest first; `tail` is a number of lines."""
+        """Yield the output stored so far, oldest first; `tail` is a number of lines."""
         id, asked = self._id(job), {"role": role, "rank": rank, "tail": tail}
         params = {name: value for name, value in asked.items() if value is not None}
         if tail is not None:

@@ -13,7 +13,7 @@ class ServerSentEvent(NamedTuple):
 
 
 def events(lines: Iterable[str]) -> Iterator[ServerSentEvent]:
-    """The whole events among lines without their ends. What a broken connection cut short is not among them."""
+    """Yield the complete events of lines without line ends; an event that a lost connection truncated is left out."""
     id: str | None = None
     event, data = "message", list[str]()
     for line in lines:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from gradstream import bundle as bundles
+from gradstream.api.jobs import Job, JobWarning
+from gradstream.api.plan import Plan
 from gradstream.bundle.origin import collect_origin
-from gradstream.client.connection import Connection
-from gradstream.client.models import Job, Plan
+from gradstream.client.connection import ApiConnection
 from gradstream.errors import Invalid, NotFound
 from gradstream.jobfile.source import JobSource, resolve_job
 
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
     from gradstream.workload import Workload
 
 
-class Submission(Connection):
+class Submission(ApiConnection):
     """The methods of `Client` that send code and jobs."""
 
     def has_bundle(self, hash: str) -> bool:
-        """Whether the platform has a bundle of this hash."""
+        """Return whether the platform has a bundle of this hash."""
         try:
             self._transport.json("GET", f"bundles/{hash}")
         except NotFound:
@@ -89,10 +90,10 @@ class Submission(Connection):
 
         Raises: InvalidJob, InvalidBundle, InvalidWorkload, as `submit` would."""
         found = resolve_job(job, code=code, workload=workload, overrides=overrides, source=source)
-        warnings: list[dict[str, str]] = []
+        warnings: list[JobWarning] = []
         if found.has_code and bundle is None:
             packed, problems = found.pack_code()
-            bundle, warnings = packed.hash, [{"pointer": each.pointer, "message": each.message} for each in problems]
+            bundle, warnings = packed.hash, [JobWarning(pointer=each.pointer, message=each.message) for each in problems]
         body: dict[str, Any] = {"spec": found.spec.model_dump(mode="json"), "bundle": bundle, "size": size and dict(size)}
         plan = Plan.model_validate(self._transport.json("POST", "jobs/plan", json=body))
         return plan.model_copy(update={"warnings": [*plan.warnings, *(each for each in warnings if each not in plan.warnings)]})

@@ -16,15 +16,20 @@ import gradstream
 from gradstream import errors
 from gradstream.client.credentials import Credentials
 from gradstream.client.sse import ServerSentEvent, events
-from gradstream.errors import Conflict, Denied, GradstreamError, Invalid, NotFound, NotSignedIn, Problem, TooLarge, Unavailable
+from gradstream.errors import Conflict, Denied, GradstreamError, Invalid, Mistake, NotFound, NotSignedIn, TooLarge, Unavailable
+from gradstream.hostnames import is_here
 
 _BY_STATUS: dict[int, type[GradstreamError]] = {
-    401: NotSignedIn, 403: Denied, 404: NotFound, 409: Conflict, 413: TooLarge, 422: Invalid,
-}  # fmt: skip
+    401: NotSignedIn,
+    403: Denied,
+    404: NotFound,
+    409: Conflict,
+    413: TooLarge,
+    422: Invalid,
+}
 _TRY_AGAIN = (429, 502, 503, 504)
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-"""No proxy of the environment leads to a platform on this machine."""
+_RETRY_INTERVAL, _MAX_RETRY_INTERVAL = 0.1, 2.0
+"""Seconds; the interval doubles with each failure in a row."""
 _STREAM_SILENCE = 45.0
 """Seconds without a byte after which a stream is taken for dead; the server sends at least a comment every 15."""
 
@@ -39,20 +44,22 @@ class Transport:
         self.url = credentials.url
         host = _host(credentials.url)
         self.timeout = timeout
-        self._is_here = host in LOOPBACK
+        self._is_here = is_here(host)  # then no proxy leads there
         self._on_retry = on_retry
         self._http = httpx.Client(
             base_url=f"{credentials.url}/api/v1/",
             headers={"Authorization": f"Bearer {credentials.token}", "User-Agent": f"gradstream/{gradstream.__version__}"},
-            timeout=httpx.Timeout(20, connect=5), transport=inner, trust_env=host not in LOOPBACK,
-        )  # fmt: skip
+            timeout=httpx.Timeout(20, connect=5),
+            transport=inner,
+            trust_env=not self._is_here,
+        )
 
     def close(self) -> None:
         self._http.close()
 
     def json(self, method: str, path: str, *, safe: bool = True, **options: Any) -> Any:
         """The answer's JSON (None if it is empty). `safe`: doing it twice does what doing it once does."""
-        answer = self._patiently(lambda: self._once(method, path, **options)) if safe else self._once(method, path, **options)
+        answer = self._retry(lambda: self._once(method, path, **options)) if safe else self._once(method, path, **options)
         return answer.json() if answer.content else None
 
     def bytes(self, path: str) -> Iterator[bytes]:
@@ -83,7 +90,7 @@ class Transport:
             else:
                 waits.pause(Unavailable("the server closed the stream"))
 
-    def _patiently(self, attempt: Callable[[], httpx.Response]) -> httpx.Response:
+    def _retry(self, attempt: Callable[[], httpx.Response]) -> httpx.Response:
         waits = _Backoff(self)
         while True:
             try:
@@ -121,7 +128,7 @@ class _Backoff:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._until: float | None = None
-        self._next = _FIRST_PAUSE
+        self._next = _RETRY_INTERVAL
 
     def pause(self, error: Unavailable) -> None:
         """Raises: `error`, once the timeout has passed."""
@@ -132,7 +139,7 @@ class _Backoff:
             raise error
         self._transport._on_retry(error.message)
         time.sleep(self._next)
-        self._next = min(self._next * 2, _LONGEST_PAUSE)
+        self._next = min(self._next * 2, _MAX_RETRY_INTERVAL)
 
 
 def _raise_for(answer: httpx.Response) -> None:
@@ -150,7 +157,7 @@ def _raise_for(answer: httpx.Response) -> None:
     error = kind(problem.get("detail") or problem.get("title") or answer.reason_phrase)
     error.context = problem.get("context") or {}
     if isinstance(error, Invalid):
-        error.problems = [Problem(one["pointer"], one["message"]) for one in problem.get("errors", [])]
+        error.problems = [Mistake(one["pointer"], one["message"]) for one in problem.get("errors", [])]
     raise error
 
 

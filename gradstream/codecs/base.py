@@ -1,10 +1,10 @@
-"""What a codec is: how a vector becomes bytes on the wire and a vector again.
+"""The base of codecs. A codec encodes a vector as bytes for the wire and decodes them.
 
-A codec is a pure function of the vector, block by block: so slices that begin at multiples of 4,096 elements have the bytes
+A codec is a pure function of the vector, block by block. So slices that begin at multiples of 4,096 elements have the bytes
 that they would have in the whole vector, and any number of shards gives the same bits. The bytes of a vector are those of its
-chunks, one behind another: a chunk is small enough to stay in the cache while a codec goes over it several times, and what is
-coded of a vector can travel while the rest is coded. What a lossy codec takes away from a push is not lost: the worker adds
-it to its next one (error feedback, `gradstream.codecs.coding`).
+chunks, one behind another. A chunk is small enough to stay in the cache while a codec goes over it several times, and coded
+chunks can travel while the codec works on the rest. The error of a lossy codec is not lost: the worker adds it to its next
+push (error feedback, `gradstream.codecs.coding`).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 CHUNK = 64 * 1024
-"""Elements that are coded in one go; a multiple of every block."""
+"""Elements that are coded at once; a multiple of every block."""
 
 
 def count(n: int, block: int) -> int:
-    """Blocks of a vector of n elements."""
+    """Return the number of blocks of a vector of n elements."""
     return -(-n // block)
 
 
@@ -32,10 +32,10 @@ class Codec(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     lossy: ClassVar[bool] = True
     """decode(encode(x)) may differ from x."""
     dense: ClassVar[bool] = True
-    """Every element arrives, with a relative error; else most arrive as 0 or as a mean, which only error feedback makes good."""
+    """Every element arrives, with a relative error; else most arrive as 0 or as a mean, which only error feedback corrects."""
 
     def nbytes(self, n: int, itemsize: int) -> int:
-        """The length of what `encode` gives for a vector of n elements of so many bytes."""
+        """Return the length of the result of `encode` for a vector of n elements of `itemsize` bytes."""
         raise NotImplementedError
 
     def encode_rows(self, rows: Tensor, data: Tensor, n: int) -> None:
@@ -43,11 +43,11 @@ class Codec(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         raise NotImplementedError
 
     def decode_rows(self, data: Tensor, rows: Tensor) -> None:
-        """Write what `encode_rows` was given into `rows`, as far as the codec carries it."""
+        """Decode `data` from `encode_rows` into `rows`."""
         raise NotImplementedError
 
     def chunks(self, n: int, itemsize: int) -> Iterator[tuple[slice, slice]]:
-        """Of a vector of n elements: the elements of each chunk, and its bytes."""
+        """Yield for each chunk of a vector of n elements the range of its elements and of its bytes."""
         at = 0
         for first in range(0, n, CHUNK):
             elements = slice(first, min(n, first + CHUNK))
@@ -56,7 +56,7 @@ class Codec(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
             at += nbytes
 
     def encode(self, x: Tensor) -> memoryview:
-        """The bytes of `x`, shape (n,), on the CPU. May be a view of `x`: it is valid until `x` changes."""
+        """Return the bytes of `x`, shape (n,), on the CPU. They may be a view of `x`, valid until `x` changes."""
         from gradstream.codecs.coding import Coding
 
         data = memoryview(bytearray(self.nbytes(x.numel(), x.element_size())))
@@ -64,13 +64,13 @@ class Codec(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         return data
 
     def decode(self, data: bytearray | memoryview, out: Tensor) -> None:
-        """Write the vector that `data` stands for into `out`, shape (n,)."""
+        """Decode `data` into `out`, shape (n,)."""
         from gradstream.codecs.coding import Decoding
 
         Decoding(self, data, out).until(len(data))
 
     def arrives(self, x: Tensor) -> Tensor:
-        """What the other side will hold: decode(encode(x)); `x` itself if nothing is lost."""
+        """Return the vector that the other side will hold: decode(encode(x)); `x` itself if the codec is lossless."""
         import torch
 
         from gradstream.codecs.coding import carry

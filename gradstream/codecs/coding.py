@@ -1,7 +1,7 @@
-"""Vectors on their way through a codec, chunk by chunk: coded as far as their bytes are needed, decoded as far as they are there.
+"""Vectors in a codec, chunk by chunk: encoded as far as their bytes are needed, decoded as far as their bytes have arrived.
 
-Error feedback is part of coding: a chunk takes with it what earlier pushes left behind, and leaves behind what it does not carry.
-What is sent and what is left add up to what was to be sent, but for the rounding of one addition and one subtraction.
+Error feedback is part of coding: a chunk carries the residual of earlier pushes, and leaves its own error as the new residual.
+The sent vector and the residual add up to the full one, but for the rounding of one addition and one subtraction.
 Source: Seide et al. 2014; Karimireddy et al. 2019, "Error Feedback Fixes SignSGD".
 """
 
@@ -18,28 +18,28 @@ from gradstream.codecs.blocks import padded, put_back, rows
 
 
 class Residual:
-    """What a lossy codec has not sent yet of a worker's pushes."""
+    """The part of a worker's pushes that a lossy codec has not sent yet."""
 
     def __init__(self, x: Tensor, *, keeps: bool = False) -> None:
         """`keeps`: pushes may turn out not to count."""
         self.x = x
         """Shape (size,)."""
         self._before = torch.zeros_like(x) if keeps else None
-        """As `x` was before the push that was coded last."""
+        """`x` before the push that was coded last."""
         self._squares = 0.0
 
     def take_back(self) -> None:
-        """The push that was coded last does not count: what earlier ones left, some of which went with it, is still to be sent."""
+        """Restore the residual from before the last push, which does not count: its part must still be sent."""
         assert self._before is not None, "whoever takes back has said so before"
         self.x.copy_(self._before)
 
     def norm(self) -> float:
-        """L2 norm of what the push left that was coded last; then it is forgotten."""
+        """Return the L2 norm of the last push's residual, and reset it."""
         squares, self._squares = self._squares, 0.0
         return math.sqrt(squares)
 
     def feed(self, codec: Codec, x: Tensor, start: int, data: Tensor, out: Tensor) -> None:
-        """Code a chunk `x`, a push's elements from `start` on, with what was left of them. `out`: what arrives; may be `x`."""
+        """Encode a chunk `x`, a push's elements from `start` on, plus their residual. `out` gets the decoded chunk; may be `x`."""
         left = self.x[start : start + x.numel()]
         if self._before is not None:
             self._before[start : start + x.numel()].copy_(left)

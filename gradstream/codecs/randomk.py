@@ -24,7 +24,7 @@ class RandomK(Codec, frozen=True):
     name: Literal["randomk"] = "randomk"
     block: ClassVar[int] = 4096
     dense: ClassVar[bool] = False
-    every: Literal[2, 4, 8, 16, 32, 64, 128] = Field(16, description="One of so many values travels")
+    every: Literal[2, 4, 8, 16, 32, 64, 128] = Field(16, description="Values per value that is sent: 16 sends one of 16")
 
     def encode_rows(self, rows: Tensor, data: Tensor, n: int) -> None:
         import torch

@@ -1,6 +1,6 @@
 """The largest values of each block, with their places; the rest waits in the worker until it is large enough.
 
-Bytes: 6 per value that is kept.  Error: the values that are not kept. Of equal ones the first are.
+Bytes: 6 per value that is kept.  Error: the values that are not kept. Among equal values the first are kept.
 By blocks of 4,096 instead of over the whole vector, so that shards need not know of each other, and no layer is silent for ever.
 Source: Aji, Heafield 2017, "Sparse Communication for Distributed Gradient Descent".
 """
@@ -27,7 +27,7 @@ class TopK(Codec, frozen=True):
     name: Literal["topk"] = "topk"
     block: ClassVar[int] = 4096
     dense: ClassVar[bool] = False
-    share: float = Field(0.01, gt=0, le=1, description="Share of the values that travels")
+    share: float = Field(0.01, gt=0, le=1, description="Share of the values that is sent")
 
     @property
     def _kept(self) -> int:
@@ -66,7 +66,7 @@ class TopK(Codec, frozen=True):
 
 
 def _drop_last_of_equals(chosen: Bools, equal: Bools, kept: int) -> None:
-    """Of blocks in which more values are as large as the least that is kept, and so too many are chosen: the first ones stay."""
+    """Drop the last of the values that equal the least one kept, in blocks where such ties make too many chosen."""
     import numpy
 
     missing = kept - (chosen & ~equal).sum(1)

@@ -33,7 +33,7 @@ def npy(*paths: str | Path) -> Source:
 def npz(path: str | Path, keys: str | Sequence[str]) -> Source:
     """Arrays of an .npz file: batches (first key, second key, ...), or of an only one, given as a text, itself.
 
-    What `numpy.savez` wrote is memory-mapped. What `numpy.savez_compressed` wrote is decompressed into the memory of each process
+    Files of `numpy.savez` are memory-mapped. Files of `numpy.savez_compressed` are decompressed into the memory of each process
     that opens it. Raises: InvalidWorkload: the file is missing or no .npz, a key is not in it, lengths differ."""
     file, wanted = existing(path), [keys] if isinstance(keys, str) else list(keys)
     try:

@@ -1,7 +1,7 @@
-"""What gives mini-batches by the batch: `Source` in any order, `Stream` in its own.
+"""Data sets that give whole mini-batches: `Source` in any order, `Stream` in its own.
 
-Both promise to draw from no generator of random numbers of the process, so a thread may fetch from them while the model
-computes (docs/adr/0027-how-fetching-ahead-stays-deterministic.md).
+Both use none of the process's random number generators, so a thread may fetch from them while the model computes
+(docs/adr/0027-how-fetching-ahead-stays-deterministic.md).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch.utils.data import Dataset, IterableDataset
 from gradstream.errors import InvalidWorkload
 
 Change = Callable[[Any], Any]
-"""From a whole batch to the batch that the model gets."""
+"""Turns a whole batch into the batch that the model gets."""
 Augment = Callable[[Any, torch.Generator], Any]
 """The same, with random numbers from the generator only."""
 
@@ -27,7 +27,7 @@ class Source(Dataset[Any]):
     """A map-style data set whose `batch` gathers many examples at once. `source[3]` is one example, `source[[3, 1]]` a batch."""
 
     random = False
-    """`batch` wants a generator of random numbers."""
+    """True if `batch` takes a random number generator."""
 
     def __len__(self) -> int:
         raise NotImplementedError
@@ -160,14 +160,14 @@ def first_of(batch: Any) -> Any:
 
 
 def length_of(batch: Any) -> int:
-    """Examples in a nest of tensors: the first dimension of its first tensor."""
+    """Return the examples in a nest of tensors: the first dimension of its first tensor."""
     while not isinstance(batch, Tensor):
         batch = next(iter(batch.values() if isinstance(batch, dict) else batch))
     return len(batch)
 
 
 def _numbers(chosen: slice | Sequence[int] | Tensor, length: int) -> Tensor:
-    """Of examples, not negative."""
+    """Return the numbers of the chosen examples, none of them negative."""
     if isinstance(chosen, slice):
         return torch.arange(*chosen.indices(length))
     numbers = torch.as_tensor(chosen)
@@ -180,8 +180,8 @@ def _numbers(chosen: slice | Sequence[int] | Tensor, length: int) -> Tensor:
 
 
 def _gather(column: numpy.ndarray[Any, Any]) -> Callable[[numpy.ndarray[Any, Any]], numpy.ndarray[Any, Any]]:
-    """Gives the rows of these numbers. As bytes: numpy's take would first copy all of an array that is not aligned in memory, and
-    those in .npz files seldom are."""
+    """Return a function that gathers rows by their numbers. It gathers bytes: numpy's take would first copy all of an array that
+    is not aligned in memory, and those in .npz files seldom are."""
     if not column.flags.c_contiguous or not column.size:
         return lambda at: column[at]
     rows = column.reshape(len(column), -1).view(numpy.uint8)

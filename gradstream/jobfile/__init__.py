@@ -2,7 +2,7 @@
 
     spec = jobfile.load(Path("job.yaml"), ["strategy.lr=0.1"])
 
-Every mistake is a `Problem` with a pointer into the file as the user wrote it and a remedy; `load` adds the line.
+Every mistake is a `Mistake` with a pointer into the file as the user wrote it and a remedy; `load` adds the line.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gradstream.bounds import MAX_DEPTH
-from gradstream.errors import InvalidJob, NotFound, Problem
+from gradstream.errors import InvalidJob, Mistake, NotFound
 from gradstream.jobfile.document import MAX_TEXT, Document, parse
 from gradstream.jobfile.explain import problems_of
 from gradstream.spec import JobSpec
@@ -39,7 +39,7 @@ def load(source: Path | str | Mapping[str, Any], overrides: Sequence[str] = ()) 
         try:
             not_too_deep(dict(source), 2 * MAX_DEPTH)
         except ValueError as error:
-            raise InvalidJob("the job file is nested too deeply", [Problem("", str(error))]) from error
+            raise InvalidJob("the job file is nested too deeply", [Mistake("", str(error))]) from error
         document = Document(deepcopy(dict(source)))
     else:
         document = parse(read(source) if isinstance(source, Path) else source)
@@ -61,13 +61,13 @@ def read(path: Path) -> str:
         raise InvalidJob(f"{path} cannot be read as text: {error}") from error
 
 
-def refuse(problems: Sequence[Problem], source: Path | str, overrides: Sequence[str] = ()) -> None:
+def refuse(problems: Sequence[Mistake], source: Path | str, overrides: Sequence[str] = ()) -> None:
     """Raises: InvalidJob with the problems at their lines, if there is one. The job file itself has been loaded before."""
     if problems:
         raise _invalid(with_places(problems, source, overrides))
 
 
-def with_places(problems: Sequence[Problem], source: Path | str, overrides: Sequence[str] = ()) -> list[Problem]:
+def with_places(problems: Sequence[Mistake], source: Path | str, overrides: Sequence[str] = ()) -> list[Mistake]:
     """The problems of a job file that has been loaded before, with the lines of what they point at."""
     document = parse(read(source) if isinstance(source, Path) else source)
     for override in overrides:
@@ -75,11 +75,11 @@ def with_places(problems: Sequence[Problem], source: Path | str, overrides: Sequ
     return [_with_place(problem, document) for problem in problems]
 
 
-def _invalid(problems: list[Problem]) -> InvalidJob:
+def _invalid(problems: list[Mistake]) -> InvalidJob:
     count = f"{len(problems)} problems" if len(problems) > 1 else "a problem"
     return InvalidJob(f"the job file has {count}", problems)
 
 
-def _with_place(problem: Problem, document: Document) -> Problem:
+def _with_place(problem: Mistake, document: Document) -> Mistake:
     place = document.place(problem.pointer)
-    return Problem(problem.pointer, f"{problem.message} ({place})") if place else problem
+    return Mistake(problem.pointer, f"{problem.message} ({place})") if place else problem

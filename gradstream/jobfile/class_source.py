@@ -1,6 +1,6 @@
 """The source of a class that stands in a notebook or a script, with everything of it that the class needs.
 
-Workers import user code, and nobody can import a notebook. So the class, the functions, classes, constants and imports
+Workers import user code, and Python cannot import a notebook. So the class, the functions, classes, constants and imports
 that it names, and what those name in turn, are written into a module of their own.
 """
 
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from gradstream.errors import InvalidWorkload
+from gradstream.workload_source.parsing import parse_module
 
 MODULE = "notebook_workload"
 """Name of the module that workers import in its place."""
@@ -119,7 +120,7 @@ def _functions_of(value: type | types.FunctionType) -> Iterator[types.FunctionTy
 def _definition_at(text: str, name: str, line: int | None) -> str | None:
     """The top-level definition of this name, around the line if one is given."""
     try:
-        tree = ast.parse(text)
+        tree = parse_module(text)
     except SyntaxError:
         return None
     for node in tree.body:

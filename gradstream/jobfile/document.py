@@ -11,13 +11,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
-from yaml.reader import ReaderError
+from yaml.composer import Composer
+from yaml.reader import Reader
 
-from gradstream.errors import InvalidJob, Problem, pointer_to
+from gradstream.bounds import MAX_DEPTH
+from gradstream.errors import InvalidJob, Mistake, pointer_to
 
 MAX_TEXT = 256 * 1024
-MAX_VALUES = 20_000
+MAX_VALUES = 5_000
 """Aliases counted as often as they are used: what would expand to more is refused, not expanded."""
+
+_MAX_DEPTH = 2 * MAX_DEPTH
+"""More than any job has: the place of what is too deep is named by the job's own check."""
 
 _LONGEST_NUMBER = 400
 """Characters of a whole number: more than any double has."""
@@ -30,22 +35,30 @@ _CORE = {
 }
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(Composer, yaml.CSafeLoader):
+    """libyaml reads the text, as Python code would hold the interpreter for half a second; what is made of it is ours."""
+
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012  # not SafeLoader's YAML 1.1
 
     def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._nodes = 0
+        yaml.CSafeLoader.__init__(self, text)
+        Composer.__init__(self)
+        self._nodes = self._depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """Counts while it reads, as reading is what takes time."""
         self._nodes += 1
         if self._nodes > 2 * MAX_VALUES:  # keys are nodes, too
             raise _too_many()
-        return super().compose_node(parent, index)
+        if self._depth > _MAX_DEPTH:
+            raise _too_deep()
+        self._depth += 1
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
 
 
-def _integer(_loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
+def _integer(_loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> int:
     digits = node.value
     if len(digits) > _LONGEST_NUMBER:
         raise ValueError("too many digits")
@@ -98,20 +111,24 @@ def parse(text: str) -> Document:
     """Raises: InvalidJob, naming line and column."""
     if len(text) > MAX_TEXT:
         raise InvalidJob(f"the job file has {len(text):,} characters, {MAX_TEXT:,} are allowed")
+    refused = Reader.NON_PRINTABLE.search(text)
+    if refused:
+        raise _not_yaml(f"the character U+{ord(refused.group()):04X} is not allowed; remove it", _mark(text, refused.start()))
     document = Document(None)
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
         document.data = None if node is None else _read(loader, node, "", document.lines)
     except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
         said = error.problem or error.context or "it cannot be read"
-        raise _not_yaml(said, error.problem_mark or error.context_mark) from error
-    except ReaderError as error:
-        raise _not_yaml(f"the character U+{ord(text[error.position]):04X} is not allowed; remove it", _mark(text, error)) from error
+        if mark and text[_start(text, mark.line) + mark.column :].startswith("\t"):
+            said = "a tab is no indentation in YAML; write spaces"
+        raise _not_yaml(said, mark) from error
     except (yaml.YAMLError, ValueError) as error:
         raise InvalidJob(f"the job file cannot be read: {error}") from error
-    except RecursionError as error:
-        raise InvalidJob("the job file is nested too deeply") from error
+    except RecursionError as error:  # an alias stands inside of what it stands for
+        raise _too_deep() from error
     return document
 
 
@@ -145,18 +162,24 @@ def _read_scalar(loader: _Loader, node: yaml.Node) -> Any:
         raise _not_yaml(f"{node.value[:40]!r} is no {kind}; remove the tag, or write another value", node.start_mark) from error
 
 
+def _too_deep() -> InvalidJob:
+    return InvalidJob("the job file is nested too deeply")
+
+
 def _too_many() -> InvalidJob:
     return InvalidJob(f"the job file has more than {MAX_VALUES:,} values")
 
 
-def _mark(text: str, error: ReaderError) -> yaml.Mark:
-    before = text[: error.position]
-    line = before.count("\n")
-    return yaml.Mark("", error.position, line, error.position - before.rfind("\n") - 1, None, 0)
+def _mark(text: str, position: int) -> yaml.Mark:
+    before = text[:position]
+    return yaml.Mark("", position, before.count("\n"), position - before.rfind("\n") - 1, None, 0)
+
+
+def _start(text: str, line: int) -> int:
+    """Where a line, counted from 0, begins."""
+    return sum(map(len, text.splitlines(keepends=True)[:line]))
 
 
 def _not_yaml(said: str, mark: yaml.Mark | None) -> InvalidJob:
     place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-    if mark and "'\\t'" in said:
-        said = "a tab is no indentation in YAML; write spaces"
-    return InvalidJob("the job file cannot be read", [Problem("", said + place)])
+    return InvalidJob("the job file cannot be read", [Mistake("", said + place)])

@@ -12,30 +12,41 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from gradstream.bounds import shorten
-from gradstream.errors import Problem, pointer_to
+from gradstream.errors import Mistake, pointer_to
 from gradstream.spec import JobSpec
 
 Path = tuple[str | int, ...]
 
 _SENTENCES = {
-    "int_parsing": "must be a whole number", "int_type": "must be a whole number", "int_from_float": "must be a whole number",
-    "float_parsing": "must be a number", "float_type": "must be a number", "finite_number": "must be a finite number",
-    "bool_parsing": "must be true or false", "bool_type": "must be true or false",
-    "string_type": "must be text (put it in quotes)", "list_type": "must be a list", "tuple_type": "must be a list",
-    "dict_type": "must be a mapping, `key: value`", "model_type": "must be a mapping, `key: value`",
-    "greater_than_equal": "must be at least {ge:g}", "greater_than": "must be more than {gt:g}",
-    "less_than_equal": "must be at most {le:g}", "less_than": "must be less than {lt:g}",
-    "string_too_long": "must have at most {max_length} characters", "string_too_short": "must not be empty",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_parsing": "must be a number",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+    "string_type": "must be text (put it in quotes)",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "dict_type": "must be a mapping, `key: value`",
+    "model_type": "must be a mapping, `key: value`",
+    "greater_than_equal": "must be at least {ge:g}",
+    "greater_than": "must be more than {gt:g}",
+    "less_than_equal": "must be at most {le:g}",
+    "less_than": "must be less than {lt:g}",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_too_short": "must not be empty",
     "literal_error": "must be {expected}",
-}  # fmt: skip
+}
 
 
-def problems_of(error: ValidationError, document: Any) -> list[Problem]:
+def problems_of(error: ValidationError, document: Any) -> list[Mistake]:
     """The mistakes in `document`, which is what was given to `JobSpec.model_validate`, with pointers as its author sees it."""
     return [_problem(dict(one), document) for one in error.errors(include_url=False)]
 
 
-def _problem(error: dict[str, Any], document: Any) -> Problem:
+def _problem(error: dict[str, Any], document: Any) -> Mistake:
     path, models, field, rest = _locate(error["loc"], document, error["type"] == "missing")
     kind, given = error["type"], error["input"]
     match kind:
@@ -56,7 +67,7 @@ def _problem(error: dict[str, Any], document: Any) -> Problem:
             said = _SENTENCES.get(kind, error["msg"][:1].lower() + error["msg"][1:])
             message = f"{said.format(**error.get('ctx', {}))}, not {_short(given)}"
     inner = ".".join(str(part) for part in rest if part != "[key]")
-    return Problem(pointer_to(path), f"{inner}: {message}" if inner else message)
+    return Mistake(pointer_to(path), f"{inner}: {message}" if inner else message)
 
 
 def _locate(loc: Path, document: Any, missing: bool) -> tuple[Path, list[type[BaseModel]], FieldInfo | None, Path]:
@@ -137,13 +148,13 @@ def _which(path: Path, models: list[type[BaseModel]], given: Any) -> str:
     return f"there is no {what} {_short(chosen)}; {hint}: {', '.join(names)}"
 
 
-def _of_validator(path: Path, message: str) -> Problem:
+def _of_validator(path: Path, message: str) -> Mistake:
     """A validator of the whole job says in its sentence what it is about: `gate.quorum: 3 of 2 workers ...`."""
     about = re.match(r"([\w.-]+): (.+)", message)
     if not path and about and (keys := about[1].split("."))[0] in JobSpec.model_fields:
         deeper = (keys[0], about[1].partition(".")[2]) if keys[0] == "env" else tuple(keys)
-        return Problem(pointer_to(deeper), about[2])
-    return Problem(pointer_to(path), message)
+        return Mistake(pointer_to(deeper), about[2])
+    return Mistake(pointer_to(path), message)
 
 
 def _expected(field: FieldInfo | None, pattern: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradstream import bundle as bundles
 from gradstream import jobfile
-from gradstream.errors import InvalidBundle, InvalidJob, InvalidWorkload, NotFound, Problem
+from gradstream.errors import InvalidBundle, InvalidJob, InvalidWorkload, Mistake, NotFound
 from gradstream.jobfile import class_source
 from gradstream.spec import JobSpec
 from gradstream.workload_source import check_workload, read_folder
@@ -29,7 +29,7 @@ class PackedCode(NamedTuple):
     """User code as it travels, and what looks wrong in it."""
 
     bundle: bundles.Bundle
-    warnings: list[Problem]
+    warnings: list[Mistake]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ResolvedJob:
     source: str | None
     """The job file's text, if there is one."""
     overrides: list[str]
-    """What was set over `source`."""
+    """Values that override `source`."""
     class_text: str | None
     """Source of a class that stands in no module which others can import."""
 
@@ -101,8 +101,8 @@ def resolve_job(
     return ResolvedJob(spec, folder, source, given if source is not None else [], text)
 
 
-def check_code(spec: JobSpec, code: Path, source: str | None, overrides: Sequence[str] = (), *, sent: bool) -> list[Problem]:
-    """What looks wrong in the code. `sent`: the job gets nothing but `code`; else modules may be installed here.
+def check_code(spec: JobSpec, code: Path, source: str | None, overrides: Sequence[str] = (), *, sent: bool) -> list[Mistake]:
+    """Return likely mistakes in the code. `sent`: the job gets nothing but `code`; else modules may be installed here.
 
     Raises: InvalidJob: the job would fail at its start; with the lines of the job file `source`, if there is one."""
     found = check_workload(read_folder(code, whole=sent), spec)
@@ -114,7 +114,7 @@ def check_code(spec: JobSpec, code: Path, source: str | None, overrides: Sequenc
 
 
 def find_job_file(path: Path) -> Path:
-    """The file itself, or `job.yaml` in a folder. Raises: NotFound."""
+    """Return the file itself, or `job.yaml` in a folder. Raises: NotFound."""
     if not path.is_dir():
         return path
     if (path / "job.yaml").is_file():

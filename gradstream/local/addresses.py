@@ -5,11 +5,11 @@ from __future__ import annotations
 import socket
 
 _ELSEWHERE = ("192.0.2.1", "2001:db8::1")
-"""Addresses of documentation: nobody's. Nothing is sent there."""
+"""Addresses reserved for documentation. Nothing is sent there."""
 
 
 def url_for_others(host: str, port: int) -> str:
-    """Of a server that listens on `host`, which may stand for all addresses of this machine: then the one that leads outside."""
+    """Return the URL of a server that listens on `host`. If that means all addresses, the URL has the one that leads outside."""
     if host in ("0.0.0.0", "::"):
         host = _outward(*((_ELSEWHERE[0], socket.AF_INET) if host == "0.0.0.0" else (_ELSEWHERE[1], socket.AF_INET6)))
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"

@@ -6,18 +6,24 @@ import json
 from pathlib import Path
 from uuid import UUID
 
-from gradstream.marker import PASSWORDS
+from gradstream.marker import FORMER_PASSWORDS, PASSWORDS
 
 ENTRIES = {
-    "postgres": "database: jobs, metrics, accounts", "files": "bundles, cuts and models", "agent": "work folder of the node agent",
-    "models": "models that the demo downloaded", "logs": "logs of the programs", "secrets": "passwords and keys",
-    "client.json": "sign-in of the command line", "platform.json": "trace of a platform that was killed",
-    "last-stop.json": "how the last stop went", "lock": "lock",
-}  # fmt: skip
+    "postgres": "database: jobs, metrics, accounts",
+    "files": "bundles, checkpoints and models",
+    "agent": "work folder of the node agent",
+    "models": "models that the demo downloaded",
+    "logs": "logs of the programs",
+    "secrets": "passwords and keys",
+    "client.json": "sign-in of the command line",
+    "platform.json": "trace of a platform that was killed",
+    "last-stop.json": "how the last stop went",
+    "lock": "lock",
+}
 _FOLDERS = {
     "files": {"bundles", "jobs", "incoming"},
-    "agent": {"bundles", "processes", "machine"},
-    "secrets": {*PASSWORDS, "new-account"},
+    "agent": {"bundles", "processes", "machine", "owner", "credential", "credential.new"},
+    "secrets": {*PASSWORDS, *FORMER_PASSWORDS, "new-account", "join-token"},
 }
 _MEMBERS = {"client.json": {"url", "token"}, "platform.json": {"pid", "url", "data_dir", "run_dir"}}
 

@@ -29,7 +29,7 @@ RUN_DIRS = "gradstream-"
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class RunningPlatform:
     """The platform that runs, or ran until it was killed."""
 
     pid: int
@@ -75,7 +75,7 @@ class DataFolder:
         return self.path / "last-stop.json"
 
     def read_last_stop(self) -> LastStop:
-        """What the controller reported when the platform ended; an empty report if it left none."""
+        """Return the controller's report of the platform's end; an empty one if it left none."""
         try:
             told = json.loads(self.last_stop.read_text(encoding="utf-8"))
             jobs = told.get("jobs")
@@ -85,13 +85,28 @@ class DataFolder:
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return LastStop([], None)
 
+    @property
+    def agent(self) -> Path:
+        """The folder of this machine's own node."""
+        return self.path / "agent"
+
+    @property
+    def join_token(self) -> Path:
+        """The file with the token that this machine's own node joins with. It is there while the node is not known yet."""
+        return self.secret("join-token")
+
+    def make_join_token(self) -> Path:
+        """Make a new one; it opens nothing until `backend migrate` registers it."""
+        _write_private(self.join_token, f"gsj_{secrets.token_urlsafe(32)}")
+        return self.join_token
+
     def secret(self, name: str) -> Path:
         return self.path / "secrets" / name
 
-    def holder(self) -> Holder | None:
-        """What platform.json says; None if there is none that can be read."""
+    def holder(self) -> RunningPlatform | None:
+        """Return the content of platform.json; None if there is none that can be read."""
         try:
-            return Holder(**json.loads((self.path / "platform.json").read_text()))
+            return RunningPlatform(**json.loads((self.path / "platform.json").read_text()))
         except (OSError, ValueError, TypeError):
             return None
 
@@ -106,9 +121,12 @@ class DataFolder:
             (self.path / folder).mkdir(mode=0o700, exist_ok=True)
         for name in marker.PASSWORDS:
             _make_secret(self.secret(name))
+        for name in marker.FORMER_PASSWORDS:
+            self.secret(name).unlink(missing_ok=True)
+        self.join_token.unlink(missing_ok=True)  # of a start that was cut short
 
     def entries(self) -> dict[str, Path]:
-        """What a platform has made here, by name: all that may ever be deleted. Empty for a folder of somebody else."""
+        """Return the entries that a platform has made here, by name: all that may be deleted. Empty for somebody else's folder."""
         found = marker.read_marker(self.path)
         if found is None:
             names = entries.surely_ours(self.path) if marker.is_old_data_folder(self.path) else []
@@ -129,7 +147,7 @@ class DataFolder:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Nobody starts a platform in it meanwhile. Raises: Conflict, saying who holds it."""
+        """Lock it: no other platform starts in it meanwhile. Raises: Conflict, naming the holder."""
         lock = self.path / "lock"
         was_there = lock.exists()
         self._take_lock()
@@ -143,7 +161,7 @@ class DataFolder:
     def record(self, url: str, run_dir: Path) -> None:
         """Say in platform.json that this process runs it; the report of the last stop is over."""
         self.last_stop.unlink(missing_ok=True)
-        me = Holder(os.getpid(), url, str(self.path), psutil.Process().create_time(), str(run_dir))
+        me = RunningPlatform(os.getpid(), url, str(self.path), psutil.Process().create_time(), str(run_dir))
         _write_private(self.path / "platform.json", json.dumps(asdict(me)) + "\n")
 
     def release(self) -> None:

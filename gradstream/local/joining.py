@@ -1,4 +1,4 @@
-"""What a machine finds out before its agent starts: what the platform says, and whether this machine can work with it."""
+"""The checks of a machine before its agent starts: the platform's answer, and whether this machine can work with it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,24 +19,25 @@ from urllib.parse import urlsplit
 import gradstream
 from gradstream.client.credentials import Credentials
 from gradstream.client.transport import Transport
-from gradstream.errors import Conflict, NotFound, Unavailable
+from gradstream.errors import Conflict, Denied, NotFound, NotSignedIn, Unavailable
+from gradstream.local.options import Isolate
 from gradstream.local.programs import clean_environment, python_program
 
 CLOCK_WARNING, CLOCK_LIMIT = 2.0, 60.0
 """Seconds by which the clocks may differ: the times in charts and logs of this machine's processes come from its own clock."""
 _WILDCARDS = ("0.0.0.0", "::")
 _CONNECT_TIMEOUT = 3.0
+_JOIN_TOKEN = "join-token"
 
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """What the platform said."""
+    """The platform's answer to a machine that wants to join."""
 
     version: str
     clock_ahead: float
     """Seconds that this machine's clock is ahead of the platform's."""
     live_url: str
-    live_password: str | None = field(repr=False)
     plane_url: str
 
 
@@ -48,12 +49,23 @@ def check_installed() -> None:
         raise Unavailable(f"{names} cannot be imported here, and a node needs it: pip install 'gradstream[train,agent]'")
 
 
-def ask(platform: Credentials, name: str, machine: str) -> Invitation:
-    """Raises: Unavailable: it cannot be reached. NotSignedIn: the token. Conflict: the name is taken, or no machine can join."""
+def ask(url: str, name: str, secrets: Sequence[str]) -> Invitation:
+    """`secrets`: the node's credential, a join token, or both: the first one that the platform takes counts.
+
+    Raises: Unavailable: it cannot be reached. NotSignedIn, Denied: it takes none of them. Conflict: the name is taken, or no
+    machine can join."""
+    *others, last = secrets
+    for secret in others:
+        with suppress(NotSignedIn, Denied):
+            return _ask(Credentials(url, secret), name)
+    return _ask(Credentials(url, last), name)
+
+
+def _ask(platform: Credentials, name: str) -> Invitation:
     transport = Transport(platform, timeout=3.0, on_retry=lambda why: None, inner=None)
     began = time.time()
     try:
-        told = transport.json("POST", "agent/join", json={"name": name, "machine": machine})
+        told = transport.json("POST", "agent/join", json={"name": name})
     except Unavailable as error:
         raise Unavailable(
             f"{error.message}. Does the platform run there, started with `gradstream up --host ADDRESS`, and does its firewall let "
@@ -72,7 +84,7 @@ def _read(told: Any, url: str, ahead: float) -> Invitation:
         host = urlsplit(url).hostname or ""
         live, plane = (_at(told[name], host) for name in ("live_url", "plane_url"))
         clock = ahead - datetime.fromisoformat(told["time"]).timestamp()
-        return Invitation(str(told["version"]), clock, live, told["live_password"], plane)
+        return Invitation(str(told["version"]), clock, live, plane)
     except (KeyError, TypeError, ValueError) as error:
         raise Unavailable(f"{url} does not answer as a Gradstream platform does") from error
 
@@ -82,8 +94,7 @@ def _at(redis_url: str, host: str) -> str:
     where = urlsplit(redis_url)
     if where.hostname not in _WILDCARDS:
         return redis_url
-    user = f"{where.username}@" if where.username else ""
-    return f"redis://{user}{f'[{host}]' if ':' in host else host}:{where.port}"
+    return f"redis://{f'[{host}]' if ':' in host else host}:{where.port}"
 
 
 def check(invitation: Invitation, platform: str) -> None:
@@ -96,22 +107,21 @@ def check(invitation: Invitation, platform: str) -> None:
         )
     if abs(ahead) > CLOCK_LIMIT:
         raise Conflict(f"{said_clock(ahead)}. Set it, for example with `timedatectl set-ntp true`, and join again")
-    check_redis("the live Redis", invitation.live_url, invitation.live_password, platform)
-    check_redis("the gradient plane's Redis", invitation.plane_url.partition(",")[0], None, platform)
+    check_redis("the live Redis", invitation.live_url, platform)
+    check_redis("the gradient plane's Redis", invitation.plane_url.partition(",")[0], platform)
 
 
 def said_clock(ahead: float) -> str:
     return f"this machine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the platform's"
 
 
-def check_redis(what: str, url: str, password: str | None, platform: str) -> None:
+def check_redis(what: str, url: str, platform: str) -> None:
     """One ping. A Redis that wants a password is there, too. Raises: Unavailable."""
     where = urlsplit(url)
     address = (where.hostname or "", where.port or 6379)
-    sign_in = f"AUTH {where.username or 'default'} {password}\r\n" if password else ""
     try:
         with socket.create_connection(address, timeout=_CONNECT_TIMEOUT) as connection:
-            connection.sendall(f"{sign_in}PING\r\n".encode())
+            connection.sendall(b"PING\r\n")
             answer = connection.recv(256)
     except OSError as error:
         why = f"no answer within {_CONNECT_TIMEOUT:g} s" if isinstance(error, TimeoutError) else error.strerror or str(error)
@@ -119,12 +129,12 @@ def check_redis(what: str, url: str, password: str | None, platform: str) -> Non
             f"{platform} answers, but {what} at {address[0]}:{address[1]} cannot be reached: {why}. Let that port through the "
             "platform's firewall, for this machine"
         ) from error
-    if not answer.startswith((b"+OK", b"+PONG", b"-NOAUTH")):
+    if not answer.startswith((b"+PONG", b"-NOAUTH")):
         raise Unavailable(f"{what} at {address[0]}:{address[1]} refused: {answer.decode(errors='replace').strip()}")
 
 
 class NodeFolder:
-    """Of one node on this machine: its agent's work, its log, and what the agent signs in with while it runs."""
+    """The folder of one node on this machine: its agent's work, its log, and the agent's secrets while it runs."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.expanduser().resolve()
@@ -149,6 +159,10 @@ class NodeFolder:
                 secret.unlink()
             os.close(lock)
 
+    def forget_join_token(self) -> None:
+        """The node has a credential now: what may be left of the token is for other machines, and not for the jobs here."""
+        (self.path / "secrets" / _JOIN_TOKEN).unlink(missing_ok=True)
+
     def keep_secret(self, name: str, value: str) -> Path:
         path = self.path / "secrets" / name
         path.unlink(missing_ok=True)
@@ -162,15 +176,28 @@ def agent_command() -> list[str]:
 
 
 def agent_environment(
-    folder: NodeFolder, platform: Credentials, invitation: Invitation, *, name: str, slots: int | None
+    folder: NodeFolder,
+    url: str,
+    join_token: str | None,
+    invitation: Invitation,
+    *,
+    name: str,
+    slots: int | None,
+    isolate: Isolate | None = None,
 ) -> dict[str, str]:
+    """`join_token`: kept in the folder until `forget_join_token`."""
     settings: dict[str, object] = {
-        "API_URL": platform.url, "NODE_NAME": name, "NODE_TOKEN_FILE": folder.keep_secret("join-token", platform.token),
-        "LIVE_REDIS_URL": invitation.live_url, "PLANE_REDIS_URL": invitation.plane_url, "PROCESS_API_URL": platform.url,
+        "API_URL": url,
+        "NODE_NAME": name,
+        "LIVE_REDIS_URL": invitation.live_url,
+        "PLANE_REDIS_URL": invitation.plane_url,
+        "PROCESS_API_URL": url,
         "WORK_DIR": folder.path,
-    }  # fmt: skip
-    if invitation.live_password:
-        settings["LIVE_REDIS_PASSWORD_FILE"] = folder.keep_secret("live-password", invitation.live_password)
+        "HIDDEN": folder.path,
+        **(isolate or Isolate()).settings(),
+    }
+    if join_token:
+        settings["JOIN_TOKEN_FILE"] = folder.keep_secret(_JOIN_TOKEN, join_token)
     return clean_environment(settings | ({"SLOTS": slots} if slots else {}))
 
 

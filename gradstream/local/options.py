@@ -1,4 +1,4 @@
-"""What a platform on one machine is told, and the words for how its start goes on. Light to import, for the command line."""
+"""The options of a platform on one machine, and the words for how its start goes on. Light to import, for the command line."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from gradstream.hostnames import LOOPBACK
+
 STEPS = ("redis", "database", "tables", "controller", "api", "account", "node")
-"""What starting consists of, in the order in which the steps usually end."""
-
-
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
+"""Steps of the start, in the order in which they usually end."""
 
 
 class StepState(StrEnum):
@@ -20,20 +19,40 @@ class StepState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Isolate:
+    """How this machine's agent separates jobs from the platform and from each other."""
+
+    level: str = "auto"
+    """A level of `gradstream.sandbox.sandbox.Level`, or the best that this machine offers."""
+    network: str = "internet"
+    """The most that jobs may reach: the platform only, or all that this machine reaches (`internet`)."""
+    writable: tuple[Path, ...] = ()
+    """Folders that jobs may write to, beside their own."""
+
+    def settings(self) -> dict[str, object]:
+        """For the agent."""
+        writable = ",".join(str(path.resolve()) for path in self.writable)
+        return {"ISOLATION": self.level, "NETWORK": self.network, **({"WRITABLE": writable} if writable else {})}
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     data_dir: Path
     host: str = "127.0.0.1"
     port: int = 8000
     join: bool | None = None
-    """Whether both Redis listen on `host`, too, so that other machines can join; None: unless `host` is a loopback address."""
+    """True if both Redis listen on `host`, too, so that other machines can join; None: unless `host` is a loopback address."""
     live_port: int | None = None
     plane_port: int | None = None
-    """Of the two Redis then; None: the two ports after `port`."""
+    """Ports of the two Redis then; None: the two ports after `port`."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Further names under which browsers open the page."""
     slots: int | None = None
     """Workers that this machine takes at once; None: the agent's default."""
     user: str = "admin"
     plane_memory: str = "2gb"
-    """Of the gradient plane's Redis, which refuses writes above it."""
+    """Memory limit of the data plane's Redis, which refuses writes above it."""
+    isolate: Isolate = Isolate()
 
     @property
     def open_to_machines(self) -> bool:
@@ -48,5 +67,5 @@ class Options:
 
     @property
     def redis_ports(self) -> tuple[int, int]:
-        """Of the live Redis and of the gradient plane's, where other machines can join."""
+        """Return the ports of the live Redis and of the data plane's, where other machines can join."""
         return self.live_port or self.port + 1, self.plane_port or self.port + 2

@@ -20,23 +20,27 @@ from typing import Self
 
 from gradstream.client import SignInLink
 from gradstream.errors import GradstreamError, Unavailable
-from gradstream.local.child import run_dir
 from gradstream.local.folder import DataFolder
 from gradstream.local.options import STEPS, Options, StepState
-from gradstream.local.ports import refuse_if_taken
 from gradstream.local.running import note_running
+from gradstream.local.servers.child import run_dir
+from gradstream.local.servers.ports import refuse_if_taken
 from gradstream.local.stack import Stack, Stopped
 
-__all__ = ["STEPS", "Options", "Platform", "StepState"]
+__all__ = ["STEPS", "LocalPlatform", "Options", "StepState"]
 
-_LOOK, _LOOK_AT_END = 0.1, 0.01
+_POLL_INTERVAL, _END_POLL_INTERVAL = 0.1, 0.01
+"""Seconds; the second while threads end."""
 
 
-class Platform:
+class LocalPlatform:
     def __init__(
-        self, options: Options, *, on_step: Callable[[str, StepState], None] = lambda step, state: None,
+        self,
+        options: Options,
+        *,
+        on_step: Callable[[str, StepState], None] = lambda step, state: None,
         on_trouble: Callable[[str], None] = lambda what: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`on_step(name, state)` is called for each of STEPS as it begins and ends; `on_trouble(sentence)` when a program
         ended by itself. Both from the platform's thread."""
         self._options, self._on_step, self._on_trouble = options, on_step, on_trouble
@@ -90,7 +94,8 @@ class Platform:
         Raises: Unavailable: a program ended again and again, so everything was ended."""
         deadline = time.monotonic() + (math.inf if timeout is None else timeout)
         while not self._ended.is_set() and time.monotonic() < deadline:
-            time.sleep(min(_LOOK, max(0.0, deadline - time.monotonic())))  # an Event's wait breaks if a signal handler raises
+            # An Event's wait breaks if a signal handler raises.
+            time.sleep(min(_POLL_INTERVAL, max(0.0, deadline - time.monotonic())))
         if self._failure:
             raise self._failure
         return self._ended.is_set()
@@ -102,7 +107,7 @@ class Platform:
             self._stack.kill_programs()
         if self._thread.ident is not None:
             while not self._ended.is_set():
-                time.sleep(_LOOK_AT_END)  # a join that Ctrl-C interrupts takes the thread for ended: the next returns at once
+                time.sleep(_END_POLL_INTERVAL)  # a join that Ctrl-C interrupts takes the thread for ended: the next returns at once
             self._thread.join()
 
     def _live(self) -> None:
@@ -110,15 +115,19 @@ class Platform:
         run = run_dir()
         try:
             self._stack = stack = Stack(
-                self._options, self.folder, run,
-                on_step=self._on_step, on_trouble=self._on_trouble, stopping=self._stop.is_set,
-            )  # fmt: skip
+                self._options,
+                self.folder,
+                run,
+                on_step=self._on_step,
+                on_trouble=self._on_trouble,
+                stopping=self._stop.is_set,
+            )
             self.url = stack.url
             self.folder.record(stack.url, run)
             note_running(run, self.folder.path)
             self.sign_in = stack.start()
             self._started.put(None)
-            while not self._stop.wait(_LOOK):
+            while not self._stop.wait(_POLL_INTERVAL):
                 stack.look()
         except Stopped:
             pass

@@ -6,7 +6,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from gradstream.local.folder import RUN_DIRS, DataFolder, Holder
+from gradstream.local.folder import RUN_DIRS, DataFolder, RunningPlatform
 
 _NOTE = "data-dir.json"
 
@@ -16,8 +16,8 @@ def note_running(run_dir: Path, data_dir: Path) -> None:
     (run_dir / _NOTE).write_text(json.dumps(str(data_dir)), encoding="utf-8")
 
 
-def running_platforms() -> list[Holder]:
-    """Those that this user may look at."""
+def running_platforms() -> list[RunningPlatform]:
+    """Return the running platforms that this user may look at."""
     found = []
     for note in sorted(Path(tempfile.gettempdir()).glob(f"{RUN_DIRS}*/{_NOTE}")):
         try:

@@ -1,4 +1,4 @@
-"""What a platform on one machine is made of: two Redis, Postgres, API, controller, one agent; and in which order."""
+"""The programs of a platform on one machine, and their order: two Redis, Postgres, API, controller, one agent."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from gradstream.api.platform import Node
 from gradstream.client import Client, Credentials, SignInLink
 from gradstream.errors import NotSignedIn, Unavailable
-from gradstream.local.child import Child
 from gradstream.local.folder import DataFolder
 from gradstream.local.options import Options, StepState
-from gradstream.local.postgres import Postgres
 from gradstream.local.programs import CHECKPOINT_AT_EXIT, Programs
-from gradstream.local.redis import Entrance, Redis, node_account
+from gradstream.local.servers.child import Child
+from gradstream.local.servers.postgres import Postgres
+from gradstream.local.servers.redis import Entrance, Redis
 from gradstream.local.watch import Watch
+from gradstream.process.machine import has_credential
 
 WITHIN = 60.0
 """Seconds that each program may take to start."""
@@ -31,26 +33,38 @@ class Stack:
     """All of its methods belong to one thread, which its programs die with."""
 
     def __init__(
-        self, options: Options, folder: DataFolder, run: Path, *, on_step: Callable[[str, StepState], None],
-        on_trouble: Callable[[str], None], stopping: Callable[[], bool],
-    ) -> None:  # fmt: skip
+        self,
+        options: Options,
+        folder: DataFolder,
+        run: Path,
+        *,
+        on_step: Callable[[str, StepState], None],
+        on_trouble: Callable[[str], None],
+        stopping: Callable[[], bool],
+    ) -> None:
         self._options, self._folder, self._on_step, self._stopping = options, folder, on_step, stopping
         self._watch = Watch(on_trouble)
         password = folder.secret
         self._postgres = Postgres(
             folder.path / "postgres", run / "pg", log=folder.logs / "postgres.log", password_file=password("postgres-password")
         )
-        entrances = _entrances(options, folder)
+        entrances = _entrances(options)
         self._live, self._plane = (
             Redis(
-                name, run / f"redis-{name}", log=folder.logs / f"redis-{name}.log",
-                password_file=password(f"redis-{name}-password"), maxmemory=memory, entrance=entrance,
+                name,
+                run / f"redis-{name}",
+                log=folder.logs / f"redis-{name}.log",
+                password_file=password(f"redis-{name}-password"),
+                maxmemory=memory,
+                entrance=entrance,
             )
             for name, memory, entrance in zip(("live", "plane"), ("256mb", options.plane_memory), entrances, strict=True)
-        )  # fmt: skip
-        self._programs = Programs(folder, self._postgres, self._live, self._plane, options.host, options.port)
+        )
+        self._programs = Programs(
+            folder, self._postgres, self._live, self._plane, options.host, options.port, options.allowed_hosts
+        )
         self._api, self._controller = self._programs.api(), self._programs.controller()
-        self._agent = self._programs.agent(options.slots)
+        self._agent = self._programs.agent(options)
 
     @property
     def url(self) -> str:
@@ -60,6 +74,7 @@ class Stack:
         """Returns the sign-in link. Beside each other where they can be: API and agent load while the database starts.
 
         Raises: Unavailable: a program does not start; with the end of its log. Stopped."""
+        began = time.time()
         for name in ("redis", "api", "node", "database"):
             self._on_step(name, StepState.WORKING)
         for server in (self._live, self._plane):
@@ -80,7 +95,8 @@ class Stack:
         account, link = self._account()
         self._on_step("account", StepState.DONE)
         with Client(account) as client:
-            self._until(self._agent, lambda: any(node.status == "ready" for node in client.nodes()), "it had registered")
+            self._until(self._agent, lambda: any(_since(began, node) for node in client.nodes()), "it had registered")
+        self._folder.join_token.unlink(missing_ok=True)  # used up by now
         self._on_step("node", StepState.DONE)
         self._watch_all()
         return link
@@ -90,7 +106,7 @@ class Stack:
         self._watch.look()
 
     def end(self) -> None:
-        """Those that use others first; each in bounded time. Harmless for what was never started.
+        """Stop all programs in bounded time, those that use others first. A program that was never started is skipped.
 
         The controller comes first: while all others live, it has the running jobs take a last checkpoint."""
         self._folder.last_stop.unlink(missing_ok=True)
@@ -119,8 +135,15 @@ class Stack:
     def _watch_all(self) -> None:
         for server in (self._live, self._plane, self._postgres):
             self._watch.add(server.child, server.start)
-        for program in (self._api, self._controller, self._agent):
+        for program in (self._api, self._controller):
             self._watch.add(program)
+        self._watch.add(self._agent, self._start_agent_again)
+
+    def _start_agent_again(self) -> None:
+        """Also after a user has removed this machine's node: then it joins anew."""
+        if not has_credential(self._folder.agent):
+            self._to_its_end(self._programs.migrate(self._folder.make_join_token()))
+        self._agent.start()
 
     def _step(self, name: str, work: Callable[[], None]) -> None:
         self._on_step(name, StepState.WORKING)
@@ -152,7 +175,8 @@ class Stack:
         if Credentials.load(self._folder.client_file) is None:
             self._new_account()
         else:
-            self._to_its_end(self._programs.migrate())
+            known = has_credential(self._folder.agent)
+            self._to_its_end(self._programs.migrate(None if known else self._folder.make_join_token()))
 
     def _account(self) -> tuple[Credentials, SignInLink]:
         """The account of the last time, if this database still knows it, else a new one; and a sign-in link for it."""
@@ -172,7 +196,8 @@ class Stack:
         answer.unlink(missing_ok=True)
         answer.touch(0o600)
         try:
-            self._to_its_end(self._programs.migrate_and_create_user(self._options.user, answer))
+            join_token = self._folder.make_join_token()  # a new database does not know this machine's node
+            self._to_its_end(self._programs.migrate_and_create_user(self._options.user, join_token, answer))
             fresh = Credentials(self.url, str(json.loads(answer.read_text().splitlines()[-1])["token"]))
         finally:
             answer.unlink()
@@ -180,13 +205,17 @@ class Stack:
         return fresh
 
 
-def _entrances(options: Options, folder: DataFolder) -> tuple[Entrance | None, Entrance | None]:
-    """Of the live Redis and the gradient plane's, where other machines may join."""
+def _entrances(options: Options) -> tuple[Entrance | None, Entrance | None]:
+    """Return the entrances of the live Redis and of the data plane's; None where other machines may not join."""
     if not options.open_to_machines:
         return None, None
     live, plane = options.redis_ports
-    account = node_account(folder.secret("redis-node-password").read_text().strip())
-    return Entrance(options.host, live, account), Entrance(options.host, plane)
+    return Entrance(options.host, live), Entrance(options.host, plane)
+
+
+def _since(began: float, node: Node) -> bool:
+    """Return whether its agent has registered since then, by the clock of this machine."""
+    return node.status == "ready" and node.registered_at.timestamp() >= began
 
 
 def _sign_in_link(account: Credentials) -> SignInLink:

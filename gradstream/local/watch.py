@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gradstream.errors import Unavailable
-from gradstream.local.child import Child
+from gradstream.local.servers.child import Child
 
 WINDOW = 60.0
 PAUSES = (0.0, 0.5, 1.0, 2.0, 4.0)

@@ -22,7 +22,7 @@ class FlatOptimizer:
         self._optimizer = spec.build([self._parameter], lr, workers)
 
     def step(self, direction: Tensor, factor: float = 1.0) -> None:
-        """One step along `direction`, shape (n,), in place, at `factor` times the learning rate."""
+        """Make a step along `direction`, shape (n,), in place, at `factor` times the learning rate."""
         if self._spec.clip_norm is not None:
             direction = clipped(direction, self._spec.clip_norm)
         if self._spec.is_plain:  # the same bits, without the twenty calls of torch.optim
@@ -35,7 +35,7 @@ class FlatOptimizer:
         self._parameter.grad = None
 
     def plain(self, factor: float) -> float | None:
-        """What `step` at `factor` multiplies a direction with before it adds it, if that is all that it does."""
+        """Return the number by which `step` scales a direction before it adds it; None if it does more than that."""
         return self._alpha(factor) if self._spec.is_plain and self._spec.clip_norm is None else None
 
     def _alpha(self, factor: float) -> float:
@@ -50,20 +50,20 @@ class FlatOptimizer:
         self._optimizer.state.clear()
 
     def vectors(self) -> list[Tensor]:
-        """What it keeps that is as long as theta, in a fixed order; zeros before the first step."""
+        """Return the state vectors that are as long as theta, in a fixed order; zeros before the first step."""
         state = self._optimizer.state.get(self._parameter, {})
         kept = (state.get(name) for name in self._spec.state_vectors)
         return [torch.zeros_like(self._parameter) if vector is None else vector for vector in kept]
 
     def set_vectors(self, vectors: list[Tensor]) -> None:
-        """Put these in the place of `vectors()`, once a step was made."""
+        """Replace `vectors()` by these; before the first step this does nothing."""
         state = self._optimizer.state.get(self._parameter, {})
         for name, vector in zip(self._spec.state_vectors, vectors, strict=True):
             if state.get(name) is not None:
                 state[name].copy_(vector)
 
     def state(self) -> dict[str, Any]:
-        """Tensors and plain values; a copy."""
+        """Return a copy of the state: tensors and plain values."""
         state = self._optimizer.state_dict()["state"].get(0, {})
         return {key: value.clone() if isinstance(value, Tensor) else value for key, value in state.items()}
 
@@ -75,6 +75,6 @@ class FlatOptimizer:
 
 
 def clipped(x: Tensor, longest: float) -> Tensor:
-    """`x`, or a copy of it that is shortened to the L2 norm `longest` (by the formula of torch.nn.utils.clip_grad_norm_)."""
+    """Return `x`, or a copy clipped to the L2 norm `longest` (by the formula of torch.nn.utils.clip_grad_norm_)."""
     share = longest / (float(torch.linalg.vector_norm(x)) + 1e-6)
     return x * share if share < 1 else x

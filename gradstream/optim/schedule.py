@@ -44,7 +44,7 @@ class Schedule(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 
     warmup: Warmup = Field(
         0,
-        description="Samples, of all workers together, while the rate rises in a line to its full height; or a share of the run, "
+        description="Samples of all workers together over which the rate rises linearly to its full value; or a share of the run, "
         "such as 0.05",
     )
 
@@ -75,8 +75,8 @@ class Step(Schedule, frozen=True):
     """The rate falls by a factor at regular intervals."""
 
     name: Literal["step"] = "step"
-    every: Count = Field(ge=1, description="Samples, of all workers together, between two falls")
-    to: float = Field(0.1, gt=0, le=1, description="What each fall multiplies the rate with")
+    every: Count = Field(ge=1, description="Step size in samples of all workers together")
+    to: float = Field(0.1, gt=0, le=1, description="Factor on the rate at each step")
 
     def _decayed(self, samples: int) -> float:
         return self.to ** (samples // self.every)
@@ -87,9 +87,9 @@ class Cosine(Schedule, frozen=True):
 
     name: Literal["cosine"] = "cosine"
     over: Count | None = Field(
-        None, ge=1, description="Samples, of all workers together, after which it is at its lowest; null: the whole run"
+        None, ge=1, description="Samples of all workers together until the rate is lowest; null: the whole run"
     )
-    to: float = Field(0.01, gt=0, le=1, description="Its lowest, as a share of the full rate")
+    to: float = Field(0.01, gt=0, le=1, description="Lowest rate, as a share of the full rate")
 
     def for_run(self, total_samples: int) -> Self:
         schedule = super().for_run(total_samples)

@@ -18,13 +18,15 @@ Beta = Annotated[float, Field(ge=0, lt=1)]
 class Optimizer(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """Fields go to the `torch.optim` class as they are, but for `name`, `clip_norm` and `momentum_correction`."""
 
-    lr: Number | None = Field(None, gt=0, description="Default: the strategy's lr where the strategy descends, else 1")
-    weight_decay: Number = Field(0.0, ge=0, description="L2 penalty (decoupled for adamw)")
+    lr: Number | None = Field(
+        None, gt=0, description="Learning rate; default: the strategy's lr if the strategy descends on this side, else 1"
+    )
+    weight_decay: Number = Field(0.0, ge=0, description="L2 penalty")
     clip_norm: Number | None = Field(
-        None, gt=0, description="A direction longer than this is shortened to it before the step; on the server: the mean of all"
+        None, gt=0, description="Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping"
     )
     state_vectors: ClassVar[tuple[str, ...]] = ()
-    """What it keeps that is as long as theta, by torch's names."""
+    """State vectors as long as theta, by torch's names."""
 
     @property
     def is_plain(self) -> bool:
@@ -46,10 +48,10 @@ class Optimizer(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 
 class Sgd(Optimizer, frozen=True):
     name: Literal["sgd"] = "sgd"
-    momentum: float = Field(0.0, ge=0, lt=1)
-    nesterov: bool = Field(False, description="Nesterov's look-ahead; needs momentum")
+    momentum: float = Field(0.0, ge=0, lt=1, description="Momentum of the step")
+    nesterov: bool = Field(False, description="Use Nesterov's look-ahead; needs a momentum above 0")
     momentum_correction: bool = Field(
-        False, description="Take off the momentum that n asynchronous workers add by themselves: use momentum - (1 - 1/n)"
+        False, description="Subtract the momentum that n asynchronous workers add: use momentum - (1 - 1/n)"
     )
     state_vectors: ClassVar[tuple[str, ...]] = ("momentum_buffer",)
 
@@ -71,14 +73,16 @@ class Sgd(Optimizer, frozen=True):
 class Adagrad(Optimizer, frozen=True):
     name: Literal["adagrad"] = "adagrad"
     state_vectors: ClassVar[tuple[str, ...]] = ("sum",)
-    eps: Number = Field(1e-10, gt=0)
+    eps: Number = Field(1e-10, gt=0, description="Constant that is added to the denominator")
 
 
 class Adam(Optimizer, frozen=True):
     name: Literal["adam"] = "adam"
     state_vectors: ClassVar[tuple[str, ...]] = ("exp_avg", "exp_avg_sq")
-    betas: tuple[Beta, Beta] = (0.9, 0.999)
-    eps: Number = Field(1e-8, gt=0)
+    betas: tuple[Beta, Beta] = Field(
+        (0.9, 0.999), description="Decay rates of the mean of gradients and of the mean of their squares"
+    )
+    eps: Number = Field(1e-8, gt=0, description="Constant that is added to the denominator")
 
 
 class AdamW(Adam, frozen=True):

@@ -20,35 +20,44 @@ from typing import NoReturn
 
 import setproctitle
 
-from gradstream.process import exits, orphans
+from gradstream.process import exits
 from gradstream.process.exits import EXIT_CODES, Exit, ExitReason
-from gradstream.process.launch import die_with_parent
 from gradstream.process.order import ProcessOrder
+from gradstream.process.zygote import orphans
+from gradstream.process.zygote.launch import die_with_parent
+from gradstream.sandbox.enter import enter
+from gradstream.sandbox.sandbox import Sandbox
 
-KEPT_ENV = ("PATH", "HOME", "LANG", "TMPDIR", "TERM", "TZ", orphans.OWNER)
+KEPT_ENV = ("PATH", "HOME", "LANG", "TMPDIR", "TERM", "TZ", "USER", "LOGNAME", "TRITON_CACHE_DIR", orphans.OWNER)
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""torch is told beside; these are for other libraries, and for programs that user code starts."""
+"""torch has a call of its own; these are for other libraries, and for programs that user code starts."""
 _PR_SET_NAME = 15
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _LARGE = 1 << 30
 """Bytes; larger blocks still go back to the kernel."""
 _KILL_ME_FIRST = "500"
-"""Of oom_score_adj: when memory runs out, a training process goes before the platform's own programs."""
+"""Value of oom_score_adj: when memory runs out, a training process goes before the platform's own programs."""
 
 
 def kept_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """What a job process may see of its machine's environment. Nothing of the platform's settings is in it."""
+    """Return the part of its machine's environment that a job process may see. It holds none of the platform's settings."""
     return {name: value for name, value in environ.items() if name in KEPT_ENV or name.startswith("LC_")}
 
 
-def begin(order_json: str, folder: Path, entrypoint: str, parent: int) -> NoReturn:
-    """Become the process that the order describes, run it and end with its exit code."""
+def begin(
+    order_json: str, folder: Path, entrypoint: str, parent: int, sandbox: Sandbox | None = None, uid: int | None = None
+) -> NoReturn:
+    """Become the process that the order describes, run it and end with its exit code. `uid`: the account of its sandbox. `parent`:
+    0 for a process in a namespace of its own."""
     die_with_parent(parent, signal.SIGKILL)
     os.setsid()
     orphans.adopt()  # what its children leave stays below it, so that it ends with it
     code = exits.CANNOT_BEGIN
     try:
         _redirect(folder)
+        if sandbox is not None:
+            _enter(sandbox, folder, uid)
+            die_with_parent(parent, signal.SIGKILL)  # again: who becomes another user loses it
         order = ProcessOrder.model_validate_json(order_json)
         _settle(order, folder)
         main = _resolve(entrypoint)
@@ -61,6 +70,23 @@ def begin(order_json: str, folder: Path, entrypoint: str, parent: int) -> NoRetu
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def _enter(sandbox: Sandbox, folder: Path, uid: int | None) -> None:
+    """Into the sandbox; or leave the reason where the agent reads it, which by then may be no longer at its path."""
+    outside = os.open(folder, os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        enter(sandbox, folder, uid)
+    except BaseException as error:
+        os.fchdir(outside)
+        message = (
+            f"the sandbox of level '{sandbox.level}', which this node offered when its agent started, could not be made: {error}. "
+            "Start the agent again, which tries what the machine offers now, or choose a level by --isolation"
+        )
+        exits.write(Path(), Exit(reason=ExitReason.INTERNAL, message=message))
+        raise
+    finally:
+        os.close(outside)  # it leads out of the sandbox
 
 
 def _redirect(folder: Path) -> None:
@@ -138,7 +164,7 @@ def _seed(order: ProcessOrder) -> None:
 
 
 def seed_of(seed: int, role: str, rank: int) -> int:
-    """What the generators of a process begin from, in a job with this seed."""
+    """Return the seed of a process's generators, in a job with this seed."""
     return int.from_bytes(hashlib.sha256(f"{seed}/{role}/{rank}".encode()).digest()[:4], "big")
 
 

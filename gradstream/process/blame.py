@@ -1,4 +1,4 @@
-"""What the log of a process and its end say about an error of user code: the user's lines, without the platform's.
+"""The text about an error of user code, in the log of a process and at its end: the user's lines, without the platform's.
 
 Frames of the platform, and of importlib, that lead to user code are left out; what a library did below it stays. Files of the
 job's code are named as in its folder (`w.py`)."""

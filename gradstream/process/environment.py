@@ -44,15 +44,22 @@ class Environment(BaseModel, frozen=True):
 
 
 def collect_environment(gpu: int | None) -> Environment:
-    """The environment of this process. `gpu`: the index of its GPU on this machine. What cannot be found out is None."""
+    """The environment of this process. `gpu`: the index of its GPU on this machine. Unknown values are None."""
     packages = _installed_packages()
     name, driver = _gpu_and_driver(gpu) if gpu is not None else (None, None)
     return Environment(
-        python=platform.python_version(), gradstream=gradstream.__version__, packages=packages[:_MAX_PACKAGES],
-        packages_left_out=max(0, len(packages) - _MAX_PACKAGES), host=_text_or_none(socket.gethostname),
-        system=_text_or_none(_system), kernel=_text_or_none(platform.release), processor=_text_or_none(_processor),
-        cores=psutil.cpu_count() or os.cpu_count(), gpu=name, driver=driver,
-    )  # fmt: skip
+        python=platform.python_version(),
+        gradstream=gradstream.__version__,
+        packages=packages[:_MAX_PACKAGES],
+        packages_left_out=max(0, len(packages) - _MAX_PACKAGES),
+        host=_text_or_none(socket.gethostname),
+        system=_text_or_none(_system),
+        kernel=_text_or_none(platform.release),
+        processor=_text_or_none(_processor),
+        cores=psutil.cpu_count() or os.cpu_count(),
+        gpu=name,
+        driver=driver,
+    )
 
 
 def _installed_packages() -> list[str]:

@@ -6,6 +6,7 @@ a lost process or plane makes a new attempt.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -51,9 +52,14 @@ class ExitReason(StrEnum):
 
 
 EXIT_CODES: dict[ExitReason, int] = {
-    ExitReason.DONE: 0, ExitReason.STOPPED: 0, ExitReason.USER_ERROR: 1, ExitReason.LOSS_NOT_FINITE: 2,
-    ExitReason.DATASET_TOO_SMALL: 3, ExitReason.PLANE_LOST: 75, ExitReason.INTERNAL: 70,
-}  # fmt: skip
+    ExitReason.DONE: 0,
+    ExitReason.STOPPED: 0,
+    ExitReason.USER_ERROR: 1,
+    ExitReason.LOSS_NOT_FINITE: 2,
+    ExitReason.DATASET_TOO_SMALL: 3,
+    ExitReason.PLANE_LOST: 75,
+    ExitReason.INTERNAL: 70,
+}
 
 GOOD = frozenset({ExitReason.DONE, ExitReason.STOPPED})
 """Nothing went wrong."""
@@ -81,7 +87,7 @@ class Exit(BaseModel, frozen=True):
     @field_validator("message")
     @classmethod
     def _storable(cls, message: str) -> str:
-        """User code raises with any text; what neither UTF-8 nor Postgres knows is replaced, and what is too long is cut."""
+        """User code raises with any text; what neither UTF-8 nor Postgres knows is replaced, and what is too long is truncated."""
         return message[:LONGEST_MESSAGE].replace("\x00", "\ufffd").encode("utf-8", "backslashreplace").decode()
 
 
@@ -138,6 +144,8 @@ def explain_user_error(error: UserError) -> str:
     hint = ""
     if isinstance(cause, FileNotFoundError) and isinstance(cause.filename, str) and not os.path.isabs(cause.filename):
         hint = "; relative paths begin in the folder of the job's code"
+    if isinstance(cause, OSError) and cause.errno == errno.EROFS:
+        hint = "; an isolated job writes to its working folder and /tmp; `gradstream up --writable FOLDER` opens more to all jobs"
     return f"{error}: {type(cause).__name__}: {cause}{hint}"
 
 

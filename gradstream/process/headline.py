@@ -47,5 +47,6 @@ def _gravity(failure: FailedProcess) -> tuple[bool, bool, bool, float, str]:
 
 
 def drop_reason(sentence: str, reason: str | None) -> str:
-    """The sentence without a reason that was told before: `worker-0 ended.` instead of `worker-0 ended: killed by signal 9.`"""
+    """Return the sentence without a reason that stands before it already: `worker-0 ended.` instead of `worker-0 ended: killed by
+    signal 9.`"""
     return sentence.replace(f": {reason}", "", 1) if reason else sentence

@@ -1,4 +1,4 @@
-"""The machine behind a node's name: random, made once, kept in the agent's folder."""
+"""The credential of a node: a secret that its agent makes once, and keeps in one file of its folder."""
 
 from __future__ import annotations
 
@@ -7,15 +7,49 @@ import secrets
 from pathlib import Path
 
 REMOVED_EXIT_CODE = 5
-"""Of an agent whose node a user has removed from the platform: to start it again would bring the node back."""
+"""Exit code of an agent whose node a user has removed from the platform."""
+_KEPT, _NEW = "credential", "credential.new"
+_OF_OLDER_VERSIONS = "machine"
+"""They told a restart from another machine by its content, which is the secret now."""
 
 
-def machine_of(folder: Path) -> str:
-    """A restart of the agent of this folder has the same one, an agent of the same name elsewhere another one."""
-    path = folder / "machine"
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        temporary = folder / f".machine.{os.getpid()}"
-        temporary.write_text(secrets.token_hex(16))
-        os.replace(temporary, path)
-    return path.read_text().strip()
+def has_credential(folder: Path) -> bool:
+    """Return whether the agent of this folder has registered before."""
+    return any((folder / name).exists() for name in (_KEPT, _OF_OLDER_VERSIONS))
+
+
+def credential_of(folder: Path) -> str:
+    """Return the credential that this folder's agent registers with. The first call makes it, readable for its account only."""
+    for name in (_KEPT, _OF_OLDER_VERSIONS, _NEW):
+        try:
+            return (folder / name).read_text().strip()
+        except FileNotFoundError:
+            continue
+    folder.mkdir(parents=True, exist_ok=True)
+    return _write(folder / _NEW, f"gsc_{secrets.token_urlsafe(32)}")
+
+
+def keep_credential(folder: Path) -> None:
+    """The platform knows it now."""
+    if not (folder / _KEPT).exists():
+        _write(folder / _KEPT, credential_of(folder))
+        for name in (_NEW, _OF_OLDER_VERSIONS):
+            (folder / name).unlink(missing_ok=True)
+
+
+def forget_credential(folder: Path) -> None:
+    """The platform has ended it: the next start of the agent makes another one, which needs a join token."""
+    for name in (_KEPT, _NEW, _OF_OLDER_VERSIONS):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _write(path: Path, value: str) -> str:
+    """Whole or not at all, also if the machine loses power."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.unlink(missing_ok=True)
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(value)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+    return value

@@ -1,4 +1,4 @@
-"""What an agent is asked to start, and everything the started process is told. It travels in answers to the agent and
+"""The order to start a process, with everything that the process receives. It travels in answers to the agent and
 through the zygote's pipe, never in an argument list or an environment, because it holds the process's own secrets."""
 
 from __future__ import annotations
@@ -18,17 +18,22 @@ ENTRYPOINTS: dict[Role, str] = {
     "worker": "gradstream.worker.__main__:main",
     "evaluator": "gradstream.worker.evaluator:main",
 }
-"""Where each role begins: `main(order, folder) -> exit code`. By name, since nobody may import another program."""
+"""Where each role begins: `main(order, folder) -> exit code`. By name, since programs may not import one another."""
 
 
 def plane_id(job_id: UUID, attempt: int) -> str:
-    """J in `gradstream.wire.keys`: a job and its attempt."""
+    """J in `gradstream.wire.redis.keys`: a job and its attempt."""
     return f"{job_id.hex}.{attempt}"
 
 
 def label(role: str, rank: int) -> str:
     """`worker-0`, `server-1`, `evaluator`: how people and metrics call a process."""
     return role if role == "evaluator" else f"{role}-{rank}"
+
+
+def label_of(source: str) -> str:
+    """The label of a process, from the name of one of its incarnations: `worker-0` of `worker-0.1`."""
+    return source.rpartition(".")[0] or source
 
 
 class PlaneAccess(BaseModel, frozen=True):
@@ -41,12 +46,12 @@ class PlaneAccess(BaseModel, frozen=True):
 
 
 class StoreAccess(BaseModel, frozen=True):
-    """Where a process puts its files and finds those of the cut that it resumes from."""
+    """Where a process puts its files and finds those of the checkpoint that it resumes from."""
 
     url: str
     """`file:///folder` (one machine, no control plane) or the API's base URL."""
     token: str | None = None
-    """The process's own token; good for its bundle, cuts and artifacts, nothing else."""
+    """The process's own token; good for its bundle, checkpoints and artifacts, nothing else."""
 
     @property
     def is_folder(self) -> bool:
@@ -56,7 +61,7 @@ class StoreAccess(BaseModel, frozen=True):
 
 class Resume(BaseModel, frozen=True):
     attempt: int
-    cut: int
+    checkpoint: int
 
 
 class SharedMemory(BaseModel, frozen=True):
@@ -72,7 +77,7 @@ class ProcessOrder(BaseModel, frozen=True):
     id: UUID
     job_id: UUID
     attempt: int
-    """Attempts of a job count from 1; one is one life of the whole job."""
+    """Attempts of a job count from 1; one is one run of the whole job."""
     role: Role
     rank: int
     """Worker or shard number from 0; the evaluator's is -1."""
@@ -100,6 +105,6 @@ class ProcessOrder(BaseModel, frozen=True):
         return label(self.role, self.rank)
 
     @property
-    def life(self) -> str:
-        """`worker-0.1`: this incarnation of it."""
+    def full_label(self) -> str:
+        """`worker-0.1`: the label with the incarnation."""
         return f"{self.label}.{self.incarnation}"

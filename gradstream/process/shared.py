@@ -1,7 +1,7 @@
-"""Folders in shared memory, one for each attempt on this host. Whoever supervises processes makes and removes them.
+"""Folders in shared memory, one for each attempt on this host. The supervisor of the processes makes and removes them.
 
-A folder's owner holds a lock on it for as long as it lives, so what a killed owner left is told from what is in use, and the
-next supervisor on this host removes it.
+A folder's owner holds a lock on it for as long as it lives, so the next supervisor on this host can tell leftovers of a killed
+owner from folders in use, and removes them.
 """
 
 from __future__ import annotations
@@ -24,9 +24,13 @@ _LOCK = "lock"
 
 
 class SharedFolders:
-    def __init__(self, place: Path | None = PLACE) -> None:
-        """`place`: a file system in memory; None, or one that is not there: no shared memory is used."""
+    def __init__(self, place: Path | None = PLACE, *, for_accounts: bool = False) -> None:
+        """`place`: a file system in memory; None, or one that is not there: no shared memory is used. `for_accounts`: the processes
+        of an attempt run under accounts of their own, so a folder is open to all who know its name, which only these processes
+        receive."""
         self._home: Path | None = None
+        self._for_accounts = for_accounts
+        self._names = dict[str, str]()
         if place is None or not place.is_dir():
             return
         _sweep(place)
@@ -45,9 +49,14 @@ class SharedFolders:
         """The folder of an attempt, made if need be. None: vectors go through Redis."""
         if self._home is None:
             return None
-        folder = self._home / j
+        if j not in self._names:
+            self._names[j] = f"{j}.{secrets.token_hex(16)}" if self._for_accounts else j
+        folder = self._home / self._names[j]
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
+            if self._for_accounts:
+                self._home.chmod(0o711)
+                folder.chmod(0o777)
         except OSError as error:
             log.warning("no folder in %s, so vectors go through Redis: %s", self._home, error)
             return None
@@ -60,9 +69,10 @@ class SharedFolders:
         return order.model_copy(update={"shared": SharedMemory(folder=str(folder), servers=servers) if folder else None})
 
     def keep(self, wanted: set[str]) -> None:
-        """Remove the folders of all other attempts. Who has mapped a file there keeps its memory."""
+        """Remove the folders of all other attempts. A process that has mapped a file there keeps its memory."""
+        self._names = {j: name for j, name in self._names.items() if j in wanted}
         for folder in self._home.iterdir() if self._home else ():
-            if folder.name != _LOCK and folder.name not in wanted:
+            if folder.name != _LOCK and folder.name not in self._names.values():
                 shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:

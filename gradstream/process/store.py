@@ -1,4 +1,4 @@
-"""Where a job process keeps files: cuts, the model, results. On one machine without a control plane that is a folder; else
+"""Where a job process keeps files: checkpoints, the model, results. On one machine without a control plane that is a folder; else
 the API, with the process's own token."""
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from urllib.parse import unquote, urlparse
 
 import httpx
 
-from gradstream.center.entries import FINAL_CUT
+from gradstream.center.entries import FINAL_CHECKPOINT
 from gradstream.errors import Unavailable
+from gradstream.process.door_http import http_transport
 from gradstream.process.order import ProcessOrder, StoreAccess
+from gradstream.sandbox import door
 
 log = logging.getLogger(__name__)
 
 SLOWEST = 1 << 20
-"""Bytes per second that a store takes and gives at least. Whoever waits for a file waits that much longer for a large one."""
+"""Bytes per second that a store takes and gives at least. Timeouts grow with the size of a file by it."""
 
 MODEL, BEST, RESULT, EVALUATIONS = "model.safetensors", "best.safetensors", "result.json", "evaluations.json"
 """The final model, and that of the best evaluation; what the last evaluation gave; what the next evaluator has to know."""
@@ -39,12 +41,12 @@ Content = str | dict[str, Any]
 
 class Store(Protocol):
     def put(self, name: str, file: Path) -> None:
-        """Keep the content of `file` under `name` (`cuts/3/worker-0.pt`, `model.safetensors`), whole or not at all.
+        """Keep the content of `file` under `name` (`checkpoints/3/worker-0.pt`, `model.safetensors`), whole or not at all.
 
         Raises: Unavailable, if that could not be done in time or the attempt is over."""
 
     def resumed(self, name: str, into: Path) -> Path | None:
-        """A file of the cut that this attempt resumes from (`worker-0.pt`), copied into the folder `into`; None: it has none."""
+        """Copy a file of the checkpoint that this attempt resumes from (`worker-0.pt`) into `into`. None: there is none."""
 
     def latest(self, name: str, into: Path) -> Path | None:
         """A file that the newest attempt of this job has put that has put one; None: none has."""
@@ -78,8 +80,11 @@ class FolderStore:
         resume = self._order.resume
         if resume is None:
             return None
-        for cut in (resume.cut, FINAL_CUT):  # a rank that was done before the cut left its state with the last one
-            found = self._root / str(resume.attempt) / "cuts" / str(cut) / name
+        for checkpoint in (
+            resume.checkpoint,
+            FINAL_CHECKPOINT,
+        ):  # a rank that was done before the checkpoint left its state with the last one
+            found = self._root / str(resume.attempt) / "checkpoints" / str(checkpoint) / name
             if found.exists():
                 return found
         return None
@@ -93,16 +98,17 @@ class FolderStore:
 
 
 class ApiStore:
-    """`PUT {url}/api/v1/process/files/{name}`. Repeats while the API is away, up to `PATIENCE` seconds, longer for a large file."""
+    """`PUT {url}/api/v1/process/files/{name}`. Repeats while the API is away, up to `TIMEOUT` seconds, longer for a large file."""
 
-    PATIENCE = 120.0
+    TIMEOUT = 120.0
     ANSWER = 30.0
     """Seconds for an answer, once all is sent."""
 
     def __init__(self, access: StoreAccess, order: ProcessOrder) -> None:
         headers = {"Authorization": f"Bearer {access.token}"}
         base = access.url.rstrip("/") + "/api/v1/process"
-        self._http = httpx.Client(base_url=base, headers=headers, timeout=self.ANSWER, trust_env=False)
+        transport = http_transport() if door.is_used() else None
+        self._http = httpx.Client(base_url=base, headers=headers, timeout=self.ANSWER, trust_env=False, transport=transport)
         self._resuming = order.resume is not None
 
     def put(self, name: str, file: Path) -> None:
@@ -143,8 +149,8 @@ class ApiStore:
         return target if self._ask(f"GET {path}", fetch, may_lack=True).status_code == 200 else None
 
     def _ask(self, what: str, request: Callable[[], httpx.Response], nbytes: int = 0, *, may_lack: bool = False) -> httpx.Response:
-        patience = self.PATIENCE + nbytes / SLOWEST
-        deadline, pause = time.monotonic() + patience, 0.1
+        timeout = self.TIMEOUT + nbytes / SLOWEST
+        deadline, pause = time.monotonic() + timeout, 0.1
         while True:
             try:
                 answer = request()
@@ -154,7 +160,7 @@ class ApiStore:
             except httpx.TransportError as error:
                 problem = str(error) or type(error).__name__
             if time.monotonic() > deadline:
-                raise Unavailable(f"{what}: the API was away for more than {patience:.0f} s ({problem})")
+                raise Unavailable(f"{what}: the API was away for more than {timeout:.0f} s ({problem})")
             log.warning("%s: %s; trying again", what, problem)
             time.sleep(pause)
             pause = min(2 * pause, 2.0)
@@ -164,7 +170,7 @@ class ApiStore:
 
 
 class Uploads:
-    """Writes files and puts them into a store, in the order given, from a thread of its own: whoever makes a cut does not
+    """Writes files and puts them into a store, in the order given, from a thread of its own: whoever makes a checkpoint does not
     wait for the disk."""
 
     def __init__(self, store: Store, folder: Path) -> None:
@@ -180,7 +186,7 @@ class Uploads:
         self._thread.start()
 
     def add(self, name: str, content: Content, *, needed: bool = True, metadata: dict[str, str] | None = None) -> None:
-        """The content must not change any more. What is not needed (a cut on the way) may fail to be stored: a
+        """The content must not change any more. If a file that is not needed (a checkpoint on the way) cannot be stored, that is a
         warning. `metadata` goes into the header of a `.safetensors` file."""
         with self._news:
             self._queue.append((name, content, needed, metadata))

@@ -56,7 +56,7 @@ class Hang(BaseModel, frozen=True):
 
 
 def hang_sentences(hangs: Mapping[str, Hang]) -> list[str]:
-    """What users are told, a sentence for each place where processes are. `hangs`: by label."""
+    """Return one sentence for each place where processes hang. `hangs`: by label."""
     return [_sentence(labels, hangs[labels[0]]) for labels in group_by_place(hangs)]
 
 
@@ -79,7 +79,7 @@ def _sentence(labels: Sequence[str], hang: Hang) -> str:
 
 
 def read_hang(folder: Path) -> Hang | None:
-    """What the process of this folder has reported of a phase that has not ended."""
+    """Return the report of this folder's process about a phase that has not ended; None: there is none."""
     try:
         return Hang.model_validate_json(read_small_file(folder / _FILE, _LONGEST_FILE))
     except (OSError, ValidationError):
@@ -171,7 +171,7 @@ class StartWatchdog:
         sys.stderr.write(f"{phase} has taken {seconds:.0f} s so far. It is here:\n{stack}")
 
     def _find_frames(self) -> list[traceback.FrameSummary]:
-        """Of the first thread that runs user code, the main one first; from the user's first line on."""
+        """Return the frames of the first thread that runs user code, the main one first; from the user's first line on."""
         stacks = sys._current_frames()
         mine = threading.get_ident()
         order = sorted((id for id in stacks if id != mine), key=lambda id: id != self._main)

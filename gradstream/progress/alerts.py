@@ -1,4 +1,4 @@
-"""What the figures of a job's processes say is wrong with its training, and what to do about it. Pure."""
+"""Alerts from the figures of a job's processes: each says what is wrong with its training, and what to do about it. Pure."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from gradstream.progress.standing import Standing, Standings
 Cost = Callable[[Standing], float]
 
 _SLOW, _NOT_SLOW = 2.0, 1.5
-"""Times slower than the others from which on a worker is told of; and below which it is told of no more."""
+"""Times slower than the others at which an alert names a worker; and below which the alert ends."""
 _CHANGED = 1.2
 """A factor that changes by less stays as it was, so that the sentence does not change with each report."""
 _PUSHES = 3
 _SECONDS = 5.0
-"""Of a worker's time that are looked at, at least."""
+"""Least seconds of a worker's time that a judgement needs."""
 _ENOUGH_DROPPED = {"not_finite": (3, 0.05), "stale": (20, 0.25)}
 """Dropped pushes, and share of all, from which on an alert says so. Beyond a quorum they are dropped on purpose."""
 
 
 def slow_workers(known: Mapping[int, float], found: Standings) -> dict[int, float]:
-    """How many times slower than the others each slow worker is, by rank. 0: it was slow, and is no more."""
+    """Return how many times slower than the others each slow worker is, by rank. 0: it is not slow any more."""
     ranked = {int(label.removeprefix("worker-")): one for label, one in found.processes.items() if label.startswith("worker-")}
     counted = {rank: one for rank, one in ranked.items() if one.pushes >= _PUSHES and one.steps}
     slow = dict(known)
@@ -65,7 +65,7 @@ def slow_sentence(rank: int, factor: float, gate: Gate, finished: int, workers: 
         told += "Each worker trains a fixed share of the data, so the job ends when the slowest one does. "
     remedies = [f"stop worker-{rank} on the Workers tab to leave out the rest of its share"] if on_platform else []
     if gate.mode == "bsp" and gate.quorum is None:
-        remedies += ["set gate.quorum to go on without it", "use adag or dynsgd under asp, where nobody waits"]
+        remedies += ["set gate.quorum to go on without it", "use adag or dynsgd under asp, where no worker waits"]
     else:
         remedies += ["run it on a faster machine", "train with fewer workers"]
     text = f"{', '.join(remedies[:-1])}{',' * (len(remedies) > 2)} or {remedies[-1]}"

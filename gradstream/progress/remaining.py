@@ -1,5 +1,5 @@
-"""How much of a job's training is done, and how long the rest takes. Each worker has a fixed share of the mini-batches, so the job
-ends when the slowest one has worked off its share. Folded from metrics as they arrive; pure."""
+"""The share of a job's training that is done, and the time left. Each worker has a fixed share of the mini-batches, so the job
+ends when the slowest one has trained its share. Computed from metrics as they arrive; pure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ TAKEN = frozenset({metrics.SHARE.name, metrics.ACTIVE.name})
 
 
 class Remaining(BaseModel):
-    """What is remembered of the shares of the workers of one attempt, by rank."""
+    """The shares of the workers of one attempt, by rank."""
 
     shares: dict[int, int] = Field(default_factory=dict)
     """Mini-batches of each worker in all."""
     left: dict[int, float] = Field(default_factory=dict)
-    """Workers that have left for good, and when: what is left of their shares is not trained."""
+    """Workers that have left for good, and when: the rest of their shares is not trained."""
 
     def take(self, point: Point) -> None:
         if point.name == metrics.SHARE.name:
@@ -34,7 +34,7 @@ class Remaining(BaseModel):
             self.left[point.rank] = point.time
 
     def done(self, found: Standings) -> float | None:
-        """0 to 1: mini-batches that are trained, of all. None: nobody knows how many there are."""
+        """Return the trained share of all mini-batches, 0 to 1. None: their number is not known."""
         total = sum(self._whole(rank, found) for rank in self.shares)
         trained = sum(min(self._whole(rank, found), _step(rank, found)) for rank in self.shares)
         return trained / total if total else None
@@ -43,7 +43,7 @@ class Remaining(BaseModel):
         return min(self.shares[rank], _step(rank, found)) if rank in self.left else self.shares[rank]
 
     def seconds(self, found: Standings) -> float | None:
-        """Until the slowest worker has trained its share. None: no worker's speed is known yet."""
+        """Return the seconds until the slowest worker has trained its share. None: no worker's speed is known yet."""
         return self._until_end(found, _pace)
 
     def bounds(self, found: Standings) -> tuple[float, float] | None:

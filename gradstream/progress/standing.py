@@ -14,23 +14,33 @@ from gradstream import metrics
 from gradstream.metrics import Point
 
 _SPENT = {
-    metrics.COMPUTE.name: "compute", metrics.DATA.name: "data", metrics.SEND.name: "send", metrics.WAIT.name: "wait",
-    metrics.SENT.name: "sent", metrics.RECEIVED.name: "received",
-}  # fmt: skip
-"""What is summed up over a worker's pushes."""
+    metrics.COMPUTE.name: "compute",
+    metrics.DATA.name: "data",
+    metrics.SEND.name: "send",
+    metrics.WAIT.name: "wait",
+    metrics.SENT.name: "sent",
+    metrics.RECEIVED.name: "received",
+}
+"""Metrics that are summed over a worker's pushes."""
 _LAST = {
-    metrics.CPU.name: "cpu", metrics.MEMORY.name: "memory", metrics.GPU.name: "gpu", metrics.GPU_MEMORY.name: "gpu_memory",
-    metrics.THROUGHPUT.name: "rate", metrics.QUEUE.name: "queue", metrics.BUSY.name: "busy", metrics.ON_CORE.name: "on_core",
+    metrics.CPU.name: "cpu",
+    metrics.MEMORY.name: "memory",
+    metrics.GPU.name: "gpu",
+    metrics.GPU_MEMORY.name: "gpu_memory",
+    metrics.THROUGHPUT.name: "rate",
+    metrics.QUEUE.name: "queue",
+    metrics.BUSY.name: "busy",
+    metrics.ON_CORE.name: "on_core",
     metrics.CORES.name: "cores",
-}  # fmt: skip
-"""Of what only the last value is of interest."""
+}
+"""Metrics of which only the last value is kept."""
 _LEDGER = {metric.name: metric.name.removeprefix("ledger/") for metric in (*metrics.LEDGER, *metrics.REASONS, metrics.UNDONE)}
 _OF_PROCESSES = frozenset({*_SPENT, *_LAST, metrics.APPLY.name})
 _EVAL = "eval/"
 _PROCESS = re.compile(r"(?:(?:worker|server)-[0-9]{1,9}|evaluator)\.[0-9]{1,9}")
-"""Label and incarnation of those that are told of. User code may send under any name; what is none of these is no process."""
+"""Label and incarnation of a process. User code may send under any other name, which is then no process."""
 _FADES = 0.2
-"""What counts as recent: a fifth of the time so far, so that an estimate neither jumps nor lags."""
+"""Recent share of the time so far: a fifth, so that an estimate neither jumps nor lags."""
 _SHORTEST_MEMORY = 10.0
 """Seconds that count as recent at least."""
 _WINDOW = 10.0
@@ -44,25 +54,25 @@ _END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 @dataclass(slots=True)
 class Standing:
-    """Of one process in the live attempt, over all its incarnations. Its first push is where counting begins: how long that one
-    took, nobody knows."""
+    """The summary of one process in the live attempt, over all its incarnations. Counting begins after its first push, whose
+    duration is not known."""
 
     incarnation: int = 0
     at: float = 0.0
-    """Of its last word, by its clock or its agent's."""
+    """Time of its last sign of life, by its clock or its agent's."""
     step: int = 0
     """Mini-batches of a worker; entries of a shard."""
     first: int | None = None
     """The step of the first push of this incarnation."""
     since: float = 0.0
-    """When its last push was made."""
+    """Time of its last push."""
     pushes: int = 0
     steps: int = 0
     """Mini-batches of those pushes."""
     seconds: float = 0.0
-    """That those took, one after another."""
+    """Seconds that those pushes took, one after another."""
     began: float = 0.0
-    """When the first push of all was made; 0: not yet."""
+    """Time of its very first push; 0: none yet."""
     recent_steps: float = 0.0
     recent_seconds: float = 0.0
     """Mini-batches and the seconds that they took, where older ones count less: see `_FADES`."""
@@ -115,7 +125,7 @@ class Standing:
 
 
 class Mark(BaseModel):
-    """An evaluation that was the best so far, in one sense of the word."""
+    """An evaluation with the lowest or the highest value so far."""
 
     value: float
     attempt: int
@@ -125,7 +135,7 @@ class Mark(BaseModel):
 
 
 class Extremes(BaseModel):
-    """Of one metric of the evaluator, over the life of the job: which of them is good is for the reader to say."""
+    """The extremes of one evaluation metric over the whole job; the reader decides which of them is good."""
 
     low: Mark
     high: Mark
@@ -134,13 +144,14 @@ class Extremes(BaseModel):
 class Standings(BaseModel):
     attempt: int = 0
     processes: dict[str, Standing] = Field(default_factory=dict)
-    """By label, in the live attempt."""
+    """Processes of the live attempt, by label."""
     ledger: dict[int, dict[str, int]] = Field(default_factory=dict)
-    """Of each worker, by fate. A return to a cut takes it back to what it was then, but for what it has undone."""
+    """Pushes of each worker, by outcome. A new attempt resumes with the counts of its checkpoint; only the count of rolled-back
+    pushes goes on."""
     undone: dict[int, int] = Field(default_factory=dict)
-    """Pushes that the end of an attempt has undone, by attempt."""
+    """Pushes that the end of an attempt rolled back, by attempt."""
     reached: dict[int, int] = Field(default_factory=dict)
-    """Samples that the center had seen at most, by attempt."""
+    """Most samples that the center had seen, by attempt."""
     evaluations: dict[str, Extremes] = Field(default_factory=dict)
 
     def worker(self, rank: int) -> Standing | None:

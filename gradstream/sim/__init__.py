@@ -9,10 +9,11 @@ sockets or clocks. The same job, problem and seed give the same bits.
 """
 
 from gradstream.sim.agenda import Death
-from gradstream.sim.cluster import Diverged, Stuck, run
-from gradstream.sim.costs import Costs
-from gradstream.sim.result import Cut, Result
-from gradstream.sim.service import Schedule
+from gradstream.sim.cluster import Stuck
+from gradstream.sim.result import Result, SimulatedCheckpoint
+from gradstream.sim.running import Diverged, run
+from gradstream.sim.times.costs import Costs
+from gradstream.sim.times.service import Schedule
 from gradstream.sim.view import View
 
-__all__ = ["Costs", "Cut", "Death", "Diverged", "Result", "Schedule", "Stuck", "View", "run"]
+__all__ = ["Costs", "Death", "Diverged", "Result", "Schedule", "SimulatedCheckpoint", "Stuck", "View", "run"]

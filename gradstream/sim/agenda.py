@@ -1,4 +1,4 @@
-"""What happens next in virtual time: entries that reach the log, workers that are lost, and workers that come."""
+"""The agenda of events in virtual time: entries that reach the log, workers that are lost, and workers that start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FromWorker = Init | Join | Push | Pull | Saved | Leave
 
 @dataclass(frozen=True)
 class Death:
-    """A worker is lost right after the push number `event` of all, and what it was computing with it."""
+    """A worker is lost, with its unfinished computation, right after push number `event` of the run."""
 
     event: int
     rank: int
@@ -21,20 +21,20 @@ class Death:
 
 
 class Lost(NamedTuple):
-    """A life of a rank ends, beside the log."""
+    """An incarnation of a rank ends, beside the log."""
 
     incarnation: int
     at: float
 
 
 class Comes(NamedTuple):
-    """A new life of a rank begins."""
+    """A new incarnation of a rank begins."""
 
     incarnation: int
 
 
 class Due(NamedTuple):
-    """What happens at a time; mostly an entry that reaches the log."""
+    """An event at a time; mostly an entry that reaches the log."""
 
     time: float
     kind: int
@@ -45,7 +45,7 @@ class Due(NamedTuple):
 
 
 class Agenda:
-    """In order of time, kind and rank; what is alike in these goes in the order in which it was added."""
+    """Events in order of time, kind and rank; equal ones in the order in which they were added."""
 
     def __init__(self) -> None:
         self._heap: list[Due] = []
@@ -59,7 +59,7 @@ class Agenda:
         heapq.heappush(self._heap, Due(time, _kind(what), rank, self._added, what, payload))
 
     def next_at(self) -> float:
-        """The agenda is not empty."""
+        """Return the time of the next event. The agenda must not be empty."""
         return self._heap[0].time
 
     def take(self) -> Due:
@@ -67,7 +67,7 @@ class Agenda:
 
 
 def _kind(what: FromWorker | Lost | Comes) -> int:
-    """At the same time, pushes come behind what takes no time, leaves behind pushes, and losses at last."""
+    """Return the order of events at the same time: entries that take no time, then pushes, leaves, and losses and starts."""
     match what:
         case Push():
             return 1

@@ -1,4 +1,4 @@
-"""The figures of a simulation: what `gradstream sim` prints, gives as JSON and plots."""
+"""The figures of a simulation, which `gradstream sim` prints, plots and gives as JSON."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from statistics import fmean
 from typing import Any
 
 from gradstream.center.ledger import silent
+from gradstream.evaluation.judge import Judge, StopReason
 from gradstream.optim.spec import Sgd
 from gradstream.sim.result import Result
-from gradstream.sim.speeds import Speeds
+from gradstream.sim.times.speeds import Speeds
 from gradstream.sim.view import View
 from gradstream.spec import JobSpec
-from gradstream.worker.judge import Judge, StopReason
 
 
 @dataclass(frozen=True)
-class Point:
-    """Of a curve."""
+class CurvePoint:
+    """A point of a curve."""
 
     time: float
     samples: int
@@ -32,19 +32,19 @@ class Point:
 
 @dataclass
 class Curve:
-    """A watch that keeps what it sees, and ends the run when the job's target is reached or its patience runs out."""
+    """A watch that records points, and ends the run when the job's target is reached or its patience runs out."""
 
     spec: JobSpec
     evaluate: Callable[[View], dict[str, float]] = lambda view: {}
-    said: Callable[[Point], None] = lambda point: None
-    points: list[Point] = field(default_factory=list)
+    said: Callable[[CurvePoint], None] = lambda point: None
+    points: list[CurvePoint] = field(default_factory=list)
     stopped_by: StopReason | None = None
 
     def __post_init__(self) -> None:
         self._judge = Judge(self.spec)
 
     def __call__(self, view: View) -> bool:
-        point = Point(view.time, view.samples, view.version, view.loss, self.evaluate(view))
+        point = CurvePoint(view.time, view.samples, view.version, view.loss, self.evaluate(view))
         self.points.append(point)
         self.said(point)
         if point.scores:
@@ -54,7 +54,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Share:
-    """How a class of workers spent its virtual time."""
+    """The virtual time that a class of workers spent computing and waiting."""
 
     name: str
     workers: int
@@ -64,12 +64,12 @@ class Share:
 
     @property
     def waiting(self) -> float:
-        """Between 0 and 1."""
+        """Share of the time spent waiting, from 0 to 1."""
         return self.wait / (self.compute + self.wait) if self.compute + self.wait else 0.0
 
 
 def shares(result: Result, speeds: Speeds) -> list[Share]:
-    """Of all workers; and of the slower ones and the others, where the speeds make a difference."""
+    """Return the share of all workers, and of the slower ones and the others where the speeds differ."""
     ranks = sorted(result.compute)
     slow = [rank for rank in ranks if speeds.slow(rank, len(ranks))]
     fast = [rank for rank in ranks if rank not in set(slow)]
@@ -82,7 +82,7 @@ def _share(name: str, ranks: list[int], result: Result) -> Share:
 
 
 def staleness(result: Result) -> dict[str, Any]:
-    """Mean, percentiles and counts of what counted."""
+    """Return mean, percentiles and counts of the staleness of pushes that counted."""
     ordered = sorted(result.staleness)
     if not ordered:
         return {"mean": None, "p50": None, "p90": None, "p99": None, "max": None, "counts": {}}
@@ -92,13 +92,17 @@ def staleness(result: Result) -> dict[str, Any]:
 
     counts = {str(value): count for value, count in sorted(Counter(ordered).items())}
     return {
-        "mean": fmean(ordered), "p50": percentile(50), "p90": percentile(90), "p99": percentile(99), "max": ordered[-1],
+        "mean": fmean(ordered),
+        "p50": percentile(50),
+        "p90": percentile(90),
+        "p99": percentile(99),
+        "max": ordered[-1],
         "counts": counts,
-    }  # fmt: skip
+    }
 
 
-def rates(points: list[Point]) -> list[float]:
-    """Samples per unit of virtual time, between each point and the one before."""
+def rates(points: list[CurvePoint]) -> list[float]:
+    """Return the samples per unit of virtual time between each point and the one before."""
     before, found = (0.0, 0), []
     for point in points:
         passed = point.time - before[0]
@@ -108,7 +112,7 @@ def rates(points: list[Point]) -> list[float]:
 
 
 def momentum(spec: JobSpec) -> tuple[float, float] | None:
-    """What the job file says and what the server uses, if it corrects for asynchrony."""
+    """Return the momentum in the job file and the one that the server uses; None unless it corrects for asynchrony."""
     optimizer = spec.optimizer if spec.strategy.descends == "server" else spec.server_optimizer
     if isinstance(optimizer, Sgd) and optimizer.momentum_correction:
         return optimizer.momentum, optimizer.effective_momentum(spec.roles.worker.count)
@@ -116,12 +120,12 @@ def momentum(spec: JobSpec) -> tuple[float, float] | None:
 
 
 def alerts(spec: JobSpec, result: Result) -> list[str]:
-    """Workers whose pushes were all dropped, as the platform would tell of them."""
+    """Return the platform's alerts for workers whose pushes were all dropped."""
     return [found.sentence(spec.effective_gate) for found in silent(result.decisions, spec.roles.worker.count)]
 
 
 def facts(spec: JobSpec, result: Result, curve: Curve, speeds: Speeds, *, small: bool) -> dict[str, Any]:
-    """For programs. `small`: the center is worth printing."""
+    """Return the figures for programs. `small`: include the center itself."""
     corrected = momentum(spec)
     return {
         **({"center": result.center.tolist()} if small else {"parameters": result.center.numel()}),

@@ -9,7 +9,7 @@ from gradstream.errors import Invalid
 from gradstream.sim import figures
 from gradstream.sim.figures import Curve
 from gradstream.sim.result import Result
-from gradstream.sim.speeds import Speeds
+from gradstream.sim.times.speeds import Speeds
 
 FORMATS = (".svg", ".png", ".pdf")
 

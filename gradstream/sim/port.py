@@ -10,7 +10,7 @@ import greenlet
 import torch
 from torch import Tensor
 
-from gradstream.center.entries import Answer, Entry, Payload, Push
+from gradstream.center.entries import Entry, Payload, Push, Response
 from gradstream.codecs.base import Codec
 from gradstream.codecs.coding import Residual, carry
 
@@ -18,23 +18,24 @@ Post = Callable[[Entry, Payload | None], None]
 
 
 class SimPort:
-    """A `gradstream.worker.link.Port`: send and receive give the processor back to the cluster until it is their turn."""
+    """A `gradstream.train.link.Port`: send and receive give the processor back to the cluster until it is their turn."""
 
     out: Tensor | None = None
     centers: ClassVar[list[Tensor]] = []
     flows: ClassVar[bool] = False
 
     def __init__(self, codec: Codec, post: Post, took: Callable[[float], None]) -> None:
-        """`codec`: of pushes. `post` queues an entry for the log. `took(arrived)` is told of each answer that the worker reads."""
+        """`codec`: of pushes. `post` queues an entry for the log. `took(arrived)` is called for each response that the worker
+        reads."""
         self._codec, self._post, self._took = codec, post, took
         self._arrived: Tensor | None = None
         self._cluster = greenlet.getcurrent()
-        self._inbox: deque[tuple[Answer, float]] = deque()
+        self._inbox: deque[tuple[Response, float]] = deque()
         self._waits = False
 
     def send(self, entry: Entry, payload: Payload | None = None, residual: Residual | None = None) -> None:
-        """The payload itself goes, or what arrives of it: its sender leaves it alone until the answer has come, and no shard keeps
-        it longer."""
+        """The payload itself goes, or what arrives of it: its sender leaves it alone until the response has come, and no shard
+        keeps it longer."""
         if isinstance(entry, Push) and payload and self._codec.lossy:
             self._arrived = torch.empty_like(payload.x) if self._arrived is None else self._arrived
             carry(self._codec, payload.x, self._arrived, residual)
@@ -45,16 +46,16 @@ class SimPort:
     def flow(self, seq: int, x: Tensor, start: int) -> None:
         """Nothing travels here."""
 
-    def receive(self) -> Answer:
+    def receive(self) -> Response:
         if not self._inbox:
             self._waits = True
             self._cluster.switch()
-        answer, arrived = self._inbox.popleft()
+        response, arrived = self._inbox.popleft()
         self._took(arrived)
-        return answer
+        return response
 
-    def deliver(self, answer: Answer, arrives: float) -> bool:
+    def deliver(self, response: Response, arrives: float) -> bool:
         """True: the worker was waiting for this one, so it can run."""
-        self._inbox.append((answer, arrives))
+        self._inbox.append((response, arrives))
         waited, self._waits = self._waits, False
         return waited

@@ -1,4 +1,4 @@
-"""What a simulation leaves behind."""
+"""The result of a simulation."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from torch import Tensor
 
 from gradstream.center.ledger import Account, Decision
-from gradstream.sim.costs import Traffic
+from gradstream.sim.times.costs import MovedBytes
 
 
 @dataclass(frozen=True)
-class Cut:
+class SimulatedCheckpoint:
     """A checkpoint of the whole cluster. A new simulation that begins from it takes the path of the one that went on."""
 
     number: int
@@ -34,30 +34,30 @@ class Result:
     version: int
     samples: int
     events: int
-    """Pushes that have reached the shards, since the beginning or the cut that this run came from."""
+    """Pushes that have reached the shards, since the start or the checkpoint that this run resumed from."""
     time: float
-    """Virtual."""
+    """Virtual time at the end."""
     decisions: list[Decision]
-    """What became of each push, in the order of the decisions."""
+    """The outcome of each push, in the order of the decisions."""
     ledger: dict[int, Account]
     losses: dict[int, list[float]]
-    """Of each mini-batch, by rank."""
-    cuts: dict[int, Cut]
+    """The loss of each mini-batch, by rank."""
+    checkpoints: dict[int, SimulatedCheckpoint]
     shards: list[dict[str, Any]]
-    """The state of each at the end."""
+    """The state of each shard at the end."""
     times: list[float]
     """Virtual time of each decision."""
     compute: dict[int, float]
-    """Virtual time that each rank spent on mini-batches, also on those that were lost with it."""
+    """Virtual time that each rank spent on mini-batches, also on those that were lost with an incarnation."""
     wait: dict[int, float]
-    """Virtual time that each rank spent waiting for answers and at the gate; 0 without costs."""
-    bytes: Traffic
+    """Virtual time that each rank spent waiting for responses and at the gate; 0 without costs."""
+    bytes: MovedBytes
     deaths: int
-    """Lives that were lost."""
+    """Incarnations that were lost."""
     earlier: dict[int, Result] = field(default_factory=dict)
     """Results of the same run after fewer pushes, by their number."""
 
     @property
     def staleness(self) -> list[int]:
-        """Of the pushes that counted."""
-        return [decision.staleness for decision in self.decisions if decision.fate != "dropped"]
+        """The staleness of each push that counted."""
+        return [decision.staleness for decision in self.decisions if decision.outcome != "dropped"]

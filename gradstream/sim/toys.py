@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gradstream.center.entries import Buffers
 from gradstream.spec import JobSpec
-from gradstream.worker.problem import Gradient
+from gradstream.train.problem import Gradient
 
 ENDLESS = 10**9
 """Mini-batches of a worker in a simulation that ends by its number of events."""

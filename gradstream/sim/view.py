@@ -1,4 +1,4 @@
-"""What one sees of a simulation while it runs."""
+"""Views of a simulation while it runs."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from gradstream.sim.center import ShardedCenter
 
 @dataclass(frozen=True)
 class View:
-    """Of one moment; read it before the watch returns."""
+    """The simulation at one moment; read it before the watch returns."""
 
     time: float
-    """Virtual."""
+    """Virtual time."""
     samples: int
     """Examples whose updates the center has seen."""
     version: int
     events: int
-    """Pushes."""
+    """Pushes so far."""
     loss: float | None
     """Mean over the mini-batches made since the view before; None: there were none."""
     _center: ShardedCenter
 
     def center(self) -> Tensor:
-        """What an evaluator is given: a copy, averaged over the versions if the job says `evaluate.average`."""
+        """Return a copy of the center as an evaluator gets it: averaged over the versions if the job says `evaluate.average`."""
         return self._center.for_evaluation().x
 
     def buffers(self) -> Buffers | None:
@@ -55,7 +55,7 @@ class Watching:
         self._count += 1
 
     def look(self, center: ShardedCenter, time: float, events: int, *, end: bool = False) -> bool:
-        """True: the watch wants an end."""
+        """Call the watch if it is due. True: the watch ends the simulation."""
         samples = center.samples
         if samples == self._seen or not (end or self._due(samples)):
             return False
@@ -65,7 +65,7 @@ class Watching:
         return bool(self._watch(View(time, samples, center.version, events, loss, center)))
 
     def begin(self, samples: int) -> None:
-        """Samples up to here, of a resumed run, were seen."""
+        """Note that a resumed run has seen the samples up to here."""
         self._seen = samples
 
     def _due(self, samples: int) -> bool:

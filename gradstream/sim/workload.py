@@ -19,20 +19,20 @@ import torch
 from torch import Tensor, nn
 
 from gradstream.center.entries import Buffers
+from gradstream.evaluation.scoring import Scorer
+from gradstream.input import randomness
+from gradstream.input.data import Batches, never_empty
+from gradstream.model.flat_model import FlatModel, ModelProblem
+from gradstream.model.start import model_without_platform
+from gradstream.model.usercode import UserCode, blaming
 from gradstream.process.begin import seed_of
 from gradstream.spec import JobSpec
-from gradstream.worker import randomness
-from gradstream.worker.data import Batches, never_empty
-from gradstream.worker.model import FlatModel, ModelProblem
-from gradstream.worker.problem import Gradient
-from gradstream.worker.scoring import Scorer
-from gradstream.worker.start import model_without_platform
-from gradstream.worker.usercode import UserCode, blaming
+from gradstream.train.problem import Gradient
 
 _CPU = torch.device("cpu")
 
 
-class Center(Protocol):
+class HasCenter(Protocol):
     """A `gradstream.sim.View`, or whatever has a center."""
 
     def center(self) -> Tensor: ...
@@ -70,7 +70,7 @@ class Workloads:
         """Examples of one pass of all workers over the data; None: not known. Raises: DatasetTooSmall."""
         return Batches(self._data, self._spec, 0, self._code.batching).epoch_samples
 
-    def evaluate(self, view: Center) -> dict[str, float]:
+    def evaluate(self, view: HasCenter) -> dict[str, float]:
         """Means over the evaluation split, weighted by examples, as the platform's evaluator gives them. Raises: UserError."""
         if self._scored is None:
             flat, held_out = FlatModel(self._model(), _CPU), self._code.dataset("eval")
@@ -133,6 +133,7 @@ class _Swapped:
 def _from_seed(seed: int) -> randomness.Generators:
     """States right after seeding, without touching the process's own."""
     return (
-        torch.Generator().manual_seed(seed).get_state(), random.Random(seed).getstate(),
+        torch.Generator().manual_seed(seed).get_state(),
+        random.Random(seed).getstate(),
         numpy.random.RandomState(seed).get_state(),
-    )  # fmt: skip
+    )

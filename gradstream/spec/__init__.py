@@ -3,7 +3,7 @@
 `gradstream.jobfile` reads one and explains mistakes; unknown keys are mistakes.
 """
 
-from gradstream.spec.cadence import Cadence, Evaluate, Snapshot
+from gradstream.spec.cadence import Cadence, Checkpointing, Evaluate
 from gradstream.spec.input import Data, WorkloadRef
 from gradstream.spec.job import JobSpec, Retention
 from gradstream.spec.roles import Roles, ServerRole, WorkerRole
@@ -11,6 +11,18 @@ from gradstream.spec.start import StartFrom
 from gradstream.spec.stopping import Best, Stop, Target
 
 __all__ = [
-    "Best", "Cadence", "Data", "Evaluate", "JobSpec", "Retention", "Roles", "ServerRole", "Snapshot", "StartFrom", "Stop", "Target",
-    "WorkerRole", "WorkloadRef",
-]  # fmt: skip
+    "Best",
+    "Cadence",
+    "Checkpointing",
+    "Data",
+    "Evaluate",
+    "JobSpec",
+    "Retention",
+    "Roles",
+    "ServerRole",
+    "StartFrom",
+    "Stop",
+    "Target",
+    "WorkerRole",
+    "WorkloadRef",
+]

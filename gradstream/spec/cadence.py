@@ -25,18 +25,18 @@ class Cadence(NamedTuple):
 
     @property
     def by_time(self) -> bool:
-        """The machine's speed decides where they fall; else the log does, alike on every machine."""
+        """True if the machine's speed decides where they fall; else the log does, alike on every machine."""
         return self.seconds is not None
 
     def in_samples(self, epoch_samples: int | None) -> int | None:
-        """Samples of all workers together; None: it goes by time, or the length of an epoch is not known."""
+        """Return the samples of all workers together; None: it goes by time, or the length of an epoch is not known."""
         if self.epochs is not None:
             return max(1, round(self.epochs * epoch_samples)) if epoch_samples else None
         return self.samples
 
 
 def parse(given: float | str) -> Cadence:
-    """Of a value that the job file has accepted."""
+    """Parse a value that the job file has accepted."""
     if isinstance(given, str):
         number, _, unit = given.partition(" ")
         return Cadence(samples=int(number)) if unit == "samples" else Cadence(epochs=float(number))
@@ -44,7 +44,7 @@ def parse(given: float | str) -> Cadence:
 
 
 def is_due(before: int, now: int, every: int) -> bool:
-    """Between these two numbers of samples lies a multiple of `every`."""
+    """Return whether a multiple of `every` lies between these two numbers of samples."""
     return now // every > before // every
 
 
@@ -103,11 +103,13 @@ CheckpointInterval = Annotated[float | str, BeforeValidator(_reader(0.5)), _SCHE
 EvaluationInterval = Annotated[float | str, BeforeValidator(_reader(0.05)), _SCHEMA]
 
 
-class Snapshot(SpecPart, frozen=True):
+class Checkpointing(SpecPart, frozen=True):
+    """Checkpoints, from which a job resumes after a failure."""
+
     every: CheckpointInterval = Field(
         30.0,
-        description="Between two checkpoints, from which a lost job resumes: a time (30s), or samples of all workers together "
-        "('50000 samples', '1 epochs'), which fall alike on every machine",
+        description="Interval between two checkpoints, at least 0.5 s: a time (30s), or samples of all workers together ('50000 "
+        "samples', '1 epochs'), which is the same on every machine",
     )
 
     @property
@@ -116,16 +118,18 @@ class Snapshot(SpecPart, frozen=True):
 
 
 class Evaluate(SpecPart, frozen=True):
+    """Evaluation of the model on the evaluation split while it trains."""
+
     every: EvaluationInterval = Field(
         2.0,
-        description="Between two evaluations of the center: a time (5s), or samples of all workers together ('10000 samples', "
-        "'0.5 epochs'), which fall alike on every machine",
+        description="Interval between two evaluations, at least 0.05 s: a time (5s), or samples of all workers together ('10000 "
+        "samples', '0.5 epochs'), which is the same on every machine",
     )
-    batch_size: int = Field(1024, ge=1, le=MAX_BATCH, description="Examples per evaluation batch")
+    batch_size: int = Field(1024, ge=1, le=MAX_BATCH, description="Examples per mini-batch of the evaluation")
     average: Average | None = Field(
         None,
-        description="Evaluate, and give out as the model, an average of the center over its versions (Polyak): the share that each "
-        "version takes, e.g. 0.001, or 'uniform'",
+        description="Average of the model's versions (Polyak), which is evaluated and becomes the final model: the share of each "
+        "new version, such as 0.001, or 'uniform'; default: no average",
     )
 
     @property

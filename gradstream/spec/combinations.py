@@ -60,8 +60,9 @@ def _check_optimizers(spec: JobSpec) -> None:
     if spec.optimizer.lr is not None and not spec.strategy.uses_lr_beside_optimizer and _lr_is_set(spec):
         raise ValueError("optimizer.lr: it would be used instead of strategy.lr; give one of them")
     for place, optimizer, on_server in (
-        ("optimizer", spec.optimizer, by_server), ("roles.server.optimizer", spec.roles.server.optimizer, True),
-    ):  # fmt: skip
+        ("optimizer", spec.optimizer, by_server),
+        ("roles.server.optimizer", spec.roles.server.optimizer, True),
+    ):
         if isinstance(optimizer, Sgd):
             _check_sgd(spec, place, optimizer, on_server)
         if optimizer and optimizer.clip_norm is not None and spec.members > 1:

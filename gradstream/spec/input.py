@@ -1,4 +1,4 @@
-"""What a job trains on: the user's workload, and how its mini-batches are fetched."""
+"""The input of a job: the user's workload, and the fetching of its mini-batches."""
 
 from __future__ import annotations
 
@@ -12,29 +12,37 @@ from gradstream.spec.values import not_too_deep, storable
 
 
 class WorkloadRef(SpecPart, frozen=True):
+    """Your code: the Workload class and its arguments."""
+
     entrypoint: str = Field(
         max_length=200,
         pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$",
-        description="Where the Workload class is, as module:Class, from the root of the bundle",
+        description="Workload class as module:Class; the module's path begins at the root of the bundle",
         examples=["digits:Digits"],
     )
     args: Annotated[dict[str, Any], BeforeValidator(not_too_deep), AfterValidator(storable)] = Field(
-        default_factory=dict, description="Fields of the Workload class to set"
+        default_factory=dict, description="Values of the Workload class's fields, by name"
     )
 
 
 class Data(SpecPart, frozen=True):
-    """How mini-batches are fetched. Which ones, and what is in them, does not depend on it."""
+    """The fetching of mini-batches. It changes neither their order nor their contents."""
 
     prefetch: int | None = Field(
-        None, ge=0, le=64,
-        description="Mini-batches fetched while the model computes; default: 2, on a GPU or when fetching is found to be slow",
-    )  # fmt: skip
+        None,
+        ge=0,
+        le=64,
+        description="Mini-batches that a worker fetches ahead while the model computes; default: 2 on a GPU or if fetching is "
+        "slow, else 0",
+    )
     processes: int | None = Field(
-        None, ge=0, le=64,
-        description="Processes of each worker that fetch; default: a thread for sources of gradstream.data, one for others",
-    )  # fmt: skip
-    length: Count | None = Field(None, ge=1, description="Examples in one pass of an iterable data set; default: its len()")
+        None,
+        ge=0,
+        le=64,
+        description="Processes per worker that fetch mini-batches; default: a thread for sources of gradstream.data, else one "
+        "process",
+    )
+    length: Count | None = Field(None, ge=1, description="Examples in one pass over an iterable data set; default: its len()")
 
     @model_validator(mode="after")
     def _fetches(self) -> Self:

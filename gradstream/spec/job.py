@@ -14,7 +14,7 @@ from gradstream.gate import Gate
 from gradstream.optim.schedule import AnySchedule, Constant
 from gradstream.optim.spec import AnyOptimizer, Optimizer, Sgd
 from gradstream.spec import combinations
-from gradstream.spec.cadence import Evaluate, Snapshot
+from gradstream.spec.cadence import Checkpointing, Evaluate
 from gradstream.spec.input import Data, WorkloadRef
 from gradstream.spec.part import SpecPart
 from gradstream.spec.roles import Roles
@@ -25,62 +25,92 @@ from gradstream.strategies import AnyStrategy
 
 
 class Retention(SpecPart, frozen=True):
-    """What is given up some time after the job's end, and when."""
+    """Deletion of the job's data some time after its end."""
 
     metrics: Seconds | None = Field(
         None,
         gt=0,
-        description="Stored metrics, and with them the charts, but not the file metrics.parquet; default: as long as the job",
+        description="Time after the job's end until its stored metrics and charts are deleted; the file metrics.parquet stays; "
+        "default: as long as the job",
     )
 
 
 class JobSpec(SpecPart, frozen=True):
     """A training job."""
 
-    version: Literal[1] = Field(1, description="Version of this format")
+    version: Literal[1] = Field(1, description="Version of the job file's format")
     name: str = Field(
-        min_length=1, max_length=MAX_NAME, pattern=NAME,
-        description="Short name: lower-case letters, digits, '.', '_' and '-'",
-    )  # fmt: skip
+        min_length=1,
+        max_length=MAX_NAME,
+        pattern=NAME,
+        description="Name of the job: lower-case letters, digits, '.', '_' and '-'; it begins and ends with a letter or digit",
+    )
     workload: WorkloadRef
-    strategy: AnyStrategy
-    gate: Gate | None = Field(None, description="bsp, asp, {ssp: 3}, ...; default: the strategy's own")
+    strategy: AnyStrategy = Field(description="Algorithm of the workers and the servers")
+    gate: Gate | None = Field(
+        None, description="Rule by which workers wait for one another, such as bsp, asp or {ssp: 3}; default: the strategy's own"
+    )
     roles: Roles = Roles()
     batch_size: int = Field(32, ge=1, le=MAX_BATCH, description="Examples per mini-batch of each worker")
-    start_from: StartFrom | None = Field(None, description="Begin from another model's weights; default: those that model() draws")
+    start_from: StartFrom | None = Field(
+        None, description="Model whose weights the job begins with; default: the weights that model() returns"
+    )
     stop: Stop
-    best: Best | None = Field(None, description="Keep the model of the best evaluation beside the final one; default: only that")
-    seed: int = Field(1, ge=0, lt=2**31, description="Model, order of the data and everything else that is drawn")
+    best: Best | None = Field(
+        None, description="Keep the model of the best evaluation beside the final model; default: only the final model"
+    )
+    seed: int = Field(1, ge=0, lt=2**31, description="Seed of all random numbers: initial weights, order of the data, cohorts")
     pipeline: Literal[0, 1] = Field(
-        0, description="1: a worker computes its next gradient while its last push is applied, which makes that gradient one staler"
+        0, description="1: overlaps compute with communication, which adds one update of staleness; 0: no overlap"
     )
     accumulate: int = Field(
-        1, ge=1, le=MAX_BATCH,
-        description="Parts in which each mini-batch is computed, to save memory; their gradients add up to one",
-    )  # fmt: skip
-    members: int = Field(
-        1, ge=1, le=64, description="Models of an ensemble: trained side by side on the same data, evaluated together"
+        1,
+        ge=1,
+        le=MAX_BATCH,
+        description="Parts in which a worker computes each mini-batch, to save memory; it adds up their gradients",
     )
-    optimizer: AnyOptimizer = Field(Sgd(), description="The optimizer of the side that descends (see the strategy)")
-    schedule: AnySchedule = Field(Constant(), description="How the learning rate changes, by samples that the center has seen")
-    codec: AnyCodec = Field(Raw(), description="How pushes travel; what a lossy codec takes away is added to the next push")
-    pull_codec: PullCodec = Field(Raw(), description="How the center travels to the workers, and what exchanges are answered")
+    members: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="Models of an ensemble; the workers train them on the same data, and the evaluator averages their outputs",
+    )
+    optimizer: AnyOptimizer = Field(
+        Sgd(), description="Optimizer of the side that descends: the worker or the server, as the strategy says"
+    )
+    schedule: AnySchedule = Field(
+        Constant(), description="Change of the learning rate over the samples that all workers have trained"
+    )
+    codec: AnyCodec = Field(Raw(), description="Encoding of pushes; a worker adds the error of a lossy codec to its next push")
+    pull_codec: PullCodec = Field(Raw(), description="Encoding of the parameters that servers send to workers")
     data: Data = Data()
     evaluate: Evaluate = Evaluate()
-    snapshot: Snapshot = Snapshot()
+    checkpoint: Checkpointing = Checkpointing()
     timeout: Seconds | None = Field(
-        None, gt=0,
-        description="The job is ended as timed_out after its attempts ran this long together; waiting and starting do not count",
-    )  # fmt: skip
-    retries: int = Field(3, ge=0, le=100, description="New attempts after a lost process; lost machines are not counted")
+        None,
+        gt=0,
+        description="Running time of all attempts together, after which the job ends as timed_out; waiting and starting do not "
+        "count; default: unlimited",
+    )
+    retries: int = Field(
+        3, ge=0, le=100, description="New attempts and restarts after processes of the job fail; a lost machine uses none up"
+    )
     on_worker_loss: Literal["restart", "continue"] | None = Field(
-        None, description="restart: new attempt from the last cut (default under bsp); continue: respawn it (default else)"
+        None,
+        description="Reaction to a lost worker: restart begins a new attempt from the last checkpoint, continue starts the worker "
+        "again; default: restart under bsp, else continue",
     )
-    on_nan: Literal["fail", "drop"] = Field("fail", description="A loss that is not finite ends the job, or its push is dropped")
+    on_nan: Literal["fail", "drop"] = Field(
+        "fail", description="Reaction to a loss that is not finite: fail ends the job, drop discards the push"
+    )
     env: Annotated[dict[str, str], AfterValidator(storable)] = Field(
-        default_factory=dict, max_length=1000, description="Environment of the workers and the evaluator"
+        default_factory=dict, max_length=1000, description="Environment variables of the workers and the evaluator, by name"
     )
-    priority: int = Field(50, ge=0, le=100, description="Higher starts first")
+    network: Literal["internet", "platform"] = Field(
+        "internet",
+        description="Network of its processes: internet is all that their machine reaches, platform is the data plane and the API",
+    )
+    priority: int = Field(50, ge=0, le=100, description="Jobs with a higher priority start first")
     retention: Retention = Retention()
 
     @model_validator(mode="before")

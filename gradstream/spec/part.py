@@ -1,4 +1,4 @@
-"""What every part of a job file is."""
+"""The base class of every part of a job file."""
 
 from __future__ import annotations
 

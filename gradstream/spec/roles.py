@@ -12,19 +12,22 @@ from gradstream.spec.values import ShardCount
 
 
 class ServerRole(SpecPart, frozen=True):
+    """The server processes, each of which holds a shard of the parameters."""
+
     count: ShardCount = Field(
         1,
-        description="Shards of the center: one parameter-server process each. auto: by the model's size and the free cores; the "
-        "job begins with one and, if more are worth it, once more with them",
+        description="Server processes, with one shard of the parameters each. auto: the platform chooses by the model's size and "
+        "the free cores; the job starts with one server, and restarts once if more are worth it",
     )
     optimizer: AnyOptimizer | None = Field(
-        None, description="How the server descends along pushed directions; default: the strategy's own, mostly theta - x"
+        None,
+        description="Optimizer of the server's step along a push; default: the strategy's own, which mostly subtracts the push",
     )
 
     device: Literal["cpu", "cuda", "auto"] = Field(
         "cpu",
-        description="Where each shard keeps and changes its slice. cuda: a GPU of its own; auto: one that workers leave over on "
-        "its machine, if there is one",
+        description="Device that holds and updates each shard. cuda: a GPU of its own; auto: a GPU that the workers leave free on "
+        "the server's machine, else the CPU",
     )
 
     @property
@@ -34,11 +37,17 @@ class ServerRole(SpecPart, frozen=True):
 
 
 class WorkerRole(SpecPart, frozen=True):
+    """The worker processes, which compute gradients."""
+
     count: int = Field(1, ge=1, le=1000, description="Worker processes")
-    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto: a GPU if the node has a free one")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="Device of each worker. auto: a GPU if the node has a free one, else the CPU"
+    )
     threads: int = Field(1, ge=1, le=256, description="CPU threads of each worker")
 
 
 class Roles(SpecPart, frozen=True):
+    """The processes of the job and their resources."""
+
     server: ServerRole = ServerRole()
     worker: WorkerRole = WorkerRole()

@@ -1,4 +1,4 @@
-"""What a job begins from, if not from the weights that `model()` draws."""
+"""The start of a job from another model's weights, instead of those that `model()` draws."""
 
 from __future__ import annotations
 
@@ -11,23 +11,28 @@ from pydantic import BaseModel, Field, model_validator
 from gradstream.spec.part import SpecPart
 
 NEEDS_A_FILE = "start_from.job: this command reaches no platform; download the model and write start_from: {file: PATH}"
-"""Of what runs without a platform."""
+"""The error of commands that run without a platform."""
 
 
-Checkpoint = Literal["final", "best", "last"]
+StartPoint = Literal["final", "best", "last"]
 
 
 class StartFrom(SpecPart, frozen=True):
-    """Weights of a model with the same parameters and buffers, by name and shape. Optimizers begin anew."""
+    """Weights of a model with the same parameters and buffers, by name and shape. Optimizers begin anew. Give job or file."""
 
-    job: str | None = Field(None, min_length=1, description="Another job's model: its id, or its name for its newest job")
-    checkpoint: Checkpoint = Field(
+    job: str | None = Field(
+        None, min_length=1, description="Job whose model to load: its id, or its name for the newest job of that name"
+    )
+    checkpoint: StartPoint = Field(
         "final",
-        description="Of that job: final, its final model; best, that of its best evaluation (see best); last, its newest "
-        "checkpoint, also while it runs",
+        description="Model of that job. final: its final model; best: the model of its best evaluation; last: its newest "
+        "checkpoint, even while it runs",
     )
     file: str | None = Field(
-        None, min_length=1, description="Or a .safetensors file in the folder of the code", examples=["a.safetensors"]
+        None,
+        min_length=1,
+        description="A .safetensors file in the folder of the code, in place of a job",
+        examples=["a.safetensors"],
     )
 
     @model_validator(mode="after")
@@ -49,14 +54,18 @@ class StartedFrom(BaseModel, frozen=True):
     """The model of another job that a job starts from: `start_from` as it was resolved when the job was submitted."""
 
     job: UUID = Field(description="The other job, which may be deleted by now")
-    name: str = Field(description="Its name", examples=["digits"])
-    checkpoint: Checkpoint
-    file: str | None = Field(None, description="Of final and best: the file that was copied", examples=["model.safetensors"])
-    sha256: str | None = Field(None, description="Of that file")
-    attempt: int | None = Field(None, description="Of last: the attempt that took the checkpoint")
-    number: int | None = Field(None, description="Of last: the checkpoint's number in that attempt; 0: the one at its end")
-    version: int | None = Field(None, description="Of last: the version of the center in it")
-    samples: int | None = Field(None, description="Of last: samples that this center had seen")
+    name: str = Field(description="Name of the other job", examples=["digits"])
+    checkpoint: StartPoint
+    file: str | None = Field(
+        None, description="File that was copied, if checkpoint is final or best", examples=["model.safetensors"]
+    )
+    sha256: str | None = Field(None, description="SHA-256 of that file")
+    attempt: int | None = Field(None, description="Attempt that took the checkpoint, if checkpoint is last")
+    number: int | None = Field(
+        None, description="Number of the checkpoint in that attempt, if checkpoint is last; 0: the checkpoint at its end"
+    )
+    version: int | None = Field(None, description="Version of the model in the checkpoint, if checkpoint is last")
+    samples: int | None = Field(None, description="Samples that this model had been trained with, if checkpoint is last")
 
     @property
     def phrase(self) -> str:

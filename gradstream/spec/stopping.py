@@ -10,14 +10,16 @@ from gradstream.bounds import MAX_SIZE, MAX_STEPS, Count, Number
 from gradstream.spec.part import SpecPart
 
 ACCURACY, LOSS = "eval/accuracy", "eval/loss"
-"""What `Workload.evaluate` gives by itself: an accuracy is a share from 0 to 1, a loss falls."""
+"""The metrics of the default `Workload.evaluate`: an accuracy is a share from 0 to 1, a loss falls."""
 _METRIC = r"^eval/\w{1,190}$"
 
 
 class Target(SpecPart, frozen=True):
-    metric: str = Field(ACCURACY, pattern=_METRIC, description="An evaluation metric")
-    at_least: float | None = Field(None, ge=-MAX_SIZE, le=MAX_SIZE)
-    at_most: float | None = Field(None, ge=-MAX_SIZE, le=MAX_SIZE)
+    """A value of an evaluation metric at which the job ends. Give at_least or at_most."""
+
+    metric: str = Field(ACCURACY, pattern=_METRIC, description="Name of the evaluation metric, such as eval/accuracy")
+    at_least: float | None = Field(None, ge=-MAX_SIZE, le=MAX_SIZE, description="Lowest value that reaches the target")
+    at_most: float | None = Field(None, ge=-MAX_SIZE, le=MAX_SIZE, description="Highest value that reaches the target")
 
     @model_validator(mode="after")
     def _one_side(self) -> Self:
@@ -27,7 +29,7 @@ class Target(SpecPart, frozen=True):
 
     @model_validator(mode="after")
     def _can_be_meant(self) -> Self:
-        """What the metric's name says about its values."""
+        """Refuse targets that contradict the metric's name: an accuracy rises to at most 1, a loss falls."""
         if self.metric == LOSS and self.at_least is not None:
             raise ValueError(f"a loss falls, so at_least would be reached before training; write at_most: {self.at_least:g}")
         if self.metric != ACCURACY:
@@ -44,13 +46,13 @@ class Target(SpecPart, frozen=True):
 
 
 class Best(SpecPart, frozen=True):
-    """Which evaluation is the best: its model is kept beside the final one, as best.safetensors."""
+    """The evaluation whose model is kept beside the final one, as best.safetensors."""
 
-    metric: str = Field(pattern=_METRIC, description="An evaluation metric", examples=[LOSS])
+    metric: str = Field(pattern=_METRIC, description="Name of the evaluation metric, such as eval/loss", examples=[LOSS])
     mode: Literal["min", "max"] | None = Field(
-        None, description="Whether a lower or a higher value is better; default: min for eval/loss, max for eval/accuracy"
+        None, description="Better values: min for lower, max for higher; default: min for eval/loss, max for eval/accuracy"
     )
-    min_delta: Number = Field(0.0, ge=0, description="By how much a value must be better than the best one before it to count")
+    min_delta: Number = Field(0.0, ge=0, description="Least improvement over the best value so far that counts as better")
 
     @model_validator(mode="after")
     def _direction(self) -> Self:
@@ -73,13 +75,15 @@ class Best(SpecPart, frozen=True):
 
 
 class Stop(SpecPart, frozen=True):
-    """When training ends: at the first of these that is reached."""
+    """The end of training: the first of these limits that the job reaches. Give epochs or steps."""
 
-    epochs: float | None = Field(None, gt=0, le=MAX_STEPS, description="Passes over the training split, all workers together")
+    epochs: float | None = Field(None, gt=0, le=MAX_STEPS, description="Passes over the training split by all workers together")
     steps: int | None = Field(None, ge=1, le=MAX_STEPS, description="Mini-batches per worker")
-    target: Target | None = Field(None, description="End when the center reaches this on the evaluation split")
+    target: Target | None = Field(None, description="Value of an evaluation metric at which the job ends")
     patience: Count | None = Field(
-        None, ge=1, description="Early stopping: end after so many evaluations in a row without a better value of best.metric"
+        None,
+        ge=1,
+        description="Early stopping: evaluations in a row without a better value of best.metric, after which the job ends",
     )
 
     @model_validator(mode="after")

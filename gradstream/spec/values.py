@@ -16,7 +16,7 @@ NAME = r"^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$"
 """Names of jobs, in folders, addresses and commands."""
 MAX_NAME = 63
 LARGEST_ARGUMENT = int(sys.float_info.max)
-"""Of whole numbers of the user's own. Not less: Postgres gives 1e20 back as a whole number."""
+"""Largest whole number of the user's own. Not less: Postgres gives 1e20 back as a whole number."""
 
 DURATION_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -95,20 +95,20 @@ Average = Annotated[
 ]
 """The share that each version takes in an average of the center; `uniform`: all the same."""
 
-MOST_SHARDS = 256
+MAX_SHARDS = 256
 
 
 def _shards(given: Any) -> Any:
     if given == "auto":
         return given
-    if isinstance(given, int | float) and not isinstance(given, bool) and 1 <= given <= MOST_SHARDS and given == int(given):
+    if isinstance(given, int | float) and not isinstance(given, bool) and 1 <= given <= MAX_SHARDS and given == int(given):
         return int(given)
-    raise ValueError(f"must be a whole number from 1 to {MOST_SHARDS}, or 'auto', not {shorten(given)}")
+    raise ValueError(f"must be a whole number from 1 to {MAX_SHARDS}, or 'auto', not {shorten(given)}")
 
 
 ShardCount = Annotated[
     int | Literal["auto"],
     BeforeValidator(_shards),
-    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST_SHARDS}, {"type": "string", "const": "auto"}]}),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1, "maximum": MAX_SHARDS}, {"type": "string", "const": "auto"}]}),
 ]
-"""`auto`: chosen when the model's size is known (`gradstream.center.auto`), once for the life of the job."""
+"""`auto`: chosen when the model's size is known (`gradstream.spec.shard_count`), once for the life of the job."""

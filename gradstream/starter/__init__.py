@@ -20,9 +20,9 @@ from gradstream.starter.names import check_name, class_of, module_of
 
 TEMPLATE = Path(__file__).parent / "template"
 FILES = ("newproject.py", "test_newproject.py", "job.yaml", "README.md", "gitignore")
-"""In the order in which they are told. `gitignore` has no dot here, else git would follow it in this folder."""
+"""In the order in which `gradstream init` lists them. `gitignore` has no dot here, else git would follow it in this folder."""
 _NAME, _MODULE, _CLASS = "new-project", "newproject", "NewProject"
-"""What stands in the template for the names."""
+"""Placeholders of the names in the template."""
 _STRATEGY, _WORKERS = "{name: sync, lr: 0.3}", "{count: 2}"
 
 
@@ -30,7 +30,7 @@ _STRATEGY, _WORKERS = "{name: sync, lr: 0.3}", "{count: 2}"
 class Starter:
     folder: Path
     name: str
-    """Of the job; the module and the class are named after it."""
+    """Name of the job; the module and the class are named after it."""
     strategy: str
 
     @classmethod

@@ -12,7 +12,7 @@ from gradstream.errors import Invalid
 from gradstream.spec.values import MAX_NAME, NAME
 
 _USED = frozenset({"Dataset", "TensorDataset", "Workload"})
-"""What the template's module imports under the name of a class."""
+"""Classes that the template's module imports."""
 
 
 def module_of(name: str) -> str:
@@ -47,7 +47,7 @@ def _what_is_wrong(name: str, folder: Path) -> str | None:
 
 
 def _is_installed(module: str, folder: Path) -> bool:
-    """Whether Python finds a module of this name elsewhere. A folder without code does not count: it hides nothing."""
+    """Return whether Python finds a module of this name elsewhere. A folder without code does not count: it hides nothing."""
     own = (Path.cwd(), folder.resolve())
     elsewhere = [entry for entry in sys.path if entry and Path(entry).resolve() not in own]
     found = PathFinder.find_spec(module, elsewhere)

@@ -24,9 +24,23 @@ from gradstream.strategies.single import Single
 from gradstream.strategies.sync import Sync
 
 AnyStrategy = Annotated[
-    Single | Sync | Async | DcAsgd | Downpour | Adag | DynSgd | Distance | Easgd | Eamsgd | Geo
-    | LocalSgd | FedAvg | FedProx | DiLoCo | DelayedDiLoCo,
+    Single
+    | Sync
+    | Async
+    | DcAsgd
+    | Downpour
+    | Adag
+    | DynSgd
+    | Distance
+    | Easgd
+    | Eamsgd
+    | Geo
+    | LocalSgd
+    | FedAvg
+    | FedProx
+    | DiLoCo
+    | DelayedDiLoCo,
     Field(discriminator="name"),
-]  # fmt: skip
+]
 
 STRATEGIES: dict[str, type[Strategy]] = {cls.model_fields["name"].default: cls for cls in get_args(get_args(AnyStrategy)[0])}

@@ -10,19 +10,23 @@ Naming: dist-keras calls this rule ADAG; the thesis behind it calls it AGN and k
 Source: Hermans 2017, "On Scalable Deep Learning and Parallelizing Gradient Descent", chapter 3.
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from gradstream.bounds import Count
-from gradstream.strategies.base import ServerSide, Strategy, WorkerSide
+from gradstream.strategies.base import Recurrence, ServerSide, Strategy, WorkerSide
 
 
 class Adag(Strategy, frozen=True):
     """Accumulated gradient normalization: the mean of a window of local steps."""
 
     name: Literal["adag"] = "adag"
+    recurrence: ClassVar[Recurrence] = "windows"
     window: Count = Field(12, ge=1, description="Local steps per push (lambda)")
+
+    def push_share(self) -> float:
+        return 1 / self.window
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         ps.pull(w.theta)

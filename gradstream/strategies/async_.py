@@ -3,7 +3,7 @@
     worker i:  pull theta; g = grad f(theta); push g
     server:    theta <- opt(theta, g)
 
-With `gate: {ssp: s}` nobody runs more than s rounds ahead (stale synchronous parallel); with `max_staleness: R` older
+With `gate: {ssp: s}` no worker runs more than s rounds ahead (stale synchronous parallel); with `max_staleness: R` older
 gradients are dropped (Ringmaster ASGD).
 
 Source: Dean et al. 2012, "Large Scale Distributed Deep Networks", with n_push = n_fetch = 1.
@@ -12,15 +12,16 @@ Source: Dean et al. 2012, "Large Scale Distributed Deep Networks", with n_push =
 from typing import ClassVar, Literal
 
 from gradstream.gate import Mode
-from gradstream.strategies.base import ServerSide, Strategy, WorkerSide
+from gradstream.strategies.base import Recurrence, ServerSide, Strategy, WorkerSide
 
 
 class Async(Strategy, frozen=True):
-    """Asynchronous SGD: each gradient applied on arrival, nobody waits."""
+    """Asynchronous SGD: each gradient applied on arrival, no worker waits."""
 
     name: Literal["async"] = "async"
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     descends: ClassVar[Literal["worker", "server"]] = "server"
+    recurrence: ClassVar[Recurrence] = "gradients"
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         ps.pull(w.theta)

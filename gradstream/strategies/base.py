@@ -1,4 +1,4 @@
-"""What a strategy is, and the two parties that it talks to.
+"""The base class of strategies, and the two sides that a strategy talks to.
 
 A strategy has two halves: `round`, which every worker runs, and `apply`, which every shard runs. Everything pushed is a
 *direction to descend* (a gradient, or base - theta), so most strategies share the default server half; server optimizer,
@@ -22,6 +22,18 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Side = Literal["worker", "server"]
+Recurrence = Literal["serial", "gradients", "windows", "averages", "epochs", "elastic", "gathered", "merged"]
+"""How a strategy behaves near a minimum. Each has a stability limit in `gradstream.advise.limits`.
+
+    serial      one worker's own steps
+    gradients   each push is a gradient, taken at the center that was pulled
+    windows     each push is the move of some plain steps from the center that was pulled, or a share of it
+    averages    the server steps along the mean of such moves
+    epochs      the same with moves of whole epochs, after which workers reset their optimizers
+    elastic     workers and center pull each other by exchanges
+    gathered    the server gathers such moves, whosever they are, for one step
+    merged      workers send a part of their move, and go on from their own parameters
+"""
 
 
 class WorkerSide(Protocol):
@@ -30,10 +42,10 @@ class WorkerSide(Protocol):
     theta: Tensor
     """The parameters, shape (size,). Change it in place only. Read it anew after a pull: it may be another vector then."""
     t: int
-    """Mini-batches taken so far, over all lives of this rank."""
+    """Mini-batches taken so far, over all incarnations of this rank."""
 
     @property
-    def n(self) -> int: ...  # live workers, as of the last answer
+    def n(self) -> int: ...  # live workers, as of the last response
     @property
     def done(self) -> bool: ...  # the mini-batch taken last was the last one
     @property
@@ -72,7 +84,7 @@ class ServerSide(Protocol):
     """`ps`: all shards of the center, seen by a worker."""
 
     def pull(self, out: Tensor) -> None:
-        """Copy the center into `out`. What is pushed next counts its staleness from here."""
+        """Copy the center into `out`. The next push counts its staleness from here."""
 
     def push(self, x: Tensor) -> None:
         """Send a direction to descend. Returns when `x` may be changed again."""
@@ -94,8 +106,8 @@ class Update(Protocol):
     """Changes of the center between the worker's pull and now; exactly 0 under bsp."""
     base: Tensor | None
     """The center that the worker had pulled; None unless the strategy `keeps_base`."""
-    answer: Tensor | None
-    """What an exchange is answered; set it in `apply`."""
+    response: Tensor | None
+    """Response to an exchange; set it in `apply`."""
 
     @property
     def rank(self) -> int: ...
@@ -122,7 +134,7 @@ class ShardSide(Protocol):
     def n(self) -> int: ...  # workers that the job has
 
     def slot(self, name: str) -> Tensor:
-        """A vector like theta that is part of every cut; zero at first."""
+        """A vector like theta that is part of every checkpoint; zero at first."""
 
     def every(self, k: int) -> bool:
         """True at each k-th call, counted over the whole job."""
@@ -156,25 +168,29 @@ class Strategy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     server_optimizer: ClassVar[Optimizer | None] = None
     """The server's optimizer where workers descend, for jobs that name none; None: theta - x."""
     pushes: ClassVar[Literal["direction", "parameters"]] = "direction"
-    """Of a direction, what a lossy codec takes away may come with the next one; of parameters, nothing may be missing."""
+    """direction: the residual of a lossy codec may come with the next push; parameters: nothing may be missing."""
     workers: ClassVar[int | None] = None
     """The only number of workers it runs with; None: any."""
     keeps_base: ClassVar[bool] = False
     """The server keeps the center that each worker holds: one more copy of the model per worker."""
     pulls_every_round: ClassVar[bool] = True
-    """Each round starts with `ps.pull(w.theta)`, so the answer to a push brings the center: after its push, a round leaves theta
+    """Each round starts with `ps.pull(w.theta)`, so the response to a push brings the center: after its push, a round leaves theta
     alone, as the next center may be arriving there. False: the round pulls when it wants."""
-    answers: ClassVar[bool] = False
-    """`apply` answers each push itself (`u.answer`)."""
+    responds: ClassVar[bool] = False
+    """`apply` makes the response to each push (`u.response`)."""
     uses_lr_beside_optimizer: ClassVar[bool] = False
     """lr means something also when the optimizer has one of its own."""
+    recurrence: ClassVar[Recurrence | None] = None
+    """The linear recurrence that it follows near a minimum; None: another rule, whose stability limit is unknown."""
+    divides_by_staleness: ClassVar[bool] = False
+    """`apply` divides each push by its staleness + 1."""
     letters: ClassVar[dict[str, str]] = {}
-    """What its paper calls some fields: job files may say that instead."""
+    """The paper's symbols of some fields, which job files may use instead."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Refuses, when the file of a strategy is imported, what would pull an answer in the place of the center."""
-        if cls.answers and cls.pulls_every_round:
+        """Refuses, when the file of a strategy is imported, what would pull a response in the place of the center."""
+        if cls.responds and cls.pulls_every_round:
             raise TypeError(f"{cls.__name__} answers each push itself, so none brings the center: set pulls_every_round = False")
 
     @property
@@ -200,22 +216,44 @@ class Strategy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 
     @classmethod
     def about(cls) -> dict[str, Any]:
-        """What it is chosen by, as the API and `gradstream strategies --json` tell it."""
+        """Return the facts to choose a strategy by, for the API and `gradstream strategies --json`."""
         return {
-            "name": cls.model_fields["name"].default, "summary": cls.summary(), "gates": sorted(cls.gates),
-            "default_gate": str(cls.gate), "descends": cls.descends, "optimizers": sorted(cls.optimizers),
+            "name": cls.model_fields["name"].default,
+            "summary": cls.summary(),
+            "gates": sorted(cls.gates),
+            "default_gate": str(cls.gate),
+            "descends": cls.descends,
+            "optimizers": sorted(cls.optimizers),
             "schema": cls.model_json_schema(),
-        }  # fmt: skip
+        }
 
     @classmethod
     def summary(cls) -> str:
-        """The first line of its docstring."""
+        """Return the first line of the strategy's docstring."""
         return (cls.__doc__ or "").strip().partition("\n")[0]
 
     lr: Number = Field(0.05, gt=0, description="Learning rate")
 
+    def steps_per_push(self, epoch: int | None = None) -> int | None:
+        """Mini-batches of a worker from one push to the next, with `epoch` of them in its pass over the data; None: unknown,
+        or as many as the job has."""
+        window: int | None = getattr(self, "window", 1)
+        return window
+
+    def steps_per_pull(self) -> int | None:
+        """Mini-batches of a worker from one pull to the next; None: unknown."""
+        return self.steps_per_push()
+
+    def push_share(self) -> float:
+        """The share of a worker's move that its push holds."""
+        return 1.0
+
+    def gathers(self, workers: int) -> int | None:
+        """How many pushes the server gathers, in a vector of its own, for one step; None: none, each is applied."""
+        return None
+
     def for_workers(self, count: int) -> Self:
-        """This strategy with the values filled in that its empty fields take for so many workers."""
+        """Return this strategy with its empty fields set to their values for so many workers."""
         return self
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
@@ -223,5 +261,5 @@ class Strategy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         raise NotImplementedError
 
     def apply(self, s: ShardSide, us: Updates) -> None:
-        """What a shard does with the updates that count together. Leaving theta unchanged means: buffered."""
+        """Apply the updates that count together to a shard. Leaving theta unchanged means: buffered."""
         s.descend(us.mean())

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from gradstream.bounds import Number
 from gradstream.gate import Mode
-from gradstream.strategies.base import ServerSide, ShardSide, Strategy, Updates, WorkerSide
+from gradstream.strategies.base import Recurrence, ServerSide, ShardSide, Strategy, Updates, WorkerSide
 
 
 class DcAsgd(Strategy, frozen=True):
@@ -26,11 +26,12 @@ class DcAsgd(Strategy, frozen=True):
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     descends: ClassVar[Literal["worker", "server"]] = "server"
     keeps_base: ClassVar[bool] = True
+    recurrence: ClassVar[Recurrence] = "gradients"  # near a minimum, where g^2 (theta - base) is of the third order
     letters: ClassVar[dict[str, str]] = {"lambda": "lam"}
     lam: Number = Field(0.04, ge=0, description="Strength of the compensation (lambda); adaptive: lambda_0, 2 in the paper")
     adaptive: bool = Field(False, description="Divide the strength by the root mean square of the gradients (DC-ASGD-a)")
-    decay: float = Field(0.95, ge=0, lt=1, description="adaptive: memory of the mean square (m)")
-    eps: Number = Field(1e-7, gt=0, description="adaptive: added to the mean square")
+    decay: float = Field(0.95, ge=0, lt=1, description="adaptive: decay of the mean square (m)")
+    eps: Number = Field(1e-7, gt=0, description="adaptive: constant that is added to the mean square")
 
     @model_validator(mode="after")
     def _adaptive_options(self) -> Self:

@@ -4,7 +4,7 @@
     server:    gather K of them, whosever they are; d = their mean;  outer Nesterov step along d
 
 A momentum that is fed each stale d_i on arrival does worse than waiting; gathered ones restore it. Under `gate: {ssp: 0}` with
-K = n it is DiLoCo. What is gathered but not complete at the end of the job is shown as buffered.
+K = n it is DiLoCo. An incomplete sum at the end of the job is shown as buffered.
 
 Source: Liu et al. 2024, "Asynchronous Local-SGD Training for Language Modeling" (its delayed outer step).
 """
@@ -16,21 +16,25 @@ from pydantic import Field
 from gradstream.bounds import Count
 from gradstream.gate import Mode
 from gradstream.optim.spec import Optimizer, Sgd
-from gradstream.strategies.base import ServerSide, ShardSide, Strategy, Updates, WorkerSide
+from gradstream.strategies.base import Recurrence, ServerSide, ShardSide, Strategy, Updates, WorkerSide
 
 
 class DelayedDiLoCo(Strategy, frozen=True):
-    """Delayed DiLoCo: nobody waits, an outer step for every K arrivals."""
+    """Delayed DiLoCo: no worker waits, an outer step for every K arrivals."""
 
     name: Literal["delayed_diloco"] = "delayed_diloco"
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     server_optimizer: ClassVar[Optimizer] = Sgd(lr=0.7, momentum=0.9, nesterov=True)
+    recurrence: ClassVar[Recurrence] = "gathered"
     letters: ClassVar[dict[str, str]] = {"h": "window"}
     window: Count = Field(50, ge=1, description="Local steps per push (H)")
-    k: Count | None = Field(None, ge=1, description="Pushes per outer step (K); default: n (one for each worker)")
+    k: Count | None = Field(None, ge=1, description="Pushes per outer step (K); default: n (the number of workers)")
 
     def for_workers(self, count: int) -> Self:
         return self if self.k is not None else self.model_copy(update={"k": count})
+
+    def gathers(self, workers: int) -> int:
+        return self.k or workers
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         ps.pull(w.theta)

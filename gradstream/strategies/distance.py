@@ -26,7 +26,7 @@ class Distance(Strategy, frozen=True):
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     keeps_base: ClassVar[bool] = True
     window: Count = Field(5, ge=1, description="Local steps per push (lambda)")
-    gamma: Number = Field(1e-4, gt=0, description="Squared distance at which a weight's step is halved")
+    gamma: Number = Field(1e-4, gt=0, description="Squared distance of a weight at which its step is halved")
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         ps.pull(w.theta)

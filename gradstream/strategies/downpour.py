@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 
 from gradstream.bounds import Count
 from gradstream.gate import Mode
-from gradstream.strategies.base import ServerSide, Strategy, WorkerSide
+from gradstream.strategies.base import Recurrence, ServerSide, Strategy, WorkerSide
 
 
 class Downpour(Strategy, frozen=True):
@@ -28,9 +28,10 @@ class Downpour(Strategy, frozen=True):
     descends: ClassVar[Literal["worker", "server"]] = "server"
     pulls_every_round: ClassVar[bool] = False
     uses_lr_beside_optimizer: ClassVar[bool] = True
+    recurrence: ClassVar[Recurrence] = "windows"
 
-    n_push: Count = Field(1, ge=1, description="Mini-batches between pushes")
-    n_fetch: Count = Field(1, ge=1, description="Mini-batches between fetches of the center")
+    n_push: Count = Field(1, ge=1, description="Mini-batches between two pushes")
+    n_fetch: Count = Field(1, ge=1, description="Mini-batches between two fetches of the center")
 
     @model_validator(mode="before")
     @classmethod
@@ -42,6 +43,12 @@ class Downpour(Strategy, frozen=True):
         if {"n_push", "n_fetch"} & rest.keys():
             raise ValueError("'window' stands for 'n_push' and 'n_fetch' together; give it, or them")
         return {**rest, "n_push": given["window"], "n_fetch": given["window"]}
+
+    def steps_per_push(self, epoch: int | None = None) -> int:
+        return self.n_push
+
+    def steps_per_pull(self) -> int:
+        return self.n_fetch
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         if w.t % self.n_fetch == 0:

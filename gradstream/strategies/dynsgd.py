@@ -3,7 +3,7 @@
     worker i:  pull theta; lambda local steps from it; push theta_pulled - theta_i
     server:    theta <- theta - x / (s + 1)                 s: changes of the center since worker i pulled
 
-With one worker, or in turn with nobody in between, s = 0 and it is DOWNPOUR. On a quadratic, in turn, any number of workers
+With one worker, or in turn with none in between, s = 0 and it is DOWNPOUR. On a quadratic, in turn, any number of workers
 is stable for rates up to 1.57 over the curvature; plain asynchronous SGD tolerates 1 / (2n - 1) of that.
 
 Source: Jiang, Cui, Zhang, Yu 2017, "Heterogeneity-aware Distributed Parameter Servers"; in this form Hermans' dist-keras.
@@ -15,7 +15,7 @@ from pydantic import Field
 
 from gradstream.bounds import Count
 from gradstream.gate import Mode
-from gradstream.strategies.base import ServerSide, ShardSide, Strategy, Updates, WorkerSide
+from gradstream.strategies.base import Recurrence, ServerSide, ShardSide, Strategy, Updates, WorkerSide
 
 
 class DynSgd(Strategy, frozen=True):
@@ -23,6 +23,8 @@ class DynSgd(Strategy, frozen=True):
 
     name: Literal["dynsgd"] = "dynsgd"
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
+    recurrence: ClassVar[Recurrence] = "windows"
+    divides_by_staleness: ClassVar[bool] = True
     window: Count = Field(5, ge=1, description="Local steps per push (lambda)")
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:

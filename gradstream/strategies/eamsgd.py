@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field
 
 from gradstream.bounds import Count
-from gradstream.strategies.base import ServerSide, ShardSide, Side, Strategy, Updates, WorkerSide
+from gradstream.strategies.base import Recurrence, ServerSide, ShardSide, Side, Strategy, Updates, WorkerSide
 
 
 class Eamsgd(Strategy, frozen=True):
@@ -22,12 +22,15 @@ class Eamsgd(Strategy, frozen=True):
 
     name: Literal["eamsgd"] = "eamsgd"
     pulls_every_round: ClassVar[bool] = False
-    answers: ClassVar[bool] = True
+    responds: ClassVar[bool] = True
     pushes: ClassVar[Literal["direction", "parameters"]] = "parameters"
     optimizers: ClassVar[frozenset[Side]] = frozenset()
+    recurrence: ClassVar[Recurrence] = "elastic"
     letters: ClassVar[dict[str, str]] = {"tau": "window"}
     window: Count = Field(10, ge=1, description="Local steps between exchanges (tau)")
-    alpha: float | None = Field(None, ge=0, le=1, description="Share of the distance that an exchange takes off; default 0.9/n")
+    alpha: float | None = Field(
+        None, ge=0, le=1, description="Share of the distance between worker and center that an exchange removes; default: 0.9/n"
+    )
     delta: float = Field(0.9, ge=0, lt=1, description="Momentum of each worker; 0.99 in the paper")
 
     def for_workers(self, count: int) -> Self:
@@ -47,6 +50,6 @@ class Eamsgd(Strategy, frozen=True):
     def apply(self, s: ShardSide, us: Updates) -> None:
         alpha = 0.9 / s.n if self.alpha is None else self.alpha
         for u in us:
-            u.answer = s.send(alpha * (u.x - s.theta))
+            u.response = s.send(alpha * (u.x - s.theta))
         for u in us:
-            s.add(u.answer)
+            s.add(u.response)

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from gradstream.bounds import Count
 from gradstream.gate import Gate, Mode
-from gradstream.strategies.base import ServerSide, Strategy, WorkerSide
+from gradstream.strategies.base import Recurrence, ServerSide, Strategy, WorkerSide
 
 
 class FedAvg(Strategy, frozen=True):
@@ -25,7 +25,11 @@ class FedAvg(Strategy, frozen=True):
     name: Literal["fedavg"] = "fedavg"
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp"})
     gate: ClassVar[Gate] = Gate(mode="bsp")
-    epochs: Count = Field(1, ge=1, description="Passes over its own examples that a worker makes in a round (E)")
+    recurrence: ClassVar[Recurrence] = "epochs"
+    epochs: Count = Field(1, ge=1, description="Passes of a worker over its own examples per round (E)")
+
+    def steps_per_push(self, epoch: int | None = None) -> int | None:
+        return None if epoch is None else max(1, self.epochs * epoch)
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         ps.pull(w.theta)

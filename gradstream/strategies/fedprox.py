@@ -23,8 +23,11 @@ class FedProx(Strategy, frozen=True):
     name: Literal["fedprox"] = "fedprox"
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp"})
     gate: ClassVar[Gate] = Gate(mode="bsp")
-    epochs: Count = Field(1, ge=1, description="Passes over its own examples that a worker makes in a round (E)")
-    mu: Number = Field(0.01, ge=0, description="How strongly the center pulls")
+    epochs: Count = Field(1, ge=1, description="Passes of a worker over its own examples per round (E)")
+    mu: Number = Field(0.01, ge=0, description="Strength of the pull towards the center")
+
+    def steps_per_push(self, epoch: int | None = None) -> int | None:
+        return None if epoch is None else max(1, self.epochs * epoch)
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         ps.pull(w.theta)

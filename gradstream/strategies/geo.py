@@ -4,7 +4,7 @@
                               when the new center p is there:  theta_i <- theta_i + p - old;  old <- p
     server:                   theta <- theta + d
 
-What a worker does not send at once, (1 - 1/n) of its progress, it keeps as an offset of its own and sends with later merges; the
+The rest of a worker's progress, (1 - 1/n) of it, stays with the worker as an offset, which it sends with later merges; the
 last merge sends all of it. So after a warm-up the center moves by the *sum* of what the workers do: expect a rate of n lr.
 Steps made while a merge is on its way are never overwritten.
 
@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 
 from gradstream.bounds import Count
 from gradstream.gate import Mode
-from gradstream.strategies.base import ServerSide, ShardSide, Side, Strategy, Updates, WorkerSide
+from gradstream.strategies.base import Recurrence, ServerSide, ShardSide, Side, Strategy, Updates, WorkerSide
 
 
 class Geo(Strategy, frozen=True):
@@ -27,9 +27,10 @@ class Geo(Strategy, frozen=True):
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp", "asp"})
     pulls_every_round: ClassVar[bool] = False
     optimizers: ClassVar[frozenset[Side]] = frozenset({"worker"})
+    recurrence: ClassVar[Recurrence] = "merged"
     letters: ClassVar[dict[str, str]] = {"k": "window"}
     window: Count = Field(100, ge=1, description="Local steps between merges (k); 400 in PaddleRec")
-    delay: Count = Field(0, ge=0, description="Local steps made while a merge is on its way; 0: wait for it")
+    delay: Count = Field(0, ge=0, description="Local steps of a worker while a merge travels; 0: wait for the merge")
 
     @model_validator(mode="after")
     def _delay_within_window(self) -> Self:

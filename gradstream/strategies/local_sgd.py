@@ -4,7 +4,7 @@
     server:    theta <- theta - sum_i B_i (theta - theta_i) / sum_i B_i = the mean of theta_i, weighted by examples
 
 One-shot averaging is `window: null`: everybody trains to the end, then once. Post-local SGD is `switch`: a first phase with H = 1.
-What becomes of a worker's momentum at an average is `inner`: kept, forgotten, or averaged like the parameters (which doubles
+At an average `inner` decides on a worker's momentum: kept, forgotten, or averaged like the parameters (which doubles
 or triples what travels).
 
 Sources: Stich 2019, "Local SGD Converges Fast and Communicates Little"; Zinkevich et al. 2010 (one-shot); Lin et al. 2020,
@@ -17,7 +17,7 @@ from pydantic import Field
 
 from gradstream.bounds import Count
 from gradstream.gate import Gate, Mode
-from gradstream.strategies.base import ServerSide, Strategy, WorkerSide
+from gradstream.strategies.base import Recurrence, ServerSide, Strategy, WorkerSide
 
 
 class LocalSgd(Strategy, frozen=True):
@@ -26,10 +26,13 @@ class LocalSgd(Strategy, frozen=True):
     name: Literal["local_sgd"] = "local_sgd"
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp"})
     gate: ClassVar[Gate] = Gate(mode="bsp")
+    recurrence: ClassVar[Recurrence] = "averages"
     letters: ClassVar[dict[str, str]] = {"h": "window"}
-    window: Count | None = Field(16, ge=1, description="Local steps between averages (H); null: only one average, at the end")
-    switch: Count = Field(0, ge=0, description="Mini-batches of each worker before which H is 1 (post-local SGD)")
-    inner: Literal["keep", "reset", "average"] = Field("keep", description="What an average does to the local optimizers' state")
+    window: Count | None = Field(16, ge=1, description="Local steps between averages (H); null: one average at the end")
+    switch: Count = Field(0, ge=0, description="Mini-batches of each worker during which H is 1 (post-local SGD)")
+    inner: Literal["keep", "reset", "average"] = Field(
+        "keep", description="Treatment of the local optimizers' state at each average"
+    )
 
     @property
     def averages_optimizers(self) -> bool:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from gradstream.bounds import Count
 from gradstream.gate import Mode
-from gradstream.strategies.base import ServerSide, ShardSide, Side, Strategy, Updates, WorkerSide
+from gradstream.strategies.base import Recurrence, ServerSide, ShardSide, Side, Strategy, Updates, WorkerSide
 
 
 class Single(Strategy, frozen=True):
@@ -23,7 +23,8 @@ class Single(Strategy, frozen=True):
     pushes: ClassVar[Literal["direction", "parameters"]] = "parameters"
     workers: ClassVar[int | None] = 1
     optimizers: ClassVar[frozenset[Side]] = frozenset({"worker"})
-    window: Count = Field(20, ge=1, description="Local steps between two looks that the evaluator may take")
+    recurrence: ClassVar[Recurrence] = "serial"
+    window: Count = Field(20, ge=1, description="Local steps per push, after which the evaluator sees the model")
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         ps.pull(w.theta)

@@ -12,7 +12,7 @@ Source: Chen, Pan, Monga, Bengio, Jozefowicz 2016, "Revisiting Distributed Synch
 from typing import ClassVar, Literal
 
 from gradstream.gate import Gate, Mode
-from gradstream.strategies.base import ServerSide, Strategy, WorkerSide
+from gradstream.strategies.base import Recurrence, ServerSide, Strategy, WorkerSide
 
 
 class Sync(Strategy, frozen=True):
@@ -22,6 +22,7 @@ class Sync(Strategy, frozen=True):
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp"})
     gate: ClassVar[Gate] = Gate(mode="bsp")
     descends: ClassVar[Literal["worker", "server"]] = "server"
+    recurrence: ClassVar[Recurrence] = "gradients"
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:
         ps.pull(w.theta)

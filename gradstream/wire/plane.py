@@ -7,16 +7,26 @@ from typing import Any, Literal
 
 from redis import Redis
 
-from gradstream.center.entries import Entry, Leave, Snapshot, Stop
+from gradstream.center.entries import Checkpoint, Entry, Leave, StopWorkers
 from gradstream.center.ledger import Account
 from gradstream.metrics import Point
-from gradstream.wire import ids, keys, records
-from gradstream.wire.messages import ATTEMPT, FIELD, Header
-from gradstream.wire.routes import everywhere, home
+from gradstream.wire.redis import ids, keys
+from gradstream.wire.redis.routes import everywhere, home
+from gradstream.wire.telemetry import records
+from gradstream.wire.transport.messages import ATTEMPT, FIELD, Header
 
 _COMMANDS = (
-    "+@connection", "+@stream", "+hset", "+hgetall", "+del", "+unlink", "+exists", "-@dangerous", "-xgroup", "+cluster|slots",
-)  # fmt: skip
+    "+@connection",
+    "+@stream",
+    "+hset",
+    "+hgetall",
+    "+del",
+    "+unlink",
+    "+exists",
+    "-@dangerous",
+    "-xgroup",
+    "+cluster|slots",
+)
 
 
 def account(j: str) -> str:
@@ -25,7 +35,7 @@ def account(j: str) -> str:
 
 
 def create(redis: Redis, j: str, *, password: str) -> None:
-    """Make the log and, on every instance, the account of an attempt, which may touch the keys of this attempt and nothing else.
+    """Make the log of an attempt and, on every instance, its account, which may touch only the keys of this attempt.
 
     Raises: RuntimeError, if a Redis would evict keys when it is full: that would lose gradients silently."""
     rights = [f"~{pattern}" for pattern in keys.patterns(j)]
@@ -51,7 +61,7 @@ def exists(redis: Redis, j: str) -> bool:
 
 
 def destroy(redis: Redis, j: str) -> None:
-    """Fence the attempt off and remove what is left of it. Harmless to repeat."""
+    """Fence the attempt off and remove its keys. Harmless to repeat."""
     home(redis, j).unlink(keys.log(j))
     for each in everywhere(redis):
         _acl(each, "DELUSER", account(j))
@@ -60,29 +70,29 @@ def destroy(redis: Redis, j: str) -> None:
                 each.unlink(key)
 
 
-def control_snapshot(redis: Redis, j: str, cut: int) -> None:
-    """Ask for cut number `cut`; numbers count up within an attempt. Does nothing while another is being made."""
-    post(redis, j, Snapshot(cut))
+def control_checkpoint(redis: Redis, j: str, number: int) -> None:
+    """Ask for checkpoint `number`; numbers count up within an attempt. Does nothing while another is being made."""
+    post(redis, j, Checkpoint(number))
 
 
 def control_stop(redis: Redis, j: str, reason: str, rank: int | None = None) -> None:
-    """Every worker leaves at its next boundary, or only the one of this rank: the others go on."""
-    post(redis, j, Stop(reason, rank))
+    """Ask every worker to leave at its next boundary, or only the one of this rank while the others go on."""
+    post(redis, j, StopWorkers(reason, rank))
 
 
 def post_leave(redis: Redis, j: str, rank: int, incarnation: int, why: Literal["done", "stopped", "lost"] = "lost") -> None:
-    """On behalf of a worker (or evaluator, rank -1) that has exited."""
+    """Post the leave of a worker (or evaluator, rank -1) that has exited."""
     post(redis, j, Leave(rank, incarnation, why))
 
 
 def post(redis: Redis, j: str, entry: Entry) -> bool:
-    """False: the attempt's log is not there (any more)."""
+    """Append an entry to the attempt's log. False: there is no log (any more)."""
     return home(redis, j).xadd(keys.log(j), {FIELD: Header(entry).pack()}, nomkstream=True) is not None
 
 
 def ledger(redis: Redis, j: str) -> dict[int, Account]:
-    """The account of each rank, over all attempts up to this one, as shard 0 has noted it with its last read; empty if the plane
-    is gone. What is none is left out, since user code may have written it."""
+    """Return the account of each rank, over all attempts up to this one, as of shard 0's last read; empty if the plane is gone.
+    Invalid entries are left out, since user code may have written them."""
     found: Any = home(redis, j).hgetall(keys.ledger(j))
     accounts: dict[int, Account] = {}
     for rank, packed in found.items():
@@ -92,21 +102,21 @@ def ledger(redis: Redis, j: str) -> dict[int, Account]:
 
 
 def read_metrics(redis: Redis, j: str, after: str = "0", count: int = 500) -> list[tuple[str, str, int, list[Point]]]:
-    """Batches after the id `after`, oldest first: (id, source, batch number, points). One that cannot be read, since user
-    code shares its process's account and wrote it, has no points and the source "unreadable"."""
+    """Return batches after the id `after`, oldest first: (id, source, batch number, points). An unreadable batch has no points
+    and the source "unreadable": user code shares its process's account and may have written it."""
     found: list[tuple[bytes, dict[bytes, bytes]]] = home(redis, j).xrange(keys.metrics(j), min=f"({after}", count=count)  # type: ignore[assignment]
     return [(entry.decode(), *_batch(fields)) for entry, fields in found]
 
 
 def read_packed_metrics(redis: Redis, j: str, after: str = "0", count: int = 500) -> list[tuple[str, str, int, bytes]]:
-    """The same with the points as `records.pack` has made them, if they are such: that is for the reader to find out. Fewer where
-    batches are large, but at least one if there is one."""
+    """Return batches with packed points, as `records.pack` makes them; the reader checks whether they are valid. Large batches
+    come in smaller numbers, but always at least one if there is one."""
     found: Any = home(redis, j).eval(_SOME, 1, keys.metrics(j), after, count, _AT_ONCE)
     return [(entry.decode(), *_packed_batch(dict(zip(fields[::2], fields[1::2], strict=True)))) for entry, fields in found]
 
 
 _AT_ONCE = 64 * 2**20
-"""Bytes that are read at once, or one batch more: user code may have written batches of any size."""
+"""Bytes after which a read ends, with the batch that passes them: user code may have written batches of any size."""
 _SOME = """
 local found, bytes, last = {}, 0, ARGV[1]
 while #found < tonumber(ARGV[2]) and bytes < tonumber(ARGV[3]) do
@@ -120,7 +130,7 @@ return found
 
 
 def _packed_batch(fields: dict[bytes, bytes]) -> tuple[str, int, bytes]:
-    """What is no batch has points that cannot be read."""
+    """Return an entry that is no batch with empty points, which no reader can unpack."""
     try:
         return fields[b"source"].decode(), int(fields[b"batch"]), fields[b"points"]
     except (KeyError, ValueError):
@@ -136,5 +146,5 @@ def _batch(fields: dict[bytes, bytes]) -> tuple[str, int, list[Point]]:
 
 
 def trim_metrics(redis: Redis, j: str, upto: str) -> None:
-    """Drop the batches up to and including the id `upto`: they are stored elsewhere now."""
+    """Drop the batches up to and including the id `upto`, which the caller has stored."""
     home(redis, j).xtrim(keys.metrics(j), minid=ids.behind(upto), approximate=False)

@@ -1,2 +1,1 @@
-"""The worker process: the model as one flat vector (`model`, `replica`), its data (`data`), its way to the center
-(`link`), and the loop that lets a strategy use them. The simulator runs the same replica, link and loop."""
+"""The programs of a worker (`__main__`) and of the evaluator (`evaluator`), their setup, and their records beside the training."""

@@ -12,25 +12,26 @@ import torch
 from torch.utils.data import Dataset
 
 from gradstream import metrics
-from gradstream.center.entries import FINAL_CUT, Payload, Push
+from gradstream.center.entries import FINAL_CHECKPOINT, Payload, Push
+from gradstream.input.data import Batches, DatasetTooSmall
+from gradstream.input.overlap import find_overlap
+from gradstream.input.prefetch import Prefetched
+from gradstream.model.core_share import physical_cores
+from gradstream.model.flat_model import ModelProblem
+from gradstream.model.usercode import UserCode, blaming
 from gradstream.process import exits
 from gradstream.process.exits import ExitReason, UserError
 from gradstream.process.order import ProcessOrder
 from gradstream.process.store import Uploads, open_store
 from gradstream.process.watchdog import StartWatchdog
+from gradstream.train import loop
+from gradstream.train.link import Link
+from gradstream.train.replica import LossNotFinite, Replica
 from gradstream.wire.port import RedisPort
-from gradstream.wire.reporter import Reporter
-from gradstream.worker import loop, setup
-from gradstream.worker.data import Batches, DatasetTooSmall
-from gradstream.worker.link import Link
-from gradstream.worker.model import ModelProblem
-from gradstream.worker.oncore import physical_cores
-from gradstream.worker.overlap import find_overlap
-from gradstream.worker.prefetch import Prefetched
+from gradstream.wire.telemetry.reporter import Reporter
+from gradstream.worker import setup
 from gradstream.worker.rate import Rate
 from gradstream.worker.recording import environment_recorded, tensors_recorded
-from gradstream.worker.replica import LossNotFinite, Replica
-from gradstream.worker.usercode import UserCode, blaming
 
 log = logging.getLogger(__name__)
 
@@ -38,12 +39,12 @@ log = logging.getLogger(__name__)
 def main(order: ProcessOrder, folder: Path) -> int:
     """Train until the data ends or the job is stopped. Returns the exit code, and leaves the reason in `folder`."""
     with exits.explained(folder) as ending:
-        reporter = Reporter(order.plane, order.plane_id, order.life)
+        reporter = Reporter(order.plane, order.plane_id, order.full_label)
         try:
             with StartWatchdog(folder) as watchdog:
                 done = _Worker(order, folder, reporter, watchdog).run()
             if not done:
-                ending.set(ExitReason.STOPPED, "left because it was told to stop")
+                ending.set(ExitReason.STOPPED, "left because the job stops it")
         except DatasetTooSmall as error:
             ending.set(ExitReason.DATASET_TOO_SMALL, str(error))
         except LossNotFinite as error:
@@ -67,7 +68,7 @@ class _Worker:
         self._report_start()
         self._link.on_push = _PushReport(reporter, self._replica, self._link, self._port, self._problem)
         self._link.on_distance = self._report_distance
-        self._port.on_damage = lambda count: reporter.point(metrics.ASKED_AGAIN, count, rank=order.rank)
+        self._port.on_damage = lambda count: reporter.point(metrics.RETRANSMISSIONS, count, rank=order.rank)
 
     def _set_up_user_code(self) -> None:
         order, spec, watchdog = self._order, self._order.spec, self._watchdog
@@ -90,7 +91,7 @@ class _Worker:
             with environment_recorded(self._order, self._uploads):
                 loop.train(self._order.spec.strategy, self._replica, self._link)
             self._link.leave()
-            self._uploads.add(f"cuts/{FINAL_CUT}/worker-{self._order.rank}.pt", self._link.state())
+            self._uploads.add(f"checkpoints/{FINAL_CHECKPOINT}/worker-{self._order.rank}.pt", self._link.state())
             self._uploads.finish()
         return self._replica.done
 
@@ -110,9 +111,9 @@ class _Worker:
             torch.load(resumed, weights_only=True) if resumed else None,
         )
 
-    def _save(self, cut: int, state: dict[str, Any]) -> None:
-        self._uploads.add(f"cuts/{cut}/worker-{self._order.rank}.pt", state, needed=False)
-        self._problem.on_checkpoint(cut)
+    def _save(self, checkpoint: int, state: dict[str, Any]) -> None:
+        self._uploads.add(f"checkpoints/{checkpoint}/worker-{self._order.rank}.pt", state, needed=False)
+        self._problem.on_checkpoint(checkpoint)
 
     def _report_start(self) -> None:
         order, port = self._order, self._port
@@ -128,9 +129,13 @@ class _Worker:
 
     def _report_distance(self, distance: float) -> None:
         self._reporter.point(
-            metrics.BASE_DISTANCE, distance, rank=self._order.rank,
-            step=self._replica.t, samples=self._link.samples, version=self._link.version,
-        )  # fmt: skip
+            metrics.BASE_DISTANCE,
+            distance,
+            rank=self._order.rank,
+            step=self._replica.t,
+            samples=self._link.samples,
+            version=self._link.version,
+        )
 
 
 _ON_CORE_EVERY = 1.0

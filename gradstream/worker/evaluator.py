@@ -13,21 +13,21 @@ from typing import Any
 from torch.utils.data import Dataset
 
 from gradstream import metrics
-from gradstream.center.entries import Answer, Join, Leave, Pull, Stop
+from gradstream.center.entries import Join, Leave, Pull, Response, StopWorkers
+from gradstream.evaluation.best import BestModel
+from gradstream.evaluation.header import describe_model
+from gradstream.evaluation.judge import Judge, StopReason
+from gradstream.evaluation.scoring import Scorer
+from gradstream.input.data import never_empty
+from gradstream.model.flat_model import FlatModel
+from gradstream.model.usercode import UserCode, blaming
 from gradstream.process import exits
 from gradstream.process.order import ProcessOrder
 from gradstream.process.store import MODEL, RESULT, Uploads, open_store
 from gradstream.process.watchdog import StartWatchdog
 from gradstream.wire.port import RedisPort
-from gradstream.wire.reporter import Reporter
+from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.worker import setup
-from gradstream.worker.best import BestModel
-from gradstream.worker.data import never_empty
-from gradstream.worker.header import describe_model
-from gradstream.worker.judge import Judge, StopReason
-from gradstream.worker.model import FlatModel
-from gradstream.worker.scoring import Scorer
-from gradstream.worker.usercode import UserCode, blaming
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 def main(order: ProcessOrder, folder: Path) -> int:
     """Evaluate until all workers have left. Returns the exit code, and leaves the reason in `folder`."""
     with exits.explained(folder) as ending:
-        reporter = Reporter(order.plane, order.plane_id, order.life)
+        reporter = Reporter(order.plane, order.plane_id, order.full_label)
         try:
             _Evaluator(order, folder, reporter).run()
         finally:
@@ -49,9 +49,9 @@ class _Evaluator:
         self._set_up_user_code(order, folder)
         self._scorer = Scorer(self._code, self._flat.model, self._dataset, order.spec.evaluate.batch_size, self._flat.device)
         self._port: RedisPort = setup.port(order, self._flat)
-        self._port.on_damage = lambda count: reporter.point(metrics.ASKED_AGAIN, count)
+        self._port.on_damage = lambda count: reporter.point(metrics.RETRANSMISSIONS, count)
         self._version, self._samples = -1, 0
-        """Of the center that was scored last, which is the one in `_flat`."""
+        """Version and samples of the model that was scored last, which is the one in `_flat`."""
         self._values: dict[str, float] = {}
         self._best = BestModel(open_store(order.store, order), folder, order) if order.spec.best else None
         self._judge = Judge(order.spec, self._best.load() if self._best else None)
@@ -69,36 +69,36 @@ class _Evaluator:
                 self._flat: FlatModel = setup.flat_model(self._code, order, folder)
 
     def run(self) -> None:
-        rank, life = self._order.rank, self._order.incarnation
-        self._port.send(Join(rank, life))
+        rank, incarnation = self._order.rank, self._order.incarnation
+        self._port.send(Join(rank, incarnation))
         seq, due = 0, time.monotonic()
         while True:
-            answer = self._port.receive_within(max(0.0, due - time.monotonic()))
-            if answer is None:  # it is time
+            response = self._port.receive_within(max(0.0, due - time.monotonic()))
+            if response is None:  # it is time
                 seq += 1
-                self._port.send(Pull(rank, life, seq))
-                due = float("inf")  # the answer may take long: the job has not started yet
+                self._port.send(Pull(rank, incarnation, seq))
+                due = float("inf")  # the response may take long: the job has not started yet
             else:
-                self._evaluate(answer)
+                self._evaluate(response)
                 due = time.monotonic() + (self._order.spec.evaluate.cadence.seconds or 0.0)  # by samples, servers know when
-                if answer.verdict == "over":
+                if response.outcome == "over":
                     break
         self._finish()
-        self._port.send(Leave(rank, life, "done"))
+        self._port.send(Leave(rank, incarnation, "done"))
 
-    def _evaluate(self, answer: Answer) -> None:
-        assert answer.payload is not None, "an evaluator's answers bring the center"
-        if answer.version == self._version or self._stop:
+    def _evaluate(self, response: Response) -> None:
+        assert response.payload is not None, "an evaluator's responses bring the center"
+        if response.version == self._version or self._stop:
             return  # a stop is asked for: what the workers push before they hear of it may be worse, and is not what was asked for
-        self._version, self._samples = answer.version, answer.samples
-        self._flat.theta.copy_(answer.payload.x)
-        if answer.payload.buffers:
-            self._flat.load_buffers(answer.payload.buffers)
+        self._version, self._samples = response.version, response.samples
+        self._flat.theta.copy_(response.payload.x)
+        if response.payload.buffers:
+            self._flat.load_buffers(response.payload.buffers)
         self._flat.refresh()
         self._values = self._scorer.score()
         for key, value in self._values.items():
-            self._reporter.point(f"eval/{key}", value, step=answer.version, samples=answer.samples, version=answer.version)
-        judgement = self._judge.judge(self._values, samples=answer.samples, version=answer.version)
+            self._reporter.point(f"eval/{key}", value, step=response.version, samples=response.samples, version=response.version)
+        judgement = self._judge.judge(self._values, samples=response.samples, version=response.version)
         self._reporter.flush()  # with the next request the servers forget this center: what it has scored must not be lost
         if self._best and self._judge.state.best:
             if judgement.is_best:
@@ -106,7 +106,7 @@ class _Evaluator:
             self._best.note(self._judge.state)
         if judgement.stop:
             self._stop = judgement.stop
-            self._port.send(Stop(judgement.stop))
+            self._port.send(StopWorkers(judgement.stop))
 
     def _finish(self) -> None:
         """Store the model that was scored last, and what it scored."""

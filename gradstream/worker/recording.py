@@ -1,4 +1,4 @@
-"""What worker 0 stores of a job once, beside the training: its environment, and what checkpoints do not say of the model."""
+"""Records that worker 0 stores once per job, beside the training: its environment, and the tensors that checkpoints lack."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gradstream.errors import Unavailable
+from gradstream.model.checkpoint_weights import describe_tensors
+from gradstream.model.flat_model import FlatModel
 from gradstream.process.environment import ENVIRONMENT, collect_environment
 from gradstream.process.order import ProcessOrder
 from gradstream.process.store import TENSORS, Store, Uploads
-from gradstream.worker.checkpoint_weights import describe_tensors
-from gradstream.worker.model import FlatModel
 
 log = logging.getLogger(__name__)
 
@@ -35,8 +35,8 @@ def environment_recorded(order: ProcessOrder, uploads: Uploads) -> Iterator[None
 
 @contextmanager
 def tensors_recorded(order: ProcessOrder, flat: FlatModel, store: Store, folder: Path) -> Iterator[None]:
-    """Store while the body runs what another job needs to start from a checkpoint of this one. A failure is logged and fails
-    nothing. Frozen parameters may be large, so the checkpoints of this process do not queue behind them."""
+    """While the body runs, store the record that another job needs to start from a checkpoint of this one. A failure is logged and
+    fails nothing. Frozen parameters may be large, so the checkpoints of this process do not queue behind them."""
     if order.rank != 0 or order.store.is_folder:
         yield
         return

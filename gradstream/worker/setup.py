@@ -1,4 +1,4 @@
-"""What workers and evaluators do first: the device, the user's model as a flat vector, the way to the center."""
+"""The setup of workers and evaluators: the device, the user's model as a flat vector, the port to the center."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from pathlib import Path
 import torch
 
 from gradstream.center.entries import EVALUATOR, Buffers
+from gradstream.model.flat_model import FlatModel
+from gradstream.model.start import load_start
+from gradstream.model.usercode import UserCode, blaming
 from gradstream.process.order import ProcessOrder
 from gradstream.spec import JobSpec
-from gradstream.wire.layout import Layout
+from gradstream.train.replica import piggyback
 from gradstream.wire.port import RedisPort
-from gradstream.worker.model import FlatModel
-from gradstream.worker.replica import riding
-from gradstream.worker.start import load_start
-from gradstream.worker.usercode import UserCode, blaming
+from gradstream.wire.transport.layout import Layout
 
 log = logging.getLogger(__name__)
 
 _SAY_EVERY = 10.0
-"""Seconds between two words about one wait."""
+"""Seconds between two log lines about one wait."""
 DATASET, MODEL, FIRST_BATCH = "dataset()", "model()", "the first mini-batch"
 """Phases of the start, as a watchdog reports them."""
 
 
 def import_phase(spec: JobSpec) -> str:
-    """The phase in which the module of user code is imported."""
+    """Return the name of the phase that imports the module of user code."""
     return f"import {spec.workload.entrypoint.partition(':')[0]}"
 
 
 def device_of(order: ProcessOrder) -> torch.device:
-    """The one GPU that this process can see, or the CPU."""
+    """Return the one GPU that this process can see, or the CPU."""
     return torch.device("cpu" if order.gpu is None else "cuda:0")
 
 
 def flat_model(code: UserCode, order: ProcessOrder, folder: Path) -> FlatModel:
-    """Raises: UserError, also if the job begins from weights of another model."""
+    """Build the user's model as a flat vector. Raises: UserError, also if the job starts from weights of another model."""
     model = code.model()
     if start := order.spec.start_from:
         load_start(model, order, start, folder)
@@ -45,25 +45,32 @@ def flat_model(code: UserCode, order: ProcessOrder, folder: Path) -> FlatModel:
 
 
 def port(order: ProcessOrder, flat: FlatModel) -> RedisPort:
-    """Logs, now and then, how long it has been waiting for its next answer: nothing here hangs in silence."""
+    """Build the port to the center. It logs about every 10 s how long it has waited for its next response."""
     layout = Layout.of(flat.theta, _travelling(flat, order.spec), order.spec.roles.server.shards)
     said = 0.0
 
     def on_wait(seconds: float) -> None:
         nonlocal said
-        said = said if seconds > said else 0.0  # less than then: it is another answer that is waited for
+        said = said if seconds > said else 0.0  # less than then: it is another response that is waited for
         if seconds > said + _SAY_EVERY:
             said = seconds
             log.warning("waiting for the center for %.0f s: the gate is closed, or no server answers", seconds)
 
     codecs = order.spec.codec, order.spec.pull_codec
     return RedisPort(
-        order.plane, order.plane_id, order.rank, order.incarnation, layout, *codecs, on_wait,
-        shared=order.shared, pipeline=0 if order.rank == EVALUATOR else order.spec.pipeline,
-    )  # fmt: skip
+        order.plane,
+        order.plane_id,
+        order.rank,
+        order.incarnation,
+        layout,
+        *codecs,
+        on_wait,
+        shared=order.shared,
+        pipeline=0 if order.rank == EVALUATOR else order.spec.pipeline,
+    )
 
 
 def _travelling(flat: FlatModel, spec: JobSpec) -> Buffers | None:
-    """Buffers of the size of those that a `Replica` sends."""
+    """Return buffers of the size of those that a `Replica` sends."""
     vectors = len(spec.optimizer.state_vectors) if spec.strategy.averages_optimizers else 0
-    return riding(flat.buffers(), [torch.zeros_like(flat.theta, device="cpu")] * vectors)
+    return piggyback(flat.buffers(), [torch.zeros_like(flat.theta, device="cpu")] * vectors)

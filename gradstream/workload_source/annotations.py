@@ -8,6 +8,7 @@ import typing
 from typing import Any, Final, Literal, Optional, Union
 
 from gradstream.workload_source.modules import ForeignName, Modules, ModuleText
+from gradstream.workload_source.parsing import parse_expression
 
 UNKNOWN: Final = object()
 """A type or a value that the text does not settle."""
@@ -72,7 +73,7 @@ def read_value(node: ast.expr | None) -> Any:
 
 def _parsed(text: str) -> ast.expr | None:
     try:
-        return ast.parse(text, mode="eval").body
+        return parse_expression(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -1,4 +1,4 @@
-"""What a job would fail at, as far as the text of its code says, before anything of it runs."""
+"""Errors at which a job would fail, found in the text of its code before any of it runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradstream.errors import Problem
+from gradstream.errors import Mistake
 from gradstream.spec import JobSpec
 from gradstream.workload_arguments import check_arguments
 from gradstream.workload_source import hints
@@ -20,21 +20,21 @@ from gradstream.workload_source.modules import DefinedClass, MissingName, Module
 _ENTRYPOINT = "/workload/entrypoint"
 _METHODS = {"model": "model(self)", "dataset": "dataset(self, split)", "loss": "loss(self, model, batch)"}
 _MAX_MODULES = 200
-"""Files that are searched for workloads."""
+"""Most files that are searched for workloads."""
 _MAX_NAMES = 10_000
-"""Names in all of them that are looked up."""
+"""Most names in all of them that are looked up."""
 
 
 @dataclass
 class CodeFindings:
     """Errors end the job at its start. Warnings are likely mistakes."""
 
-    errors: list[Problem] = field(default_factory=list)
-    warnings: list[Problem] = field(default_factory=list)
+    errors: list[Mistake] = field(default_factory=list)
+    warnings: list[Mistake] = field(default_factory=list)
 
 
 def check_workload(code: CodeText, spec: JobSpec) -> CodeFindings:
-    """What is wrong between a job file and its code. Empty where the text does not settle it."""
+    """Return the conflicts between a job file and its code. Empty where the text does not settle it."""
     modules = Modules(code)
     found, problem = _find(modules, spec.workload.entrypoint)
     if problem or found is None:
@@ -46,7 +46,7 @@ def check_workload(code: CodeText, spec: JobSpec) -> CodeFindings:
     required = [each.name for each in found.arguments if each.required]
     _, findings.errors = check_arguments(found.definition.node.name, known, required, spec.workload.args)
     findings.errors += [
-        Problem(_ENTRYPOINT, f"{found.definition.node.name} has no {name}(); add `def {method}`")
+        Mistake(_ENTRYPOINT, f"{found.definition.node.name} has no {name}(); add `def {method}`")
         for name, method in _METHODS.items()
         if not defines(found, name)
     ]
@@ -54,12 +54,12 @@ def check_workload(code: CodeText, spec: JobSpec) -> CodeFindings:
 
 
 def find_workload(code: CodeText, entrypoint: str) -> StaticWorkload | None:
-    """The workload that an entrypoint names; None where the text does not say."""
+    """Return the workload that an entrypoint names; None where the text does not say."""
     return _find(Modules(code), entrypoint)[0]
 
 
 def list_workloads(code: CodeText) -> list[StaticWorkload]:
-    """The workload classes of some code that can be trained: those with a model, a dataset and a loss."""
+    """Return the workload classes of the code that can be trained: those with a model, a dataset and a loss."""
     modules = Modules(code)
     found: list[StaticWorkload] = []
     left = _MAX_NAMES
@@ -74,7 +74,7 @@ def list_workloads(code: CodeText) -> list[StaticWorkload]:
 
 
 def _find(modules: Modules, entrypoint: str) -> tuple[StaticWorkload | None, CodeFindings | None]:
-    """The workload of an entrypoint, or what is wrong with it; neither, where the text does not say."""
+    """Return the workload of an entrypoint, or the errors in it; neither, where the text does not say."""
     where, _, name = entrypoint.partition(":")
     path = modules.code.path_of(where)
     if path is None:
@@ -83,7 +83,7 @@ def _find(modules: Modules, entrypoint: str) -> tuple[StaticWorkload | None, Cod
         module = modules.load(where)
     except SyntaxError as error:
         said = f"{path} cannot be read by this Python: {error.msg} (line {error.lineno} of {path})"
-        return None, CodeFindings(warnings=[Problem(_ENTRYPOINT, said)])  # the nodes may have a newer one
+        return None, CodeFindings(warnings=[Mistake(_ENTRYPOINT, said)])  # the nodes may have a newer one
     if module is None:
         return None, None
     match modules.lookup(module, name):
@@ -102,7 +102,7 @@ def _find(modules: Modules, entrypoint: str) -> tuple[StaticWorkload | None, Cod
 
 
 def _refuse(message: str) -> CodeFindings:
-    return CodeFindings(errors=[Problem(_ENTRYPOINT, message)])
+    return CodeFindings(errors=[Mistake(_ENTRYPOINT, message)])
 
 
 def _no_module(modules: Modules, entrypoint: str) -> CodeFindings | None:

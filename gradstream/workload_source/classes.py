@@ -16,7 +16,7 @@ _WORKLOAD = {"gradstream.Workload", "gradstream.workload.Workload"}
 _OTHERS = {"torch", "numpy", "sklearn", "pandas"} | sys.stdlib_module_names
 """Packages whose classes are certainly no workloads."""
 _OWN_RULES = {"__init__", "__new__", "__init_subclass__", "__annotations__", "__class_getitem__"}
-"""What a class defines to take its arguments by rules of its own."""
+"""Attributes of a class that takes its arguments by rules of its own."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _has_own_rules(node: ast.ClassDef) -> bool:
 
 
 def _attributes(node: ast.ClassDef) -> Iterator[tuple[str, ast.stmt]]:
-    """What the body of a class binds, with the statement that does."""
+    """Yield the names that the body of a class binds, each with its statement."""
     for statement in node.body:
         match statement:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
@@ -106,7 +106,7 @@ def _attributes(node: ast.ClassDef) -> Iterator[tuple[str, ast.stmt]]:
 
 
 def _arguments(modules: Modules, classes: tuple[DefinedClass, ...]) -> Iterator[StaticArgument]:
-    """Those of the bases first, as `gradstream.workload.arguments` lists them."""
+    """Yield the arguments, those of the bases first, in the order of `gradstream.workload.arguments`."""
     annotations: dict[str, tuple[DefinedClass, ast.expr]] = {}
     values: dict[str, ast.expr | None] = {}
     for each in reversed(classes):
@@ -130,7 +130,7 @@ def _arguments(modules: Modules, classes: tuple[DefinedClass, ...]) -> Iterator[
 
 
 def defines(found: StaticWorkload, name: str) -> bool:
-    """Whether the class or a base of this code binds the attribute; true where that is not known."""
+    """Return whether the class or a base of this code binds the attribute; true where that is not known."""
     return found.arguments is None or any(name == bound for each in found.ancestry for bound, _ in _attributes(each.node))
 
 

@@ -22,7 +22,7 @@ class CodeText:
     listed: frozenset[str]
     """Paths of all files; of a folder, only those of its top level, as a home folder may hold millions."""
     has: Callable[[str], bool]
-    """Whether there is a file at this path."""
+    """True if there is a file at this path."""
     read: Callable[[str], str | None]
     """The text of a file; None where it is too long or no UTF-8."""
     whole: bool

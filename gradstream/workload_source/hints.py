@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
-from gradstream.errors import Problem
+from gradstream.errors import Mistake
 from gradstream.workload_source.annotations import UNKNOWN, read_value
 from gradstream.workload_source.classes import StaticWorkload, method_of
 from gradstream.workload_source.modules import DefinedClass, ForeignName, Modules, ModuleText
@@ -28,7 +28,7 @@ _READERS = {
 """Functions that read the file of their first argument."""
 
 
-def likely_mistakes(modules: Modules, found: StaticWorkload) -> Iterator[Problem]:
+def likely_mistakes(modules: Modules, found: StaticWorkload) -> Iterator[Mistake]:
     """Sentences with the file's line."""
     for name, look in (("dataset", _of_dataset), ("loss", _of_loss)):
         if method := method_of(found, name):
@@ -68,8 +68,8 @@ def _of_loss(_modules: Modules, _owner: DefinedClass, returned: ast.expr, known:
 
 
 def _reduction(call: ast.Call, known: Mapping[str, ast.expr]) -> object:
-    """How a loss function of PyTorch reduces: `F.mse_loss(a, b, reduction="sum")`, or a module like `nn.MSELoss(reduction="sum")`
-    that is called where it is made or by its name. UNKNOWN: the text does not say."""
+    """Return the reduction of a PyTorch loss: of a function like `F.mse_loss(a, b, reduction="sum")`, or of a module like
+    `nn.MSELoss(reduction="sum")` that is called where it is made or by its name. UNKNOWN: the text does not say."""
     made = known.get(call.func.id) if isinstance(call.func, ast.Name) else call.func
     given = [*call.keywords, *(made.keywords if isinstance(made, ast.Call) else [])]
     values = {keyword.arg: read_value(keyword.value) for keyword in given}
@@ -79,7 +79,7 @@ def _reduction(call: ast.Call, known: Mapping[str, ast.expr]) -> object:
 
 
 def _read_body(node: ast.FunctionDef) -> tuple[list[ast.expr], dict[str, ast.expr]]:
-    """What the function itself returns, not those inside of it; and the names that it assigns once, with their values."""
+    """Return the function's own return values, not those of nested ones, and the values of names that it assigns once."""
     assigned: dict[str, list[ast.expr]] = {}
     returns: list[ast.expr] = []
     stack: list[ast.AST] = list(node.body)
@@ -97,7 +97,7 @@ def _read_body(node: ast.FunctionDef) -> tuple[list[ast.expr], dict[str, ast.exp
     return returns, {name: values[0] for name, values in assigned.items() if len(values) == 1}
 
 
-def _missing_files(modules: Modules, module: ModuleText) -> Iterator[Problem]:
+def _missing_files(modules: Modules, module: ModuleText) -> Iterator[Mistake]:
     """Files that are opened by a relative path and are not among the code."""
     if not modules.code.whole:
         return
@@ -122,5 +122,5 @@ def _name_of(modules: Modules, module: ModuleText, node: ast.expr) -> str | None
     return found.dotted if isinstance(found, ForeignName) else None
 
 
-def _at(modules: Modules, module: ModuleText, node: ast.expr, said: str) -> Problem:
-    return Problem(_ENTRYPOINT, f"{said} (line {node.lineno} of {modules.code.path_of(module.name)})")
+def _at(modules: Modules, module: ModuleText, node: ast.expr, said: str) -> Mistake:
+    return Mistake(_ENTRYPOINT, f"{said} (line {node.lineno} of {modules.code.path_of(module.name)})")

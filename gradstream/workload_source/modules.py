@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from gradstream.workload_source.files import CodeText
+from gradstream.workload_source.parsing import parse_module
 
 MAX_STEPS = 20
 """Imports that one name is followed through."""
@@ -52,7 +53,7 @@ class MissingName:
 
 
 Binding = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.expr | ImportedName | None
-"""What binds a name; None: something that cannot be followed."""
+"""Binding of a name; None: it cannot be followed."""
 Resolved = DefinedClass | ForeignName | OtherValue | MissingName | None
 """None: the text does not say."""
 
@@ -91,7 +92,7 @@ class Modules:
             return None
         self._left -= effort
         try:
-            tree = ast.parse(text)
+            tree = parse_module(text)
         except (ValueError, RecursionError, MemoryError):  # a NUL; nested beyond what any author writes
             return None
         module = ModuleText(name, path.endswith("__init__.py"), tree)
@@ -100,7 +101,7 @@ class Modules:
         return module
 
     def resolve(self, module: ModuleText, expression: ast.expr, steps: int = MAX_STEPS) -> Resolved:
-        """What an expression like `Base` or `torch.nn.Module` stands for in this module."""
+        """Resolve an expression like `Base` or `torch.nn.Module` in this module."""
         match expression:
             case ast.Name(id=name):
                 return self.lookup(module, name, steps)
@@ -111,7 +112,7 @@ class Modules:
         return None
 
     def lookup(self, module: ModuleText, name: str, steps: int = MAX_STEPS) -> Resolved:
-        """What a name stands for at the end of the module's import."""
+        """Resolve a name at the end of the module's import."""
         if steps <= 0:
             return None
         if name in module.bindings:

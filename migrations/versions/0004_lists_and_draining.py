@@ -13,7 +13,7 @@ depends_on: str | Sequence[str] | None = None
 MEASURED = ("accuracy", "loss", "samples_per_second", "mean_staleness")
 SORTED = ("name", "status", "strategy", "workers", "priority", *MEASURED)
 
-# What earlier versions have folded into `progress`, as `backend.metrics.progress.figures` reads it.
+# What earlier versions have folded into `progress`, as `backend.progress.state.figures` reads it.
 FILL = """
 UPDATE jobs SET
     accuracy = (progress -> 'eval' ->> 'accuracy')::float8,

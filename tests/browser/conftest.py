@@ -10,15 +10,17 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 from gradstream.client import Client, Credentials
-from gradstream.local.platform import Options, Platform
+from gradstream.hostnames import page_url
+from gradstream.local.platform import LocalPlatform, Options
 from tests.browser.support import HERE, ROOT, OpenPage
-from tests.support import PATIENCE
+from tests.platforms import writable_beside
+from tests.support import TIMEOUT
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "/usr/bin/chromium")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
              "--disable-component-update", "--disable-sync"]  # fmt: skip
-PATIENCE_MS = 1000 * int(PATIENCE)
-expect.set_options(timeout=PATIENCE_MS)
+TIMEOUT_MS = 1000 * int(TIMEOUT)
+expect.set_options(timeout=TIMEOUT_MS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -28,21 +30,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPlatform]:
     if not (ROOT / "backend/page/index.html").is_file():
         pytest.fail("the page has not been built: make page")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    with Platform(Options(tmp_path_factory.mktemp("platform"), port=port, slots=4)) as platform:
+    folder = tmp_path_factory.mktemp("platform")
+    with LocalPlatform(Options(folder, port=port, slots=4, isolate=writable_beside(folder))) as platform:
         yield platform
 
 
 @pytest.fixture(scope="session")
-def client(platform: Platform) -> Iterator[Client]:
+def client(platform: LocalPlatform) -> Iterator[Client]:
     credentials = Credentials.load(platform.folder.client_file)
     assert credentials, "the platform left no credentials"
-    with Client(credentials, timeout=PATIENCE) as client:
+    with Client(credentials, timeout=TIMEOUT) as client:
         yield client
 
 
@@ -67,7 +70,7 @@ def signed_in(browser: Browser, client: Client) -> str:
 
 
 @pytest.fixture
-def open_page(browser: Browser, platform: Platform, signed_in: str) -> Iterator[OpenPage]:
+def open_page(browser: Browser, platform: LocalPlatform, signed_in: str) -> Iterator[OpenPage]:
     """Opens a page, signed in unless told otherwise; `beside` another one, in a tab of the same browser. An error in it, or in its
     console, fails the test at its end."""
     contexts: list[BrowserContext] = []
@@ -75,18 +78,18 @@ def open_page(browser: Browser, platform: Platform, signed_in: str) -> Iterator[
 
     def another(width: int, scheme: str, guest: bool, touch: bool) -> BrowserContext:
         context = browser.new_context(
-            base_url=platform.url, viewport={"width": width, "height": 900 if width > 600 else 844}, color_scheme=scheme,  # type: ignore[arg-type]
+            base_url=page_url(platform.url), viewport={"width": width, "height": 900 if width > 600 else 844}, color_scheme=scheme,  # type: ignore[arg-type]
             reduced_motion="reduce", has_touch=touch,
         )  # fmt: skip
         contexts.append(context)
         if not guest:
-            context.add_cookies([{"name": "gradstream_session", "value": signed_in, "url": platform.url}])
+            context.add_cookies([{"name": "gradstream_session", "value": signed_in, "url": page_url(platform.url)}])
         return context
 
     def open_(path: str = "/jobs", *, width: int = 1440, scheme: str = "light", guest: bool = False, watched: bool = True,
-              touch: bool = False, patience_ms: int = PATIENCE_MS, beside: Page | None = None) -> Page:  # fmt: skip
+              touch: bool = False, timeout_ms: int = TIMEOUT_MS, beside: Page | None = None) -> Page:  # fmt: skip
         page = (beside.context if beside else another(width, scheme, guest, touch)).new_page()
-        page.set_default_timeout(patience_ms)
+        page.set_default_timeout(timeout_ms)
         if watched:
             page.on("pageerror", lambda error: errors.append(f"{page.url}: {error}"))
             page.on("console", lambda message: _note(message, page, errors))

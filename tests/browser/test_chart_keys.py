@@ -30,7 +30,7 @@ MISSED = """() => [...document.querySelectorAll("button, a[href], input, select,
   .filter((each) => each.tabIndex >= 0 && !each.disabled && each.type !== "radio")
   .map((each) => each.outerHTML.slice(0, 200))"""
 """What could have the focus and never had it. (Of radios, one in a group has it; arrows go to the others.)"""
-MOST_STOPS = 250
+MAX_STOPS = 250
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_all_is_reached_by_tab_and_has_a_name(name: str, open_page: OpenPage, jo
     page = _opened(open_page, jobs, name)
     _all_drawn(page)
     reader = page.context.new_cdp_session(page)
-    for _ in range(MOST_STOPS):
+    for _ in range(MAX_STOPS):
         page.keyboard.press("Tab")
         stop = page.evaluate(STOP)
         if stop is None or stop["again"]:
@@ -59,7 +59,7 @@ def test_all_is_reached_by_tab_and_has_a_name(name: str, open_page: OpenPage, jo
         assert stop["shown"], f"nothing shows that this has the focus: {stop['html']}"
         assert _name_of_focused(reader), f"this has no name: {stop['html']}"
     else:
-        raise AssertionError(f"Tab has not come round in {MOST_STOPS} steps")
+        raise AssertionError(f"Tab has not come round in {MAX_STOPS} steps")
     assert page.evaluate(MISSED) == []
 
 
@@ -109,13 +109,13 @@ def test_the_list_of_keys_names_those_of_charts_where_charts_are(open_page: Open
     page.keyboard.press("?")
     keys = page.get_by_role("dialog", name="Keys")
     expect(keys.get_by_role("heading", level=3)).to_have_text(["Everywhere", "Metrics", "On a chart that has the focus"])
-    expect(keys.get_by_text("Look closer")).to_be_visible()
+    expect(keys.get_by_text("Zoom in")).to_be_visible()
     check_looks(page, "keys-of-charts", full_page=False)
     page.keyboard.press("Escape")
     page.get_by_role("tab", name="Logs").click()
     page.keyboard.press("?")
     expect(keys.get_by_text("Go to jobs")).to_be_visible()
-    expect(keys.get_by_text("Look closer")).to_have_count(0)
+    expect(keys.get_by_text("Zoom in")).to_have_count(0)
 
 
 def test_one_line_alone_by_keys(open_page: OpenPage, jobs: list[Job]) -> None:
@@ -147,7 +147,7 @@ def test_a_picture_that_cannot_be_had_says_why(open_page: OpenPage, jobs: list[J
     _open_menu(page.get_by_role("button", name="More for GPU"))
     page.get_by_role("menuitem", name="Save as PNG").press("Enter")
     notice = page.get_by_role("alert")
-    expect(notice).to_contain_text("once it has a value")
+    expect(notice).to_contain_text("wait for its first value")
     check_looks(page, "no-picture", full_page=False)
     notice.get_by_role("button", name="Close").press("Enter")
     expect(notice).to_have_count(0)

@@ -128,6 +128,7 @@ def test_a_range_that_is_drawn_on_one_chart_is_every_chart_s(loss: Locator) -> N
 
 def test_full_screen_numbers_and_pictures_by_keys(loss: Locator) -> None:
     page = loss.page
+    loss.wait_for()  # the menu is there before the chart is, and then says that there is no picture yet
     more = page.get_by_role("button", name="More for Training loss")
     for item, suffix in (("Save as PNG", ".png"), ("Save as SVG", ".svg"), ("Every point as CSV", ".csv")):
         with page.expect_download() as download:
@@ -204,7 +205,7 @@ def test_a_cell_of_the_heat_map_leads_to_its_time_and_the_ledger_adds_up(open_pa
     ledger = page.get_by_role("region", name="Ledger of each worker").get_by_role("row")
     expect(ledger).to_have_count(3)
     expect(ledger.nth(1)).to_contain_text("1,400")
-    expect(page.get_by_text("Of the whole job, not of the visible range")).to_be_visible()
+    expect(page.get_by_text("The whole job, not the visible range")).to_be_visible()
     expect(page.get_by_role("img", name="adds up")).to_have_count(2)
 
 
@@ -213,7 +214,7 @@ def test_staleness_is_told_in_seconds_and_as_a_distance_too(open_page: OpenPage,
     for choice, name, value in (
         ("Seconds", "staleness in seconds", r"[\d.]+ (µs|ms|s)"), ("Distance", "distance to the center", r"[\d.e-]+"),
     ):  # fmt: skip
-        page.get_by_role("radiogroup", name="In what staleness is told").get_by_text(choice).click()
+        page.get_by_role("radiogroup", name="Unit of staleness").get_by_text(choice).click()
         heat = page.get_by_role("img", name=re.compile(f"^Mean {name} of 2 workers over time, up to {value}$"))
         expect(heat).to_be_visible()
         assert parse_qs(urlsplit(page.url).query)["stale"] == [choice.lower()]

@@ -35,10 +35,10 @@ def test_a_failed_job_shows_what_its_process_wrote_last(open_page: OpenPage, cli
     process = next(event.data["process"] for event in client.events(failed.id) if "log_tail" in event.data)
     page = open_page(f"/jobs/{failed.id}")
     alert = page.get_by_role("alert").filter(has_text="sleep length must be non-negative")
-    expect(alert.get_by_text(f"What {process} wrote last", exact=True)).to_be_visible()
+    expect(alert.get_by_text(f"Last output of {process}", exact=True)).to_be_visible()
     expect(alert.locator("pre")).to_be_visible()
     expect(alert.locator("pre")).to_contain_text(re.compile(r"Traceback.*ValueError: sleep length must be non-negative", re.DOTALL))
-    alert.get_by_role("link", name=f"All that {process} wrote").click()
+    alert.get_by_role("link", name=f"Full log of {process}").click()
     role, _, rank = process.partition("-")
     expect(page).to_have_url(re.compile(f"/logs\\?role={role}" + (f"&rank={rank}$" if rank else "$")))
     expect(page.get_by_role("log")).to_contain_text("Traceback")
@@ -47,7 +47,7 @@ def test_a_failed_job_shows_what_its_process_wrote_last(open_page: OpenPage, cli
 def test_what_an_ended_job_never_had_is_not_said_to_come_yet(open_page: OpenPage, failed: Job) -> None:
     said = {
         "": "Nothing has been pushed: the job failed first.", "/staleness": "No push has been applied: the job failed first.",
-        "/files": "No cut has been made: the job failed first.",
+        "/files": "No checkpoint has been made: the job failed first.",
     }  # fmt: skip
     for tab, sentence in said.items():
         page = open_page(f"/jobs/{failed.id}{tab}")
@@ -66,6 +66,6 @@ def test_what_only_programs_call_so_is_not_said_to_people(open_page: OpenPage, f
 @every_look
 def test_a_failed_job_looks_well(width: int, scheme: str, open_page: OpenPage, failed: Job) -> None:
     page = open_page(f"/jobs/{failed.id}", width=width, scheme=scheme)
-    expect(page.get_by_text("wrote last")).to_be_visible()
+    expect(page.get_by_text("Last output of")).to_be_visible()
     expect(page.get_by_role("tabpanel").get_by_text("the job failed first").first).to_be_visible()
     check_looks(page, f"job-failed-{width}-{scheme}")

@@ -48,8 +48,10 @@ def test_events_are_filtered_and_the_filter_stands_in_the_address(open_page: Ope
     expect(page).to_have_url(re.compile("/events$"))
 
 
-def test_cuts_do_not_push_what_happened_out_of_sight(open_page: OpenPage, client: Client) -> None:
-    job = client.submit(jobfile.load(TEXT, ["name=often-cut", "stop={steps: 100000}", "snapshot={every: 0.5}"]), code=WORKLOAD)
+def test_checkpoints_do_not_push_what_happened_out_of_sight(open_page: OpenPage, client: Client) -> None:
+    job = client.submit(
+        jobfile.load(TEXT, ["name=often-checkpoint", "stop={steps: 100000}", "checkpoint={every: 0.5}"]), code=WORKLOAD
+    )
     page = open_page(f"/jobs/{job.id}/events")
     shown = page.get_by_role("region", name="Events").get_by_role("listitem")
     more = page.get_by_role("button", name=re.compile(r"^Show \d+ more like it, since"))

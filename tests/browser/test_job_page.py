@@ -24,13 +24,13 @@ def job(client: Client) -> Job:
     job = submit_slow(client, name="bruised", steps=400)
     _running(client, job)
     _victim(client, job, "worker-1").kill()
-    eventually(lambda: _lives(client, job, "worker-1")[-1] in [(1, "running"), (1, "exited")], "the next incarnation")
+    eventually(lambda: _incarnations(client, job, "worker-1")[-1] in [(1, "running"), (1, "exited")], "the next incarnation")
     return job
 
 
 def test_a_killed_worker_is_seen_with_its_cost_and_the_rest_adds_up(open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}")
-    deaths = page.get_by_role("region", name="Deaths and restarts").get_by_role("row")
+    deaths = page.get_by_role("region", name="Process failures").get_by_role("row")
     expect(deaths).to_have_count(2)
     expect(deaths.nth(1)).to_contain_text("killed by signal 9")
     expect(deaths.nth(1)).to_contain_text(re.compile(r"its rank was away for \d+\.\d s; the others went on"))
@@ -109,7 +109,7 @@ def test_scrolling_up_stops_following_and_the_place_stands_in_the_address(open_p
     assert log.evaluate("log => log.scrollTop") < log.evaluate("log => log.scrollHeight") / 2
 
 
-def test_cuts_and_files_and_the_job_file_against_another(open_page: OpenPage, client: Client, job: Job) -> None:
+def test_checkpoints_and_files_and_the_job_file_against_another(open_page: OpenPage, client: Client, job: Job) -> None:
     assert client.wait(job.id, timeout=120).status == "succeeded"
     given = slow_spec(name="other", steps=20).model_dump(mode="json", exclude_none=True)
     own = {"strategy": {"name": "sync", "lr": 0.05}, "workload": {"entrypoint": "slow:Slow"}}
@@ -119,8 +119,8 @@ def test_cuts_and_files_and_the_job_file_against_another(open_page: OpenPage, cl
     page.get_by_role("button", name="Show job.yaml").click()
     expect(page.get_by_role("dialog")).to_contain_text("name: bruised")
     page.keyboard.press("Escape")
-    page.get_by_role("button", name=re.compile("Last cut of attempt 1")).click()
-    page.get_by_role("button", name="Show cuts/0/manifest.json").click()
+    page.get_by_role("button", name=re.compile("Last checkpoint of attempt 1")).click()
+    page.get_by_role("button", name="Show checkpoints/0/manifest.json").click()
     expect(page.get_by_role("dialog")).to_contain_text('"members"')
     page.keyboard.press("Escape")
 
@@ -167,7 +167,7 @@ def _running(client: Client, job: Job) -> None:
     eventually(lambda: client.job(job.id).progress.version > 10, f"{job.name} trains")
 
 
-def _lives(client: Client, job: Job, label: str) -> list[tuple[int, str]]:
+def _incarnations(client: Client, job: Job, label: str) -> list[tuple[int, str]]:
     return sorted((one.incarnation, one.status) for one in client.processes(job.id) if one.label == label)
 
 

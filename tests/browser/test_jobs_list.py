@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from benchmarks.rows import engine_of, insert_jobs
 from gradstream.client import Client
-from gradstream.local.platform import Platform
+from gradstream.local.platform import LocalPlatform
 from tests.browser.support import OpenPage, check_looks, every_look, still_box, submit_slow, wait_until
 from tests.platforms import register_machine, token_status
 from tests.support import eventually
@@ -22,7 +22,7 @@ WAITING = 500
 
 
 @pytest.fixture(scope="module")
-def many(platform: Platform) -> Iterator[int]:
+def many(platform: LocalPlatform) -> Iterator[int]:
     """Rows in the platform's own Postgres, which are gone afterwards; how many jobs there are."""
     engine = engine_of(platform.folder)
     with Session(engine) as session, session.begin():
@@ -35,7 +35,7 @@ def many(platform: Platform) -> Iterator[int]:
 
 
 @pytest.fixture
-def crowd(platform: Platform, client: Client) -> Iterator[int]:
+def crowd(platform: LocalPlatform, client: Client) -> Iterator[int]:
     """A queue in which nothing can start, and how many jobs are in it: as many as the page lists."""
     [node] = client.nodes()
     client.drain(node.name)
@@ -130,7 +130,7 @@ def test_filters_stand_in_the_address_and_can_be_named(open_page: OpenPage, many
     expect(rows(page).filter(has_not_text="digits-adag")).to_have_count(0)
     expect(rows(page).first).to_be_visible()
     page.get_by_role("button", name="Saved filters").click()
-    page.get_by_role("textbox", name="Name for what is shown now").fill("my failures")
+    page.get_by_role("textbox", name="Name for the current filters").fill("my failures")
     page.get_by_role("button", name="Save", exact=True).click()
     page.goto("/jobs")
     expect(page.get_by_text(f"{many:,} jobs")).to_be_visible()
@@ -266,9 +266,11 @@ class TestLooks:
 def test_a_node_is_drained_and_resumed(open_page: OpenPage, client: Client) -> None:
     page = open_page("/nodes")
     [node] = client.nodes()
+    assert node.isolation
+    expect(page.get_by_text(f"Isolation of jobs: {node.isolation.level}")).to_be_visible()
     page.get_by_role("button", name=f"Drain {node.name}").click()
     page.get_by_role("dialog").get_by_role("button", name="Drain").click()
-    expect(page.get_by_text("nothing new is placed here")).to_be_visible()
+    expect(page.get_by_text("nothing new is scheduled here")).to_be_visible()
     job = submit_slow(client, name="not-here", steps=10)
     page.goto("/queue")
     waiting = page.get_by_role("table", name="Waiting jobs")
@@ -282,12 +284,12 @@ def test_a_node_is_drained_and_resumed(open_page: OpenPage, client: Client) -> N
     assert (done.status, done.as_dict()["priority"]) == ("succeeded", 70)
 
 
-def test_a_machine_that_is_gone_is_removed(open_page: OpenPage, platform: Platform) -> None:
+def test_a_machine_that_is_gone_is_removed(open_page: OpenPage, platform: LocalPlatform) -> None:
     token = register_machine(platform, "gone")
     page = open_page("/nodes")
     page.get_by_role("button", name="Remove gone").click()
     question = page.get_by_role("dialog", name="Remove gone?")
-    expect(question).to_contain_text("its token is refused")
+    expect(question).to_contain_text("its credential is refused")
     question.get_by_role("button", name="Remove").click()
     expect(page.get_by_role("button", name="Remove gone")).to_have_count(0)
     assert token_status(platform, token) == 403
@@ -330,7 +332,7 @@ def test_hundreds_that_wait_are_few_elements(open_page: OpenPage, client: Client
 
 def test_letters_can_be_switched_off(open_page: OpenPage) -> None:
     page = open_page("/settings")
-    page.get_by_role("switch", name="Letters are keys").click()
+    page.get_by_role("switch", name="Single-key shortcuts").click()
     page.keyboard.press("?")
     page.keyboard.press("c")
     expect(page.get_by_role("dialog")).to_have_count(0)

@@ -11,7 +11,7 @@ from tests.browser.support import OpenPage, submit_slow
 from tests.support import eventually
 
 LONG = 100_000
-MOST = 120
+MAX_STEPS = 120
 """Presses of Tab until something must have been reached."""
 LOST = "() => document.activeElement === document.body"
 NAME = "() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.innerText"
@@ -66,23 +66,23 @@ def test_shift_tab_brings_nothing_behind_the_header(open_page: OpenPage) -> None
     expect(page.get_by_label("Job file as YAML")).to_have_value(re.compile("digits:Digits"))
     expect(page.get_by_test_id("plan")).to_be_visible()
     page.get_by_role("button", name="Submit").focus()
-    for _ in range(MOST):
+    for _ in range(MAX_STEPS):
         page.keyboard.press("Shift+Tab")
         assert not page.evaluate(BEHIND_THE_HEADER), f"{page.evaluate(NAME)} has the focus behind the header"
         if page.evaluate("() => document.querySelector('header').contains(document.activeElement)"):
             return
-    raise AssertionError(f"Shift+Tab has not come to the header in {MOST} steps")
+    raise AssertionError(f"Shift+Tab has not come to the header in {MAX_STEPS} steps")
 
 
 def _choose(page: Page, name: str) -> None:
     """Go down from row to row until it is the one of that name."""
     row = page.get_by_role("row").filter(has=page.get_by_role("link", name=name, exact=True))
     expect(row).to_be_visible()
-    for _ in range(MOST):
+    for _ in range(MAX_STEPS):
         if row.get_attribute("data-active") is not None:
             return
         page.keyboard.press("j")
-    raise AssertionError(f"j has not come to {name} in {MOST} steps")
+    raise AssertionError(f"j has not come to {name} in {MAX_STEPS} steps")
 
 
 def _arrived(page: Page, heading: str) -> None:
@@ -91,9 +91,9 @@ def _arrived(page: Page, heading: str) -> None:
 
 
 def _tab_to(page: Page, name: str, *, back: bool = False, within: str = "body") -> None:
-    for _ in range(MOST):
+    for _ in range(MAX_STEPS):
         page.keyboard.press("Shift+Tab" if back else "Tab")
         inside = page.evaluate("within => document.activeElement.closest(within) !== null", within)
         if inside and str(page.evaluate(NAME)).strip() == name:
             return
-    raise AssertionError(f"Tab has not come to {name} in {MOST} steps")
+    raise AssertionError(f"Tab has not come to {name} in {MAX_STEPS} steps")

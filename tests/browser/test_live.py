@@ -8,7 +8,7 @@ import psutil
 from playwright.sync_api import Locator, Page, expect
 
 from gradstream.client import Client
-from gradstream.local.platform import Platform
+from gradstream.local.platform import LocalPlatform
 from tests.browser.support import WORKLOAD, OpenPage, slow_spec, submit_slow
 
 LOSS = re.compile("^Training loss: ")
@@ -27,7 +27,7 @@ def test_the_list_shows_a_job_come_run_and_end_without_a_reload(open_page: OpenP
     assert client.job(job.id).status == "cancelled"
 
 
-def test_a_killed_api_costs_no_point_and_doubles_none(open_page: OpenPage, client: Client, platform: Platform) -> None:
+def test_a_killed_api_costs_no_point_and_doubles_none(open_page: OpenPage, client: Client, platform: LocalPlatform) -> None:
     job = submit_slow(client, name="outage", steps=LONG)
     page = open_page(f"/jobs/{job.id}/metrics", watched=False)
     expect(page.get_by_role("img", name=LOSS)).to_be_visible()
@@ -100,6 +100,6 @@ def _status(page: Page) -> Locator:
     return page.locator("[data-status]").first
 
 
-def _api_of(platform: Platform) -> psutil.Process:
+def _api_of(platform: LocalPlatform) -> psutil.Process:
     port = platform.url.rsplit(":", 1)[1]
     return next(p for p in psutil.process_iter(["cmdline"]) if {"backend", "api", port} <= set(p.info["cmdline"] or ()))

@@ -12,7 +12,7 @@ from gradstream.client import Client
 from tests.browser.support import WORKLOAD, OpenPage, check_looks, every_look, submit_slow
 
 YAML = "Job file as YAML"
-LINES = "What is said about its lines"
+LINES = "Messages about its lines"
 
 
 def test_an_example_is_changed_in_the_form_submitted_and_trained(open_page: OpenPage, client: Client) -> None:
@@ -135,7 +135,7 @@ def test_a_job_file_over_a_known_limit_is_told_so_before_and_after_it_is_submitt
     page.get_by_role("button", name="Submit").click()
     _submitted(page)
     page.get_by_role("tab", name="Config").click()
-    expect(page.get_by_role("alert").filter(has_text="Over a known limit")).to_contain_text("optimizer.momentum")
+    expect(page.get_by_role("alert").filter(has_text="settings exceed known limits")).to_contain_text("optimizer.momentum")
 
 
 def test_what_the_server_refuses_stands_at_its_field_and_nothing_is_lost(open_page: OpenPage, client: Client) -> None:
@@ -241,7 +241,7 @@ def test_the_plan_says_where_why_not_and_how_much(open_page: OpenPage) -> None:
     expect(plan).to_contain_text("server-0, worker-0, worker-1, evaluator")
     expect(plan).to_contain_text("1 on average")
     expect(plan).to_contain_text("size not known")
-    plan.get_by_role("button", name="Say how large the model is").click()
+    plan.get_by_role("button", name="Enter the model size").click()
     plan.get_by_label("Parameters").fill("1000000")
     plan.get_by_label("A mini-batch takes (ms)").fill("10")
     plan.get_by_role("button", name="Plan with it").click()

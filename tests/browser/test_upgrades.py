@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, Request, Route, expect
 
+from gradstream.hostnames import program_url
 from tests.browser.support import OpenPage
 from tests.browser.test_new_job import YAML
 
@@ -92,7 +93,8 @@ class _Network:
 
 def _newer(route: Route) -> None:
     """The page of the next version, whose script has another name."""
-    route.fulfill(content_type="text/html", body=route.fetch().text().replace("/assets/index-", "/assets/index-newer-"))
+    document = route.fetch(url=program_url(route.request.url)).text()
+    route.fulfill(content_type="text/html", body=document.replace("/assets/index-", "/assets/index-newer-"))
 
 
 def _note(request: Request, opened: list[str]) -> None:

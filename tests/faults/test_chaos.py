@@ -22,7 +22,7 @@ def test_random_kills(lab: Lab, tmp_path: Path) -> None:
     chance, epochs = random.Random(seed), 60 + 25 * KILLS
     bsp = {"strategy": {"name": "sync", "lr": 0.05}, "optimizer": {"name": "adam", "lr": 0.01}, "stop": {"epochs": epochs}}
     calm = lab.submit("chaos-calm", **bsp)
-    stormy = {"args": slow_until(tmp_path / "go"), "snapshot": {"every": 0.5}, "retries": 100}
+    stormy = {"args": slow_until(tmp_path / "go"), "checkpoint": {"every": 0.5}, "retries": 100}
     jobs = [
         lab.submit("chaos-bsp", **bsp, **stormy),
         lab.submit("chaos-asp", strategy={"name": "async", "lr": 0.01}, stop={"epochs": epochs}, **stormy),

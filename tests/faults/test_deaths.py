@@ -1,4 +1,4 @@
-"""What a death costs: workers, shards, the agent."""
+"""Failures of workers, shards and the agent, and their price."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from gradstream.client.models import Job
+from gradstream.api.jobs import Job
 from tests.platforms import Lab, slow_until
 from tests.support import eventually
 
@@ -22,24 +22,24 @@ def test_a_lost_worker_is_respawned_and_the_job_goes_on(lab: Lab, go: Path) -> N
     job = lab.submit("worker-dies", args=slow_until(go), strategy={"name": "async", "lr": 0.02}, stop={"epochs": 120})
     lab.trains(job, 300)
     lab.kill("worker-1")
-    eventually(lambda: lab.process(job, "worker-1").incarnation == 1, "a second life")
+    eventually(lambda: lab.process(job, "worker-1").incarnation == 1, "a second incarnation")
     go.touch()
     job = lab.ended(job)
     assert (job.status, job.attempt) == ("succeeded", 1)
     first = next(p for p in lab.client.processes(job.id) if p.label == "worker-1" and p.incarnation == 0)
     assert (first.status, first.reason) == ("exited", "killed")
-    assert job.progress.samples == job.progress.total_samples, "its next life began behind its last push"
+    assert job.progress.samples == job.progress.total_samples, "its next incarnation began behind its last push"
 
 
 @pytest.mark.parametrize("victim", ["worker-1", "server-1"])
 def test_under_bsp_the_model_is_that_of_the_undisturbed_run_bit_for_bit(victim: str, lab: Lab, go: Path, tmp_path: Path) -> None:
     fields = {
         "strategy": {"name": "sync", "lr": 0.05}, "optimizer": {"name": "sgd", "momentum": 0.9},
-        "snapshot": {"every": 0.5}, "stop": {"epochs": 160},
+        "checkpoint": {"every": 0.5}, "stop": {"epochs": 160},
     }  # fmt: skip
     calm = lab.ended(lab.submit("calm", **fields))
     job = lab.submit("disturbed", args=slow_until(go), **fields)
-    eventually(lambda: "cut 1 " in lab.messages(job) or None, "the first cut")
+    eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
     lab.trains(job, 600)
     lab.kill(victim)
     go.touch()
@@ -49,9 +49,9 @@ def test_under_bsp_the_model_is_that_of_the_undisturbed_run_bit_for_bit(victim: 
     assert attempts[2]["resumed_from"]["attempt"] == 1
     ledger = lab.ledger(job)
     for rank in (0, 1):
-        assert ledger["pushed", rank] == ledger["applied", rank] == 640, "the ledger goes on where the cut was"
+        assert ledger["pushed", rank] == ledger["applied", rank] == 640, "the ledger goes on where the checkpoint was"
         assert ledger["undone", rank] > 0, "and what was done since is shown as undone"
-    assert "pushes are undone: all since cut" in lab.messages(job)
+    assert "pushes are undone: all since checkpoint" in lab.messages(job)
     expected, got = lab.weights(calm, tmp_path), lab.weights(job, tmp_path)
     assert all(torch.equal(got[name], expected[name]) for name in expected)
 
@@ -70,7 +70,7 @@ def test_a_dead_evaluator_is_replaced(lab: Lab, go: Path) -> None:
     job = lab.submit("evaluator-dies", args=slow_until(go), stop={"epochs": 120})
     lab.trains(job, 200)
     lab.kill("evaluator")
-    eventually(lambda: lab.process(job, "evaluator").incarnation == 1, "a second life")
+    eventually(lambda: lab.process(job, "evaluator").incarnation == 1, "a second incarnation")
     go.touch()
     job = lab.ended(job)
     assert (job.status, job.attempt) == ("succeeded", 1)
@@ -78,8 +78,8 @@ def test_a_dead_evaluator_is_replaced(lab: Lab, go: Path) -> None:
 
 
 def test_a_killed_agent_takes_its_processes_along_and_the_job_resumes(lab: Lab, go: Path) -> None:
-    job = lab.submit("agent-dies", args=slow_until(go), stop={"epochs": 120}, snapshot={"every": 0.5})
-    eventually(lambda: "cut 1 " in lab.messages(job) or None, "the first cut")
+    job = lab.submit("agent-dies", args=slow_until(go), stop={"epochs": 120}, checkpoint={"every": 0.5})
+    eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
     pids = [pid for label in ("worker-0", "worker-1", "server-0", "server-1") for pid in lab.pids(label)]
     assert len(pids) == 4
     lab.program("worker_agent").kill()
@@ -101,12 +101,12 @@ def alive(pid: int) -> bool:
 def test_evaluations_by_samples_are_those_of_the_undisturbed_run(lab: Lab, go: Path, tmp_path: Path) -> None:
     """Each falls on the same center, whoever was killed meanwhile; so the best model is the same one, too."""
     fields = {
-        "strategy": {"name": "sync", "lr": 0.05}, "evaluate": {"every": "640 samples"}, "snapshot": {"every": "1024 samples"},
+        "strategy": {"name": "sync", "lr": 0.05}, "evaluate": {"every": "640 samples"}, "checkpoint": {"every": "1024 samples"},
         "best": {"metric": "eval/loss"}, "stop": {"epochs": 20},
     }  # fmt: skip
     calm = lab.ended(lab.submit("evaluated-calm", **fields))
     job = lab.submit("evaluated-disturbed", args=slow_until(go) | {"pause": 0.3}, **fields)
-    eventually(lambda: "cut 1 " in lab.messages(job) or None, "the first checkpoint")
+    eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
     lab.kill("evaluator")
     eventually(lambda: lab.process(job, "evaluator").incarnation == 1, "another evaluator")
     lab.trains(job, 2000)

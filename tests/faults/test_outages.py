@@ -1,4 +1,4 @@
-"""Redis or Postgres away: everything waits, then goes on. Redis come back empty: a new attempt from the last cut."""
+"""Redis or Postgres away: everything waits, then goes on. Redis come back empty: a new attempt from the last checkpoint."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tests.support import eventually
 
 @pytest.fixture
 def go(tmp_path: Path) -> Path:
-    """A file: jobs that wait for it are slow until it is there, so that what is cut meanwhile is cut in time."""
+    """A file: jobs that wait for it are slow until it is there, so that an outage falls into their training."""
     return tmp_path / "go"
 
 
@@ -48,8 +48,8 @@ def test_the_broker_restarted_empty_changes_nothing(lab: Lab, go: Path) -> None:
 
 
 def test_a_plane_that_came_back_empty_makes_a_new_attempt_that_is_not_charged(lab: Lab, go: Path) -> None:
-    job = lab.submit("plane-lost", args=slow_until(go), stop={"epochs": 120}, snapshot={"every": 0.5})
-    eventually(lambda: "cut 1 " in lab.messages(job) or None, "the first cut")
+    job = lab.submit("plane-lost", args=slow_until(go), stop={"epochs": 120}, checkpoint={"every": 0.5})
+    eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
     lab.program("valkey-server", "redis-plane").kill()
     go.touch()
     job = lab.ended(job)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from backend.settings import Settings
-from gradstream.client.models import Job
+from backend.settings import BackendSettings
+from gradstream.api.jobs import Job
 from gradstream.errors import InvalidJob
 from tests.platforms import Lab, slow_until
 from tests.support import eventually
@@ -94,7 +94,7 @@ def test_a_job_that_hangs_at_its_start_stops_before_its_grace_is_over(lab: Lab, 
     assert job.status == "cancelled"
     assert job.ended_at is not None
     stopping = next(event for event in lab.client.events(job.id) if event.data.get("to") == "cancelled")
-    assert (job.ended_at - stopping.time).total_seconds() < Settings.model_fields["stop_grace"].default.total_seconds()
+    assert (job.ended_at - stopping.time).total_seconds() < BackendSettings.model_fields["stop_grace"].default.total_seconds()
 
 
 def test_evaluation_rows_that_are_training_rows_are_told_of(lab: Lab) -> None:

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from gradstream import data
-from gradstream.worker.data import Batches
-from gradstream.worker.prefetch import Prefetched
-from tests.unit.worker.test_data import job
+from gradstream.input.data import Batches
+from gradstream.input.prefetch import Prefetched
+from tests.unit.input.test_data import job
 
 pytestmark = [
     pytest.mark.gpu,

@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch import nn
 
-from gradstream.local.attempt import LocalAttempt
-from gradstream.local.redis import Redis
-from gradstream.process.zygote import Zygote
+from gradstream.local.servers.redis import Redis
+from gradstream.local.training.attempt import LocalAttempt
+from gradstream.process.zygote.zygote import Zygote
 from gradstream.spec import JobSpec
-from gradstream.wire.client import connect
+from gradstream.wire.redis.client import connect
 
 pytestmark = [
     pytest.mark.gpu,

@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from gradstream import sim
-from gradstream.center.entries import Answer, Payload
-from gradstream.local.redis import Redis
+from gradstream.center.entries import Payload, Response
+from gradstream.local.servers.redis import Redis
 from gradstream.process.order import Resume
 from gradstream.sim.toys import Bowl, job
 from gradstream.spec import JobSpec
+from gradstream.train.replica import Replica
 from gradstream.wire import plane
-from gradstream.worker.replica import Replica
 from ps_node.staging import Staging
 from tests.integration.plane.cluster import Cluster
 from tests.integration.plane.conftest import cluster  # noqa: F401  # a fixture
@@ -36,12 +36,12 @@ def bowl(spec: JobSpec, rank: int) -> Bowl:
     return Bowl(spec, rank, size=SIZE)
 
 
-@pytest.mark.parametrize("near", [(), (0, 1)], ids=["through Redis", "shared memory"])
+@pytest.mark.parametrize("local", [(), (0, 1)], ids=["through Redis", "shared memory"])
 @pytest.mark.parametrize("name", [name for name in JOBS if "average" not in name])
-def test_the_numbers_of_the_cpu(name: str, near: tuple[int, ...], cluster: Make) -> None:  # noqa: F811
+def test_the_numbers_of_the_cpu(name: str, local: tuple[int, ...], cluster: Make) -> None:  # noqa: F811
     strategy, more = JOBS[name]
     spec = job(strategy, workers=2, shards=2, steps=5, gate="bsp", **more)
-    attempt = cluster(spec, bowl, near=near, device=torch.device("cuda:0"))
+    attempt = cluster(spec, bowl, local=local, device=torch.device("cuda:0"))
     found, expected = attempt.run(60), sim.run(spec, bowl, align=4096).center
     assert all(server.shard.center is not None and server.shard.center.theta.is_cuda for server in attempt.servers)
     lossy = "lossy" in name  # a value on the edge between two codes may fall to either side
@@ -50,7 +50,7 @@ def test_the_numbers_of_the_cpu(name: str, near: tuple[int, ...], cluster: Make)
 
 def test_every_push_is_accounted_for(cluster: Make) -> None:  # noqa: F811
     attempt = cluster(
-        job({"name": "async", "lr": 0.01}, workers=3, shards=2, steps=30), bowl, near=(0,), device=torch.device("cuda:0")
+        job({"name": "async", "lr": 0.01}, workers=3, shards=2, steps=30), bowl, local=(0,), device=torch.device("cuda:0")
     )
     assert attempt.run(60).isfinite().all()
     for server in attempt.servers:
@@ -58,19 +58,21 @@ def test_every_push_is_accounted_for(cluster: Make) -> None:  # noqa: F811
             assert account.pushed == account.applied + account.buffered + account.dropped > 0
 
 
-def test_a_cut_of_it_resumes_on_the_cpu(cluster: Make, tmp_path: Path) -> None:  # noqa: F811
+def test_a_checkpoint_of_it_resumes_on_the_cpu(cluster: Make, tmp_path: Path) -> None:  # noqa: F811
     spec = job({"name": "async", "lr": 0.05}, workers=1, shards=2, steps=20, optimizer={"name": "adam"})
     first = cluster(spec, bowl, folder=tmp_path, device=torch.device("cuda:0"))
 
-    def ask_for_a_cut(rank: int, w: Replica) -> None:
+    def ask_for_a_checkpoint(rank: int, w: Replica) -> None:
         if w.t == 9:
-            plane.control_snapshot(first.admin, first.j, 1)
+            plane.control_checkpoint(first.admin, first.j, 1)
 
-    first.before_round = ask_for_a_cut
+    first.before_round = ask_for_a_checkpoint
     went_on = first.run(60)
     for device in (None, torch.device("cuda:0")):
         number = 2 if device is None else 3
-        second = cluster(spec, bowl, folder=tmp_path, number=number, job=first.job, resume=Resume(attempt=1, cut=1), device=device)
+        second = cluster(
+            spec, bowl, folder=tmp_path, number=number, job=first.job, resume=Resume(attempt=1, checkpoint=1), device=device
+        )
         torch.testing.assert_close(second.run(60), went_on, rtol=1e-4, atol=1e-5)
 
 
@@ -85,15 +87,15 @@ def test_nothing_is_read_before_it_is_there() -> None:
         there = staging.take(Payload(x), (0, 0)).x
         x.fill_(-1)  # the worker's memory is its own again
         there.add_(1)
-        [answer] = staging.give([Answer(0, 0, turn + 1, "ok", turn, turn, 1, payload=Payload(there))])
-        assert answer.payload is not None
-        assert answer.payload.x.is_pinned()
-        assert torch.equal(answer.payload.x, torch.full((SIZE,), turn + 1.0))
+        [response] = staging.give([Response(0, 0, turn + 1, "ok", turn, turn, 1, payload=Payload(there))])
+        assert response.payload is not None
+        assert response.payload.x.is_pinned()
+        assert torch.equal(response.payload.x, torch.full((SIZE,), turn + 1.0))
 
 
 def test_a_whole_job_computes_its_center_there(shared_redis: Redis, tmp_path: Path) -> None:
     """The process of the server itself, as an agent starts it."""
-    from gradstream.process.zygote import Zygote
+    from gradstream.process.zygote.zygote import Zygote
     from tests.gpu.test_laws_on_a_gpu import train
 
     zygote = Zygote()

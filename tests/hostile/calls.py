@@ -63,7 +63,7 @@ class Calls:
         may = [name for name in ways if name in self._credentials]
         caller = draw.choice(may) if may and draw.random() < 0.75 else draw.choice(list(self._credentials))
         target = self._path(draw, path, operation) + self._query(draw, operation)
-        headers = [(b"host", b"gradstream")] + [each for each in [self._credentials[caller]] if each]
+        headers = [(b"host", b"gradstream.localhost")] + [each for each in [self._credentials[caller]] if each]
         body = None
         if "requestBody" in operation or draw.random() < 0.05:
             kind, body = self._body(draw, operation)

@@ -25,7 +25,7 @@ RUNS = int(os.environ.get("GRADSTREAM_HOSTILE_RUNS", "100"))
 FIRST = int(os.environ.get("GRADSTREAM_HOSTILE_FIRST", "0"))
 LONGEST = 2.0
 """Seconds of processor time for one archive; most take milliseconds."""
-MOST_MEMORY = 16 * bundle.MIB
+MAX_MEMORY = 16 * bundle.MIB
 
 
 def _is_harmless(data: bytes, home: Path) -> bool:
@@ -71,7 +71,7 @@ def test_known_attacks_take_little_memory(name: str) -> None:
         bundle.inspect(data)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < MOST_MEMORY
+    assert peak < MAX_MEMORY
 
 
 def test_drawn_archives_are_refused_or_harmless(tmp_path: Path) -> None:

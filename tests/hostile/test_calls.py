@@ -32,8 +32,8 @@ LONGEST = 2.0
 
 
 @pytest.fixture
-def world(api: httpx.Client, password_file: Path, controller: Controller, platform: Platform, tmp_path: Path) -> World:
-    return World(api, password_file.read_text(), controller, platform, tmp_path)
+def world(api: httpx.Client, controller: Controller, platform: Platform, tmp_path: Path) -> World:
+    return World(api, controller, platform, tmp_path)
 
 
 def test_no_call_ends_in_an_error_of_the_server_and_none_tells_a_secret(world: World, server: str) -> None:
@@ -73,7 +73,5 @@ def fault_of(world: World, call: Call, answer: Answer) -> str | None:
 
 
 def is_told(answer: Answer) -> bool:
-    """Whether an error says what it is; what is no HTTP is answered in plain text, by the server below the API."""
-    if answer.status == 400 and answer.kind.startswith("text/plain"):
-        return bool(answer.content)
+    """Whether an error says what it is."""
     return answer.kind == "application/problem+json" and bool(json.loads(answer.content)["detail"])

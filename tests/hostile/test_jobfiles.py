@@ -21,28 +21,30 @@ from pydantic import BaseModel, ValidationError
 from sqlalchemy.orm import Session
 
 from backend.bundles import service as bundles
-from backend.jobs import listing, queue_view, service, submit
+from backend.jobs import service
 from backend.jobs.backoff import JobBackoff, Work
-from backend.jobs.list_schemas import JobQuery
+from backend.jobs.lists import listing
+from backend.jobs.lists.schemas import JobQuery
 from backend.jobs.models import JobRow
-from backend.jobs.statuses import JobStatus
-from backend.jobs.submit_schemas import SubmitJob, ValidateJob
+from backend.jobs.queue import view as queue_view
 from backend.metrics import keeping
 from backend.metrics import service as metrics
-from backend.nodes import orders
-from backend.nodes import service as nodes
-from backend.nodes.schemas import Gpu, Register
+from backend.nodes import orders, repository
+from backend.nodes.schemas import Register, ReportedGpu
 from backend.overview import service as overview
 from backend.platform import Platform
 from backend.scheduler import plan
+from backend.scheduler.placing.waiting_line import WaitingLine
 from backend.scheduler.schemas import PlanJob
 from backend.scheduler.situation import load
-from backend.scheduler.waiting_line import WaitingLine
+from backend.submission import service as submission
+from backend.submission.schemas import SubmitJob, ValidateJob
 from backend.users import service as users
-from backend.users.schemas import TokenScope
 from backend.users.service import Caller
 from gradstream import bundle, jobfile
-from gradstream.advise.forecast import Size
+from gradstream.api.plan import Size
+from gradstream.api.platform import TokenScope
+from gradstream.api.statuses import JobStatus
 from gradstream.errors import GradstreamError
 from gradstream.metrics import COMPUTE, EPOCH, LOSS, SLICE, THROUGHPUT, TOTAL, Point
 from gradstream.spec import JobSpec
@@ -74,13 +76,13 @@ class Plane:
         with platform.database.transaction() as session:
             self.caller = Caller(users.ensure_user(session, "ada").id, "ada", TokenScope.FULL, uuid4())
             self.bundle = bundles.store_bytes(session, platform.files, self.caller, bundle.pack(folder)).hash
-            gpus = [Gpu(index=at, name="a GPU", memory=1 << 34) for at in range(8)]
+            gpus = [ReportedGpu(index=at, name="a GPU", memory=1 << 34) for at in range(8)]
             body = Register(name="node-1", slots=1000, cpus=64, memory=1 << 40, gpus=gpus, version="0.1.0")
-            self.node = nodes.register(session, platform, body).node_id
+            self.node = repository.enter(session, body, b"credential", b"token", "a test")
         earlier = {"name": "earlier", "workload": {"entrypoint": "work:Work"}, "strategy": {"name": "adag"}, "stop": {"steps": 1}}
         with platform.database.transaction() as session:
             body = SubmitJob(spec=JobSpec.model_validate(earlier), bundle=self.bundle)
-            self.measured = submit.submit(session, platform.files, self.caller, body, None).id
+            self.measured = submission.submit(session, platform.files, self.caller, body, None).id
             service.stop(session, platform, self.caller, self.measured)
 
     def do(self, work: Callable[[Session], Any], *, keep: bool = True) -> Any:
@@ -133,17 +135,17 @@ def live_through(plane: Plane, given: dict[str, Any], seed: int) -> bool:
     platform, files = plane.platform, plane.platform.files
     checked = ValidateJob(spec=given, bundle=plane.bundle)
     if spec.start_from or spec.workload.entrypoint != "work:Work":
-        plane.do(lambda s: [submit.validate(s, files, checked), plan.plan(s, files, PlanJob(spec=spec))])
+        plane.do(lambda s: [submission.validate(s, files, checked), plan.plan(s, files, PlanJob(spec=spec))])
         return True
     try:
-        job = plane.do(lambda s: submit.submit(s, files, plane.caller, SubmitJob(spec=spec, bundle=plane.bundle), None))
+        job = plane.do(lambda s: submission.submit(s, files, plane.caller, SubmitJob(spec=spec, bundle=plane.bundle), None))
     except GradstreamError:
         return True  # it does not fit its code
     plane.measure(plane.measured if seed % 2 else job.id, SIZES_OF_ANY[seed % len(SIZES_OF_ANY)])
     planned = PlanJob(spec=spec, bundle=plane.bundle, size=SIZES[seed % 3])
     plane.do(
         lambda s: [
-            submit.validate(s, files, checked), plan.plan(s, files, planned), service.view(service.find(s, job.id)),
+            submission.validate(s, files, checked), plan.plan(s, files, planned), service.view(service.find(s, job.id)),
             overview.config(s, files, job.id), overview.overview(s, job.id), queue_view.read(s),
             listing.page(s, JobQuery(), limit=50, cursor=None), place(s, plane, job.id),
         ], keep=False,

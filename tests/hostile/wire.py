@@ -10,7 +10,7 @@ from http.client import HTTPException, HTTPResponse
 from urllib.parse import urlsplit
 
 from tests.hostile.calls import Call
-from tests.support import PATIENCE
+from tests.support import TIMEOUT
 
 _SOME = 4 * 2**20
 """Bytes of an answer that are looked at."""
@@ -55,7 +55,7 @@ class Wire:
         status, kind, content = 0, "", b""
         try:
             if self._socket is None:
-                self._socket = socket.create_connection(self._address, timeout=PATIENCE)
+                self._socket = socket.create_connection(self._address, timeout=TIMEOUT)
             try:
                 self._socket.sendall(_written(call))
             except (BrokenPipeError, ConnectionResetError):

@@ -15,7 +15,7 @@ from gradstream import bundle
 from gradstream.process.order import ProcessOrder
 from tests.hostile.calls import IDS, Call, Calls
 from tests.hostile.wire import Answer
-from tests.integration.backend.agent import Agent
+from tests.integration.backend.agent import Agent, make_join_token
 from tests.integration.backend.jobs import WORK, spec
 from tests.integration.backend.metrics import store
 
@@ -31,8 +31,8 @@ class World:
     """A user's jobs: one that runs on a node, one that waits and one that has ended. Calls may delete all of it, so it is made
     anew now and then."""
 
-    def __init__(self, api: httpx.Client, secret: str, controller: Controller, platform: Platform, folder: Path) -> None:
-        self._api, self._secret, self._controller, self._platform = api, secret, controller, platform
+    def __init__(self, api: httpx.Client, controller: Controller, platform: Platform, folder: Path) -> None:
+        self._api, self._controller, self._platform = api, controller, platform
         self._document = openapi(routes())
         self._code = folder / "code"
         self._code.mkdir()
@@ -51,7 +51,8 @@ class World:
         code = self._api.post(
             "/bundles", content=bundle.pack(self._code).data, headers={"Content-Type": "application/gzip"}
         ).json()["hash"]
-        self.agent = agent = Agent(anonymous, self._secret, f"calls-{self._made}", slots=8)
+        join_token = make_join_token(self._platform, uses=1000)
+        self.agent = agent = Agent(anonymous, join_token, f"calls-{self._made}", slots=8)
         jobs = [self._job(code, name) for name in ("ours", "theirs")]
         self._controller.run_once()
         agent.run_all()
@@ -71,7 +72,8 @@ class World:
         session = self._session(anonymous)
         orders = [*ours, *theirs]
         self._secrets = {
-            "registration": self._secret,
+            "registration": join_token,
+            "credential": agent.credential,
             "node": agent.token,
             **{name: t["token"] for name, t in self._tokens.items()},
             "session": session,
@@ -89,12 +91,12 @@ class World:
             "bundle": [code],
             "artifact": ["model.safetensors", "result.json", "worker-0.pt", "shard-0.pt", "manifest.json", "best.safetensors"],
             "file": [
-                "cuts/0/worker-0.pt",
-                "cuts/0/manifest.json",
-                "cuts/1/manifest.json",
+                "checkpoints/0/worker-0.pt",
+                "checkpoints/0/manifest.json",
+                "checkpoints/1/manifest.json",
                 "result.json",
                 "model.safetensors",
-                "cuts/9/shard-0.pt",
+                "checkpoints/9/shard-0.pt",
             ],
         }
         assert set(ids) == set(IDS)
@@ -109,7 +111,7 @@ class World:
 
     def _put(self, orders: list[ProcessOrder], content: str) -> None:
         self.agent.orders = {order.id: order for order in orders}
-        self.agent.commit_cut(0)
+        self.agent.commit_checkpoint(0)
         assert self.agent.put("evaluator", "model.safetensors", content.encode()).status_code == 200
 
     def _token(self, name: str, **more: str) -> dict[str, str]:
@@ -133,6 +135,7 @@ class World:
             "read": bearer(known["read"]),
             "node": bearer(known["node"]),
             "registration": bearer(known["registration"]),
+            "credential": bearer(known["credential"]),
             "process": bearer(known[self._process]),
             "stranger": None,
             "garbage": (b"authorization", b"Bearer \xff\x00" + b"x" * 200),

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 def run(module: str, *arguments: str) -> Any:
     command = [sys.executable, "-m", f"benchmarks.{module}", "--json", "--rounds", "1", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=90)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 

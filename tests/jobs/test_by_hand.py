@@ -35,7 +35,7 @@ def test_a_job_succeeds_without_the_worker_that_was_stopped(lab: Lab, tmp_path: 
     [asked] = [event for event in events if " stops worker-1" in event.message]
     assert asked.actor.startswith("user:")
     [left] = [event for event in events if event.data.get("reason") == "stopped"]
-    assert (left.data["label"], left.message) == ("worker-1", "worker-1 exited, stopped: left because it was told to stop")
+    assert (left.data["label"], left.message) == ("worker-1", "worker-1 exited, stopped: left because the job stops it")
     shown = gradstream(lab, "show", "short-handed")
     assert "succeeded" in shown
     assert any("worker-1" in line and "stopped" in line for line in shown.splitlines())

@@ -16,9 +16,10 @@ EPOCHS, PER_EPOCH = 6, 4
 
 def submit(lab: Lab, folder: Path, holds_at: int) -> Job:
     folder.mkdir()
+    folder.chmod(0o777)  # isolated jobs may have an account of their own
     return lab.submit(
         "hooks", workload={"entrypoint": "remembers:Remembers", "args": {"folder": str(folder), "holds_at": holds_at}},
-        strategy={"name": "sync", "lr": 0.0001}, snapshot={"every": "1.4 epochs"}, stop={"epochs": EPOCHS},
+        strategy={"name": "sync", "lr": 0.0001}, checkpoint={"every": "1.4 epochs"}, stop={"epochs": EPOCHS},
     )  # fmt: skip
 
 
@@ -28,7 +29,9 @@ def calls(folder: Path) -> dict[str, list[tuple[str, int | None]]]:
 
 
 def committed(lab: Lab, job: Job, attempt: int) -> list[int]:
-    return [event.data["cut"] for event in lab.client.events(job.id, kinds=["cut"]) if event.data["attempt"] == attempt]
+    return [
+        event.data["checkpoint"] for event in lab.client.events(job.id, kinds=["checkpoint"]) if event.data["attempt"] == attempt
+    ]
 
 
 def follows_the_passes(found: list[tuple[str, int | None]], first: int) -> bool:

@@ -16,6 +16,7 @@ from tests.userland.remembers import make_model
 
 def submit(lab: Lab, name: str, folder: Path, **fields: Any) -> Job:
     folder.mkdir()
+    folder.chmod(0o777)  # isolated jobs may have an account of their own
     workload = {"entrypoint": "remembers:Remembers", "args": {"folder": str(folder), "holds_at": fields.pop("holds_at")}}
     return lab.submit(name, workload=workload, strategy={"name": "sync", "lr": 0.0001}, **fields)
 
@@ -46,9 +47,13 @@ def in_checkpoint(folder: Path) -> dict[str, Tensor]:
 
 def test_a_job_starts_from_the_newest_checkpoint_of_one_that_runs_and_does_so_again(lab: Lab, tmp_path: Path) -> None:
     roles = {"worker": {"count": 2, "device": "cpu"}, "server": {"count": 2}}
-    first = submit(lab, "goes-on", tmp_path / "first", holds_at=10, snapshot={"every": "1 epochs"}, stop={"epochs": 4}, roles=roles)
+    first = submit(
+        lab, "goes-on", tmp_path / "first", holds_at=10, checkpoint={"every": "1 epochs"}, stop={"epochs": 4}, roles=roles
+    )
     frozen = begun(tmp_path / "first", 2)[0]["0.weight"]
-    eventually(lambda: [event for event in lab.client.events(first.id) if event.data.get("cut") == 2], "its second checkpoint")
+    eventually(
+        lambda: [event for event in lab.client.events(first.id) if event.data.get("checkpoint") == 2], "its second checkpoint"
+    )
     second = submit(
         lab, "takes-over", tmp_path / "second", holds_at=1, stop={"epochs": 1}, roles=roles, seed=2,
         start_from={"job": "goes-on", "checkpoint": "last"},
@@ -57,7 +62,9 @@ def test_a_job_starts_from_the_newest_checkpoint_of_one_that_runs_and_does_so_ag
     assert taken is not None
     assert (taken.job, taken.attempt, taken.number, taken.samples) == (first.id, 1, 2, 512)
     assert not lab.client.job(first.id).ended
-    wanted = in_checkpoint(lab.platform.folder.path / "files" / "jobs" / str(first.id) / "1" / "cuts" / "2") | {"0.weight": frozen}
+    wanted = in_checkpoint(lab.platform.folder.path / "files" / "jobs" / str(first.id) / "1" / "checkpoints" / "2") | {
+        "0.weight": frozen
+    }
     (tmp_path / "first" / "go").touch()
     assert lab.ended(first).status == "succeeded"
     lab.client.delete(first.id)

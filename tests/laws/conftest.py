@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from gradstream.local.redis import Redis
+from gradstream.local.servers.redis import Redis
 from gradstream.spec import JobSpec
 from tests.integration.plane.cluster import Cluster, Make
 from tests.laws.driver import Driver, OverRedis, Simulator, Watch
@@ -48,8 +48,8 @@ def _on_the_plane(watch: Watch, redis: Redis, folder: Path, *, shares_memory: bo
     made: list[Cluster] = []
 
     def cluster(spec: JobSpec, problem: Make) -> Cluster:
-        near = range(spec.roles.server.shards) if shares_memory else ()
-        made.append(Cluster(redis, spec, problem, folder / str(len(made)), near=near))
+        local = range(spec.roles.server.shards) if shares_memory else ()
+        made.append(Cluster(redis, spec, problem, folder / str(len(made)), local=local))
         return made[-1]
 
     yield OverRedis(watch, cluster)

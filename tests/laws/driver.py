@@ -14,20 +14,20 @@ import pytest
 from torch import Tensor
 
 from gradstream import sim
-from gradstream.center.center import Center
-from gradstream.center.entries import EVALUATOR, Answer, Entry, Outcome, Payload
+from gradstream.center.entries import EVALUATOR, Entry, Output, Payload, Response
 from gradstream.center.ledger import Account, Decision
+from gradstream.center.parameters.center import Center
+from gradstream.center.parameters.updates import PushUpdate, PushUpdates
 from gradstream.center.shard import Shard
-from gradstream.center.updates import Update, Updates
 from gradstream.codecs.coding import Residual
 from gradstream.sim.toys import Toy
 from gradstream.spec import JobSpec
+from gradstream.train.problem import Problem
 from gradstream.wire.port import RedisPort
-from gradstream.worker.problem import Problem
 from tests.integration.plane.cluster import Cluster
 
 Make = Callable[[JobSpec, int], Problem]
-PATIENCE = 30.0
+TIMEOUT = 30.0
 """Seconds that an entry waits for its turn: more than any law takes."""
 
 
@@ -37,7 +37,7 @@ class Seen:
 
     rank: int
     x: Tensor
-    answer: Tensor | None
+    response: Tensor | None
     staleness: int
     steps: int
     examples: int
@@ -67,7 +67,7 @@ class Run:
 
     @property
     def staleness(self) -> list[int]:
-        return [decision.staleness for decision in self.decisions if decision.fate != "dropped"]
+        return [decision.staleness for decision in self.decisions if decision.outcome != "dropped"]
 
     @property
     def moves(self) -> list[Tensor]:
@@ -90,16 +90,16 @@ class Watch:
         handle, fold = Shard.handle, Center.fold
         self.clear()
 
-        def watched_handle(shard: Shard, entry: Entry, payload: Payload | None = None, *room: Any) -> Outcome:
+        def watched_handle(shard: Shard, entry: Entry, payload: Payload | None = None, *room: Any) -> Output:
             first = self._first(shard)
             if first and entry_rank(entry) not in (None, EVALUATOR):
                 self.order.append(entry.rank)  # type: ignore[union-attr]
-            outcome = handle(shard, entry, payload, *room)
+            output = handle(shard, entry, payload, *room)
             if first:
-                self.decisions += outcome.decisions
-            return outcome
+                self.decisions += output.decisions
+            return output
 
-        def watched_fold(center: Center, us: Updates) -> bool:
+        def watched_fold(center: Center, us: PushUpdates) -> bool:
             before = center.theta.clone()
             changed = fold(center, us)
             if self.shard is not None and center is self.shard.center:
@@ -136,8 +136,8 @@ def entry_rank(entry: Entry) -> int | None:
     return getattr(entry, "rank", None)
 
 
-def _seen(u: Update) -> Seen:
-    return Seen(u.rank, u.x.clone(), None if u.answer is None else u.answer.clone(), u.staleness, u.steps, u.examples)
+def _seen(u: PushUpdate) -> Seen:
+    return Seen(u.rank, u.x.clone(), None if u.response is None else u.response.clone(), u.staleness, u.steps, u.examples)
 
 
 def _kept(problem: Make) -> tuple[Make, dict[int, Problem]]:
@@ -182,7 +182,7 @@ class OverRedis:
         attempt = self.cluster(spec, make)
         if turns:
             _take_turns(attempt, turns)
-        evaluated = attempt.run(PATIENCE)
+        evaluated = attempt.run(TIMEOUT)
         assert order is None or self.watch.order == order, "entries reached the log in the order of the simulator"
         return self.watch.run(evaluated, None if spec.evaluate.average else evaluated, problems)
 
@@ -197,7 +197,7 @@ class Turns:
     @contextmanager
     def of(self, rank: int) -> Iterator[None]:
         with self._changed:
-            mine = self._changed.wait_for(lambda: bool(self.order) and self.order[0] == rank, PATIENCE)
+            mine = self._changed.wait_for(lambda: bool(self.order) and self.order[0] == rank, TIMEOUT)
             assert mine, f"an entry of worker {rank} came that the simulator did not have; it expects {list(self.order)[:5]}"
             yield
             self.order.popleft()
@@ -232,7 +232,7 @@ class InTurn:
     def flow(self, seq: int, x: Tensor, start: int) -> None:
         self.port.flow(seq, x, start)
 
-    def receive(self) -> Answer:
+    def receive(self) -> Response:
         return self.port.receive()
 
 

@@ -43,9 +43,9 @@ class TestExchange:
         """What the center gains is what the worker is told to give, to the bit; each rounds once when it adds that."""
         run = driver.run(elastic(name, gate=gate), NoisyToy, schedule="random")
         for fold in run.folds:
-            given, center = sum(u.answer for u in fold.updates), fold.before.clone()
+            given, center = sum(u.response for u in fold.updates), fold.before.clone()
             for u in fold.updates:
-                center += u.answer
+                center += u.response
             assert torch.equal(center, fold.after)
             ulp = torch.maximum(fold.before.abs(), fold.after.abs()) * torch.finfo(torch.float64).eps
             assert bool(((fold.after - fold.before - given).abs() <= len(fold.updates) * ulp).all())
@@ -56,14 +56,14 @@ class TestExchange:
         for rank in range(4):
             mine = pushes(run, rank)
             for one, following in pairwise(mine[1:]):
-                assert torch.equal(one.x - one.answer, following.x)
+                assert torch.equal(one.x - one.response, following.x)
         total = run.center + sum(run.workers.values())
         moved = sum(3 * -0.005 * burst(rank, 0) for rank in range(4))
         close(total, moved, 1e-15)
 
     def test_all_distances_shrink_on_flat_ground(self, name: str, gate: Any, driver: Driver) -> None:
         run = driver.run(elastic(name, gate=gate, steps=60, **({"delta": 0.5} if name == "eamsgd" else {})), slopes(burst))
-        first, last = (max(float(u.answer.norm()) for u in part) for part in (_round(run, 1), _round(run, -1)))
+        first, last = (max(float(u.response.norm()) for u in part) for part in (_round(run, 1), _round(run, -1)))
         assert 0 < last < 0.05 * first
 
     def test_without_a_spring_there_are_n_independent_runs(self, name: str, gate: Any, driver: Driver) -> None:

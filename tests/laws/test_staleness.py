@@ -31,9 +31,9 @@ class TestStaleness:
     def test_every_push_is_accounted_for(self, driver: Driver) -> None:
         run = driver.run(gradients(gate={"max_staleness": 2}), NoisyToy, free=True)
         for rank, account in run.accounts.items():
-            fates = [decision.fate for decision in run.decisions if decision.rank == rank]
+            outcomes = [decision.outcome for decision in run.decisions if decision.rank == rank]
             assert (account.pushed, account.pending) == (20, 0)
-            assert (account.applied, account.dropped) == (fates.count("applied"), fates.count("dropped"))
+            assert (account.applied, account.dropped) == (outcomes.count("applied"), outcomes.count("dropped"))
         assert run.version == sum(account.applied for account in run.accounts.values()) == len(run.folds)
 
     def test_in_turn_it_is_n_minus_1(self, driver: Driver) -> None:

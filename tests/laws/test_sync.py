@@ -118,7 +118,7 @@ class TestBackupWorkers:
         spec = job({"name": "sync", "lr": 0.002}, workers=4, steps=20, gate={"mode": "bsp", "quorum": quorum})
         run = driver.run(spec, NoisyToy, free=True)
         assert all(len({u.rank for u in fold.updates}) == len(fold.updates) <= quorum for fold in run.folds)
-        dropped = [decision for decision in run.decisions if decision.fate == "dropped"]
+        dropped = [decision for decision in run.decisions if decision.outcome == "dropped"]
         assert dropped
         assert len(dropped) == sum(account.dropped for account in run.accounts.values())
         assert run.version == len(run.folds)

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from gradstream.center.buffers import CenterBuffers
 from gradstream.center.entries import Buffers, Push
-from gradstream.center.ledger import Fate
+from gradstream.center.ledger import PushOutcome
+from gradstream.center.parameters.buffers import CenterBuffers
 from gradstream.center.pushes import Pushes
 from gradstream.spec import JobSpec
 from gradstream.strategies.adag import Adag
@@ -104,18 +104,18 @@ class OneAfterTheOther(Easgd, frozen=True):
 
     def apply(self, s: ShardSide, us: Updates) -> None:
         for u in us:
-            u.answer = 0.2 * (u.x - s.theta)
-            s.add(u.answer)
+            u.response = 0.2 * (u.x - s.theta)
+            s.add(u.response)
 
 
 class GivesMoreThanItTakes(Easgd, frozen=True):
-    """What a codec would do that only the answer went through."""
+    """A codec's effect if only responses went through it."""
 
     def apply(self, s: ShardSide, us: Updates) -> None:
         for u in us:
             e = 0.2 * (u.x - s.theta)
             s.add(e)
-            u.answer = e.float().double()
+            u.response = e.float().double()
 
 
 class NeverFlushes(Geo, frozen=True):
@@ -197,13 +197,13 @@ def test_a_drop_that_advances_the_version_starves_everybody(simulator: Driver, m
     """With 4 workers and a bound of 2, two pushes are applied, and then no more."""
     right = Pushes._decide
 
-    def wrong(pushes: Pushes, push: Push, fate: Fate, *how: Any, **told: Any) -> None:
-        right(pushes, push, fate, *how, **told)
-        pushes._answers.there().version += fate == "dropped"
+    def wrong(pushes: Pushes, push: Push, outcome: PushOutcome, *how: Any, **told: Any) -> None:
+        right(pushes, push, outcome, *how, **told)
+        pushes._responses.there().version += outcome == "dropped"
 
     monkeypatch.setattr(Pushes, "_decide", wrong)
     run = simulator.run(test_staleness.gradients(4, 10, {"max_staleness": 2}))
-    assert sum(decision.fate == "applied" for decision in run.decisions) == 2
+    assert sum(decision.outcome == "applied" for decision in run.decisions) == 2
     with pytest.raises(AssertionError):
         test_staleness.TestRingmaster().test_what_is_dropped_does_not_advance_the_version(2, simulator)
 

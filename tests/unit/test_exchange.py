@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gradstream import metrics
-from gradstream.exchange import Figures
 from gradstream.metrics import Metric, Point
+from gradstream.progress.exchange import Figures
 
 
 def point(metric: Metric, value: float, rank: int = -1) -> Point:

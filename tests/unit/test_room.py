@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradstream.process import room
+from gradstream.progress import shared_memory as room
 
 
 def test_one_worker() -> None:

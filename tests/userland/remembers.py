@@ -1,15 +1,17 @@
 """User code that writes down what happens to it: the state_dict that each process begins with, and each call of a hook."""
 
 import json
-import os
 import time
 from pathlib import Path
+from uuid import uuid4
 
 import torch
 from torch import nn
 from torch.utils.data import TensorDataset
 
 from gradstream import Workload
+
+ID = uuid4().hex
 
 
 def make_model() -> nn.Module:
@@ -22,7 +24,7 @@ def make_model() -> nn.Module:
 class Remembers(Workload):
     classifies = False
     folder: str
-    """Of the process `pid`: `<pid>.pt` and `<pid>.jsonl`."""
+    """Of each process: `<id>.pt` and `<id>.jsonl`. A pid would not do: each process may have a namespace of its own."""
     holds_at: int = 0
     """Mini-batches of a process after which it waits for the file `go` in the folder; 0: it never does."""
 
@@ -62,4 +64,4 @@ class Remembers(Workload):
             time.sleep(0.02)
 
     def _path(self, suffix: str) -> Path:
-        return Path(self.folder, f"{os.getpid()}.{suffix}")
+        return Path(self.folder, f"{ID}.{suffix}")

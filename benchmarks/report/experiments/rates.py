@@ -12,7 +12,7 @@ AT = 4
 """Workers of the search."""
 
 ADAMW = {"optimizer": {"name": "adamw"}}
-NEARLY = 0.01
+TOLERANCE = 0.01
 """The best rate of a short run with few workers is often the last before it diverges: one that is at most this much less accurate
 leaves room for more workers and longer runs."""
 
@@ -54,7 +54,7 @@ def search(scale: Scale, name: str, rate: float) -> Run:
 def best(scale: Scale, lab: Lab, name: str) -> float:
     """The rate of this strategy in every other experiment: the smallest that is nearly the best. Raises: Missing."""
     found = tried(scale, lab, name)
-    return min(rate for rate, accuracy in found.items() if accuracy >= max(found.values()) - NEARLY - 1e-9)
+    return min(rate for rate, accuracy in found.items() if accuracy >= max(found.values()) - TOLERANCE - 1e-9)
 
 
 def runs(scale: Scale, _lab: Lab) -> list[Run]:

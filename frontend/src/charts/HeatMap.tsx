@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState, type KeyboardEvent, type PointerEvent } from "react"
-import { slicesRange, type Heat } from "@/lib/heat"
-import type { Range } from "@/lib/axes"
+import type { Range } from "@/lib/charts/axes"
+import { slicesRange, type Heat } from "@/lib/charts/heat"
 import { heatColor, heatGradient } from "./heatColor"
 import classes from "./HeatMap.module.css"
 

@@ -1,5 +1,5 @@
 import { Tooltip, useComputedColorScheme } from "@mantine/core"
-import { binName, type Histogram as Counts } from "@/lib/histogram"
+import { binName, type Histogram as Counts } from "@/lib/charts/histogram"
 import { seriesColor } from "./palette"
 import classes from "./Histogram.module.css"
 

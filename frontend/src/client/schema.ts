@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * Get Health
-         * @description Whether this replica serves. Needs no sign-in, no thread and no other server.
+         * @description Return whether this replica serves. Needs no sign-in, no thread and no other server.
          */
         get: operations["getHealth"];
         put?: never;
@@ -33,7 +33,7 @@ export interface paths {
         };
         /**
          * Me
-         * @description Who is asking.
+         * @description The user that sends the request.
          */
         get: operations["getSession"];
         put?: never;
@@ -66,8 +66,8 @@ export interface paths {
          * Stream Jobs
          * @description Event `job` (JobSummary) for the latest 100 jobs and for older ones that have not ended, then for each of these, and for each
          *     new one, whenever it changes; `gone` (Gone) for deleted ones, first for those since `since` or of the last minute; `alive`
-         *     after 3 s without another; `closing` when the server stops. Who comes back reads the list again: older jobs may have ended
-         *     while nobody listened.
+         *     after 3 s without another; `closing` when the server stops. A client that reconnects reads the list again: older jobs may have
+         *     ended in between.
          */
         get: operations["streamJobs"];
         put?: never;
@@ -218,8 +218,8 @@ export interface paths {
         put?: never;
         /**
          * Plan Job
-         * @description What would become of a job if it were submitted now: its places or why it waits, its shards, traffic, staleness and memory,
-         *     and the advisor's warnings. Changes nothing. It needs no bundle; the code of one that is uploaded is checked as at a submit.
+         * @description Dry run of a job as if it were submitted now: its places or why it waits, its shards, traffic, staleness and memory, and
+         *     the advisor's warnings. Changes nothing. It needs no bundle; the code of one that is uploaded is checked as at a submit.
          *     A YAML body is the job file itself.
          */
         post: operations["planJob"];
@@ -304,7 +304,7 @@ export interface paths {
         };
         /**
          * Get Queue
-         * @description Who waits, in which order and why; and who holds the machines.
+         * @description The jobs that wait, in their order and with the reason; and the jobs that hold the machines.
          */
         get: operations["getQueue"];
         put?: never;
@@ -326,8 +326,8 @@ export interface paths {
         put?: never;
         /**
          * Change Jobs
-         * @description Stop or delete many jobs at once. What cannot be done to one of them is said in its item, and done to the others. An
-         *     error means that nothing was done. Safe to repeat.
+         * @description Stop or delete many jobs at once. A job that refuses says so in its item, and the others are changed. An error means that
+         *     nothing was done. Safe to repeat.
          */
         post: operations["changeJobs"];
         delete?: never;
@@ -371,7 +371,7 @@ export interface paths {
         put?: never;
         /**
          * Stop Job
-         * @description Ask a job to stop: it writes a last cut and ends as cancelled, within about half a minute. Safe to repeat.
+         * @description Ask a job to stop: it writes a last checkpoint and ends as cancelled, within about half a minute. Safe to repeat.
          */
         post: operations["stopJob"];
         delete?: never;
@@ -409,7 +409,7 @@ export interface paths {
         };
         /**
          * Events
-         * @description What happened to the job, oldest first.
+         * @description The events of the job, oldest first.
          */
         get: operations["listEvents"];
         put?: never;
@@ -429,7 +429,7 @@ export interface paths {
         };
         /**
          * Attempts
-         * @description The lives of the job, first to last.
+         * @description The attempts of the job, first to last.
          */
         get: operations["listAttempts"];
         put?: never;
@@ -469,7 +469,7 @@ export interface paths {
         };
         /**
          * Overview
-         * @description How the job came to where it is, how fast it is against one worker alone, and how its processes stand.
+         * @description The job's attempts and process failures, its speed against one worker alone, and the state of its processes.
          */
         get: operations["getOverview"];
         put?: never;
@@ -509,7 +509,7 @@ export interface paths {
         };
         /**
          * Choices
-         * @description What a restart and a stop of this process would cost, before it is done.
+         * @description The cost of a restart and of a stop of this process, before it is done.
          */
         get: operations["getChoices"];
         put?: never;
@@ -552,7 +552,7 @@ export interface paths {
         put?: never;
         /**
          * Stop
-         * @description Ask a worker of a running job to leave at its next boundary; the others go on. 409 for a shard or the evaluator.
+         * @description Ask a worker of a running job to leave at its next round boundary; the others go on. 409 for a shard or the evaluator.
          */
         post: operations["stopProcess"];
         delete?: never;
@@ -650,7 +650,7 @@ export interface paths {
         };
         /**
          * Names
-         * @description What the job has measured.
+         * @description The metrics that the job has measured, with their numbers of series and points.
          */
         get: operations["getMetricNames"];
         put?: never;
@@ -670,7 +670,7 @@ export interface paths {
         };
         /**
          * Storage
-         * @description What the job's metrics take on disk, and how long they are kept.
+         * @description Disk use of the job's metrics, and how long they are kept.
          */
         get: operations["getMetricStorage"];
         put?: never;
@@ -711,10 +711,10 @@ export interface paths {
         };
         /**
          * Chart
-         * @description What every column of a drawing holds, exactly: no extreme of the range is missed, however many points there are.
+         * @description Exact contents of every column of a chart: no extreme of the range is missed, however many points there are.
          *
-         *     On all axes but time, the points of an attempt from where a later attempt of the same series begins again are left out:
-         *     they were undone. With `If-None-Match` of an earlier answer's `ETag`, 304 if nothing has come since.
+         *     On all axes but time, a later attempt of a series undoes the points of earlier ones from where it begins again. Undone points
+         *     are left out. With `If-None-Match` of an earlier response's `ETag`, 304 if nothing has come since.
          */
         get: operations["getChart"];
         put?: never;
@@ -734,10 +734,10 @@ export interface paths {
         };
         /**
          * Distribution
-         * @description How often which values were measured in a range, exactly: counts in bins that all series share, and quantiles.
+         * @description Exact distribution of the values in a range: counts in bins that all series share, and quantiles.
          *
-         *     What was undone is left out, and `If-None-Match` is answered, as in charts. Fast where values are whole numbers few of which
-         *     differ, such as staleness: others are read point by point.
+         *     Undone points are left out, and `If-None-Match` is answered, as in charts. Whole numbers with few distinct values, such as
+         *     staleness, are counted fast; other values are read point by point.
          */
         get: operations["getDistribution"];
         put?: never;
@@ -797,7 +797,7 @@ export interface paths {
         };
         /**
          * Files
-         * @description Everything that the processes have stored: cuts to resume from, the model, the result.
+         * @description Everything that the processes have stored: checkpoints to resume from, the model, the result.
          */
         get: operations["listFiles"];
         put?: never;
@@ -857,7 +857,7 @@ export interface paths {
         };
         /**
          * Get Bundle
-         * @description What is in a bundle; 404 tells a client that it must upload.
+         * @description The contents of a bundle; 404 tells a client that it must upload.
          */
         get: operations["getBundle"];
         put?: never;
@@ -919,7 +919,8 @@ export interface paths {
         put?: never;
         /**
          * Drain
-         * @description Place no process there any more. What runs there may finish. Holds until `resumeNode`, also over restarts of its agent.
+         * @description Place no process there any more. Processes that run there may finish. Holds until `resumeNode`, also over restarts of its
+         *     agent.
          */
         post: operations["drainNode"];
         delete?: never;
@@ -963,6 +964,48 @@ export interface paths {
          * @description Place processes there again.
          */
         post: operations["resumeNode"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/storage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Storage
+         * @description How much the platform keeps of each kind, which jobs have most of it, and what is free on the disk.
+         */
+        get: operations["getStorage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/storage/collect": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Collect
+         * @description Remove unused data: bundles that no job names and that were not used for a week, or that take too much; uploads that were
+         *     never completed, files of deleted jobs, stray files. The controller does so every hour. It ends after 10 s, and says whether
+         *     that was all.
+         */
+        post: operations["collectStorage"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1060,7 +1103,7 @@ export interface paths {
         put?: never;
         /**
          * Join
-         * @description What a machine needs to know before its agent registers: where both Redis are, and whether its name is free.
+         * @description Tell a machine what its agent needs before it registers: where both Redis are, and whether its name is free.
          */
         post: operations["prepareJoin"];
         delete?: never;
@@ -1080,7 +1123,8 @@ export interface paths {
         put?: never;
         /**
          * Register
-         * @description Enter a machine, or enter it again after a restart: processes of its former life are then lost.
+         * @description Make a machine a node, with a join token, or enter a node after its agent's restart, with its credential: the
+         *     processes that it ran before are then lost. 409: another node that is not lost has the name.
          */
         post: operations["registerNode"];
         delete?: never;
@@ -1120,7 +1164,7 @@ export interface paths {
         put?: never;
         /**
          * Post Logs
-         * @description Store output of a process. What is already stored is skipped; after a gap the answer says where to go on.
+         * @description Store output of a process. The platform skips text that it has already; after a gap the answer says where to go on.
          */
         post: operations["postLogs"];
         delete?: never;
@@ -1159,8 +1203,8 @@ export interface paths {
         get?: never;
         /**
          * Put File
-         * @description Store a file of the attempt; the file that completes a cut commits it. Before the body is read: 409 once the process has
-         *     ended or its attempt is no longer the live one; 413, which ends the job, if it would have more bytes than a job may.
+         * @description Store a file of the attempt; the file that completes a checkpoint commits it. Before the body is read: 409 once the process
+         *     has ended or its attempt is no longer the live one; 413, which ends the job, if it would have more bytes than a job may.
          */
         put: operations["putFile"];
         post?: never;
@@ -1179,7 +1223,7 @@ export interface paths {
         };
         /**
          * Resume File
-         * @description A file of the cut that the attempt resumes from.
+         * @description A file of the checkpoint that the attempt resumes from.
          */
         get: operations["getResumeFile"];
         put?: never;
@@ -1239,7 +1283,7 @@ export interface paths {
         };
         /**
          * Latest File
-         * @description A file that the newest attempt of the job has stored, of those that have stored one of this name.
+         * @description The file of this name from the newest attempt that has stored one.
          */
         get: operations["getLatestFile"];
         put?: never;
@@ -1254,44 +1298,6 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /**
-         * Account
-         * @description What became of the pushes: pushed = applied + buffered + dropped + pending + undone.
-         */
-        Account: {
-            /** Pushed */
-            pushed: number;
-            /** Applied */
-            applied: number;
-            /** Buffered */
-            buffered: number;
-            /** Dropped */
-            dropped: number;
-            /**
-             * Dropped Stale
-             * @description Of `dropped`: staler than the gate allows
-             */
-            dropped_stale: number;
-            /**
-             * Dropped Quorum
-             * @description Of `dropped`: after the quorum had closed the round
-             */
-            dropped_quorum: number;
-            /**
-             * Dropped Not Finite
-             * @description Of `dropped`: a NaN or an infinity in it
-             */
-            dropped_not_finite: number;
-            /**
-             * Dropped Superseded
-             * @description Of `dropped`: from an incarnation that a newer one had replaced
-             */
-            dropped_superseded: number;
-            /** Pending */
-            pending: number;
-            /** Undone */
-            undone: number;
-        };
         /**
          * Adag
          * @description Accumulated gradient normalization: the mean of a window of local steps.
@@ -1319,18 +1325,18 @@ export interface components {
         Adagrad: {
             /**
              * Lr
-             * @description Default: the strategy's lr where the strategy descends, else 1
+             * @description Learning rate; default: the strategy's lr if the strategy descends on this side, else 1
              */
             lr?: number | null;
             /**
              * Weight Decay
-             * @description L2 penalty (decoupled for adamw)
+             * @description L2 penalty
              * @default 0
              */
             weight_decay: number;
             /**
              * Clip Norm
-             * @description A direction longer than this is shortened to it before the step; on the server: the mean of all
+             * @description Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping
              */
             clip_norm?: number | null;
             /**
@@ -1340,6 +1346,7 @@ export interface components {
             name: "adagrad";
             /**
              * Eps
+             * @description Constant that is added to the denominator
              * @default 1e-10
              */
             eps: number;
@@ -1348,18 +1355,18 @@ export interface components {
         Adam: {
             /**
              * Lr
-             * @description Default: the strategy's lr where the strategy descends, else 1
+             * @description Learning rate; default: the strategy's lr if the strategy descends on this side, else 1
              */
             lr?: number | null;
             /**
              * Weight Decay
-             * @description L2 penalty (decoupled for adamw)
+             * @description L2 penalty
              * @default 0
              */
             weight_decay: number;
             /**
              * Clip Norm
-             * @description A direction longer than this is shortened to it before the step; on the server: the mean of all
+             * @description Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping
              */
             clip_norm?: number | null;
             /**
@@ -1369,6 +1376,7 @@ export interface components {
             name: "adam";
             /**
              * Betas
+             * @description Decay rates of the mean of gradients and of the mean of their squares
              * @default [
              *       0.9,
              *       0.999
@@ -1380,6 +1388,7 @@ export interface components {
             ];
             /**
              * Eps
+             * @description Constant that is added to the denominator
              * @default 1e-8
              */
             eps: number;
@@ -1388,7 +1397,7 @@ export interface components {
         AdamW: {
             /**
              * Lr
-             * @description Default: the strategy's lr where the strategy descends, else 1
+             * @description Learning rate; default: the strategy's lr if the strategy descends on this side, else 1
              */
             lr?: number | null;
             /**
@@ -1399,7 +1408,7 @@ export interface components {
             weight_decay: number;
             /**
              * Clip Norm
-             * @description A direction longer than this is shortened to it before the step; on the server: the mean of all
+             * @description Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping
              */
             clip_norm?: number | null;
             /**
@@ -1409,6 +1418,7 @@ export interface components {
             name: "adamw";
             /**
              * Betas
+             * @description Decay rates of the mean of gradients and of the mean of their squares
              * @default [
              *       0.9,
              *       0.999
@@ -1420,6 +1430,7 @@ export interface components {
             ];
             /**
              * Eps
+             * @description Constant that is added to the denominator
              * @default 1e-8
              */
             eps: number;
@@ -1439,10 +1450,10 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "model" | "job" | "metrics" | "cut" | "environment";
+            kind: "model" | "job" | "metrics" | "checkpoint" | "environment";
             /**
              * Note
-             * @description Of the best model: its evaluation
+             * @description The evaluation of the best model; null: for any other file
              * @example eval/loss 0.31 at 20,000 samples
              */
             note?: string | null;
@@ -1459,7 +1470,7 @@ export interface components {
         };
         /**
          * Async
-         * @description Asynchronous SGD: each gradient applied on arrival, nobody waits.
+         * @description Asynchronous SGD: each gradient applied on arrival, no worker waits.
          */
         Async: {
             /**
@@ -1490,16 +1501,52 @@ export interface components {
             started_at: string;
             /** Ended At */
             ended_at: string | null;
-            resumed_from: components["schemas"]["CutRef"] | null;
+            resumed_from: components["schemas"]["CheckpointRef"] | null;
             /**
-             * Cut
-             * @description Its last committed cut
+             * Checkpoint
+             * @description Its last committed checkpoint
              */
-            cut: number | null;
+            checkpoint: number | null;
+        };
+        /**
+         * AttemptOverview
+         * @description An attempt with its phases: it waits, starts, runs, ends.
+         */
+        AttemptOverview: {
+            /** Number */
+            number: number;
+            status: components["schemas"]["AttemptStatus"];
+            /** Reason */
+            reason: string | null;
+            /** Message */
+            message: string | null;
+            /**
+             * Queued At
+             * Format: date-time
+             * @description Time at which the job entered the queue for it
+             */
+            queued_at: string;
+            /**
+             * Started At
+             * Format: date-time
+             */
+            started_at: string;
+            /** Running At */
+            running_at: string | null;
+            /** Ended At */
+            ended_at: string | null;
+            resumed_from: components["schemas"]["CheckpointRef"] | null;
+            /**
+             * Checkpoint
+             * @description Its last committed checkpoint
+             */
+            checkpoint: number | null;
+            /** @description null: no attempt followed */
+            cost: components["schemas"]["Cost"] | null;
         };
         /**
          * AttemptStatus
-         * @description One life of the whole job. `preparing` until its gradient plane is there.
+         * @description One run of the whole job. `preparing` until its gradient plane is there.
          * @enum {string}
          */
         AttemptStatus: "preparing" | "starting" | "running" | "succeeded" | "failed" | "stopped" | "lost";
@@ -1514,6 +1561,60 @@ export interface components {
          * @enum {string}
          */
         Axis: "step" | "samples" | "version" | "time";
+        /**
+         * Best
+         * @description The evaluation whose model is kept beside the final one, as best.safetensors.
+         */
+        Best: {
+            /**
+             * Metric
+             * @description Name of the evaluation metric, such as eval/loss
+             * @example eval/loss
+             */
+            metric: string;
+            /**
+             * Mode
+             * @description Better values: min for lower, max for higher; default: min for eval/loss, max for eval/accuracy
+             */
+            mode?: ("min" | "max") | null;
+            /**
+             * Min Delta
+             * @description Least improvement over the best value so far that counts as better
+             * @default 0
+             */
+            min_delta: number;
+        };
+        /**
+         * BestMetric
+         * @description The best evaluation of one metric.
+         */
+        BestMetric: {
+            /**
+             * Metric
+             * @example eval/accuracy
+             */
+            metric: string;
+            /** Higher Is Better */
+            higher_is_better: boolean;
+            /** Value */
+            value: number;
+            /** Attempt */
+            attempt: number;
+            /** Samples */
+            samples: number;
+            /** Version */
+            version: number;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * After
+             * @description Seconds since the job's `started_at`
+             */
+            after: number | null;
+        };
         /**
          * Bf16
          * @description bfloat16: half of the bytes, the range of float32.
@@ -1534,14 +1635,14 @@ export interface components {
             id: string;
             /**
              * Browser
-             * @description Made from the User-Agent that signed in
+             * @description Browser and system, from the User-Agent at sign-in
              * @example Firefox 133 on Linux
              */
             browser: string;
             /**
              * Token Id
              * Format: uuid
-             * @description The API token that it came from, and with which it ends
+             * @description API token that opened it; the session ends with the token
              */
             token_id: string;
             /**
@@ -1567,7 +1668,7 @@ export interface components {
             expires_at: string;
             /**
              * Current
-             * @description It is the one that asks
+             * @description The session of this request
              */
             current: boolean;
         };
@@ -1591,7 +1692,7 @@ export interface components {
         BulkAnswer: {
             /**
              * Items
-             * @description One for each id, in the order asked for
+             * @description One item per id, in the order of the request
              */
             items: components["schemas"]["BulkItem"][];
         };
@@ -1606,26 +1707,9 @@ export interface components {
             done: boolean;
             /**
              * Message
-             * @description Why it was not done; null: it was
+             * @description Reason for the failure; null: done
              */
             message: string | null;
-        };
-        /** Bundle */
-        Bundle: {
-            /**
-             * Hash
-             * @description sha256 of the archive; names the bundle when a job is submitted
-             */
-            hash: string;
-            /** Size */
-            size: number;
-            /** Files */
-            files: components["schemas"]["BundledFile"][];
-            /**
-             * Workloads
-             * @description What `workload.entrypoint` may name, the outer modules first
-             */
-            workloads: components["schemas"]["BundledWorkload"][];
         };
         /**
          * BundledArgument
@@ -1667,7 +1751,7 @@ export interface components {
             size: number;
             /**
              * Warning
-             * @description Why it looks like a credential; null: it does not
+             * @description Reason why it looks like a credential; null: it does not
              * @example null
              */
             warning?: string | null;
@@ -1701,6 +1785,17 @@ export interface components {
              */
             name: string;
             /**
+             * Title
+             * @example Training loss
+             */
+            title: string;
+            /**
+             * Group
+             * @description The title of the group that it is listed in
+             * @example Training
+             */
+            group: string;
+            /**
              * Unit
              * @example loss
              */
@@ -1712,6 +1807,11 @@ export interface components {
              * @enum {string}
              */
             better: "lower" | "higher" | "neither";
+            /**
+             * Drawn
+             * @description False: one number, which the job's progress shows, and no chart
+             */
+            drawn: boolean;
         };
         /** ChangePriority */
         ChangePriority: {
@@ -1728,10 +1828,11 @@ export interface components {
              * @example train/loss
              */
             name: string;
+            /** X */
             x: components["schemas"]["Axis"];
             /**
              * From
-             * @description Null where there is no point
+             * @description null: there is no point
              */
             from: number | null;
             /** To */
@@ -1739,103 +1840,14 @@ export interface components {
             /** Series */
             series: components["schemas"]["ChartSeries"][];
         };
-        /** ChartSeries */
-        ChartSeries: {
-            /** Attempt */
-            attempt: number;
-            /**
-             * Source
-             * @description Who measured: the label of a process
-             * @example worker-0
-             */
-            source: string;
-            /**
-             * Rank
-             * @description The worker that it is about; -1: none
-             */
-            rank: number;
-            /**
-             * Total
-             * @description Points of the series in all, also outside the range
-             */
-            total: number;
-            columns: components["schemas"]["Columns"];
-        };
-        /** Charts */
-        Charts: {
-            /**
-             * Seq
-             * @description The number in the job's feed up to which these are complete
-             */
-            seq: number;
-            /**
-             * Forgotten At
-             * @description When the job's metrics were removed, as its `retention` says
-             */
-            forgotten_at: string | null;
-            /**
-             * Charts
-             * @description In the order in which they were asked for
-             */
-            charts: components["schemas"]["Chart"][];
-        };
         /**
-         * Choice
-         * @description Something that can be done to a process.
+         * ChartColumns
+         * @description The columns with points, list by list. `low`, `high` and `mean` are of the finite values. Null: not finite, or none is
          */
-        Choice: {
-            /** Possible */
-            possible: boolean;
-            /**
-             * Message
-             * @description What follows from it, or why it cannot be done
-             */
-            message: string;
-            /**
-             * New Attempt
-             * @description All processes end with it, and the job goes back to its last cut
-             * @default false
-             */
-            new_attempt: boolean;
-        };
-        /** Choices */
-        Choices: {
-            restart: components["schemas"]["Choice"];
-            stop: components["schemas"]["Choice"];
-        };
-        /** CodeOrigin */
-        CodeOrigin: {
-            /**
-             * Commit
-             * @description Hash of the git commit that the code was at; null: it is in no repository
-             */
-            commit?: string | null;
-            /**
-             * Branch
-             * @description null: detached
-             * @example main
-             */
-            branch?: string | null;
-            /**
-             * Dirty
-             * @description Whether files that were sent differ from the commit; null: not known
-             */
-            dirty?: boolean | null;
-            /**
-             * Client
-             * @description Version of Gradstream that submitted the job
-             * @example 0.1.0
-             */
-            client?: string | null;
-        };
-        /**
-         * Columns
-         * @description Only those that hold points, list by list. `low`, `high` and `mean` are of the finite values. Null: not finite, or none is
-         */
-        Columns: {
+        ChartColumns: {
             /**
              * X
-             * @description Of the first point in the column, in the order of arrival
+             * @description Position of the column's first point, in the order of arrival
              */
             x: number[];
             /** First */
@@ -1859,6 +1871,155 @@ export interface components {
              */
             odd: number[];
         };
+        /** ChartSeries */
+        ChartSeries: {
+            /** Attempt */
+            attempt: number;
+            /**
+             * Source
+             * @description Label of the process that measured
+             * @example worker-0
+             */
+            source: string;
+            /**
+             * Rank
+             * @description Worker that the values describe; -1: none
+             */
+            rank: number;
+            /**
+             * Total
+             * @description Points of the whole series, also outside the range
+             */
+            total: number;
+            columns: components["schemas"]["ChartColumns"];
+        };
+        /** Charts */
+        Charts: {
+            /**
+             * Seq
+             * @description Number in the job's feed up to which the charts are complete
+             */
+            seq: number;
+            /**
+             * Forgotten At
+             * @description Time at which the job's `retention` removed its metrics; null: not removed
+             */
+            forgotten_at: string | null;
+            /**
+             * Charts
+             * @description In the order of the request
+             */
+            charts: components["schemas"]["Chart"][];
+        };
+        /** CheckpointRef */
+        CheckpointRef: {
+            /** Attempt */
+            attempt: number;
+            /** Checkpoint */
+            checkpoint: number;
+        };
+        /**
+         * Checkpointing
+         * @description Checkpoints, from which a job resumes after a failure.
+         */
+        Checkpointing: {
+            /**
+             * Every
+             * @description Interval between two checkpoints, at least 0.5 s: a time (30s), or samples of all workers together ('50000 samples', '1 epochs'), which is the same on every machine
+             * @default 30
+             */
+            every: number | string;
+        };
+        /**
+         * Choice
+         * @description An action on a process.
+         */
+        Choice: {
+            /** Possible */
+            possible: boolean;
+            /**
+             * Message
+             * @description The consequence, or the reason why it is not possible
+             */
+            message: string;
+            /**
+             * New Attempt
+             * @description It ends all processes; the job resumes from its last checkpoint
+             * @default false
+             */
+            new_attempt: boolean;
+        };
+        /** Choices */
+        Choices: {
+            restart: components["schemas"]["Choice"];
+            stop: components["schemas"]["Choice"];
+        };
+        /** CodeOrigin */
+        CodeOrigin: {
+            /**
+             * Commit
+             * @description Hash of the code's git commit; null: it is in no repository
+             */
+            commit?: string | null;
+            /**
+             * Branch
+             * @description null: detached
+             * @example main
+             */
+            branch?: string | null;
+            /**
+             * Dirty
+             * @description true: submitted files differ from the commit; null: not known
+             */
+            dirty?: boolean | null;
+            /**
+             * Client
+             * @description Version of Gradstream that submitted the job
+             * @example 0.1.0
+             */
+            client?: string | null;
+        };
+        /**
+         * Collected
+         * @description `bundle`: no job names it. `upload`: it was never completed. `deleted job`: files of a job that is deleted. `stray file`: a
+         *     file of an ended job that nothing names, or a part of a checkpoint that was never complete.
+         */
+        Collected: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "bundle" | "upload" | "deleted job" | "stray file";
+            /** Count */
+            count: number;
+            /** Bytes */
+            bytes: number;
+            /**
+             * Names
+             * @description Names of the first 20: hash, file name, id of the job, or id and path
+             */
+            names: string[];
+        };
+        /** Collection */
+        Collection: {
+            /**
+             * Dry Run
+             * @description true: nothing was removed; the items are what would be
+             */
+            dry_run: boolean;
+            /**
+             * Complete
+             * @description false: the collection reached its time limit; collect again
+             */
+            complete: boolean;
+            /** Items */
+            items: components["schemas"]["Collected"][];
+            /**
+             * Bytes
+             * @description Bytes of all items together
+             */
+            bytes: number;
+        };
         /**
          * Config
          * @description The job file as it was sent, and in two lengths as it was understood; each makes the same job. And the values it comes to.
@@ -1866,12 +2027,12 @@ export interface components {
         Config: {
             /**
              * Source
-             * @description The text that was sent, comments and all; null: only its meaning was sent
+             * @description The submitted text with its comments; null: the client sent only values
              */
             source: string | null;
             /**
              * Overrides
-             * @description What was set over the text
+             * @description Values that override the text
              * @example [
              *       "strategy.lr=0.1"
              *     ]
@@ -1879,21 +2040,21 @@ export interface components {
             overrides: string[];
             /**
              * Short
-             * @description Only what differs from the defaults
+             * @description Only values that differ from the defaults
              */
             short: {
                 [key: string]: unknown;
             };
             /**
              * Full
-             * @description As its processes get it: defaults filled in, `auto` resolved as far as it is known
+             * @description All values, as its processes receive them: with defaults, and `auto` resolved as far as known
              */
             full: {
                 [key: string]: unknown;
             };
             /**
              * Effective
-             * @description To compare jobs by: the values that the job runs with, each only where it applies. The defaults of the strategy, of its gate and of the workload's arguments are filled in. It is not a job file
+             * @description Values for comparisons: each only where it applies, with the defaults of the strategy, its gate and the workload. Not a job file
              */
             effective: {
                 [key: string]: unknown;
@@ -1906,7 +2067,7 @@ export interface components {
         Constant: {
             /**
              * Warmup
-             * @description Samples, of all workers together, while the rate rises in a line to its full height; or a share of the run, such as 0.05
+             * @description Samples of all workers together over which the rate rises linearly to its full value; or a share of the run, such as 0.05
              * @default 0
              */
             warmup: number;
@@ -1923,7 +2084,7 @@ export interface components {
         Cosine: {
             /**
              * Warmup
-             * @description Samples, of all workers together, while the rate rises in a line to its full height; or a share of the run, such as 0.05
+             * @description Samples of all workers together over which the rate rises linearly to its full value; or a share of the run, such as 0.05
              * @default 0
              */
             warmup: number;
@@ -1934,24 +2095,24 @@ export interface components {
             name: "cosine";
             /**
              * Over
-             * @description Samples, of all workers together, after which it is at its lowest; null: the whole run
+             * @description Samples of all workers together until the rate is lowest; null: the whole run
              */
             over?: number | null;
             /**
              * To
-             * @description Its lowest, as a share of the full rate
+             * @description Lowest rate, as a share of the full rate
              * @default 0.01
              */
             to: number;
         };
         /**
          * Cost
-         * @description What the end of an attempt cost that another one followed.
+         * @description The cost of the end of an attempt that another one followed.
          */
         Cost: {
             /**
              * Seconds
-             * @description From its end until the next one ran; null: it does not run yet
+             * @description Seconds from its end until the next attempt ran; null: that does not run yet
              */
             seconds: number | null;
             /**
@@ -1961,7 +2122,7 @@ export interface components {
             pushes: number;
             /**
              * Samples
-             * @description Samples trained again; null: nobody can say
+             * @description Samples trained again; null: not known
              */
             samples: number | null;
         };
@@ -1969,7 +2130,7 @@ export interface components {
         CreateToken: {
             /**
              * Name
-             * @description What it is for
+             * @description Purpose of the token
              * @example ci
              */
             name: string;
@@ -1978,14 +2139,20 @@ export interface components {
              * @default api
              */
             kind: components["schemas"]["TokenKind"];
-            /** @description Of an API token. read: sees all that you see, changes nothing; full, null: does all that you may do */
+            /** @description Scope of an API token. read: it sees all that you see and changes nothing; full, null: it may do all that you may */
             scope?: components["schemas"]["TokenScope"] | null;
             /**
              * Expires In
-             * @description Seconds until it expires; null: api never, join after a day
+             * @description Seconds until it expires; null: api never, join after an hour
              * @example 86400
              */
             expires_in?: number | null;
+            /**
+             * Uses
+             * @description Machines that may join with a join token; null: one
+             * @example 4
+             */
+            uses?: number | null;
         };
         /** CreatedToken */
         CreatedToken: {
@@ -1999,9 +2166,15 @@ export interface components {
              * @example ci
              */
             name: string;
-            /** @default api */
+            /**
+             * Kind
+             * @default api
+             */
             kind: components["schemas"]["TokenKind"];
-            /** @description null for a join token: its kind says all that it may do */
+            /**
+             * Scope
+             * @description null: a join token, which has no scope
+             */
             scope: components["schemas"]["TokenScope"] | null;
             /**
              * Created At
@@ -2010,7 +2183,7 @@ export interface components {
             created_at: string;
             /**
              * Expires At
-             * @description null: it does not expire
+             * @description null: never
              */
             expires_at?: string | null;
             /**
@@ -2019,64 +2192,41 @@ export interface components {
              */
             last_used_at: string | null;
             /**
+             * Uses
+             * @description Machines that may join with it; null: an API token
+             */
+            uses?: number | null;
+            /**
+             * Used
+             * @description Machines that have joined with it
+             * @default 0
+             */
+            used: number;
+            /**
              * Token
-             * @description Shown this once; only its hash is kept
+             * @description Shown only once; the platform keeps its hash
              * @example gst_...
              */
             token: string;
         };
         /**
-         * Cut
-         * @description A committed cut: all of its files are there, and a new attempt can begin from it.
-         */
-        Cut: {
-            /** Attempt */
-            attempt: number;
-            /**
-             * Number
-             * @description Counts up within an attempt; 0: its last one
-             */
-            number: number;
-            /**
-             * Last
-             * @description Made when all workers had left
-             */
-            last: boolean;
-            /** Version */
-            version: number | null;
-            /** Samples */
-            samples: number | null;
-            /**
-             * Created At
-             * Format: date-time
-             */
-            created_at: string;
-        };
-        /** CutRef */
-        CutRef: {
-            /** Attempt */
-            attempt: number;
-            /** Cut */
-            cut: number;
-        };
-        /**
          * Data
-         * @description How mini-batches are fetched. Which ones, and what is in them, does not depend on it.
+         * @description The fetching of mini-batches. It changes neither their order nor their contents.
          */
         Data: {
             /**
              * Prefetch
-             * @description Mini-batches fetched while the model computes; default: 2, on a GPU or when fetching is found to be slow
+             * @description Mini-batches that a worker fetches ahead while the model computes; default: 2 on a GPU or if fetching is slow, else 0
              */
             prefetch?: number | null;
             /**
              * Processes
-             * @description Processes of each worker that fetch; default: a thread for sources of gradstream.data, one for others
+             * @description Processes per worker that fetch mini-batches; default: a thread for sources of gradstream.data, else one process
              */
             processes?: number | null;
             /**
              * Length
-             * @description Examples in one pass of an iterable data set; default: its len()
+             * @description Examples in one pass over an iterable data set; default: its len()
              */
             length?: number | null;
         };
@@ -2110,56 +2260,20 @@ export interface components {
             adaptive: boolean;
             /**
              * Decay
-             * @description adaptive: memory of the mean square (m)
+             * @description adaptive: decay of the mean square (m)
              * @default 0.95
              */
             decay: number;
             /**
              * Eps
-             * @description adaptive: added to the mean square
+             * @description adaptive: constant that is added to the mean square
              * @default 1e-7
              */
             eps: number;
         };
         /**
-         * Death
-         * @description A process that ended before its work was done.
-         */
-        Death: {
-            /**
-             * Process Id
-             * Format: uuid
-             */
-            process_id: string;
-            /** Label */
-            label: string;
-            /** Attempt */
-            attempt: number;
-            /** Incarnation */
-            incarnation: number;
-            /**
-             * At
-             * Format: date-time
-             */
-            at: string;
-            /** Reason */
-            reason: string | null;
-            /** Message */
-            message: string | null;
-            /**
-             * Respawned
-             * @description Its rank went on as another incarnation, and the others did not stop
-             */
-            respawned: boolean;
-            /**
-             * Seconds
-             * @description Until its next incarnation ran; null: none did
-             */
-            seconds: number | null;
-        };
-        /**
          * DelayedDiLoCo
-         * @description Delayed DiLoCo: nobody waits, an outer step for every K arrivals.
+         * @description Delayed DiLoCo: no worker waits, an outer step for every K arrivals.
          */
         DelayedDiLoCo: {
             /**
@@ -2181,15 +2295,15 @@ export interface components {
             window: number;
             /**
              * K
-             * @description Pushes per outer step (K); default: n (one for each worker)
+             * @description Pushes per outer step (K); default: n (the number of workers)
              */
             k?: number | null;
         };
-        /** Desired */
-        Desired: {
+        /** DesiredProcesses */
+        DesiredProcesses: {
             /**
              * Desired
-             * @description What should run on this node now, and nothing else
+             * @description Processes that must run on this node now; the agent ends all others
              */
             desired: components["schemas"]["ProcessOrder"][];
             /**
@@ -2245,15 +2359,15 @@ export interface components {
             window: number;
             /**
              * Gamma
-             * @description Squared distance at which a weight's step is halved
+             * @description Squared distance of a weight at which its step is halved
              * @default 0.0001
              */
             gamma: number;
         };
         /**
          * Distribution
-         * @description Bin i holds the values from `low + i * width` to below `low + (i + 1) * width`, the last also those at its end. Where values
-         *     are whole numbers `width` is one, and 1 unless more than 200 numbers lie between the least and the greatest.
+         * @description Bin i holds the values from `low + i * width` to below `low + (i + 1) * width`, the last also those at its end. For
+         *     whole numbers `width` is a whole number, and 1 unless more than 200 numbers lie between the least and the greatest.
          */
         Distribution: {
             /**
@@ -2268,7 +2382,7 @@ export interface components {
             odd: number;
             /**
              * P50
-             * @description Where the bin begins with which half of the values are reached; null: there is none
+             * @description Start of the bin that holds the median; null: no finite value
              */
             p50: number | null;
             /** P90 */
@@ -2277,12 +2391,12 @@ export interface components {
             p99: number | null;
             /**
              * Seq
-             * @description The number in the job's feed up to which this is complete
+             * @description Number in the job's feed up to which the distribution is complete
              */
             seq: number;
             /**
              * Forgotten At
-             * @description When the job's metrics were removed, as its `retention` says
+             * @description Time at which the job's `retention` removed its metrics; null: not removed
              */
             forgotten_at: string | null;
             /**
@@ -2293,14 +2407,14 @@ export interface components {
             x: components["schemas"]["Axis"];
             /**
              * From
-             * @description Null where there is no point
+             * @description null: there is no point
              */
             from: number | null;
             /** To */
             to: number | null;
             /**
              * Low
-             * @description Where the first bin begins; null: there is no finite value
+             * @description Start of the first bin; null: no finite value
              */
             low: number | null;
             /** Width */
@@ -2327,7 +2441,7 @@ export interface components {
             odd: number;
             /**
              * P50
-             * @description Where the bin begins with which half of the values are reached; null: there is none
+             * @description Start of the bin that holds the median; null: no finite value
              */
             p50: number | null;
             /** P90 */
@@ -2338,18 +2452,18 @@ export interface components {
             attempt: number;
             /**
              * Source
-             * @description Who measured: the label of a process
+             * @description Label of the process that measured
              * @example worker-0
              */
             source: string;
             /**
              * Rank
-             * @description The worker that it is about; -1: none
+             * @description Worker that the values describe; -1: none
              */
             rank: number;
             /**
              * Total
-             * @description Points of the series in all, also outside the range
+             * @description Points of the whole series, also outside the range
              */
             total: number;
             /**
@@ -2376,13 +2490,13 @@ export interface components {
             name: "downpour";
             /**
              * N Push
-             * @description Mini-batches between pushes
+             * @description Mini-batches between two pushes
              * @default 1
              */
             n_push: number;
             /**
              * N Fetch
-             * @description Mini-batches between fetches of the center
+             * @description Mini-batches between two fetches of the center
              * @default 1
              */
             n_fetch: number;
@@ -2434,7 +2548,7 @@ export interface components {
             window: number;
             /**
              * Alpha
-             * @description Share of the distance that an exchange takes off; default 0.9/n
+             * @description Share of the distance between worker and center that an exchange removes; default: 0.9/n
              */
             alpha?: number | null;
             /**
@@ -2468,27 +2582,30 @@ export interface components {
             window: number;
             /**
              * Alpha
-             * @description Share of the distance that an exchange takes off; default 0.9/n
+             * @description Share of the distance between worker and center that an exchange removes; default: 0.9/n
              */
             alpha?: number | null;
         };
-        /** Evaluate */
+        /**
+         * Evaluate
+         * @description Evaluation of the model on the evaluation split while it trains.
+         */
         Evaluate: {
             /**
              * Every
-             * @description Between two evaluations of the center: a time (5s), or samples of all workers together ('10000 samples', '0.5 epochs'), which fall alike on every machine
+             * @description Interval between two evaluations, at least 0.05 s: a time (5s), or samples of all workers together ('10000 samples', '0.5 epochs'), which is the same on every machine
              * @default 2
              */
             every: number | string;
             /**
              * Batch Size
-             * @description Examples per evaluation batch
+             * @description Examples per mini-batch of the evaluation
              * @default 1024
              */
             batch_size: number;
             /**
              * Average
-             * @description Evaluate, and give out as the model, an average of the center over its versions (Polyak): the share that each version takes, e.g. 0.001, or 'uniform'
+             * @description Average of the model's versions (Polyak), which is evaluated and becomes the final model: the share of each new version, such as 0.001, or 'uniform'; default: no average
              */
             average?: number | "uniform" | null;
         };
@@ -2503,10 +2620,10 @@ export interface components {
             time: string;
             /**
              * Kind
-             * @description status, start, attempt, process, cut, target, warning, priority, retention
+             * @description `status`: the job's status changed; `start`: the job took its first weights from another job or a file; `attempt`: an attempt of the job began, changed or ended; `process`: a process ended, was stopped, or starts again; `checkpoint`: a checkpoint of the job was committed; `target`: the job reached its target; `warning`: something needs attention, and the message says what to do; `priority`: a user changed the job's priority; `retention`: metrics of the job were removed because of their age
              * @example status
              */
-            kind: string;
+            kind: components["schemas"]["EventKind"];
             /**
              * Actor
              * @description `user:<name>`, `controller`, `node:<name>` or a process's label
@@ -2523,6 +2640,12 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        /**
+         * EventKind
+         * @description The kind of an event in the history of a job.
+         * @enum {string}
+         */
+        EventKind: "status" | "start" | "attempt" | "process" | "checkpoint" | "target" | "warning" | "priority" | "retention";
         /** Events */
         Events: {
             /** Items */
@@ -2552,12 +2675,12 @@ export interface components {
         };
         /**
          * Exchange
-         * @description Of one attempt; means are over the pushes of all workers.
+         * @description The exchange figures of one attempt; means are over the pushes of all workers.
          */
         Exchange: {
             /**
              * Pushes
-             * @description Pushes that these figures are of
+             * @description Pushes behind these means
              */
             pushes: number;
             /**
@@ -2577,7 +2700,7 @@ export interface components {
             send: number;
             /**
              * Wait
-             * @description Seconds of a push: waiting for answers and at the gate
+             * @description Seconds of a push: waiting for responses and at the gate
              */
             wait: number;
             /**
@@ -2587,17 +2710,17 @@ export interface components {
             sent_bytes: number;
             /**
              * Raw Bytes
-             * @description Bytes that it would have been without a codec
+             * @description Bytes of a push without a codec
              */
             raw_bytes: number;
             /**
              * Received Bytes
-             * @description Bytes that came back for a push
+             * @description Bytes received in response to a push
              */
             received_bytes: number;
             /**
              * Error
-             * @description What a lossy codec had not sent yet, over what was pushed (L2 norms): lately, the mean of the workers
+             * @description L2 norm of a lossy codec's residual over that of the push: recent mean over the workers
              */
             error: number | null;
         };
@@ -2641,7 +2764,7 @@ export interface components {
             name: "fedavg";
             /**
              * Epochs
-             * @description Passes over its own examples that a worker makes in a round (E)
+             * @description Passes of a worker over its own examples per round (E)
              * @default 1
              */
             epochs: number;
@@ -2664,13 +2787,13 @@ export interface components {
             name: "fedprox";
             /**
              * Epochs
-             * @description Passes over its own examples that a worker makes in a round (E)
+             * @description Passes of a worker over its own examples per round (E)
              * @default 1
              */
             epochs: number;
             /**
              * Mu
-             * @description How strongly the center pulls
+             * @description Strength of the pull towards the center
              * @default 0.01
              */
             mu: number;
@@ -2693,35 +2816,36 @@ export interface components {
         Gate: {
             /**
              * Mode
+             * @description Workers wait for all (bsp), for those too far behind (ssp), or for none (asp)
              * @default asp
              * @enum {string}
              */
             mode: "bsp" | "ssp" | "asp";
             /**
              * Bound
-             * @description ssp: rounds a worker may be ahead of the slowest
+             * @description ssp: rounds by which a worker may be ahead of the slowest
              * @default 3
              */
             bound: number;
             /**
              * Quorum
-             * @description bsp: how many distinct workers make a round; the rest are backups
+             * @description bsp: workers whose pushes complete a round; the others are backups; default: all
              */
             quorum?: number | null;
             /**
              * Cohort
-             * @description bsp: share of the workers drawn for each round
+             * @description bsp: share of the workers that take part in each round, drawn at random
              * @default 1
              */
             cohort: number;
             /**
              * Max Staleness
-             * @description asp: a push this stale or staler is dropped
+             * @description asp: drop pushes with staleness >= this; default: drop none
              */
             max_staleness?: number | null;
             /**
              * Warm Start
-             * @description asp: samples that the lowest worker trains before others may begin
+             * @description asp: samples that the worker with the lowest rank trains before the others begin; default: 0
              */
             warm_start?: number | null;
         };
@@ -2749,7 +2873,7 @@ export interface components {
             window: number;
             /**
              * Delay
-             * @description Local steps made while a merge is on its way; 0: wait for it
+             * @description Local steps of a worker while a merge travels; 0: wait for the merge
              * @default 0
              */
             delay: number;
@@ -2761,7 +2885,7 @@ export interface components {
         GivenOrigin: {
             /**
              * Commit
-             * @description Hash of the git commit that the code was at; null: it is in no repository
+             * @description Hash of the code's git commit; null: it is in no repository
              */
             commit?: string | null;
             /**
@@ -2772,7 +2896,7 @@ export interface components {
             branch?: string | null;
             /**
              * Dirty
-             * @description Whether files that were sent differ from the commit; null: not known
+             * @description true: submitted files differ from the commit; null: not known
              */
             dirty?: boolean | null;
             /**
@@ -2781,41 +2905,6 @@ export interface components {
              * @example 0.1.0
              */
             client?: string | null;
-        };
-        /** Gpu */
-        Gpu: {
-            /** Index */
-            index: number;
-            /**
-             * Name
-             * @example NVIDIA H200
-             */
-            name: string;
-            /**
-             * Memory
-             * @description Bytes
-             */
-            memory: number;
-        };
-        /** GpuUse */
-        GpuUse: {
-            /** Index */
-            index: number;
-            /**
-             * Name
-             * @example NVIDIA H200
-             */
-            name: string;
-            /**
-             * Memory
-             * @description Bytes
-             */
-            memory: number;
-            /**
-             * Used By
-             * @description The process that has it for itself
-             */
-            used_by: string | null;
         };
         /** HTTPValidationError */
         HTTPValidationError: {
@@ -2838,39 +2927,66 @@ export interface components {
         };
         /**
          * Headway
-         * @description Of `Progress`, what lists show.
+         * @description The part of `Progress` that lists show.
          */
         Headway: {
             /**
              * Samples
+             * @description Samples of the updates that the servers have applied
              * @default 0
              */
             samples: number;
-            /** Total Samples */
+            /**
+             * Total Samples
+             * @description Samples of the whole run
+             */
             total_samples?: number | null;
-            /** Done */
+            /**
+             * Done
+             * @description Share of the attempt's mini-batches that is trained, 0 to 1; null: not known
+             */
             done?: number | null;
             /**
              * Samples Per Second
              * @description `mean_samples_per_second` of `Progress`
              */
             samples_per_second?: number | null;
-            /** Loss */
+            /**
+             * Loss
+             * @description Mean of the workers' last mini-batch losses; null if one is not finite
+             */
             loss?: number | null;
-            /** Not Finite */
+            /**
+             * Not Finite
+             * @description Workers whose last loss is a NaN or an infinity
+             */
             not_finite?: number[];
             /**
              * Loss Curve
-             * @description As `Progress` has it, rounded to a hundredth of its height or finer
+             * @description `loss_curve` of `Progress`, rounded to a hundredth of its height or finer
              */
             loss_curve?: number[];
-            /** Mean Staleness */
+            /**
+             * Mean Staleness
+             * @description Mean over all pushes so far
+             */
             mean_staleness?: number | null;
-            /** Eval */
+            /**
+             * Eval
+             * @description Last evaluation
+             * @example {
+             *       "accuracy": 0.97,
+             *       "loss": 0.11
+             *     }
+             */
             eval?: {
                 [key: string]: number | null;
             };
-            /** Main Metric */
+            /**
+             * Main Metric
+             * @description Key in `eval` of the job's main metric: its target's, else accuracy, else another
+             * @example accuracy
+             */
             main_metric?: string | null;
         };
         /** Health */
@@ -2891,7 +3007,7 @@ export interface components {
         Heartbeat: {
             /**
              * Processes
-             * @description All that the agent knows of, ended ones until they are no longer desired
+             * @description All processes of the agent; ended ones until they are no longer desired
              */
             processes?: components["schemas"]["ReportedProcess"][];
             /**
@@ -2903,29 +3019,10 @@ export interface components {
             memory_used?: number | null;
         };
         /**
-         * Held
-         * @description What a job has on a node.
-         */
-        Held: {
-            /**
-             * Id
-             * Format: uuid
-             */
-            id: string;
-            /** Name */
-            name: string;
-            /** Processes */
-            processes: number;
-            /** Slots */
-            slots: number;
-            /** Gpus */
-            gpus: number;
-        };
-        /**
-         * Holder
+         * HoldingJob
          * @description A job that has machines.
          */
-        Holder: {
+        HoldingJob: {
             /**
              * Id
              * Format: uuid
@@ -2937,6 +3034,7 @@ export interface components {
             user: string;
             /** Priority */
             priority: number;
+            /** Status */
             status: components["schemas"]["JobStatus"];
             /** Slots */
             slots: number;
@@ -2945,11 +3043,11 @@ export interface components {
             /**
              * Since
              * Format: date-time
-             * @description When the oldest of its processes was placed
+             * @description Start of its oldest process
              */
             since: string;
             /** Nodes */
-            nodes: components["schemas"]["Held"][];
+            nodes: components["schemas"]["NodeShare"][];
         };
         /**
          * Int8
@@ -2974,10 +3072,11 @@ export interface components {
              * @example digits-adag
              */
             name: string;
+            /** Status */
             status: components["schemas"]["JobStatus"];
             /**
              * Reason
-             * @description Why it waits or how it ended, for programs
+             * @description Reason of the wait or the end, for programs
              * @example no_capacity
              */
             reason: string | null;
@@ -2997,26 +3096,6 @@ export interface components {
              * @description Counts up with each change of the job; for `since` of the long poll
              */
             seq: number;
-            spec: components["schemas"]["JobSpec"];
-            /**
-             * Warnings
-             * @description Limits that the job file is over, with remedies
-             */
-            warnings?: components["schemas"]["JobWarning"][];
-            /**
-             * Notes
-             * @description What settings come to in this job
-             */
-            notes?: components["schemas"]["JobWarning"][];
-            /**
-             * Bundle
-             * @description Hash of the bundle of user code
-             */
-            bundle: string | null;
-            /** @description The commit that the code was at when it was submitted; null: not known */
-            origin?: components["schemas"]["CodeOrigin"] | null;
-            /** @description The model of another job that it starts from, as resolved at submission; null: none */
-            started_from?: components["schemas"]["StartedFrom"] | null;
             /**
              * Strategy
              * @example adag
@@ -3027,11 +3106,6 @@ export interface components {
              * @example asp
              */
             gate: string;
-            /**
-             * Shards
-             * @description Shards of the center; of `roles.server.count: auto` 1 until the model's size is known
-             */
-            shards: number;
             /** Priority */
             priority: number;
             /** Workers */
@@ -3043,7 +3117,7 @@ export interface components {
             created_at: string;
             /**
              * Started At
-             * @description When its first attempt was placed
+             * @description Start of its first attempt
              */
             started_at: string | null;
             /** Ended At */
@@ -3053,18 +3127,71 @@ export interface components {
              * @description Number of the latest attempt; 0 before the first
              */
             attempt: number;
-            /** Retries Used */
-            retries_used: number;
             /**
              * User
              * @example ada
              */
             user: string;
             progress: components["schemas"]["Progress"];
+            /** Spec */
+            spec: components["schemas"]["JobSpec"];
+            /**
+             * Warnings
+             * @description Limits that the job file exceeds, with remedies
+             */
+            warnings?: components["schemas"]["JobWarning"][];
+            /**
+             * Notes
+             * @description Derived values of settings in this job
+             */
+            notes?: components["schemas"]["JobWarning"][];
+            /**
+             * Bundle
+             * @description Hash of the bundle of user code
+             */
+            bundle: string | null;
+            /** @description Git commit of the code at submission; null: not known */
+            origin?: components["schemas"]["CodeOrigin"] | null;
+            /** @description The model of another job that it starts from, as resolved at submission; null: none */
+            started_from?: components["schemas"]["StartedFrom"] | null;
+            /**
+             * Shards
+             * @description Shards of the center; of `roles.server.count: auto` 1 until the model's size is known
+             */
+            shards: number;
+            /** Retries Used */
+            retries_used: number;
+        };
+        /**
+         * JobCheckpoint
+         * @description A committed checkpoint: all of its files are there, and a new attempt can begin from it.
+         */
+        JobCheckpoint: {
+            /** Attempt */
+            attempt: number;
+            /**
+             * Number
+             * @description Counts up within an attempt; 0: its last one
+             */
+            number: number;
+            /**
+             * Last
+             * @description Made when all workers had left
+             */
+            last: boolean;
+            /** Version */
+            version: number | null;
+            /** Samples */
+            samples: number | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
         };
         /**
          * JobCounts
-         * @description What there is to choose from.
+         * @description Numbers of jobs by status, strategy and user.
          */
         JobCounts: {
             /** Status */
@@ -3089,7 +3216,7 @@ export interface components {
             attempt: number;
             /**
              * Path
-             * @example cuts/3/worker-0.pt
+             * @example checkpoints/3/worker-0.pt
              */
             path: string;
             /** Size */
@@ -3105,13 +3232,13 @@ export interface components {
         /** JobFiles */
         JobFiles: {
             /**
-             * Cuts
-             * @description The newest first; `cuts/<number>/` in the paths of its attempt's files
+             * Checkpoints
+             * @description The newest first; `checkpoints/<number>/` in the paths of its attempt's files
              */
-            cuts: components["schemas"]["Cut"][];
+            checkpoints: components["schemas"]["JobCheckpoint"][];
             /**
              * Files
-             * @description By attempt and path; those of cuts that are not committed yet among them
+             * @description By attempt and path; those of checkpoints that are not committed yet among them
              */
             files: components["schemas"]["JobFile"][];
         };
@@ -3129,13 +3256,13 @@ export interface components {
             /**
              * Read At
              * Format: date-time
-             * @description When the page was read, by the database's clock
+             * @description Time of the query, by the database's clock
              */
             read_at: string;
         };
         /**
          * JobSort
-         * @description What a list of jobs may be sorted by. Jobs that have no such value yet come last, both ways.
+         * @description The order of a list of jobs. Jobs that have no such value yet come last, both ways.
          * @enum {string}
          */
         JobSort: "created" | "name" | "status" | "strategy" | "user" | "workers" | "priority" | "accuracy" | "loss" | "throughput" | "staleness";
@@ -3146,20 +3273,23 @@ export interface components {
         JobSpec: {
             /**
              * Version
-             * @description Version of this format
+             * @description Version of the job file's format
              * @default 1
              * @constant
              */
             version: 1;
             /**
              * Name
-             * @description Short name: lower-case letters, digits, '.', '_' and '-'
+             * @description Name of the job: lower-case letters, digits, '.', '_' and '-'; it begins and ends with a letter or digit
              */
             name: string;
             workload: components["schemas"]["WorkloadRef"];
-            /** Strategy */
+            /**
+             * Strategy
+             * @description Algorithm of the workers and the servers
+             */
             strategy: components["schemas"]["Single"] | components["schemas"]["Sync"] | components["schemas"]["Async"] | components["schemas"]["DcAsgd"] | components["schemas"]["Downpour"] | components["schemas"]["Adag"] | components["schemas"]["DynSgd"] | components["schemas"]["Distance"] | components["schemas"]["Easgd"] | components["schemas"]["Eamsgd"] | components["schemas"]["Geo"] | components["schemas"]["LocalSgd"] | components["schemas"]["FedAvg"] | components["schemas"]["FedProx"] | components["schemas"]["DiLoCo"] | components["schemas"]["DelayedDiLoCo"];
-            /** @description bsp, asp, {ssp: 3}, ...; default: the strategy's own */
+            /** @description Rule by which workers wait for one another, such as bsp, asp or {ssp: 3}; default: the strategy's own */
             gate?: components["schemas"]["Gate"] | null;
             /**
              * @default {
@@ -3181,39 +3311,39 @@ export interface components {
              * @default 32
              */
             batch_size: number;
-            /** @description Begin from another model's weights; default: those that model() draws */
+            /** @description Model whose weights the job begins with; default: the weights that model() returns */
             start_from?: components["schemas"]["StartFrom"] | null;
             stop: components["schemas"]["Stop"];
-            /** @description Keep the model of the best evaluation beside the final one; default: only that */
-            best?: components["schemas"]["gradstream__spec__stopping__Best"] | null;
+            /** @description Keep the model of the best evaluation beside the final model; default: only the final model */
+            best?: components["schemas"]["Best"] | null;
             /**
              * Seed
-             * @description Model, order of the data and everything else that is drawn
+             * @description Seed of all random numbers: initial weights, order of the data, cohorts
              * @default 1
              */
             seed: number;
             /**
              * Pipeline
-             * @description 1: a worker computes its next gradient while its last push is applied, which makes that gradient one staler
+             * @description 1: overlaps compute with communication, which adds one update of staleness; 0: no overlap
              * @default 0
              * @enum {integer}
              */
             pipeline: 0 | 1;
             /**
              * Accumulate
-             * @description Parts in which each mini-batch is computed, to save memory; their gradients add up to one
+             * @description Parts in which a worker computes each mini-batch, to save memory; it adds up their gradients
              * @default 1
              */
             accumulate: number;
             /**
              * Members
-             * @description Models of an ensemble: trained side by side on the same data, evaluated together
+             * @description Models of an ensemble; the workers train them on the same data, and the evaluator averages their outputs
              * @default 1
              */
             members: number;
             /**
              * Optimizer
-             * @description The optimizer of the side that descends (see the strategy)
+             * @description Optimizer of the side that descends: the worker or the server, as the strategy says
              * @default {
              *       "weight_decay": 0,
              *       "name": "sgd",
@@ -3225,7 +3355,7 @@ export interface components {
             optimizer: components["schemas"]["Sgd"] | components["schemas"]["Adagrad"] | components["schemas"]["Adam"] | components["schemas"]["AdamW"];
             /**
              * Schedule
-             * @description How the learning rate changes, by samples that the center has seen
+             * @description Change of the learning rate over the samples that all workers have trained
              * @default {
              *       "warmup": 0,
              *       "name": "constant"
@@ -3234,7 +3364,7 @@ export interface components {
             schedule: components["schemas"]["Constant"] | components["schemas"]["Step"] | components["schemas"]["Cosine"];
             /**
              * Codec
-             * @description How pushes travel; what a lossy codec takes away is added to the next push
+             * @description Encoding of pushes; a worker adds the error of a lossy codec to its next push
              * @default {
              *       "name": "raw"
              *     }
@@ -3242,7 +3372,7 @@ export interface components {
             codec: components["schemas"]["Raw"] | components["schemas"]["Bf16"] | components["schemas"]["Fp16"] | components["schemas"]["Int8"] | components["schemas"]["OneBit"] | components["schemas"]["TopK"] | components["schemas"]["RandomK"];
             /**
              * Pull Codec
-             * @description How the center travels to the workers, and what exchanges are answered
+             * @description Encoding of the parameters that servers send to workers
              * @default {
              *       "name": "raw"
              *     }
@@ -3262,40 +3392,47 @@ export interface components {
              *       "every": 30
              *     }
              */
-            snapshot: components["schemas"]["Snapshot"];
+            checkpoint: components["schemas"]["Checkpointing"];
             /**
              * Timeout
-             * @description The job is ended as timed_out after its attempts ran this long together; waiting and starting do not count
+             * @description Running time of all attempts together, after which the job ends as timed_out; waiting and starting do not count; default: unlimited
              */
             timeout?: (number | string) | null;
             /**
              * Retries
-             * @description New attempts after a lost process; lost machines are not counted
+             * @description New attempts and restarts after processes of the job fail; a lost machine uses none up
              * @default 3
              */
             retries: number;
             /**
              * On Worker Loss
-             * @description restart: new attempt from the last cut (default under bsp); continue: respawn it (default else)
+             * @description Reaction to a lost worker: restart begins a new attempt from the last checkpoint, continue starts the worker again; default: restart under bsp, else continue
              */
             on_worker_loss?: ("restart" | "continue") | null;
             /**
              * On Nan
-             * @description A loss that is not finite ends the job, or its push is dropped
+             * @description Reaction to a loss that is not finite: fail ends the job, drop discards the push
              * @default fail
              * @enum {string}
              */
             on_nan: "fail" | "drop";
             /**
              * Env
-             * @description Environment of the workers and the evaluator
+             * @description Environment variables of the workers and the evaluator, by name
              */
             env?: {
                 [key: string]: string;
             };
             /**
+             * Network
+             * @description Network of its processes: internet is all that their machine reaches, platform is the data plane and the API
+             * @default internet
+             * @enum {string}
+             */
+            network: "internet" | "platform";
+            /**
              * Priority
-             * @description Higher starts first
+             * @description Jobs with a higher priority start first
              * @default 50
              */
             priority: number;
@@ -3310,7 +3447,7 @@ export interface components {
         JobStatus: "queued" | "starting" | "running" | "stopping" | "succeeded" | "failed" | "cancelled" | "timed_out";
         /**
          * JobSummary
-         * @description A job as a row of a list: of `Job` what a list shows. Whoever wants the job file or more of the progress reads the job.
+         * @description A job as a row of a list: the part of `Job` that a list shows. The job itself has the job file and more of the progress.
          */
         JobSummary: {
             /**
@@ -3323,17 +3460,29 @@ export interface components {
              * @example digits-adag
              */
             name: string;
+            /** Status */
             status: components["schemas"]["JobStatus"];
             /**
              * Reason
+             * @description Reason of the wait or the end, for programs
              * @example no_capacity
              */
             reason: string | null;
-            /** Message */
+            /**
+             * Message
+             * @description The same as a sentence
+             * @example Waits for 2 free slots; 1 of 4 is free.
+             */
             message: string | null;
-            /** Position */
+            /**
+             * Position
+             * @description Place in the queue, from 1; null unless queued
+             */
             position: number | null;
-            /** Seq */
+            /**
+             * Seq
+             * @description Counts up with each change of the job; for `since` of the long poll
+             */
             seq: number;
             /**
              * Strategy
@@ -3354,11 +3503,17 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
-            /** Started At */
+            /**
+             * Started At
+             * @description Start of its first attempt
+             */
             started_at: string | null;
             /** Ended At */
             ended_at: string | null;
-            /** Attempt */
+            /**
+             * Attempt
+             * @description Number of the latest attempt; 0 before the first
+             */
             attempt: number;
             /**
              * User
@@ -3384,8 +3539,9 @@ export interface components {
              * @example adag
              */
             strategy: string;
+            /** Status */
             status: components["schemas"]["JobStatus"];
-            /** @description null: never, so far */
+            /** @description null: not reached so far */
             reached: components["schemas"]["Reached"] | null;
             /**
              * Best
@@ -3406,28 +3562,23 @@ export interface components {
             pointer: string;
             /**
              * Message
-             * @description What will go wrong, by which limit, and what to change; or the note
+             * @description The expected problem, the limit and the remedy; or the note
              */
             message: string;
         };
-        /** Join */
-        Join: {
+        /** JoinRequest */
+        JoinRequest: {
             /**
              * Name
              * @example node-1
              */
             name: string;
-            /**
-             * Machine
-             * @description Made by the agent once, and kept: tells its restart from another machine of the same name
-             */
-            machine?: string | null;
         };
         /** Joining */
         Joining: {
             /**
              * Version
-             * @description Of the platform; a machine that joins must have the same
+             * @description Version of the platform; a machine that joins must have the same
              */
             version: string;
             /**
@@ -3438,54 +3589,21 @@ export interface components {
             time: string;
             /**
              * Live Url
-             * @description The live Redis, which wakes agents. A host of 0.0.0.0 or [::] stands for the host of the API's address
-             * @example redis://node@0.0.0.0:8001
+             * @description The live Redis, which wakes agents. A node learns its account there when it registers. A host of 0.0.0.0 or [::] stands for the host of the API's address
+             * @example redis://0.0.0.0:8001
              */
             live_url: string;
-            /** Live Password */
-            live_password: string | null;
             /**
              * Plane Url
-             * @description The gradient plane, likewise. Each attempt has an account of its own there
+             * @description The data plane, with the same rule for its host. Each attempt has an account of its own there
              */
             plane_url: string;
         };
         /**
-         * Life
-         * @description An attempt with its phases: it waits, starts, runs, ends.
+         * Level
+         * @enum {string}
          */
-        Life: {
-            /** Number */
-            number: number;
-            status: components["schemas"]["AttemptStatus"];
-            /** Reason */
-            reason: string | null;
-            /** Message */
-            message: string | null;
-            /**
-             * Queued At
-             * Format: date-time
-             * @description When the job came to wait for it
-             */
-            queued_at: string;
-            /**
-             * Started At
-             * Format: date-time
-             */
-            started_at: string;
-            /** Running At */
-            running_at: string | null;
-            /** Ended At */
-            ended_at: string | null;
-            resumed_from: components["schemas"]["CutRef"] | null;
-            /**
-             * Cut
-             * @description Its last committed cut
-             */
-            cut: number | null;
-            /** @description Null unless another attempt followed */
-            cost: components["schemas"]["Cost"] | null;
-        };
+        Level: "namespace" | "user" | "none";
         /**
          * LocalSgd
          * @description Local SGD: parameters averaged every H steps; with no window, once at the end.
@@ -3504,19 +3622,19 @@ export interface components {
             name: "local_sgd";
             /**
              * Window
-             * @description Local steps between averages (H); null: only one average, at the end
+             * @description Local steps between averages (H); null: one average at the end
              * @default 16
              */
             window: number | null;
             /**
              * Switch
-             * @description Mini-batches of each worker before which H is 1 (post-local SGD)
+             * @description Mini-batches of each worker during which H is 1 (post-local SGD)
              * @default 0
              */
             switch: number;
             /**
              * Inner
-             * @description What an average does to the local optimizers' state
+             * @description Treatment of the local optimizers' state at each average
              * @default keep
              * @enum {string}
              */
@@ -3565,7 +3683,7 @@ export interface components {
             next: number;
             /**
              * Earlier
-             * @description Of a page from the end: give it as `before` to read what came earlier; null: this is the beginning
+             * @description With `tail`: give it as `before` to read earlier output; null: this is the beginning
              */
             earlier?: number | null;
         };
@@ -3573,7 +3691,7 @@ export interface components {
         LogPosition: {
             /**
              * Next Offset
-             * @description Where to go on: everything before it is stored
+             * @description Offset to continue at; everything before it is stored
              */
             next_offset: number;
         };
@@ -3586,7 +3704,7 @@ export interface components {
              */
             expires_at?: string | null;
             /**
-             * @description Of the token that asks; a browser's session has full
+             * @description Scope of the request's token; a browser's session has full
              * @default full
              */
             scope: components["schemas"]["TokenScope"];
@@ -3637,7 +3755,7 @@ export interface components {
             attempt: number;
             /**
              * Source
-             * @description Who measured: the label of a process
+             * @description Label of the process that measured
              * @example worker-0
              */
             source: string;
@@ -3662,6 +3780,11 @@ export interface components {
              */
             next: number;
         };
+        /**
+         * Network
+         * @enum {string}
+         */
+        Network: "platform" | "internet";
         /** Node */
         Node: {
             /**
@@ -3674,16 +3797,17 @@ export interface components {
              * @example node-1
              */
             name: string;
+            /** Status */
             status: components["schemas"]["NodeStatus"];
             /**
              * Slots
-             * @description Workers that it takes at once
+             * @description Workers that it runs at the same time
              */
             slots: number;
             /** Slots Used */
             slots_used: number;
             /** Gpus */
-            gpus: components["schemas"]["GpuUse"][];
+            gpus: components["schemas"]["NodeGpu"][];
             /** Cpus */
             cpus: number;
             /**
@@ -3693,7 +3817,7 @@ export interface components {
             memory: number;
             /**
              * Load
-             * @description Load average over the last minute; null until its agent has told
+             * @description Load average over the last minute; null until its agent reports it
              */
             load: number | null;
             /**
@@ -3703,11 +3827,25 @@ export interface components {
             memory_used: number | null;
             /** Version */
             version: string;
+            /** @description null: its agent does not report it */
+            isolation: components["schemas"]["NodeIsolation"] | null;
             /**
              * Registered At
              * Format: date-time
+             * @description Last start of its agent
              */
             registered_at: string;
+            /**
+             * Joined At
+             * @description Time at which it joined; null: it joined under an older version
+             */
+            joined_at: string | null;
+            /**
+             * Joined With
+             * @description Join token that it joined with
+             * @example machines (3f2a9c1b) of ada
+             */
+            joined_with: string | null;
             /**
              * Last Seen At
              * Format: date-time
@@ -3715,23 +3853,68 @@ export interface components {
             last_seen_at: string;
             /**
              * Draining Since
-             * @description Since when no process is placed there; null: it takes processes
+             * @description Start of draining: nothing new is scheduled there; null: not draining
              */
             draining_since: string | null;
             /**
              * Trouble
-             * @description Why jobs are kept away from it for now; null: they are not
+             * @description Reason why the scheduler avoids it for now; null: it does not
              */
             trouble: string | null;
             /** Trouble Since */
             trouble_since: string | null;
             /**
              * Retry At
-             * @description When a process is placed there again, to see whether it starts
+             * @description Time at which the scheduler tries it again with one process
              */
             retry_at: string | null;
             /** Processes */
             processes: components["schemas"]["NodeProcess"][];
+        };
+        /** NodeGpu */
+        NodeGpu: {
+            /** Index */
+            index: number;
+            /**
+             * Name
+             * @example NVIDIA H200
+             */
+            name: string;
+            /**
+             * Memory
+             * @description Bytes
+             */
+            memory: number;
+            /**
+             * Used By
+             * @description Process that uses it exclusively
+             */
+            used_by: string | null;
+        };
+        /**
+         * NodeIsolation
+         * @description Separation of a node's job processes from the platform and from each other.
+         */
+        NodeIsolation: {
+            /** @description namespace: a process sees its own part of the platform only; user: accounts of their own; none */
+            level: components["schemas"]["Level"];
+            /**
+             * Account
+             * @description Each process has a user id of its own
+             * @default false
+             */
+            account: boolean;
+            /**
+             * Note
+             * @description Reason why a stronger level is not possible; empty: this is the strongest
+             * @default
+             */
+            note: string;
+            /**
+             * @description platform: they reach the data plane and the API only; internet: all
+             * @default internet
+             */
+            network: components["schemas"]["Network"];
         };
         /** NodeMemory */
         NodeMemory: {
@@ -3739,17 +3922,17 @@ export interface components {
             node: string;
             /**
              * Gpu
-             * @description The GPU of this number, which one process would have; null: the machine's own memory
+             * @description Number of a GPU that one process would use; null: the machine's own memory
              */
             gpu: number | null;
             /**
              * Role
-             * @description Of the process that would have the GPU
+             * @description Role of the process that would use the GPU
              */
             role: ("server" | "worker" | "evaluator") | null;
             /**
              * Needed
-             * @description Bytes of all processes that would be placed there
+             * @description Bytes of all processes planned there
              */
             needed: number;
             /** Total */
@@ -3774,6 +3957,7 @@ export interface components {
             job: string;
             /** Label */
             label: string;
+            /** Status */
             status: components["schemas"]["ProcessStatus"];
             /** Slot */
             slot: number | null;
@@ -3781,6 +3965,25 @@ export interface components {
             gpu: number | null;
             /** Started At */
             started_at: string | null;
+        };
+        /**
+         * NodeShare
+         * @description The share of a job on a node.
+         */
+        NodeShare: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /** Processes */
+            processes: number;
+            /** Slots */
+            slots: number;
+            /** Gpus */
+            gpus: number;
         };
         /**
          * NodeStatus
@@ -3807,52 +4010,52 @@ export interface components {
         Overview: {
             /** Attempt */
             attempt: number;
-            /** Lives */
-            lives: components["schemas"]["Life"][];
+            /** Attempts */
+            attempts: components["schemas"]["AttemptOverview"][];
             /** Deaths */
-            deaths: components["schemas"]["Death"][];
+            deaths: components["schemas"]["ProcessFailure"][];
             /** Best */
-            best: components["schemas"]["backend__overview__schemas__Best"][];
-            /** @description Null for one worker, and before two pushes of a worker */
+            best: components["schemas"]["BestMetric"][];
+            /** @description null: one worker, or none with two pushes yet */
             speed: components["schemas"]["Speed"] | null;
             /**
              * Seconds
-             * @description From when the workers could begin until the last of them ended, or until now
+             * @description Seconds from the start of training until the last worker ended, or until now
              */
             seconds: number;
             /** Workers */
             workers: components["schemas"]["WorkerLoad"][];
             /** Servers */
             servers: components["schemas"]["ServerLoad"][];
-            /** @description Of all workers, over all attempts; null before the first push */
-            ledger: components["schemas"]["Account"] | null;
+            /** @description Pushes of all workers over all attempts, by outcome; null before the first */
+            ledger: components["schemas"]["PushOutcomes"] | null;
         };
         /** Plan */
         Plan: {
             /**
              * Code
-             * @description missing: no bundle is named, so `submitJob` would refuse it; not_uploaded: the bundle is not here yet; checked: the bundle is here and fits the job file, as far as its text says
+             * @description missing: the job names no bundle, so `submitJob` would refuse it; not_uploaded: the platform does not have the bundle yet; checked: the platform has it, and it fits the job file
              * @enum {string}
              */
             code: "missing" | "not_uploaded" | "checked";
             start: components["schemas"]["PlannedStart"];
             shards: components["schemas"]["PlannedShards"];
             staleness: components["schemas"]["Staleness"];
-            /** @description null: nobody knows it yet, so traffic and memory are null too */
+            /** @description null: not known yet, so traffic and memory are null too */
             size: components["schemas"]["SizeFrom"] | null;
-            /** @description Of one worker */
+            /** @description Traffic of one worker */
             traffic: components["schemas"]["Traffic"] | null;
             /**
-             * Near
+             * Local Share
              * @description Share of the traffic that stays within a machine, in shared memory
              */
-            near: number | null;
+            local_share: number | null;
             memory: components["schemas"]["Memory"] | null;
             /** Nodes */
             nodes: components["schemas"]["NodeMemory"][];
             /**
              * Warnings
-             * @description Limits that the job file is over, with remedies; and what does not fit
+             * @description Limits that the job file exceeds, with remedies; and processes that do not fit
              */
             warnings: components["schemas"]["JobWarning"][];
             /** Notes */
@@ -3860,7 +4063,7 @@ export interface components {
         };
         /**
          * PlanJob
-         * @description A job as it would be submitted, and what its sender knows of the model.
+         * @description A job as it would be submitted, and the size of the model, if its sender knows it.
          */
         PlanJob: {
             spec: components["schemas"]["JobSpec"];
@@ -3871,20 +4074,20 @@ export interface components {
             bundle?: string | null;
             /**
              * Source
-             * @description The job file as it was written; all users can read it, comments and all
+             * @description The job file as written, with its comments; all users can read it
              */
             source?: string | null;
             /**
              * Overrides
-             * @description What was set over `source`: with them it says what `spec` says
+             * @description Values that override `source`; together they give `spec`
              * @example [
              *       "strategy.lr=0.1"
              *     ]
              */
             overrides?: string[];
-            /** @description The commit that the code was at, and the client; kept as a record */
+            /** @description Git commit of the code, and the client; kept as a record */
             origin?: components["schemas"]["GivenOrigin"] | null;
-            /** @description Of the model; null: that of an earlier job with the same workload, if there is one */
+            /** @description Size of the model; null: the size in an earlier job with the same workload, if there is one */
             size?: components["schemas"]["Size"] | null;
         };
         /**
@@ -3929,7 +4132,7 @@ export interface components {
             message: string;
             /**
              * Sure
-             * @description False: `auto` settles it by the model's size once the job runs
+             * @description false: `auto` decides by the model's size once the job runs
              */
             sure: boolean;
         };
@@ -3937,12 +4140,12 @@ export interface components {
         PlannedStart: {
             /**
              * Now
-             * @description It would be placed at once
+             * @description The job would start at once
              */
             now: boolean;
             /**
              * Reason
-             * @description Why it would wait, for programs
+             * @description Reason of the wait, for programs
              * @example no_capacity
              */
             reason: string | null;
@@ -3953,19 +4156,36 @@ export interface components {
             message: string;
             /**
              * Position
-             * @description Place in the queue, from 1; null where it would not wait
+             * @description Place in the queue, from 1; null: it would not wait
              */
             position: number | null;
             /**
              * Ahead
-             * @description Jobs in the queue that are served before it
+             * @description Jobs in the queue before it
              */
             ahead: number;
             /**
              * Processes
-             * @description Where they would run; of a job that waits for room, where they would if nothing else ran; else none
+             * @description Placement of its processes; for a job that would wait for capacity, the placement on empty nodes; else none
              */
             processes: components["schemas"]["PlannedProcess"][];
+        };
+        /** PlatformStorage */
+        PlatformStorage: {
+            /** Items */
+            items: components["schemas"]["Stored"][];
+            /**
+             * Largest Jobs
+             * @description Ten at most, the largest first
+             */
+            largest_jobs: components["schemas"]["StoredJob"][];
+            /**
+             * Disk Bytes
+             * @description Size of the disk with the files
+             */
+            disk_bytes: number;
+            /** Disk Free Bytes */
+            disk_free_bytes: number;
         };
         /** PostLog */
         PostLog: {
@@ -3987,11 +4207,11 @@ export interface components {
              */
             size?: number | null;
             /**
-             * Cut
+             * Omitted
              * @description Bytes of output just before `offset` that the node has left out
              * @default 0
              */
-            cut: number;
+            omitted: number;
         };
         /** Process */
         Process: {
@@ -4023,6 +4243,7 @@ export interface components {
             node: string;
             /** Gpu */
             gpu: number | null;
+            /** Status */
             status: components["schemas"]["ProcessStatus"];
             /** Exit Code */
             exit_code: number | null;
@@ -4039,6 +4260,42 @@ export interface components {
              * @example worker-0
              */
             label: string;
+        };
+        /**
+         * ProcessFailure
+         * @description A process that ended before its work was done.
+         */
+        ProcessFailure: {
+            /**
+             * Process Id
+             * Format: uuid
+             */
+            process_id: string;
+            /** Label */
+            label: string;
+            /** Attempt */
+            attempt: number;
+            /** Incarnation */
+            incarnation: number;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Reason */
+            reason: string | null;
+            /** Message */
+            message: string | null;
+            /**
+             * Respawned
+             * @description A new incarnation of its rank took over; the other processes kept running
+             */
+            respawned: boolean;
+            /**
+             * Seconds
+             * @description Seconds until its next incarnation ran; null: none did
+             */
+            seconds: number | null;
         };
         /** ProcessOrder */
         ProcessOrder: {
@@ -4094,56 +4351,25 @@ export interface components {
         Progress: {
             /**
              * Samples
-             * @description Samples whose updates the center has seen
+             * @description Samples of the updates that the servers have applied
              * @default 0
              */
             samples: number;
             /**
              * Total Samples
-             * @description Samples the job will train if it is not stopped
+             * @description Samples of the whole run
              */
             total_samples?: number | null;
             /**
-             * Epoch Samples
-             * @description Samples of one pass over the training data; null: not known
-             */
-            epoch_samples?: number | null;
-            /**
-             * Version
-             * @description Changes of the center so far
-             * @default 0
-             */
-            version: number;
-            /**
              * Done
-             * @description Mini-batches trained in this attempt, of all, 0 to 1; null: not known
+             * @description Share of the attempt's mini-batches that is trained, 0 to 1; null: not known
              */
             done?: number | null;
-            /**
-             * Seconds Left
-             * @description Until the slowest worker has trained its share, at its recent speed; null: not known
-             */
-            seconds_left?: number | null;
-            /**
-             * Seconds Left Low
-             * @description The same if each worker goes on as in its fast windows: at the 90th percentile of its speeds over its last 12 windows of 10 s; null: no worker has 3 windows yet
-             */
-            seconds_left_low?: number | null;
-            /**
-             * Seconds Left High
-             * @description The same at the 10th percentile, as in its slow windows; never below `seconds_left`
-             */
-            seconds_left_high?: number | null;
             /**
              * Samples Per Second
              * @description Samples over wall-clock time, in the last 10 s or more
              */
             samples_per_second?: number | null;
-            /**
-             * Mean Samples Per Second
-             * @description The same from when the workers of this attempt could begin until the center changed last
-             */
-            mean_samples_per_second?: number | null;
             /**
              * Loss
              * @description Mean of the workers' last mini-batch losses; null if one is not finite
@@ -4177,27 +4403,96 @@ export interface components {
             };
             /**
              * Main Metric
-             * @description The key in `eval` that the job is judged by: target, accuracy or another
+             * @description Key in `eval` of the job's main metric: its target's, else accuracy, else another
              * @example accuracy
              */
             main_metric?: string | null;
             /**
+             * Epoch Samples
+             * @description Samples of one pass over the training data; null: not known
+             */
+            epoch_samples?: number | null;
+            /**
+             * Version
+             * @description Updates so far
+             * @default 0
+             */
+            version: number;
+            /**
+             * Seconds Left
+             * @description Seconds until the slowest worker has trained its share, at its recent speed; null: not known
+             */
+            seconds_left?: number | null;
+            /**
+             * Seconds Left Low
+             * @description `seconds_left` with each worker at the 90th percentile of its speed in its last 12 windows of 10 s; null: no worker has 3 yet
+             */
+            seconds_left_low?: number | null;
+            /**
+             * Seconds Left High
+             * @description `seconds_left` with each worker at the 10th percentile of its speed; never below `seconds_left`
+             */
+            seconds_left_high?: number | null;
+            /**
+             * Mean Samples Per Second
+             * @description Samples over wall-clock time from the start of this attempt's training to its last update
+             */
+            mean_samples_per_second?: number | null;
+            /**
              * Alerts
-             * @description What is wrong with the training, and what to do about it, a sentence each
+             * @description Problems of the training with their remedies, one sentence each
              */
             alerts?: string[];
             /**
              * First Step At
-             * @description When the first update was applied
+             * @description Time of the first update
              */
             first_step_at?: string | null;
-            /** @description What a push costs; null before the first */
+            /** @description Cost per push; null before the first */
             exchange?: components["schemas"]["Exchange"] | null;
             /**
              * Shards
-             * @description How the shards are loaded
+             * @description Load of each server
              */
             shards?: components["schemas"]["ShardLoad"][];
+        };
+        /**
+         * PushOutcomes
+         * @description The outcome of the pushes: pushed = applied + buffered + dropped + pending + undone.
+         */
+        PushOutcomes: {
+            /** Pushed */
+            pushed: number;
+            /** Applied */
+            applied: number;
+            /** Buffered */
+            buffered: number;
+            /** Dropped */
+            dropped: number;
+            /**
+             * Dropped Stale
+             * @description Dropped pushes that were staler than the gate allows
+             */
+            dropped_stale: number;
+            /**
+             * Dropped Quorum
+             * @description Dropped pushes that came after the quorum had closed the round
+             */
+            dropped_quorum: number;
+            /**
+             * Dropped Not Finite
+             * @description Dropped pushes that held a NaN or an infinity
+             */
+            dropped_not_finite: number;
+            /**
+             * Dropped Superseded
+             * @description Dropped pushes of a superseded incarnation
+             */
+            dropped_superseded: number;
+            /** Pending */
+            pending: number;
+            /** Undone */
+            undone: number;
         };
         /** Queue */
         Queue: {
@@ -4205,14 +4500,14 @@ export interface components {
              * Waiting
              * @description The first 500, in the order in which they are served
              */
-            waiting: components["schemas"]["Waiting"][];
+            waiting: components["schemas"]["WaitingJob"][];
             /** Waiting Total */
             waiting_total: number;
             /**
              * Holding
              * @description Those with the most slots first, at most 500
              */
-            holding: components["schemas"]["Holder"][];
+            holding: components["schemas"]["HoldingJob"][];
         };
         /**
          * RandomK
@@ -4226,7 +4521,7 @@ export interface components {
             name: "randomk";
             /**
              * Every
-             * @description One of so many values travels
+             * @description Values per value that is sent: 16 sends one of 16
              * @default 16
              * @enum {integer}
              */
@@ -4252,19 +4547,19 @@ export interface components {
             value: number;
             /**
              * Time
-             * @description Seconds since the epoch, clock of whoever measured
+             * @description Seconds since the epoch, by the clock of the process that measured
              */
             time: number;
             /**
              * Seconds
-             * @description Since the first attempt was placed
+             * @description Seconds since the start of the first attempt
              */
             seconds: number;
             /** Samples */
             samples: number;
             /**
              * Samples Before
-             * @description Of the point before it: the target was reached somewhere behind these samples. null: it was the first point
+             * @description Samples at the point before: the job reached the target somewhere after them; null: this is the first point
              */
             samples_before: number | null;
             /** Step */
@@ -4285,7 +4580,7 @@ export interface components {
             source: string;
             /**
              * Rank
-             * @description The worker that it is about; -1: none
+             * @description Worker that the value describes; -1: none
              */
             rank: number;
         };
@@ -4297,10 +4592,10 @@ export interface components {
              */
             name: string;
             /**
-             * Machine
-             * @description Made by the agent once, and kept: tells its restart from another machine of the same name
+             * Credential
+             * @description With a join token: random secret of the agent, with which it registers from now on
              */
-            machine?: string | null;
+            credential?: string | null;
             /** Slots */
             slots: number;
             /** Cpus */
@@ -4311,13 +4606,14 @@ export interface components {
              */
             memory: number;
             /** Gpus */
-            gpus?: components["schemas"]["Gpu"][];
+            gpus?: components["schemas"]["ReportedGpu"][];
             /** Version */
             version: string;
             /** Labels */
             labels?: {
                 [key: string]: string;
             };
+            isolation?: components["schemas"]["ReportedIsolation"] | null;
         };
         /** Registered */
         Registered: {
@@ -4328,9 +4624,14 @@ export interface components {
             node_id: string;
             /**
              * Token
-             * @description The node's own token. Earlier ones of the same name end here
+             * @description Bearer token of the agent until it registers again; the previous token is revoked
              */
             token: string;
+            /**
+             * Live Password
+             * @description Password of the account `node.<id in hex>` on the live Redis; the account reads the queue of that name
+             */
+            live_password: string;
             /**
              * Heartbeat Every
              * @description Seconds
@@ -4341,7 +4642,7 @@ export interface components {
         ReportedExit: {
             /**
              * Reason
-             * @description An exit reason; one that is not known here counts as `internal_error`
+             * @description Exit reason; the platform reads an unknown one as `internal_error`
              */
             reason: string;
             /**
@@ -4355,6 +4656,46 @@ export interface components {
              */
             code: number;
         };
+        /** ReportedGpu */
+        ReportedGpu: {
+            /** Index */
+            index: number;
+            /**
+             * Name
+             * @example NVIDIA H200
+             */
+            name: string;
+            /**
+             * Memory
+             * @description Bytes
+             */
+            memory: number;
+        };
+        /**
+         * ReportedIsolation
+         * @description Separation of a node's job processes from the platform and from each other.
+         */
+        ReportedIsolation: {
+            /** @description namespace: a process sees its own part of the platform only; user: accounts of their own; none */
+            level: components["schemas"]["Level"];
+            /**
+             * Account
+             * @description Each process has a user id of its own
+             * @default false
+             */
+            account: boolean;
+            /**
+             * Note
+             * @description Reason why a stronger level is not possible; empty: this is the strongest
+             * @default
+             */
+            note: string;
+            /**
+             * @description platform: they reach the data plane and the API only; internet: all
+             * @default internet
+             */
+            network: components["schemas"]["Network"];
+        };
         /** ReportedProcess */
         ReportedProcess: {
             /**
@@ -4364,7 +4705,7 @@ export interface components {
             id: string;
             /**
              * State
-             * @description `starting`, `running` or `exited`; one that is not known here changes nothing
+             * @description `starting`, `running` or `exited`; the platform ignores an unknown one
              * @example running
              */
             state: string;
@@ -4376,30 +4717,64 @@ export interface components {
              * @description Bytes of its output sent so far
              */
             log_offset?: number | null;
-            /** @description Of a process that runs, every now and then */
-            usage?: components["schemas"]["Usage"] | null;
-            /** @description Of a process that starts: user code that takes long */
+            /** @description Resources of a running process, every few seconds */
+            usage?: components["schemas"]["ReportedUsage"] | null;
+            /** @description User code that blocks the start of the process */
             hang?: components["schemas"]["Hang"] | null;
+        };
+        /**
+         * ReportedUsage
+         * @description The share of its machine that a process takes, its children with it.
+         */
+        ReportedUsage: {
+            /**
+             * At
+             * @description Time of the measurement, seconds since the epoch
+             */
+            at: number;
+            /**
+             * Cpu
+             * @description Cores, mean since the last measurement; null: this is the first
+             */
+            cpu: number | null;
+            /**
+             * Memory
+             * @description Bytes resident
+             */
+            memory: number;
+            /**
+             * Gpu
+             * @description Share of the time that its GPU worked
+             */
+            gpu?: number | null;
+            /**
+             * Gpu Memory
+             * @description Bytes taken on its GPU
+             */
+            gpu_memory?: number | null;
         };
         /** Resume */
         Resume: {
             /** Attempt */
             attempt: number;
-            /** Cut */
-            cut: number;
+            /** Checkpoint */
+            checkpoint: number;
         };
         /**
          * Retention
-         * @description What is given up some time after the job's end, and when.
+         * @description Deletion of the job's data some time after its end.
          */
         Retention: {
             /**
              * Metrics
-             * @description Stored metrics, and with them the charts, but not the file metrics.parquet; default: as long as the job
+             * @description Time after the job's end until its stored metrics and charts are deleted; the file metrics.parquet stays; default: as long as the job
              */
             metrics?: (number | string) | null;
         };
-        /** Roles */
+        /**
+         * Roles
+         * @description The processes of the job and their resources.
+         */
         Roles: {
             /**
              * @default {
@@ -4433,22 +4808,22 @@ export interface components {
             step: number;
             /**
              * Busy
-             * @description Share of the time that it worked, lately
+             * @description Share of recent time that it worked
              */
             busy: number | null;
             /**
              * Worked
-             * @description Share of the time that a shard worked, on average
+             * @description Share of the time that a server worked, on average
              */
             worked: number | null;
             /**
              * Apply
-             * @description Seconds to decode and apply an entry, the mean of all
+             * @description Mean seconds to decode and apply an entry
              */
             apply: number | null;
             /**
              * Queue
-             * @description Entries that wait
+             * @description Entries in its queue
              */
             queue: number | null;
             /**
@@ -4462,22 +4837,25 @@ export interface components {
              */
             memory: number | null;
         };
-        /** ServerRole */
+        /**
+         * ServerRole
+         * @description The server processes, each of which holds a shard of the parameters.
+         */
         ServerRole: {
             /**
              * Count
-             * @description Shards of the center: one parameter-server process each. auto: by the model's size and the free cores; the job begins with one and, if more are worth it, once more with them
+             * @description Server processes, with one shard of the parameters each. auto: the platform chooses by the model's size and the free cores; the job starts with one server, and restarts once if more are worth it
              * @default 1
              */
             count: number | "auto";
             /**
              * Optimizer
-             * @description How the server descends along pushed directions; default: the strategy's own, mostly theta - x
+             * @description Optimizer of the server's step along a push; default: the strategy's own, which mostly subtracts the push
              */
             optimizer?: (components["schemas"]["Sgd"] | components["schemas"]["Adagrad"] | components["schemas"]["Adam"] | components["schemas"]["AdamW"]) | null;
             /**
              * Device
-             * @description Where each shard keeps and changes its slice. cuda: a GPU of its own; auto: one that workers leave over on its machine, if there is one
+             * @description Device that holds and updates each shard. cuda: a GPU of its own; auto: a GPU that the workers leave free on the server's machine, else the CPU
              * @default cpu
              * @enum {string}
              */
@@ -4487,18 +4865,18 @@ export interface components {
         Sgd: {
             /**
              * Lr
-             * @description Default: the strategy's lr where the strategy descends, else 1
+             * @description Learning rate; default: the strategy's lr if the strategy descends on this side, else 1
              */
             lr?: number | null;
             /**
              * Weight Decay
-             * @description L2 penalty (decoupled for adamw)
+             * @description L2 penalty
              * @default 0
              */
             weight_decay: number;
             /**
              * Clip Norm
-             * @description A direction longer than this is shortened to it before the step; on the server: the mean of all
+             * @description Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping
              */
             clip_norm?: number | null;
             /**
@@ -4508,25 +4886,26 @@ export interface components {
             name: "sgd";
             /**
              * Momentum
+             * @description Momentum of the step
              * @default 0
              */
             momentum: number;
             /**
              * Nesterov
-             * @description Nesterov's look-ahead; needs momentum
+             * @description Use Nesterov's look-ahead; needs a momentum above 0
              * @default false
              */
             nesterov: boolean;
             /**
              * Momentum Correction
-             * @description Take off the momentum that n asynchronous workers add by themselves: use momentum - (1 - 1/n)
+             * @description Subtract the momentum that n asynchronous workers add: use momentum - (1 - 1/n)
              * @default false
              */
             momentum_correction: boolean;
         };
         /**
          * ShardLoad
-         * @description Of one shard, in one attempt.
+         * @description The load of one shard, in one attempt.
          */
         ShardLoad: {
             /** Rank */
@@ -4538,17 +4917,17 @@ export interface components {
             slice_bytes: number | null;
             /**
              * Apply
-             * @description Seconds to decode and apply an entry of the log, the mean of all
+             * @description Mean seconds to decode and apply an entry of the log
              */
             apply: number | null;
             /**
              * Busy
-             * @description Share of the time that it worked, since it had its slice
+             * @description Share of the time that it worked since it received its slice
              */
             busy: number | null;
             /**
              * Queue
-             * @description Entries that waited, at most
+             * @description Longest queue, in entries
              */
             queue: number | null;
         };
@@ -4564,7 +4943,7 @@ export interface components {
         };
         /**
          * SignIn
-         * @description Exactly one of the two.
+         * @description A sign-in, with exactly one of the two.
          */
         SignIn: {
             /**
@@ -4578,13 +4957,13 @@ export interface components {
              */
             token?: string | null;
         };
-        /** SignInCode */
-        SignInCode: {
+        /** SignInLink */
+        SignInLink: {
             /** Code */
             code: string;
             /**
              * Url
-             * @description The page's address with the code behind `#`, which browsers send to no server
+             * @description The page's address with the code behind `#`, which browsers send to no server; works once
              */
             url: string;
             /**
@@ -4611,14 +4990,14 @@ export interface components {
             name: "single";
             /**
              * Window
-             * @description Local steps between two looks that the evaluator may take
+             * @description Local steps per push, after which the evaluator sees the model
              * @default 20
              */
             window: number;
         };
         /**
          * Size
-         * @description Of a model, as far as somebody knows it.
+         * @description The known sizes of a model.
          */
         Size: {
             /**
@@ -4629,14 +5008,14 @@ export interface components {
             parameters: number;
             /**
              * Step
-             * @description Seconds of a mini-batch of one worker
+             * @description Seconds that one worker takes for a mini-batch
              * @example 0.004
              */
             step?: number | null;
         };
         /**
          * SizeFrom
-         * @description Where the size of the model is known from, and how large it is.
+         * @description The size of the model, and its source.
          */
         SizeFrom: {
             /**
@@ -4647,7 +5026,7 @@ export interface components {
             source: string;
             /**
              * Job
-             * @description The earlier job that it was measured in
+             * @description The earlier job that measured it
              */
             job: string | null;
             /**
@@ -4657,23 +5036,14 @@ export interface components {
             message: string;
             size: components["schemas"]["Size"];
         };
-        /** Snapshot */
-        Snapshot: {
-            /**
-             * Every
-             * @description Between two checkpoints, from which a lost job resumes: a time (30s), or samples of all workers together ('50000 samples', '1 epochs'), which fall alike on every machine
-             * @default 30
-             */
-            every: number | string;
-        };
         /**
          * Speed
-         * @description Against one worker that has the job for itself and neither sends nor waits.
+         * @description The job's speed against one worker that has the job for itself and neither sends nor waits.
          */
         Speed: {
             /**
              * Samples Per Second
-             * @description Of the job in this attempt: samples over wall-clock time
+             * @description Samples of this attempt over its wall-clock time
              */
             samples_per_second: number;
             /**
@@ -4683,7 +5053,7 @@ export interface components {
             one_alone: number | null;
             /**
              * Factor
-             * @description The first over the second; null: the second is not measured
+             * @description `samples_per_second` / `one_alone`; null: `one_alone` is not measured
              */
             factor: number | null;
             /**
@@ -4693,7 +5063,7 @@ export interface components {
             workers: number;
             /**
              * Message
-             * @description Why there is no factor, and how to measure it
+             * @description Reason for a missing factor, and the way to measure it
              */
             message: string | null;
         };
@@ -4701,35 +5071,35 @@ export interface components {
         Staleness: {
             /**
              * Mean
-             * @description Changes of the center between a pull and the push that answers it, with workers of equal speed
+             * @description Updates between a pull and the push computed from it, with workers of equal speed
              */
             mean: number;
             /**
              * Reason
-             * @description By which rule; a sentence
+             * @description The rule behind the mean, as a sentence
              */
             reason: string;
         };
         /**
          * StartFrom
-         * @description Weights of a model with the same parameters and buffers, by name and shape. Optimizers begin anew.
+         * @description Weights of a model with the same parameters and buffers, by name and shape. Optimizers begin anew. Give job or file.
          */
         StartFrom: {
             /**
              * Job
-             * @description Another job's model: its id, or its name for its newest job
+             * @description Job whose model to load: its id, or its name for the newest job of that name
              */
             job?: string | null;
             /**
              * Checkpoint
-             * @description Of that job: final, its final model; best, that of its best evaluation (see best); last, its newest checkpoint, also while it runs
+             * @description Model of that job. final: its final model; best: the model of its best evaluation; last: its newest checkpoint, even while it runs
              * @default final
              * @enum {string}
              */
             checkpoint: "final" | "best" | "last";
             /**
              * File
-             * @description Or a .safetensors file in the folder of the code
+             * @description A .safetensors file in the folder of the code, in place of a job
              * @example a.safetensors
              */
             file?: string | null;
@@ -4747,7 +5117,7 @@ export interface components {
             job: string;
             /**
              * Name
-             * @description Its name
+             * @description Name of the other job
              * @example digits
              */
             name: string;
@@ -4758,33 +5128,33 @@ export interface components {
             checkpoint: "final" | "best" | "last";
             /**
              * File
-             * @description Of final and best: the file that was copied
+             * @description File that was copied, if checkpoint is final or best
              * @example model.safetensors
              */
             file?: string | null;
             /**
              * Sha256
-             * @description Of that file
+             * @description SHA-256 of that file
              */
             sha256?: string | null;
             /**
              * Attempt
-             * @description Of last: the attempt that took the checkpoint
+             * @description Attempt that took the checkpoint, if checkpoint is last
              */
             attempt?: number | null;
             /**
              * Number
-             * @description Of last: the checkpoint's number in that attempt; 0: the one at its end
+             * @description Number of the checkpoint in that attempt, if checkpoint is last; 0: the checkpoint at its end
              */
             number?: number | null;
             /**
              * Version
-             * @description Of last: the version of the center in it
+             * @description Version of the model in the checkpoint, if checkpoint is last
              */
             version?: number | null;
             /**
              * Samples
-             * @description Of last: samples that this center had seen
+             * @description Samples that this model had been trained with, if checkpoint is last
              */
             samples?: number | null;
         };
@@ -4795,7 +5165,7 @@ export interface components {
         Step: {
             /**
              * Warmup
-             * @description Samples, of all workers together, while the rate rises in a line to its full height; or a share of the run, such as 0.05
+             * @description Samples of all workers together over which the rate rises linearly to its full value; or a share of the run, such as 0.05
              * @default 0
              */
             warmup: number;
@@ -4806,24 +5176,24 @@ export interface components {
             name: "step";
             /**
              * Every
-             * @description Samples, of all workers together, between two falls
+             * @description Step size in samples of all workers together
              */
             every: number;
             /**
              * To
-             * @description What each fall multiplies the rate with
+             * @description Factor on the rate at each step
              * @default 0.1
              */
             to: number;
         };
         /**
          * Stop
-         * @description When training ends: at the first of these that is reached.
+         * @description The end of training: the first of these limits that the job reaches. Give epochs or steps.
          */
         Stop: {
             /**
              * Epochs
-             * @description Passes over the training split, all workers together
+             * @description Passes over the training split by all workers together
              */
             epochs?: number | null;
             /**
@@ -4831,11 +5201,11 @@ export interface components {
              * @description Mini-batches per worker
              */
             steps?: number | null;
-            /** @description End when the center reaches this on the evaluation split */
+            /** @description Value of an evaluation metric at which the job ends */
             target?: components["schemas"]["Target"] | null;
             /**
              * Patience
-             * @description Early stopping: end after so many evaluations in a row without a better value of best.metric
+             * @description Early stopping: evaluations in a row without a better value of best.metric, after which the job ends
              */
             patience?: number | null;
         };
@@ -4847,12 +5217,12 @@ export interface components {
             series: number;
             /**
              * Batches Bytes
-             * @description What came, compressed: exports are made from it
+             * @description Received batches, compressed; exports read them
              */
             batches_bytes: number;
             /**
              * Blocks Bytes
-             * @description What charts read, made from it
+             * @description Blocks derived from the batches; charts read them
              */
             blocks_bytes: number;
             /**
@@ -4867,13 +5237,13 @@ export interface components {
             keep_for: number | null;
             /**
              * Forgotten At
-             * @description When they were removed; null: all are there
+             * @description Time of their removal; null: all are kept
              */
             forgotten_at: string | null;
         };
         /**
          * StoreAccess
-         * @description Where a process puts its files and finds those of the cut that it resumes from.
+         * @description Where a process puts its files and finds those of the checkpoint that it resumes from.
          */
         StoreAccess: {
             /** Url */
@@ -4881,11 +5251,46 @@ export interface components {
             /** Token */
             token?: string | null;
         };
+        /** Stored */
+        Stored: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "bundles" | "checkpoints" | "models and results" | "uploads" | "logs" | "metrics";
+            /**
+             * Count
+             * @description Bundles or files; null: rows of the database
+             */
+            count: number | null;
+            /**
+             * Bytes
+             * @description Stored bytes; for logs and metrics their tables with the indexes
+             */
+            bytes: number;
+        };
+        /** StoredBundle */
+        StoredBundle: {
+            /**
+             * Hash
+             * @description sha256 of the archive; names the bundle when a job is submitted
+             */
+            hash: string;
+            /** Size */
+            size: number;
+            /** Files */
+            files: components["schemas"]["BundledFile"][];
+            /**
+             * Workloads
+             * @description Workload classes that `workload.entrypoint` may name, outer modules first
+             */
+            workloads: components["schemas"]["BundledWorkload"][];
+        };
         /** StoredFile */
         StoredFile: {
             /**
              * Path
-             * @example cuts/3/worker-0.pt
+             * @example checkpoints/3/worker-0.pt
              */
             path: string;
             /** Size */
@@ -4893,10 +5298,25 @@ export interface components {
             /** Sha256 */
             sha256: string;
             /**
-             * Committed Cut
-             * @description The cut that this file completed
+             * Committed Checkpoint
+             * @description The checkpoint that this file completed
              */
-            committed_cut?: number | null;
+            committed_checkpoint?: number | null;
+        };
+        /** StoredJob */
+        StoredJob: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * Bytes
+             * @description Its checkpoints, models and results
+             */
+            bytes: number;
         };
         /** StrategyInfo */
         StrategyInfo: {
@@ -4945,18 +5365,18 @@ export interface components {
             bundle?: string | null;
             /**
              * Source
-             * @description The job file as it was written; all users can read it, comments and all
+             * @description The job file as written, with its comments; all users can read it
              */
             source?: string | null;
             /**
              * Overrides
-             * @description What was set over `source`: with them it says what `spec` says
+             * @description Values that override `source`; together they give `spec`
              * @example [
              *       "strategy.lr=0.1"
              *     ]
              */
             overrides?: string[];
-            /** @description The commit that the code was at, and the client; kept as a record */
+            /** @description Git commit of the code, and the client; kept as a record */
             origin?: components["schemas"]["GivenOrigin"] | null;
         };
         /**
@@ -4976,17 +5396,26 @@ export interface components {
              */
             name: "sync";
         };
-        /** Target */
+        /**
+         * Target
+         * @description A value of an evaluation metric at which the job ends. Give at_least or at_most.
+         */
         Target: {
             /**
              * Metric
-             * @description An evaluation metric
+             * @description Name of the evaluation metric, such as eval/accuracy
              * @default eval/accuracy
              */
             metric: string;
-            /** At Least */
+            /**
+             * At Least
+             * @description Lowest value that reaches the target
+             */
             at_least?: number | null;
-            /** At Most */
+            /**
+             * At Most
+             * @description Highest value that reaches the target
+             */
             at_most?: number | null;
         };
         /** Targets */
@@ -5007,7 +5436,7 @@ export interface components {
             items: components["schemas"]["JobTarget"][];
             /**
              * Missing
-             * @description Asked for, but not there: they may have been deleted
+             * @description Requested jobs that do not exist, or exist no longer
              */
             missing: string[];
         };
@@ -5023,9 +5452,15 @@ export interface components {
              * @example ci
              */
             name: string;
-            /** @default api */
+            /**
+             * Kind
+             * @default api
+             */
             kind: components["schemas"]["TokenKind"];
-            /** @description null for a join token: its kind says all that it may do */
+            /**
+             * Scope
+             * @description null: a join token, which has no scope
+             */
             scope: components["schemas"]["TokenScope"] | null;
             /**
              * Created At
@@ -5034,7 +5469,7 @@ export interface components {
             created_at: string;
             /**
              * Expires At
-             * @description null: it does not expire
+             * @description null: never
              */
             expires_at?: string | null;
             /**
@@ -5042,6 +5477,17 @@ export interface components {
              * @description To the minute
              */
             last_used_at: string | null;
+            /**
+             * Uses
+             * @description Machines that may join with it; null: an API token
+             */
+            uses?: number | null;
+            /**
+             * Used
+             * @description Machines that have joined with it
+             * @default 0
+             */
+            used: number;
         };
         /**
          * TokenKind
@@ -5070,77 +5516,46 @@ export interface components {
             name: "topk";
             /**
              * Share
-             * @description Share of the values that travels
+             * @description Share of the values that is sent
              * @default 0.01
              */
             share: number;
         };
         /**
          * Traffic
-         * @description Of one worker.
+         * @description The traffic of one worker.
          */
         Traffic: {
             /**
              * Push Bytes
-             * @description Of a push, as the codec sends it
+             * @description Bytes of a push, as the codec sends it
              */
             push_bytes: number;
             /**
              * Pull Bytes
-             * @description Of a pull, as pull_codec sends it
+             * @description Bytes of a pull, as pull_codec sends it
              */
             pull_bytes: number;
             /**
              * Pushes
-             * @description Per mini-batch; null where it depends on how many there are in an epoch
+             * @description Pushes per mini-batch; null: it depends on the length of an epoch
              */
             pushes: number | null;
             /**
              * Pulls
-             * @description Per mini-batch
+             * @description Pulls per mini-batch
              */
             pulls: number | null;
             /**
              * Sent Per Second
-             * @description Bytes that a worker pushes if it never waits; null: its speed is not known
+             * @description Bytes per second that a worker pushes if it never waits; null: its speed is not known
              */
             sent_per_second: number | null;
             /**
              * Received Per Second
-             * @description Bytes that it pulls
+             * @description Bytes per second that it pulls, likewise
              */
             received_per_second: number | null;
-        };
-        /**
-         * Usage
-         * @description What a process takes of its machine, its children with it.
-         */
-        Usage: {
-            /**
-             * At
-             * @description When it was measured, seconds since the epoch
-             */
-            at: number;
-            /**
-             * Cpu
-             * @description Cores, the mean since the look before; null at the first look
-             */
-            cpu: number | null;
-            /**
-             * Memory
-             * @description Bytes resident
-             */
-            memory: number;
-            /**
-             * Gpu
-             * @description Share of the time that its GPU worked
-             */
-            gpu?: number | null;
-            /**
-             * Gpu Memory
-             * @description Bytes taken on its GPU
-             */
-            gpu_memory?: number | null;
         };
         /** User */
         User: {
@@ -5168,7 +5583,7 @@ export interface components {
             yaml?: string | null;
             /**
              * Overrides
-             * @description What is set over it
+             * @description Values that override it
              * @example [
              *       "stop.steps=1"
              *     ]
@@ -5181,7 +5596,7 @@ export interface components {
             bundle?: string | null;
             /**
              * Sources
-             * @description Code that is not uploaded yet: all files by their path, with the text of the Python files; null for others. Nothing of it is stored or run
+             * @description Code that is not uploaded yet: all files by path, with the text of Python files; null for others. The platform neither stores nor runs it
              * @example {
              *       "circle.py": "from gradstream import Workload"
              *     }
@@ -5194,7 +5609,7 @@ export interface components {
         Validated: {
             /**
              * Valid
-             * @description The job file has no mistake, and fits the code of the bundle, if one is given
+             * @description The job file has no mistake, and fits the code of the bundle if you give one
              */
             valid: boolean;
             /**
@@ -5209,20 +5624,20 @@ export interface components {
             errors: components["schemas"]["Fault"][];
             /**
              * Warnings
-             * @description Limits that a valid file is over, and likely mistakes in its code, with remedies
+             * @description Limits that a valid file exceeds and likely mistakes in its code, with remedies
              */
             warnings?: components["schemas"]["JobWarning"][];
             /**
              * Notes
-             * @description Of a valid file: what settings come to
+             * @description Derived values of settings in a valid file
              */
             notes?: components["schemas"]["JobWarning"][];
             /**
              * Workloads
-             * @description Classes of the code that `workload.entrypoint` may name; of a file with mistakes, too
+             * @description Classes of the code that `workload.entrypoint` may name, also for a file with mistakes
              */
             workloads?: components["schemas"]["BundledWorkload"][];
-            /** @description With all defaults filled in; null if not valid */
+            /** @description The job file with all defaults; null if not valid */
             spec: components["schemas"]["JobSpec"] | null;
         };
         /** ValidationError */
@@ -5239,10 +5654,10 @@ export interface components {
             ctx?: Record<string, never>;
         };
         /**
-         * Waiting
+         * WaitingJob
          * @description A job in the queue.
          */
-        Waiting: {
+        WaitingJob: {
             /**
              * Id
              * Format: uuid
@@ -5261,7 +5676,7 @@ export interface components {
             position: number;
             /**
              * Reason
-             * @description Why it waits, for programs
+             * @description Reason of the wait, for programs
              * @example no_capacity
              */
             reason: string | null;
@@ -5284,7 +5699,7 @@ export interface components {
             created_at: string;
             /**
              * Attempt
-             * @description Attempts that it has had
+             * @description Attempts so far
              */
             attempt: number;
         };
@@ -5299,12 +5714,12 @@ export interface components {
             label: string;
             /**
              * At
-             * @description When something was last heard of it
+             * @description Time of its last report
              */
             at: string | null;
             /**
              * Clock
-             * @description Pushes made so far, as the shards count them
+             * @description Pushes so far, as the servers count them
              */
             clock: number | null;
             /**
@@ -5314,7 +5729,7 @@ export interface components {
             behind: number | null;
             /**
              * Step
-             * @description Its mini-batches so far
+             * @description Mini-batches so far
              */
             step: number;
             /** Samples Per Second */
@@ -5333,17 +5748,17 @@ export interface components {
             wait: number;
             /**
              * Before
-             * @description Seconds from when the workers could begin until its first push
+             * @description Seconds from the start of training until its first push
              */
             before: number;
             /**
              * Ended
-             * @description Seconds for which it has ended while others trained
+             * @description Seconds between its end and now, or the end of the last worker
              */
             ended: number;
             /**
              * Slower
-             * @description How many times slower than the others it is; null: it is not slow
+             * @description Factor by which it is slower than the others; null: it is not slow
              */
             slower: number | null;
             /**
@@ -5374,7 +5789,10 @@ export interface components {
              */
             gpu_memory: number | null;
         };
-        /** WorkerRole */
+        /**
+         * WorkerRole
+         * @description The worker processes, which compute gradients.
+         */
         WorkerRole: {
             /**
              * Count
@@ -5384,7 +5802,7 @@ export interface components {
             count: number;
             /**
              * Device
-             * @description auto: a GPU if the node has a free one
+             * @description Device of each worker. auto: a GPU if the node has a free one, else the CPU
              * @default auto
              * @enum {string}
              */
@@ -5396,79 +5814,28 @@ export interface components {
              */
             threads: number;
         };
-        /** WorkloadRef */
+        /**
+         * WorkloadRef
+         * @description Your code: the Workload class and its arguments.
+         */
         WorkloadRef: {
             /**
              * Entrypoint
-             * @description Where the Workload class is, as module:Class, from the root of the bundle
+             * @description Workload class as module:Class; the module's path begins at the root of the bundle
              * @example digits:Digits
              */
             entrypoint: string;
             /**
              * Args
-             * @description Fields of the Workload class to set
+             * @description Values of the Workload class's fields, by name
              */
             args?: {
                 [key: string]: unknown;
             };
         };
         /**
-         * Best
-         * @description The best evaluation of one metric.
-         */
-        backend__overview__schemas__Best: {
-            /**
-             * Metric
-             * @example eval/accuracy
-             */
-            metric: string;
-            /** Higher Is Better */
-            higher_is_better: boolean;
-            /** Value */
-            value: number;
-            /** Attempt */
-            attempt: number;
-            /** Samples */
-            samples: number;
-            /** Version */
-            version: number;
-            /**
-             * At
-             * Format: date-time
-             */
-            at: string;
-            /**
-             * After
-             * @description Seconds since the job's `started_at`
-             */
-            after: number | null;
-        };
-        /**
-         * Best
-         * @description Which evaluation is the best: its model is kept beside the final one, as best.safetensors.
-         */
-        gradstream__spec__stopping__Best: {
-            /**
-             * Metric
-             * @description An evaluation metric
-             * @example eval/loss
-             */
-            metric: string;
-            /**
-             * Mode
-             * @description Whether a lower or a higher value is better; default: min for eval/loss, max for eval/accuracy
-             */
-            mode?: ("min" | "max") | null;
-            /**
-             * Min Delta
-             * @description By how much a value must be better than the best one before it to count
-             * @default 0
-             */
-            min_delta: number;
-        };
-        /**
          * ProblemDetails
-         * @description RFC 9457. `type` names the error class; `context` holds what a program may want to know about it.
+         * @description RFC 9457. `type` names the error class; `context` holds details of it for programs.
          */
         ProblemDetails: {
             /**
@@ -5741,7 +6108,7 @@ export interface operations {
     streamJobs: {
         parameters: {
             query?: {
-                /** @description `upto` of the last `gone` that was heard of, at most a day ago */
+                /** @description `upto` of the last `gone` event that the client received, at most a day old */
                 since?: number | null;
             };
             header?: never;
@@ -5827,11 +6194,11 @@ export interface operations {
     streamJob: {
         parameters: {
             query?: {
-                /** @description Only what came after this `seq` */
+                /** @description Only entries after this `seq` */
                 after?: number;
             };
             header?: {
-                /** @description Set by browsers when they reconnect */
+                /** @description Browsers set it when they reconnect */
                 "last-event-id"?: number | null;
             };
             path: {
@@ -6376,7 +6743,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SignInCode"];
+                    "application/json": components["schemas"]["SignInLink"];
                 };
             };
             /** @description Unauthorized */
@@ -6458,7 +6825,7 @@ export interface operations {
             query?: {
                 /** @description With a YAML body: hash that `uploadBundle` returned */
                 bundle?: string | null;
-                /** @description With a YAML body: set over it, e.g. `strategy.lr=0.1` */
+                /** @description With a YAML body: values that override it, e.g. `strategy.lr=0.1` */
                 set?: string[];
             };
             header?: never;
@@ -6653,11 +7020,11 @@ export interface operations {
             query?: {
                 /** @description With a YAML body: hash that `uploadBundle` returned */
                 bundle?: string | null;
-                /** @description With a YAML body: set over it, e.g. `strategy.lr=0.1` */
+                /** @description With a YAML body: values that override it, e.g. `strategy.lr=0.1` */
                 set?: string[];
             };
             header?: {
-                /** @description The same key and body give the same job again, also after a lost answer */
+                /** @description The same key and body return the same job again, also after a lost response */
                 "idempotency-key"?: string | null;
             };
             path?: never;
@@ -6760,7 +7127,7 @@ export interface operations {
             query?: {
                 /** @description With a YAML body: hash that `uploadBundle` returned */
                 bundle?: string | null;
-                /** @description With a YAML body: set over it, e.g. `strategy.lr=0.1` */
+                /** @description With a YAML body: values that override it, e.g. `strategy.lr=0.1` */
                 set?: string[];
             };
             header?: never;
@@ -7117,7 +7484,7 @@ export interface operations {
             query?: {
                 /** @description Seconds to wait for a change */
                 wait?: number;
-                /** @description `seq` of the job as the caller knows it */
+                /** @description The last `seq` of the job that the caller has seen */
                 since?: number;
             };
             header?: never;
@@ -7489,11 +7856,11 @@ export interface operations {
     listEvents: {
         parameters: {
             query?: {
-                /** @description Only what came after this `seq` */
+                /** @description Only entries after this `seq` */
                 after?: number;
-                /** @description Only these kinds; none given: all. A long job has thousands of cuts. */
-                kind?: string[];
-                /** @description So many at most; the next page is `after` the last one's `seq` */
+                /** @description Only these kinds; none given: all. A long job has thousands of checkpoints. */
+                kind?: components["schemas"]["EventKind"][];
+                /** @description Events per page; for the next page give the last `seq` as `after` */
                 limit?: number | null;
             };
             header?: never;
@@ -8200,11 +8567,11 @@ export interface operations {
                 process?: string | null;
                 role?: ("server" | "worker" | "evaluator") | null;
                 rank?: number | null;
-                /** @description Only what came after this `seq` */
+                /** @description Only entries after this `seq` */
                 after?: number;
-                /** @description With `tail`: only what came before this `seq` */
+                /** @description With `tail`: only entries before this `seq` */
                 before?: number | null;
-                /** @description Only about the last so many lines */
+                /** @description About this many of the last lines */
                 tail?: number | null;
             };
             header?: never;
@@ -8465,10 +8832,10 @@ export interface operations {
             query?: {
                 /** @description Only these metrics */
                 names?: string[] | null;
-                /** @description Only what this process measured */
+                /** @description Only measurements of this process */
                 source?: string | null;
                 rank?: number | null;
-                /** @description Only what came after this `seq` */
+                /** @description Only entries after this `seq` */
                 after?: number;
                 /** @description Batches */
                 limit?: number;
@@ -8821,9 +9188,9 @@ export interface operations {
                 /** @description Repeat it for several */
                 name: string[];
                 x?: components["schemas"]["Axis"];
-                /** @description Default: where the first point is */
+                /** @description Default: position of the first point */
                 from?: number | null;
-                /** @description Default: where the last point is */
+                /** @description Default: position of the last point */
                 to?: number | null;
                 /** @description Equal slices of the range: the width of the drawing */
                 columns?: number;
@@ -8918,9 +9285,9 @@ export interface operations {
             query: {
                 name: string;
                 x?: components["schemas"]["Axis"];
-                /** @description Default: where the first point is */
+                /** @description Default: position of the first point */
                 from?: number | null;
-                /** @description Default: where the last point is */
+                /** @description Default: position of the last point */
                 to?: number | null;
             };
             header?: {
@@ -9370,7 +9737,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Bundle"];
+                    "application/json": components["schemas"]["StoredBundle"];
                 };
             };
             /** @description Unauthorized */
@@ -9464,7 +9831,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Bundle"];
+                    "application/json": components["schemas"]["StoredBundle"];
                 };
             };
             /** @description Unauthorized */
@@ -9980,6 +10347,184 @@ export interface operations {
             };
         };
     };
+    getStorage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlatformStorage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    collectStorage: {
+        parameters: {
+            query?: {
+                /** @description Remove nothing; list what a collection would remove */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Collection"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The token's scope is 'read' */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
     listStrategies: {
         parameters: {
             query?: never;
@@ -10331,7 +10876,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Join"];
+                "application/json": components["schemas"]["JoinRequest"];
             };
         };
         responses: {
@@ -10515,7 +11060,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Desired"];
+                    "application/json": components["schemas"]["DesiredProcesses"];
                 };
             };
             /** @description Unauthorized */

@@ -1,16 +1,11 @@
 // @vitest-environment happy-dom
-import { act, renderHook } from "@testing-library/react"
-import type { ReactNode } from "react"
-import { MemoryRouter, useLocation } from "react-router"
+import { act } from "@testing-library/react"
 import { expect, it } from "vitest"
-import { useChartSettings } from "./useChartSettings"
-import { useJobFilters } from "./useJobFilters"
-import { useLogFilter } from "./useLogFilter"
-
-function at<T>(address: string, hook: () => T) {
-  const wrapper = ({ children }: { children: ReactNode }) => <MemoryRouter initialEntries={[address]}>{children}</MemoryRouter>
-  return renderHook(() => ({ used: hook(), search: useLocation().search }), { wrapper }).result
-}
+import { toggled, useChartSettings } from "./charts/useChartSettings"
+import { useComparison } from "./compare/useComparison"
+import { useLogFilter } from "./job/useLogFilter"
+import { useJobFilters } from "./jobs/useJobFilters"
+import { renderAt as at } from "./renderAt"
 
 it("reads how charts are drawn from the address, and takes nothing that makes no sense", () => {
   const shared = "/?x=time&smooth=0.6&log=train/loss&range=3~7.5&hide=worker 0,worker 2&full=train/loss"
@@ -45,6 +40,37 @@ it("undoes no change that was made a moment before, by another part of the page"
     result.current.used.other({ smoothing: 0.5 })
   })
   expect(result.current.search).toBe("?x=step&log=train%2Floss&smooth=0.5")
+})
+
+it("undoes no change that the page does not show yet", () => {
+  const result = at("/?x=epoch", useChartSettings)
+  const before = result.current.used[1]
+  act(() => before({ log: ["train/loss"] }))
+  const shown = result.current.used[1]
+  act(() => {
+    before({ smoothing: 0.5 })
+    shown({ search: "loss" })
+  })
+  expect(result.current.search).toBe("?x=epoch&log=train%2Floss&smooth=0.5&q=loss")
+})
+
+it("keeps both of two quick changes of one list", () => {
+  const usePins = () => {
+    const [, change] = useChartSettings()
+    return (name: string) => change((now) => ({ pinned: toggled(now.pinned, name) }))
+  }
+  const pins = at("/?pin=push/norm", usePins)
+  act(() => {
+    pins.current.used("train/loss")
+    pins.current.used("push/norm")
+    pins.current.used("eval/loss")
+  })
+  expect(new URLSearchParams(pins.current.search).get("pin")).toBe("train/loss,eval/loss")
+  const jobs = at("/compare?jobs=a,b,c", () => useComparison()[1])
+  act(() => {
+    for (const gone of ["a", "c"]) jobs.current.used((now) => ({ jobs: now.jobs.filter((id) => id !== gone) }))
+  })
+  expect(jobs.current.search).toBe("?jobs=b")
 })
 
 it("filters logs without undoing what was chosen while somebody typed", () => {

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { act, renderHook } from "@testing-library/react"
 import { expect, it } from "vitest"
-import { keyMap } from "@/lib/keys"
+import { keyMap } from "@/lib/browser/keys"
 import { useKeys } from "./useKeys"
 
 const press = (key: string) => keyMap.press(new KeyboardEvent("keydown", { key }))

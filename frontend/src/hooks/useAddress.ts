@@ -1,20 +1,32 @@
-import { useLocation, useSearchParams } from "react-router"
-
-/** The last change, and the address that it was made at: what is shown may still be that one when the next change comes. */
-let newest: { at: string; params: URLSearchParams } | null = null
+import { useSearchParams } from "react-router"
 
 /** The parameters in the address, and a way to change some of them that undoes no change made a moment before. */
 export function useAddress(): [URLSearchParams, (edit: (params: URLSearchParams) => void) => void] {
-  const { key, pathname, search } = useLocation()
   const [params, setParams] = useSearchParams()
-  const at = `${key} ${pathname}${search}`
   const change = (edit: (params: URLSearchParams) => void) => {
-    const after = new URLSearchParams(newest?.at === at ? newest.params : params)
+    // The router writes the address at once and draws the page later: `params` may be older than a change that was just made.
+    const after = new URLSearchParams(window.location.search)
     edit(after)
-    newest = { at, params: after }
     setParams(after, { replace: true, preventScrollReset: true })
   }
   return [params, change]
+}
+
+/** A function gets the view as it is by then: another change may be on its way into the address. */
+export type Change<View> = (over: Partial<View> | ((now: View) => Partial<View>)) => void
+
+/** A view that stands in the address; `write` puts there only what changes. */
+export function useAddressView<View>(
+  read: (params: URLSearchParams) => View,
+  write: (params: URLSearchParams, over: Partial<View>, now: View) => void,
+): [View, Change<View>] {
+  const [params, edit] = useAddress()
+  const change: Change<View> = (over) =>
+    edit((after) => {
+      const now = read(after)
+      write(after, typeof over === "function" ? over(now) : over, now)
+    })
+  return [read(params), change]
 }
 
 /** An empty value is none. */

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useSyncExternalStore } from "react"
-import { CHART_KEYS } from "@/lib/chartKeys"
-import { keyMap, type KeyBinding, type KeyGroup } from "@/lib/keys"
+import { keyMap, type KeyBinding, type KeyGroup } from "@/lib/browser/keys"
+import { CHART_KEYS } from "@/lib/charts/chartKeys"
 
 /** Keys that work while the caller is shown, under a title in the list of keys. `bindings` may be new ones in every render: they keep their place. */
 export function useKeys(title: string, bindings: readonly KeyBinding[]): void {
@@ -15,7 +15,7 @@ export function useKeys(title: string, bindings: readonly KeyBinding[]): void {
   }, [title, words])
 }
 
-const LISTED = [...CHART_KEYS, { keys: ["Shift Enter"], label: "On the name of a line: see no other" }]
+const LISTED = [...CHART_KEYS, { keys: ["Shift Enter"], label: "On the name of a line: show only this line" }]
 
 /** Where charts are, their keys stand in the list; the one that has the focus hears them. */
 export function useChartKeys(): void {

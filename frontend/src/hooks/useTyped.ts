@@ -2,7 +2,7 @@ import { useDebouncedCallback } from "@mantine/hooks"
 import { useState } from "react"
 
 /** Milliseconds after the last letter. */
-const PAUSE = 200
+const DEBOUNCE_MS = 200
 
 /** A text that is typed here and kept elsewhere: the letters stand at once, `keep` gets them in a pause. A new `kept` that comes from elsewhere replaces them. */
 export function useTyped(kept: string, keep: (text: string) => void): [string, (text: string) => void] {
@@ -15,7 +15,7 @@ export function useTyped(kept: string, keep: (text: string) => void): [string, (
   const send = useDebouncedCallback((typed: string) => {
     setSeen((now) => ({ ...now, sent: typed }))
     keep(typed)
-  }, PAUSE)
+  }, DEBOUNCE_MS)
   const type = (typed: string) => {
     setText(typed)
     send(typed)

@@ -1,6 +1,6 @@
 /** Plausible objects for tests, each with what the test is about laid over them. */
 import type { Exchange, Job, JobEvent, LogChunk, Process } from "@/client"
-import type { LiveEvent } from "./live"
+import type { LiveEvent } from "./stream/live"
 
 export function makeJob(over: Partial<Job> = {}): Job {
   return {

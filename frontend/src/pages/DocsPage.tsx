@@ -1,6 +1,6 @@
 import { Anchor } from "@mantine/core"
 import { openApiUrl } from "@/client"
-import { PageTitle } from "@/components/PageTitle"
+import { PageTitle } from "@/components/page/PageTitle"
 import { ApiPanel } from "@/panels/api/ApiPanel"
 
 export function DocsPage() {

@@ -1,9 +1,9 @@
 import { Button } from "@mantine/core"
 import { IconPlus } from "@tabler/icons-react"
 import { Link } from "react-router"
-import { ConnectionBadge } from "@/components/ConnectionBadge"
-import { PageTitle } from "@/components/PageTitle"
-import { useJobsStream } from "@/hooks/useJobsStream"
+import { ConnectionBadge } from "@/components/display/ConnectionBadge"
+import { PageTitle } from "@/components/page/PageTitle"
+import { useJobsStream } from "@/hooks/jobs/useJobsStream"
 import { JobsPanel } from "@/panels/jobs/JobsPanel"
 
 export function JobsPage() {

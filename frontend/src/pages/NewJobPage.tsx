@@ -1,7 +1,7 @@
 import { useSearchParams } from "react-router"
-import { Loaded } from "@/components/Loaded"
-import { PageTitle } from "@/components/PageTitle"
-import { useBeginning } from "@/hooks/useBeginning"
+import { Loaded } from "@/components/messages/Loaded"
+import { PageTitle } from "@/components/page/PageTitle"
+import { useBeginning } from "@/hooks/new-job/useBeginning"
 import { NewJobForm } from "@/panels/new-job/NewJobForm"
 
 /** A new job begins empty, as an example (`?example=`) or as a copy of another job (`?from=`). */

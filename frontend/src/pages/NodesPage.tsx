@@ -1,4 +1,4 @@
-import { PageTitle } from "@/components/PageTitle"
+import { PageTitle } from "@/components/page/PageTitle"
 import { NodesPanel } from "@/panels/nodes/NodesPanel"
 
 export function NodesPage() {

@@ -1,5 +1,5 @@
 import { Stack } from "@mantine/core"
-import { PageTitle } from "@/components/PageTitle"
+import { PageTitle } from "@/components/page/PageTitle"
 import { HoldersPanel } from "@/panels/queue/HoldersPanel"
 import { WaitingPanel } from "@/panels/queue/WaitingPanel"
 

@@ -1,9 +1,10 @@
 import { Stack } from "@mantine/core"
-import { PageTitle } from "@/components/PageTitle"
+import { PageTitle } from "@/components/page/PageTitle"
 import { AboutPanel } from "@/panels/settings/AboutPanel"
 import { AppearancePanel } from "@/panels/settings/AppearancePanel"
 import { KeysPanel } from "@/panels/settings/KeysPanel"
 import { SessionsPanel } from "@/panels/settings/SessionsPanel"
+import { StoragePanel } from "@/panels/settings/StoragePanel"
 import { TokensPanel } from "@/panels/settings/TokensPanel"
 
 export function SettingsPage() {
@@ -13,6 +14,7 @@ export function SettingsPage() {
       <Stack gap="md" maw={860}>
         <TokensPanel />
         <SessionsPanel />
+        <StoragePanel />
         <AppearancePanel />
         <KeysPanel />
         <AboutPanel />

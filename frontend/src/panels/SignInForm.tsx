@@ -2,8 +2,8 @@ import { Alert, Button, PasswordInput, Stack } from "@mantine/core"
 import { IconAlertTriangle, IconClock } from "@tabler/icons-react"
 import { useEffect, useRef, useState, type SubmitEvent } from "react"
 import { useLocation, useNavigate } from "react-router"
-import { useSignIn } from "@/hooks/queries/useSession"
-import { readSecret } from "@/lib/secret"
+import { useSignIn } from "@/hooks/session/useSession"
+import { readSecret } from "@/lib/session/secret"
 
 export function SignInForm() {
   const [secret, setSecret] = useState("")
@@ -21,13 +21,13 @@ export function SignInForm() {
     <form onSubmit={submit}>
       <Stack gap="md">
         {signIn.error && (
-          <Alert color="red" variant="light" icon={<IconAlertTriangle />} title="That did not work">
+          <Alert color="red" variant="light" icon={<IconAlertTriangle />} title="Sign-in failed">
             {signIn.error.message}
           </Alert>
         )}
         {ended && !signIn.error && (
           <Alert color="yellow" variant="light" icon={<IconClock />} title="Your session has ended">
-            Sign in again: the page that you wanted opens then.
+            Sign in again to open the page that you wanted.
           </Alert>
         )}
         <PasswordInput label="Code or token" autoComplete="current-password" required value={secret} onChange={(event) => setSecret(event.currentTarget.value)} data-autofocus />

@@ -12,7 +12,9 @@ from uuid import UUID
 
 from gradstream.process.order import ProcessOrder
 
-SHARED_SECRET = "a-shared-secret"
+JOIN_TOKEN = "a-join-token"
+NODE_ID = UUID(int=1)
+LIVE_PASSWORD = "of this node, on the live Redis"
 
 
 class ControlPlane:
@@ -29,6 +31,8 @@ class ControlPlane:
         self.fetched: list[str] = []
         self.registrations: list[dict[str, Any]] = []
         self.token = ""
+        self.credential: str | None = None
+        """What the agent registers with, once it has joined."""
         self.beats = 0
         self.beat_times: list[float] = []
         self.heartbeat_every = 0.5
@@ -87,8 +91,8 @@ class ControlPlane:
             return
         body = request.rfile.read(int(request.headers.get("Content-Length") or 0))
         path = request.path.removeprefix("/api/v1/agent")
-        expected = SHARED_SECRET if path == "/register" else self.token
-        if request.headers["Authorization"] != f"Bearer {expected}":
+        given = request.headers["Authorization"].removeprefix("Bearer ")
+        if given not in ((JOIN_TOKEN, self.credential) if path == "/register" else (self.token,)):
             status, answer = 401, b'{"detail": "who are you?"}'
         elif self.removed and path != "/register":
             status, answer = 403, b'{"type": "/problems/NodeRemoved", "detail": "The node was removed."}'
@@ -107,8 +111,11 @@ class ControlPlane:
 
     def _register(self, body: dict[str, Any]) -> dict[str, Any]:
         self.registrations.append(body)
+        self.credential = body.get("credential", self.credential)
         self.token = f"node-token-{len(self.registrations)}"
-        return {"node_id": "00000000-0000-0000-0000-000000000001", "token": self.token, "heartbeat_every": self.heartbeat_every}
+        return {
+            "node_id": str(NODE_ID), "token": self.token, "live_password": LIVE_PASSWORD, "heartbeat_every": self.heartbeat_every,
+        }  # fmt: skip
 
     def _heartbeat(self, body: dict[str, Any]) -> dict[str, Any]:
         self.beats += 1
@@ -124,7 +131,7 @@ class ControlPlane:
     def _logs(self, body: dict[str, Any]) -> dict[str, Any]:
         stored = self.logs.setdefault(UUID(body["process_id"]), bytearray())
         at = self.stored.get(id := UUID(body["process_id"]), 0)
-        if body["offset"] - body["cut"] <= at <= body["offset"]:
+        if body["offset"] - body["omitted"] <= at <= body["offset"]:
             stored += body["text"].encode()
             self.stored[id] = at = body["offset"] + body["size"]
         return {"next_offset": at}

@@ -18,14 +18,17 @@ import psutil
 import pytest
 import redis
 
-from gradstream import broker, bundle, tasknames
-from gradstream.local.redis import Redis
+from backend.nodes.identity.accounts import open_account
+from gradstream import bundle
+from gradstream.local.servers.redis import Redis
 from gradstream.process.machine import REMOVED_EXIT_CODE
 from gradstream.process.order import PlaneAccess, ProcessOrder
-from gradstream.wire import keys, plane
-from tests.integration.agent.control_plane import SHARED_SECRET, ControlPlane
+from gradstream.programs import broker, tasknames
+from gradstream.wire import plane
+from gradstream.wire.redis import keys
+from tests.integration.agent.control_plane import JOIN_TOKEN, LIVE_PASSWORD, NODE_ID, ControlPlane
 from tests.orders import make_order
-from tests.support import PATIENCE, eventually
+from tests.support import TIMEOUT, eventually
 
 NODE = "test-node"
 SLEEPER = "import time; print('here I am', flush=True); time.sleep(600)"
@@ -56,22 +59,30 @@ STUCK_DRIVER = """
 class Node:
     """The agent, and orders for it whose user code decides what happens (it runs when the worker imports the workload)."""
 
-    def __init__(self, folder: Path, control: ControlPlane, live: Redis, password_file: Path) -> None:
-        self.folder, self.control, self.live, self.password_file = folder, control, live, password_file
+    def __init__(self, folder: Path, control: ControlPlane, live: Redis) -> None:
+        self.folder, self.control, self.live = folder, control, live
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, **environment: str) -> None:
-        token = self.folder / "node-token"
-        token.write_text(SHARED_SECRET)
+        self.open_account()
+        token = self.folder / "join-token"
+        if self.control.credential is None:
+            token.write_text(JOIN_TOKEN)
+        else:
+            token.unlink(missing_ok=True)  # later starts need none
         settings = {
-            "API_URL": self.control.url, "NODE_NAME": NODE, "NODE_TOKEN_FILE": token, "WORK_DIR": self.folder / "work",
-            "LIVE_REDIS_URL": self.live.url, "LIVE_REDIS_PASSWORD_FILE": self.password_file,
+            "API_URL": self.control.url, "NODE_NAME": NODE, "JOIN_TOKEN_FILE": token, "WORK_DIR": self.folder / "work",
+            "LIVE_REDIS_URL": self.live.url,
         }  # fmt: skip
         with (self.folder / "agent.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "worker_agent"], stderr=log, stdout=log,
                 env={**os.environ, **environment, **{f"GRADSTREAM_{name}": str(value) for name, value in settings.items()}},
             )  # fmt: skip
+
+    def open_account(self) -> None:
+        with redis.Redis.from_url(self.live.url, password=self.live.password) as admin:
+            open_account(admin, NODE_ID, LIVE_PASSWORD)
 
     @property
     def pid(self) -> int:
@@ -81,7 +92,7 @@ class Node:
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         assert self._process
         self._process.send_signal(number)
-        return self._process.wait(PATIENCE)
+        return self._process.wait(TIMEOUT)
 
     def order(self, code: str, **changes: Any) -> ProcessOrder:
         source = self.folder / f"source-{uuid4()}"
@@ -99,7 +110,7 @@ class Node:
     def hint(self) -> None:
         app = celery.Celery(broker=broker.url(self.live.url, self.live.password))
         app.conf.update(broker.SETTINGS)
-        app.send_task(tasknames.SYNC, queue=tasknames.node_queue(NODE))
+        app.send_task(tasknames.SYNC, queue=tasknames.node_queue(NODE_ID))
         app.close()
 
     def state(self, order: ProcessOrder, wanted: str) -> dict[str, Any]:
@@ -123,11 +134,9 @@ def control() -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(scope="module")
-def node(
-    control: ControlPlane, shared_redis: Redis, password_file: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Node]:
+def node(control: ControlPlane, shared_redis: Redis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """One that the tests of this module share; what they leave running is ended."""
-    node = Node(tmp_path_factory.mktemp("node"), control, shared_redis, password_file)
+    node = Node(tmp_path_factory.mktemp("node"), control, shared_redis)
     node.start()
     eventually(lambda: control.registrations, "the registration")
     yield node
@@ -135,10 +144,10 @@ def node(
 
 
 @pytest.fixture
-def own_node(redis_server: Callable[..., Redis], password_file: Path, tmp_path: Path) -> Iterator[Node]:
+def own_node(redis_server: Callable[..., Redis], tmp_path: Path) -> Iterator[Node]:
     """One that a test may kill, with a broker of its own."""
     control = ControlPlane()
-    node = Node(tmp_path, control, redis_server(), password_file)
+    node = Node(tmp_path, control, redis_server())
     node.start()
     eventually(lambda: control.registrations, "the registration")
     yield node
@@ -196,7 +205,7 @@ def test_output_holds_up_no_heartbeat_and_no_exit_and_is_bounded(node: Node) -> 
     assert node.control.at_exit[quiet.id].startswith("a line\n"), "it waits for nobody's output"
     since = len(node.control.beat_times)
     for order in chatty:
-        eventually(lambda order=order: "the very end\n" in node.control.log(order.id), "the end of the output", 3 * PATIENCE)
+        eventually(lambda order=order: "the very end\n" in node.control.log(order.id), "the end of the output", 3 * TIMEOUT)
         text = node.control.log(order.id)
         assert text.startswith("0000000 xxx")
         assert len(text) < 72 * 2**20
@@ -304,6 +313,7 @@ def test_a_hint_gets_through_again_after_the_broker_was_restarted_empty(own_node
     first = own_node.run(SLEEPER)
     own_node.state(first, "running")
     _kill_and_restart(own_node.live)
+    own_node.open_account()  # as the controller does
     second = own_node.order(SLEEPER)
     own_node.control.desired = [first, second]
 
@@ -419,7 +429,7 @@ def test_a_gpu_driver_that_never_says_which_gpus_there_are_costs_the_node_only_t
 
 def test_an_agent_that_waits_for_its_gpus_can_be_stopped(own_node: Node) -> None:
     _with_driver(own_node, counting=3600)
-    eventually(lambda: own_node.log().count("agent ready") == 2, "the agent that listens to signals")
+    eventually(lambda: _catches(own_node.pid, signal.SIGTERM), "the agent that listens to signals")
     assert len(own_node.control.registrations) == 1
     assert own_node.end() == 0
 
@@ -435,6 +445,11 @@ def _with_driver(node: Node, *, counting: float, **environment: str) -> Path:
     return driver
 
 
+def _catches(pid: int, number: signal.Signals) -> bool:
+    status = Path(f"/proc/{pid}/status").read_text().split()
+    return bool(int(status[status.index("SigCgt:") + 1], 16) >> (number - 1) & 1)
+
+
 def _gone(pid: int) -> bool:
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
@@ -448,7 +463,7 @@ def test_the_agent_of_a_removed_node_ends_its_processes_and_itself(own_node: Nod
     registrations = len(own_node.control.registrations)
     own_node.control.removed = True
     assert own_node._process
-    assert own_node._process.wait(PATIENCE) == REMOVED_EXIT_CODE
+    assert own_node._process.wait(TIMEOUT) == REMOVED_EXIT_CODE
     assert not psutil.pid_exists(pid)
     assert len(own_node.control.registrations) == registrations, "it does not register again"
     log = (own_node.folder / "agent.log").read_text()

@@ -9,13 +9,18 @@ from uuid import UUID
 
 import httpx
 
+from backend.platform import Platform
+from backend.users import service as users
+from backend.users.schemas import CreateToken
+from gradstream.api.platform import TokenKind
 from gradstream.process.exits import ExitReason
 from gradstream.process.order import ProcessOrder
 
 
 class Agent:
-    def __init__(self, http: httpx.Client, secret: str, name: str, *, slots: int, gpus: int = 0, cpus: int = 2) -> None:
-        self.http, self.secret, self.name, self.slots, self.gpus = http, secret, name, slots, gpus
+    def __init__(self, http: httpx.Client, join_token: str, name: str, *, slots: int, gpus: int = 0, cpus: int = 2) -> None:
+        self.http, self.join_token, self.name, self.slots, self.gpus = http, join_token, name, slots, gpus
+        self.credential = f"credential of {name}".ljust(32, ".")
         self.cpus = cpus
         self.orders: dict[UUID, ProcessOrder] = {}
         """What was desired at the last heartbeat."""
@@ -25,9 +30,13 @@ class Agent:
     def register(self) -> None:
         gpus = [{"index": index, "name": "a GPU", "memory": 1 << 30} for index in range(self.gpus)]
         body = {"name": self.name, "slots": self.slots, "cpus": self.cpus, "memory": 1 << 30, "gpus": gpus, "version": "0.1.0"}
-        answer = self.http.post("/agent/register", json=body, headers=_bearer(self.secret))
+        answer = self.http.post("/agent/register", json=body, headers=_bearer(self.credential))
+        if answer.status_code in (401, 403):
+            joining = body | {"credential": self.credential}
+            answer = self.http.post("/agent/register", json=joining, headers=_bearer(self.join_token))
         assert answer.status_code == 200, answer.text
-        self.token = answer.json()["token"]
+        told = answer.json()
+        self.node_id, self.token, self.live_password = UUID(told["node_id"]), str(told["token"]), str(told["live_password"])
 
     def heartbeat(self) -> dict[UUID, ProcessOrder]:
         body = {"processes": list(self.reports.values())}
@@ -59,23 +68,29 @@ class Agent:
         """Store a file as this process does."""
         return put_file(self.http, self.order(label), path, content)
 
-    def commit_cut(self, number: int) -> None:
-        """Put all files that a cut of the running job needs."""
+    def commit_checkpoint(self, number: int) -> None:
+        """Put all files that a checkpoint of the running job needs."""
         workers = sorted({order.rank for order in self.orders.values() if order.role == "worker"})
         servers = sorted({order.rank for order in self.orders.values() if order.role == "server"})
-        manifest = {"cut": number, "members": workers, "servers": len(servers), "version": number, "samples": 10 * number}
+        manifest = {"checkpoint": number, "members": workers, "servers": len(servers), "version": number, "samples": 10 * number}
         for rank in workers:
-            assert self.put(f"worker-{rank}", f"cuts/{number}/worker-{rank}.pt").status_code == 200
+            assert self.put(f"worker-{rank}", f"checkpoints/{number}/worker-{rank}.pt").status_code == 200
         for k in servers:
-            assert self.put(f"server-{k}", f"cuts/{number}/shard-{k}.pt").status_code == 200
-        answer = self.put("server-0", f"cuts/{number}/manifest.json", json.dumps(manifest).encode())
-        assert answer.json()["committed_cut"] == number
+            assert self.put(f"server-{k}", f"checkpoints/{number}/shard-{k}.pt").status_code == 200
+        answer = self.put("server-0", f"checkpoints/{number}/manifest.json", json.dumps(manifest).encode())
+        assert answer.json()["committed_checkpoint"] == number
 
     def log(self, label: str, text: str, offset: int = 0) -> int:
         body = {"process_id": str(self.order(label).id), "offset": offset, "text": text}
         answer = self.http.post("/agent/logs", json=body, headers=_bearer(self.token))
         assert answer.status_code == 200, answer.text
         return int(answer.json()["next_offset"])
+
+
+def make_join_token(platform: Platform, uses: int = 100) -> str:
+    with platform.database.transaction() as session:
+        given = CreateToken(name="machines", kind=TokenKind.JOIN, uses=uses)
+        return users.create_token(session, users.ensure_user(session, "ada").id, given).token
 
 
 def put_file(http: httpx.Client, order: ProcessOrder, path: str, content: bytes) -> httpx.Response:

@@ -17,38 +17,38 @@ from sqlalchemy import text
 from backend import models
 from backend.admission.connections import BoundedConnection
 from backend.app import create_app
-from backend.metrics import folding
+from backend.metrics.store import folding
 from backend.platform import Platform
 from backend.scheduler.controller import Controller
-from backend.settings import Settings
+from backend.settings import BackendSettings
 from backend.users import service as users
 from backend.users.schemas import CreateToken
-from gradstream.local.redis import Redis
-from tests.integration.backend.agent import Agent
+from gradstream.local.servers.redis import Redis
+from tests.integration.backend.agent import Agent, make_join_token
 from tests.integration.backend.jobs import submit
 from tests.integration.backend.metrics import STEPS, WORKERS, Stream, store
 from tests.integration.backend.running import Running
-from tests.support import PATIENCE, Database
+from tests.support import TIMEOUT, Database
 
 NODE_LOST_AFTER = timedelta(minutes=10)
 """Agents here are heard when a test says so, which may take a while."""
 
 
 @pytest.fixture
-def settings(database: Database, shared_redis: Redis, tmp_path: Path, password_file: Path) -> Settings:
+def settings(database: Database, shared_redis: Redis, tmp_path: Path, password_file: Path) -> BackendSettings:
     signing_key = tmp_path / "signing-key"
     signing_key.write_text("a signing key that is only for tests")
-    return Settings(
+    return BackendSettings(
         database_url=database.url, database_password_file=database.password_file,
         live_redis_url=shared_redis.url, live_redis_password_file=password_file,
         plane_redis_url=shared_redis.url, plane_redis_password_file=password_file,
-        files_dir=tmp_path / "files", node_token_file=password_file, signing_key_file=signing_key,
+        files_dir=tmp_path / "files", signing_key_file=signing_key,
         public_url="http://testserver", node_lost_after=NODE_LOST_AFTER,
     )  # fmt: skip
 
 
 @pytest.fixture
-def platform(settings: Settings) -> Iterator[Platform]:
+def platform(settings: BackendSettings) -> Iterator[Platform]:
     platform = Platform.open(settings)
     yield platform
     with platform.database.transaction() as session:
@@ -73,7 +73,7 @@ def server(platform: Platform) -> Iterator[str]:
 @pytest.fixture
 def anonymous(server: str) -> Iterator[httpx.Client]:
     """The API, asked by nobody in particular."""
-    with httpx.Client(base_url=f"{server}/api/v1", trust_env=False, timeout=PATIENCE) as client:
+    with httpx.Client(base_url=f"{server}/api/v1", trust_env=False, timeout=TIMEOUT) as client:
         yield client
 
 
@@ -87,14 +87,20 @@ def token(platform: Platform) -> str:
 def api(anonymous: httpx.Client, token: str) -> Iterator[httpx.Client]:
     """The API, asked by the user ada."""
     headers = {"Authorization": f"Bearer {token}"}
-    with httpx.Client(base_url=anonymous.base_url, headers=headers, trust_env=False, timeout=PATIENCE) as client:
+    with httpx.Client(base_url=anonymous.base_url, headers=headers, trust_env=False, timeout=TIMEOUT) as client:
         yield client
 
 
 @pytest.fixture
-def agent(anonymous: httpx.Client, password_file: Path) -> Agent:
+def join_token(platform: Platform) -> str:
+    """For as many machines as a test needs."""
+    return make_join_token(platform)
+
+
+@pytest.fixture
+def agent(anonymous: httpx.Client, join_token: str) -> Agent:
     """A registered machine with four slots."""
-    return Agent(anonymous, password_file.read_text(), "node-1", slots=4)
+    return Agent(anonymous, join_token, "node-1", slots=4)
 
 
 @pytest.fixture

@@ -14,7 +14,9 @@ from backend.metrics.schemas import Charts
 from backend.platform import Platform
 from gradstream.metrics import LOSS, STALENESS, Point
 from gradstream.process.order import plane_id
-from gradstream.wire import keys, plane, records
+from gradstream.wire import plane
+from gradstream.wire.redis import keys
+from gradstream.wire.telemetry import records
 
 STEPS = 1000
 WORKERS = 3

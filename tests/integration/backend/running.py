@@ -46,7 +46,7 @@ class Running:
 
     def succeed(self, result: bytes = b'{"eval": {"accuracy": 0.98}}') -> None:
         """All that a job leaves when it is done; `result` is what its evaluator says."""
-        self.agent.commit_cut(0)
+        self.agent.commit_checkpoint(0)
         self.agent.put("evaluator", "model.safetensors", b"the model")
         self.agent.put("evaluator", "result.json", result)
         self.agent.exit()

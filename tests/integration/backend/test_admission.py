@@ -21,7 +21,7 @@ from backend.metrics import admission, ingest, origins
 from backend.platform import Platform
 from backend.scheduler import finish
 from gradstream.metrics import APPLY, LOSS, STALENESS, THROUGHPUT
-from gradstream.wire import keys
+from gradstream.wire.redis import keys
 from tests.integration.backend.jobs import submit
 from tests.integration.backend.metrics import Stream, point, stored
 
@@ -55,11 +55,11 @@ REFUSED = {
     "a list for a value": ({"points": record(6, [1.0])}, "value", "send numbers"),
     "a record without a value": ({"points": b'[[1,0,1,0,0,"train/loss"]]'}, "points", "send [time, rank"),
     "no list": ({"points": b'{"a": 1}'}, "points", "send [time, rank"),
-    "no JSON": ({"points": b"\xff\x00"}, "points", "gradstream.wire.records"),
-    "depths": ({"points": b"[" * 100_000}, "points", "gradstream.wire.records"),
+    "no JSON": ({"points": b"\xff\x00"}, "points", "gradstream.wire.telemetry.records"),
+    "depths": ({"points": b"[" * 100_000}, "points", "gradstream.wire.telemetry.records"),
     "a number of a batch beyond 64 bits": ({"batch": BIG}, "batch", "count batches from 0"),
-    "no number": ({"batch": "one"}, "points", "gradstream.wire.records"),
-    "no points": ({"points": None}, "points", "gradstream.wire.records"),
+    "no number": ({"batch": "one"}, "points", "gradstream.wire.telemetry.records"),
+    "no points": ({"points": None}, "points", "gradstream.wire.telemetry.records"),
     "a long source": ({"source": "a" * 9000 + ".0"}, "source", "leave it"),
     "an enormous batch": ({"points": b"[" + b" " * admission.LARGEST + b"]"}, "points", "send it as several"),
 }
@@ -128,7 +128,7 @@ def test_of_a_batch_with_a_long_name_the_rest_is_stored(api: httpx.Client, strea
 def test_a_metric_for_each_sample_ends_at_a_limit(
     api: httpx.Client, stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(origins, "MOST_SERIES", 10)
+    monkeypatch.setattr(origins, "MAX_SERIES", 10)
     for batch in range(4):
         named = [point(f"eval/sample_{batch}_{place}", 1.0) for place in range(4)]
         stream.send("evaluator.0", batch, *named, point("eval/sample_0_0", 2.0, step=batch))
@@ -154,7 +154,7 @@ def test_many_names_of_a_job_displace_no_series_of_the_platform_and_fill_no_list
         assert stored(api, stream.job_id, name=name.name, source=source), "what the platform measures is stored"
     kept = {one["name"]: one["series"] for one in api.get(f"/jobs/{stream.job_id}/metrics/names").json()["items"]}
     own = sum(series for name, series in kept.items() if name in (APPLY.name, STALENESS.name))
-    assert sum(kept.values()) - own <= origins.MOST_SERIES + 66
+    assert sum(kept.values()) - own <= origins.MAX_SERIES + 66
     progress = api.get(f"/jobs/{stream.job_id}").json()["progress"]
     assert progress["eval"]["accuracy"] == 0.5
     assert len(json.dumps(progress)) < 32_000

@@ -12,7 +12,8 @@ import pytest
 from backend.platform import Platform
 from backend.scheduler.controller import Controller
 from gradstream.metrics import SLICE, Point
-from gradstream.wire import keys, records
+from gradstream.wire.redis import keys
+from gradstream.wire.telemetry import records
 from tests.integration.backend.agent import Agent
 from tests.integration.backend.running import Running
 
@@ -94,12 +95,12 @@ def test_a_machine_without_a_free_core_has_one(begin: Begin, platform: Platform)
     assert "0 of 2 cores are left" in running.job["notes"][0]["message"]
 
 
-def test_with_a_cut_it_is_too_late(begin: Begin, platform: Platform) -> None:
+def test_with_a_checkpoint_it_is_too_late(begin: Begin, platform: Platform) -> None:
     running = begin()
-    running.agent.commit_cut(1)
+    running.agent.commit_checkpoint(1)
     tell(running, platform, LARGE)
     assert (running.status, running.job["shards"]) == (("running", None), 1)
-    assert "a cut of one" in running.job["notes"][0]["message"]
+    assert "a checkpoint of one" in running.job["notes"][0]["message"]
 
 
 def test_a_job_with_a_number_is_left_alone(running: Running, platform: Platform) -> None:

@@ -18,9 +18,10 @@ from backend.jobs import backoff
 from backend.nodes import repository as nodes
 from backend.platform import Platform
 from backend.scheduler.controller import Controller
-from backend.settings import Settings
+from backend.settings import BackendSettings
 from gradstream.metrics import LOSS
-from gradstream.wire import keys, records
+from gradstream.wire.redis import keys
+from gradstream.wire.telemetry import records
 from tests.integration.backend.jobs import submit, workers
 from tests.integration.backend.metrics import point, stored
 from tests.integration.backend.running import Running
@@ -48,8 +49,8 @@ def failing(platform: Platform, table: str, code: str, when: str = "true") -> It
 
 SAID = {
     "08006": AWAY_SENTENCE, "57P01": AWAY_SENTENCE, "57P02": AWAY_SENTENCE, "57P03": AWAY_SENTENCE,
-    "57014": "it took too long", "55P03": "waited too long for another one", "40001": "at the same time",
-    "40P01": "at the same time", "53100": "no room on the database's disk", "53200": "memory or connections",
+    "57014": "it took too long", "55P03": "timed out waiting for a lock", "40001": "at the same time",
+    "40P01": "at the same time", "53100": "the database's disk full", "53200": "memory or connections",
     "54001": "a limit of the database", "58030": "said the server",
 }  # fmt: skip
 
@@ -96,7 +97,7 @@ def test_connections_that_ended_while_nobody_used_them_are_not_noticed(platform:
     assert api.get("/jobs").status_code == 200
 
 
-def test_a_server_that_is_not_there(settings: Settings, tmp_path: Path) -> None:
+def test_a_server_that_is_not_there(settings: BackendSettings, tmp_path: Path) -> None:
     nowhere = Database(settings.model_copy(update={"database_url": f"postgresql://gradstream@/gradstream?host={tmp_path}"}))
     with pytest.raises(DatabaseAway, match="No such file"), nowhere.transaction() as session:
         nodes.stamp(session)
@@ -106,7 +107,7 @@ def test_a_server_that_is_not_there(settings: Settings, tmp_path: Path) -> None:
 def test_what_the_database_cannot_do_for_one_job_holds_up_no_other_and_loses_nothing(
     running: Running, controller: Controller, platform: Platform, api: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backoff, "FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(backoff, "RETRY_INTERVAL", 0.0)
     j = running.agent.order("worker-0").plane_id
     platform.plane.xadd(
         keys.metrics(j), {"source": "worker-0.0", "batch": 0, "points": records.pack_points([point(LOSS.name, 2.0)])}

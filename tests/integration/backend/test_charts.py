@@ -28,7 +28,7 @@ from gradstream.metrics import LOSS, STALENESS, Point
 from tests.integration.backend.jobs import submit
 from tests.integration.backend.metrics import STEPS, WORKERS, Stream, chart, measured, point, store
 from tests.integration.backend.test_stream import stream as read_stream
-from tests.support import PATIENCE, eventually
+from tests.support import TIMEOUT, eventually
 
 
 def test_a_chart_holds_every_point(api: httpx.Client, trained: UUID, platform: Platform) -> None:
@@ -187,10 +187,10 @@ def test_many_pages_of_one_job_are_one_read(api: httpx.Client, platform: Platfor
     began = threading.Barrier(pages + 1)
 
     def page(number: int) -> None:
-        its_own = httpx.Client(base_url=api.base_url, headers=api.headers, trust_env=False, timeout=PATIENCE)
+        its_own = httpx.Client(base_url=api.base_url, headers=api.headers, trust_env=False, timeout=TIMEOUT)
         with its_own, read_stream(its_own, f"/jobs/{job_id}/stream") as events:
             assert {next(events).kind, next(events).kind} == {"event", "job"}
-            began.wait(PATIENCE)
+            began.wait(TIMEOUT)
             while told[number] < 100:
                 each = next(events)
                 if each.kind == "metrics":
@@ -199,11 +199,11 @@ def test_many_pages_of_one_job_are_one_read(api: httpx.Client, platform: Platfor
     threads = [threading.Thread(target=page, args=(number,)) for number in range(pages)]
     for thread in threads:
         thread.start()
-    began.wait(PATIENCE)
+    began.wait(TIMEOUT)
     with statements(platform, "metric_batches \n") as seen:
         store(platform, job_id, 0, range(50))
         for thread in threads:
-            thread.join(PATIENCE)
+            thread.join(TIMEOUT)
     assert told == dict.fromkeys(range(pages), 100)
     reads = [statement for statement in seen if "payload" in statement]
     assert len(reads) == 1, reads

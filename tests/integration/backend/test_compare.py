@@ -12,8 +12,10 @@ import httpx
 import pytest
 
 from backend.jobs import service as jobs
-from backend.metrics import chart, folding, keeping
+from backend.metrics import keeping
 from backend.metrics import service as metrics
+from backend.metrics.charts import chart
+from backend.metrics.store import folding
 from backend.platform import Platform
 from gradstream.metrics import EVAL_ACCURACY, LOSS, SENT, Point
 from tests.integration.backend.jobs import spec, submit, upload

@@ -28,8 +28,8 @@ def change(api: httpx.Client, what: str, name: str = "node-1") -> dict[str, Any]
 
 
 @pytest.fixture
-def other(anonymous: httpx.Client, password_file: Path) -> Agent:
-    return Agent(anonymous, password_file.read_text(), "node-2", slots=2)
+def other(anonymous: httpx.Client, join_token: str) -> Agent:
+    return Agent(anonymous, join_token, "node-2", slots=2)
 
 
 def test_what_runs_goes_on_and_nothing_new_comes(running: Running, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What processes leave: files of cuts, and their output."""
+"""What processes leave: files of checkpoints, and their output."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from gradstream.process.order import ProcessOrder
 from tests.integration.backend.agent import Agent, put_file
 from tests.integration.backend.jobs import spec, submit, upload
 from tests.integration.backend.running import Running
-from tests.support import PATIENCE
+from tests.support import TIMEOUT
 
 
 def test_only_known_files_with_the_right_bytes_are_stored(running: Running) -> None:
     order = running.agent.order("worker-0")
     assert put_file(running.agent.http, order, "../../escape", b"x").status_code in (401, 404, 422)
-    assert put_file(running.agent.http, order, "cuts/1/other.txt", b"x").status_code == 422
+    assert put_file(running.agent.http, order, "checkpoints/1/other.txt", b"x").status_code == 422
     headers = {"Authorization": f"Bearer {order.store.token}", "X-Sha256": "0" * 64}
-    damaged = running.agent.http.put("/process/files/cuts/1/worker-0.pt", content=b"x", headers=headers)
+    damaged = running.agent.http.put("/process/files/checkpoints/1/worker-0.pt", content=b"x", headers=headers)
     assert damaged.status_code == 422
     assert "damaged" in damaged.json()["detail"]
 
@@ -37,7 +37,7 @@ def test_only_known_files_with_the_right_bytes_are_stored(running: Running) -> N
 def begin_put(running: Running, order: ProcessOrder, path: str, size: int) -> tuple[int, str]:
     """Declare a file and send one byte of it: what is answered before the rest comes."""
     at = running.agent.http.base_url
-    connection = HTTPConnection(at.host, at.port or 80, timeout=PATIENCE)
+    connection = HTTPConnection(at.host, at.port or 80, timeout=TIMEOUT)
     connection.putrequest("PUT", f"{at.path}process/files/{path}")
     for name, value in {"Authorization": f"Bearer {order.store.token}", "X-Sha256": "0" * 64, "Content-Length": str(size)}.items():
         connection.putheader(name, value)
@@ -51,13 +51,16 @@ def begin_put(running: Running, order: ProcessOrder, path: str, size: int) -> tu
 def test_what_may_not_be_stored_is_refused_before_it_is_read(running: Running, platform: Platform) -> None:
     ended, lives = running.agent.order("worker-0"), running.agent.order("worker-1")
     running.agent.exit("worker-0")
-    assert begin_put(running, ended, "cuts/1/worker-0.pt", 10**10) == (409, "worker-0 has ended; it stores nothing any more.")
-    assert begin_put(running, lives, "cuts/1/other.txt", 10**10)[0] == 422
+    assert begin_put(running, ended, "checkpoints/1/worker-0.pt", 10**10) == (
+        409,
+        "worker-0 has ended; it stores nothing any more.",
+    )
+    assert begin_put(running, lives, "checkpoints/1/other.txt", 10**10)[0] == 422
     assert running.status == ("running", None)
-    assert running.agent.put("worker-1", "cuts/1/worker-1.pt").status_code == 200
+    assert running.agent.put("worker-1", "checkpoints/1/worker-1.pt").status_code == 200
     with platform.database.transaction() as session:
         session.execute(text("UPDATE files SET size = :size"), {"size": platform.settings.job_files_bytes})
-    status, why = begin_put(running, lives, "cuts/2/worker-1.pt", 10**10)
+    status, why = begin_put(running, lives, "checkpoints/2/worker-1.pt", 10**10)
     assert (status, running.status) == (413, ("stopping", "stored_bytes"))
     assert running.job["message"] == why
     assert "GRADSTREAM_JOB_FILES_BYTES" in why
@@ -66,38 +69,38 @@ def test_what_may_not_be_stored_is_refused_before_it_is_read(running: Running, p
 def test_a_job_may_store_so_many_bytes_in_all(running: Running, platform: Platform) -> None:
     most = platform.settings.job_files_bytes
     agent, almost = running.agent, most - 100
-    assert agent.put("worker-0", "cuts/1/worker-0.pt", b"x").status_code == 200
+    assert agent.put("worker-0", "checkpoints/1/worker-0.pt", b"x").status_code == 200
     with platform.database.transaction() as session:
         session.execute(text("UPDATE files SET size = :size"), {"size": almost})
-    assert agent.put("worker-1", "cuts/1/worker-1.pt", b"x" * 100).status_code == 200
-    assert agent.put("worker-1", "cuts/1/worker-1.pt", b"x" * 100).status_code == 200, "the same file anew"
-    assert agent.put("worker-1", "cuts/2/worker-1.pt", b"x").status_code == 413
+    assert agent.put("worker-1", "checkpoints/1/worker-1.pt", b"x" * 100).status_code == 200
+    assert agent.put("worker-1", "checkpoints/1/worker-1.pt", b"x" * 100).status_code == 200, "the same file anew"
+    assert agent.put("worker-1", "checkpoints/2/worker-1.pt", b"x").status_code == 413
 
 
-def test_parts_of_cuts_that_were_never_completed_go_with_the_next_that_is(running: Running, platform: Platform) -> None:
+def test_parts_of_checkpoints_that_were_never_completed_go_with_the_next_that_is(running: Running, platform: Platform) -> None:
     for number in (1, 2):
-        running.agent.put("worker-0", f"cuts/{number}/worker-0.pt")
-    running.agent.commit_cut(3)
-    running.agent.put("worker-0", "cuts/0/worker-0.pt")
-    running.agent.put("worker-0", "cuts/5/worker-0.pt")
-    running.agent.commit_cut(4)
+        running.agent.put("worker-0", f"checkpoints/{number}/worker-0.pt")
+    running.agent.commit_checkpoint(3)
+    running.agent.put("worker-0", "checkpoints/0/worker-0.pt")
+    running.agent.put("worker-0", "checkpoints/5/worker-0.pt")
+    running.agent.commit_checkpoint(4)
     stored = {file["path"].split("/")[1] for file in running.api.get(f"/jobs/{running.id}/files").json()["files"]}
     assert stored == {"0", "3", "4", "5"}
-    assert {path.name for path in (platform.files.of_attempt(UUID(running.id), 1, "cuts")).iterdir()} == stored
+    assert {path.name for path in (platform.files.of_attempt(UUID(running.id), 1, "checkpoints")).iterdir()} == stored
 
 
-def test_a_cut_is_committed_only_when_all_its_files_are_there(running: Running) -> None:
+def test_a_checkpoint_is_committed_only_when_all_its_files_are_there(running: Running) -> None:
     agent = running.agent
-    manifest = b'{"cut": 1, "members": [0, 1], "servers": 1}'
+    manifest = b'{"checkpoint": 1, "members": [0, 1], "servers": 1}'
     for label, path, content in (
-        ("server-0", "cuts/1/manifest.json", manifest),
-        ("worker-0", "cuts/1/worker-0.pt", b"0"),
-        ("server-0", "cuts/1/shard-0.pt", b"s"),
+        ("server-0", "checkpoints/1/manifest.json", manifest),
+        ("worker-0", "checkpoints/1/worker-0.pt", b"0"),
+        ("server-0", "checkpoints/1/shard-0.pt", b"s"),
     ):
-        assert agent.put(label, path, content).json()["committed_cut"] is None
-    assert running.items("attempts")[0]["cut"] is None
-    assert agent.put("worker-1", "cuts/1/worker-1.pt", b"1").json()["committed_cut"] == 1
-    assert agent.put("worker-1", "cuts/1/worker-1.pt", b"1").json()["committed_cut"] is None, "once"
+        assert agent.put(label, path, content).json()["committed_checkpoint"] is None
+    assert running.items("attempts")[0]["checkpoint"] is None
+    assert agent.put("worker-1", "checkpoints/1/worker-1.pt", b"1").json()["committed_checkpoint"] == 1
+    assert agent.put("worker-1", "checkpoints/1/worker-1.pt", b"1").json()["committed_checkpoint"] is None, "once"
 
 
 BAD_MANIFESTS = [
@@ -121,22 +124,22 @@ BAD_RESULTS = [
 
 def test_manifests_and_results_are_compared_with_the_job(running: Running) -> None:
     agent = running.agent
-    agent.put("server-0", "cuts/2/shard-0.pt")
+    agent.put("server-0", "checkpoints/2/shard-0.pt")
     for content in BAD_MANIFESTS:
-        answer = agent.put("server-0", "cuts/2/manifest.json", content.encode("utf-8", "surrogatepass"))
+        answer = agent.put("server-0", "checkpoints/2/manifest.json", content.encode("utf-8", "surrogatepass"))
         assert (answer.status_code, content[:40]) == (422, content[:40]), answer.text
     for content in BAD_RESULTS:
         assert agent.put("evaluator", "result.json", content.encode()).status_code == 422, content
-    assert agent.put("server-0", "cuts/١/manifest.json", b"{}").status_code == 422, "digits of other scripts"
+    assert agent.put("server-0", "checkpoints/١/manifest.json", b"{}").status_code == 422, "digits of other scripts"
     files = running.api.get(f"/jobs/{running.id}/files").json()
-    assert (files["cuts"], [file["path"] for file in files["files"]]) == ([], ["cuts/2/shard-0.pt"])
-    agent.commit_cut(2)
+    assert (files["checkpoints"], [file["path"] for file in files["files"]]) == ([], ["checkpoints/2/shard-0.pt"])
+    agent.commit_checkpoint(2)
 
 
-def test_old_cuts_are_forgotten(running: Running, platform: Platform) -> None:
+def test_old_checkpoints_are_forgotten(running: Running, platform: Platform) -> None:
     for number in (1, 2, 3):
-        running.agent.commit_cut(number)
-    folder = platform.files.of_job(running.agent.order("worker-0").job_id) / "1" / "cuts"
+        running.agent.commit_checkpoint(number)
+    folder = platform.files.of_job(running.agent.order("worker-0").job_id) / "1" / "checkpoints"
     assert sorted(path.name for path in folder.iterdir()) == ["2", "3"]
 
 
@@ -170,8 +173,8 @@ def test_a_job_starts_from_the_checkpoint_that_was_the_newest_when_it_was_submit
     roles = {"server": {"count": 2}, "worker": {"count": 2, "device": "cpu"}}
     running = Running(api, agent, controller, tmp_path, roles=roles)
     agent.put("worker-0", "tensors.pt", b"places")
-    agent.commit_cut(1)
-    agent.commit_cut(2)
+    agent.commit_checkpoint(1)
+    agent.commit_checkpoint(2)
     job = submit(api, tmp_path, name="next", start_from={"job": "small", "checkpoint": "last"})
     record = {"job": running.id, "name": "small", "checkpoint": "last", "attempt": 1, "number": 2, "version": 2, "samples": 20}
     assert {key: value for key, value in job["started_from"].items() if value is not None} == record
@@ -179,9 +182,9 @@ def test_a_job_starts_from_the_checkpoint_that_was_the_newest_when_it_was_submit
     assert event["message"] == f"It starts from checkpoint 2 of attempt 1 of small, version 2, 20 samples ({running.id})."
     assert event["data"] == record
     for number in (3, 4):  # the other job goes on, and its checkpoint 2 is removed
-        agent.commit_cut(number)
-        agent.put("server-0", f"cuts/{number}/shard-0.pt", b"newer")
-    assert not platform.files.of_attempt(UUID(running.id), 1, "cuts/2").exists()
+        agent.commit_checkpoint(number)
+        agent.put("server-0", f"checkpoints/{number}/shard-0.pt", b"newer")
+    assert not platform.files.of_attempt(UUID(running.id), 1, "checkpoints/2").exists()
     api.post(f"/jobs/{running.id}/stop")
     running.succeed()
     assert api.delete(f"/jobs/{running.id}").status_code == 204
@@ -201,7 +204,7 @@ def test_a_job_starts_from_the_checkpoint_that_was_the_newest_when_it_was_submit
 def test_a_checkpoint_of_a_job_that_was_stopped_or_went_on_in_a_new_attempt_is_taken_too(running: Running, tmp_path: Path) -> None:
     last = {"job": running.id, "checkpoint": "last"}
     running.agent.put("worker-0", "tensors.pt")
-    running.agent.commit_cut(1)
+    running.agent.commit_checkpoint(1)
     running.agent.exit("server-0", reason=ExitReason.KILLED, code=-9)
     running.controller.run_once()
     running.end_all()
@@ -209,8 +212,8 @@ def test_a_checkpoint_of_a_job_that_was_stopped_or_went_on_in_a_new_attempt_is_t
     assert running.job["attempt"] == 2
     before = submit(running.api, tmp_path, name="next", start_from=last)["started_from"]
     assert (before["attempt"], before["number"]) == (1, 1), "the new attempt has none yet"
-    running.agent.commit_cut(2)
-    running.agent.commit_cut(0)
+    running.agent.commit_checkpoint(2)
+    running.agent.commit_checkpoint(0)
     running.api.post(f"/jobs/{running.id}/stop")
     running.agent.exit(reason=ExitReason.STOPPED)
     running.controller.run_once()
@@ -220,11 +223,11 @@ def test_a_checkpoint_of_a_job_that_was_stopped_or_went_on_in_a_new_attempt_is_t
 
 
 def test_a_checkpoint_without_its_tensors_is_refused_with_the_reason(running: Running, tmp_path: Path) -> None:
-    running.agent.commit_cut(1)
+    running.agent.commit_checkpoint(1)
     body = {"spec": spec(start_from={"job": "small", "checkpoint": "last"}), "bundle": upload(running.api, tmp_path)}
     answer = running.api.post("/jobs", json=body)
     assert answer.status_code == 422
-    assert "not stored where its model's tensors lie" in answer.text
+    assert "not stored: the layout of its model in checkpoints" in answer.text
     body["spec"]["start_from"]["checkpoint"] = "final"
     assert "`checkpoint: last` takes its newest checkpoint" in running.api.post("/jobs", json=body).text
 
@@ -311,14 +314,17 @@ def test_a_downloaded_log_has_whole_lines_of_everybody(running: Running) -> None
     assert only.count("\n") == 1
 
 
-def test_stored_files_are_listed_with_their_cuts_and_downloaded(running: Running) -> None:
-    running.agent.commit_cut(1)
+def test_stored_files_are_listed_with_their_checkpoints_and_downloaded(running: Running) -> None:
+    running.agent.commit_checkpoint(1)
     found = running.api.get(f"/jobs/{running.id}/files").json()
-    assert [(cut["attempt"], cut["number"], cut["last"], cut["samples"]) for cut in found["cuts"]] == [(1, 1, False, 10)]
-    paths = ["cuts/1/manifest.json", "cuts/1/shard-0.pt", "cuts/1/worker-0.pt", "cuts/1/worker-1.pt"]
+    assert [
+        (checkpoint["attempt"], checkpoint["number"], checkpoint["last"], checkpoint["samples"])
+        for checkpoint in found["checkpoints"]
+    ] == [(1, 1, False, 10)]
+    paths = ["checkpoints/1/manifest.json", "checkpoints/1/shard-0.pt", "checkpoints/1/worker-0.pt", "checkpoints/1/worker-1.pt"]
     assert [file["path"] for file in found["files"]] == paths
-    file = running.api.get(f"/jobs/{running.id}/files/1/cuts/1/shard-0.pt")
+    file = running.api.get(f"/jobs/{running.id}/files/1/checkpoints/1/shard-0.pt")
     assert file.content == b"state"
     assert file.headers["x-sha256"] == found["files"][1]["sha256"]
-    for path in ("cuts/1/none.pt", "../../escape", "job.yaml"):
+    for path in ("checkpoints/1/none.pt", "../../escape", "job.yaml"):
         assert running.api.get(f"/jobs/{running.id}/files/1/{path}").status_code == 404

@@ -8,7 +8,7 @@ import pytest
 
 from backend.platform import Platform
 from backend.scheduler import giving_up
-from gradstream.wire import keys
+from gradstream.wire.redis import keys
 from tests.integration.backend.running import Running
 
 
@@ -26,7 +26,7 @@ class Broken:
 
 
 def test_passes_that_keep_failing_end_the_job(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(giving_up, "PATIENCE", 0.0)
+    monkeypatch.setattr(giving_up, "TIMEOUT", 0.0)
     running.controller._steps = Broken(running.controller._steps, times=1)  # type: ignore[assignment]
     running.controller.run_once()
     assert running.job["status"] == "stopping"
@@ -36,7 +36,7 @@ def test_passes_that_keep_failing_end_the_job(running: Running, monkeypatch: pyt
 
 
 def test_even_its_end_may_fail(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(giving_up, "PATIENCE", 0.0)
+    monkeypatch.setattr(giving_up, "TIMEOUT", 0.0)
     running.controller._steps = Broken(running.controller._steps, times=2)  # type: ignore[assignment]
     running.controller.run_once()
     running.controller.run_once()

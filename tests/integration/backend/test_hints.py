@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from backend.hints import Hints
-from backend.settings import Settings
-from gradstream import tasknames
-from gradstream.local.redis import Redis, start_on_free_port
-from gradstream.wire.client import connect
+from backend.settings import BackendSettings
+from gradstream.local.servers.redis import Redis, start_on_free_port
+from gradstream.programs import tasknames
+from gradstream.wire.redis.client import connect
 from tests.support import eventually
 
 
@@ -34,11 +35,12 @@ def guarded(request: pytest.FixtureRequest, short_dir: Path) -> Iterator[Redis]:
     server.stop()
 
 
-def test_a_hint_arrives(guarded: Redis, settings: Settings, tmp_path: Path) -> None:
+def test_a_hint_arrives(guarded: Redis, settings: BackendSettings, tmp_path: Path) -> None:
     password = tmp_path / "password"
     password.write_text(guarded.password)
     hints = Hints(settings.model_copy(update={"live_redis_url": guarded.url, "live_redis_password_file": password}))
     redis = connect(guarded.url, password=guarded.password)
-    hints.send("n1")
-    eventually(lambda: redis.llen(tasknames.node_queue("n1")) == 1, "the hint")
+    node_id = uuid4()
+    hints.send(node_id)
+    eventually(lambda: redis.llen(tasknames.node_queue(node_id)) == 1, "the hint")
     hints.close()

@@ -17,8 +17,8 @@ from backend.jobs import repository as job_rows
 from backend.jobs.backoff import JobBackoff
 from backend.platform import Platform
 from backend.scheduler.controller import Controller
-from backend.scheduler.waiting_line import WaitingLine
-from backend.wakeup import CHANNEL
+from backend.scheduler.placing.waiting_line import WaitingLine
+from backend.wakeups.wakeup import CHANNEL
 from tests.integration.backend.agent import Agent
 from tests.integration.backend.jobs import submit, workers
 from tests.integration.backend.metrics import store
@@ -48,7 +48,7 @@ def status_of(api: httpx.Client, job_id: str) -> str:
 def test_a_job_that_cannot_be_placed_holds_up_no_other(
     api: httpx.Client, agent: Agent, controller: Controller, platform: Platform, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backoff, "FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(backoff, "RETRY_INTERVAL", 0.0)
     broken, normal = (submit(api, tmp_path, name=name, roles=workers(1))["id"] for name in ("broken", "normal"))
     change_spec(platform, broken, "{strategy,name}", '"levitate"')
     for _ in range(3):
@@ -151,7 +151,7 @@ def test_a_part_of_a_pass_that_fails_holds_up_no_other_part(running: Running, mo
 
 
 def test_a_listener_goes_on_after_junk_and_after_its_own_failure(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backend.wakeup._AGAIN", 0.01)
+    monkeypatch.setattr("backend.wakeups.wakeup._AGAIN", 0.01)
     heard, stopped, fails = list[UUID](), threading.Event(), [True]
 
     def hear(job_id: UUID) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import httpx
 
-from backend.jobs.schemas import Headway, JobSummary
 from backend.platform import Platform
 from benchmarks import rows
+from gradstream.api.jobs import JobSummary
+from gradstream.api.progress import Headway
 from tests.integration.backend.jobs import submit
 
 WANTED = 900

@@ -15,12 +15,13 @@ from backend.metrics import service as metrics
 from backend.nodes import repository as node_rows
 from backend.platform import Platform
 from backend.scheduler.controller import Controller
-from backend.scheduler.waiting_line import WaitingLine
+from backend.scheduler.placing.waiting_line import WaitingLine
 from benchmarks import rows
 from gradstream.center.ledger import Account
 from gradstream.metrics import LEDGER, SHARE, SLICE, Point
 from gradstream.process.exits import ExitReason
-from gradstream.wire import keys, plane
+from gradstream.wire import plane
+from gradstream.wire.redis import keys
 from tests.integration.backend.agent import Agent, put_file
 from tests.integration.backend.jobs import submit, workers
 from tests.integration.backend.running import Running
@@ -77,23 +78,23 @@ def test_a_mistake_of_the_user_fails_the_job_with_the_end_of_its_log(running: Ru
     assert failure["data"]["log_tail"] == "Traceback\nValueError: no"
 
 
-def test_a_lost_shard_makes_a_new_attempt_from_the_last_cut(running: Running) -> None:
-    running.agent.commit_cut(1)
-    running.agent.commit_cut(2)
+def test_a_lost_shard_makes_a_new_attempt_from_the_last_checkpoint(running: Running) -> None:
+    running.agent.commit_checkpoint(1)
+    running.agent.commit_checkpoint(2)
     fenced = running.agent.order("worker-0")
     running.agent.exit("server-0", reason=ExitReason.KILLED, code=-9, message="killed by signal 9")
     running.controller.run_once()
     assert running.status[0] in ("queued", "starting")
-    assert put_file(running.agent.http, fenced, "cuts/3/worker-0.pt", b"late").status_code == 409
+    assert put_file(running.agent.http, fenced, "checkpoints/3/worker-0.pt", b"late").status_code == 409
     running.end_all()
     running.start()
     assert running.status == ("running", None)
     assert running.job["retries_used"] == 1
     first, second = running.items("attempts")
-    assert (first["status"], first["reason"], first["cut"]) == ("lost", "killed", 2)
-    assert second["resumed_from"] == {"attempt": 1, "cut": 2}
+    assert (first["status"], first["reason"], first["checkpoint"]) == ("lost", "killed", 2)
+    assert second["resumed_from"] == {"attempt": 1, "checkpoint": 2}
     order = running.agent.order("worker-0")
-    assert (order.resume and order.resume.cut, order.attempt) == (2, 2)
+    assert (order.resume and order.resume.checkpoint, order.attempt) == (2, 2)
     headers = {"Authorization": f"Bearer {order.store.token}"}
     assert running.agent.http.get("/process/resume/worker-0.pt", headers=headers).content == b"state"
     assert running.agent.http.get("/process/resume/worker-7.pt", headers=headers).status_code == 404
@@ -150,7 +151,7 @@ def test_stop_lets_the_workers_finish_then_kills(running: Running, platform: Pla
     assert running.api.post(f"/jobs/{running.id}/stop").json()["status"] == "stopping"
     running.controller.run_once()
     assert platform.plane.xlen(f"gs:{{{running.agent.order('worker-0').plane_id}}}:log") == entries + 1, "stop is in the log"
-    assert len(running.agent.heartbeat()) == 4, "they may still write their last cut"
+    assert len(running.agent.heartbeat()) == 4, "they may still write their last checkpoint"
     with platform.database.transaction() as session:
         session.execute(text("UPDATE jobs SET stop_at = clock_timestamp()"))
     assert running.agent.heartbeat() == {}, "the time is over"
@@ -207,14 +208,14 @@ def test_what_a_killed_shard_has_not_told_is_added(running: Running, platform: P
     assert (ledger["pushed"], ledger["applied"], ledger["dropped"]) == (taken + 3, taken + 2, 1)
 
 
-def test_a_clean_stop_is_a_cancelled_job_with_its_last_cut(running: Running) -> None:
+def test_a_clean_stop_is_a_cancelled_job_with_its_last_checkpoint(running: Running) -> None:
     running.api.post(f"/jobs/{running.id}/stop")
     running.controller.run_once()
-    running.agent.commit_cut(0)
+    running.agent.commit_checkpoint(0)
     running.agent.exit(reason=ExitReason.STOPPED)
     running.controller.run_once()
     assert running.status == ("cancelled", "stopped_by_user")
-    assert running.items("attempts")[0]["cut"] == 0
+    assert running.items("attempts")[0]["checkpoint"] == 0
 
 
 def test_a_job_that_runs_too_long_is_timed_out(api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path, platform: Platform) -> None:  # fmt: skip  # noqa: E501
@@ -241,20 +242,20 @@ def test_a_job_that_runs_too_long_is_timed_out(api: httpx.Client, agent: Agent, 
     assert running.status == ("timed_out", "timeout")
 
 
-def test_a_snapshot_is_asked_for_once_until_it_is_there(api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path, platform: Platform) -> None:  # fmt: skip  # noqa: E501
-    Running(api, agent, controller, tmp_path, snapshot={"every": "30s"})
+def test_a_checkpoint_is_asked_for_once_until_it_is_there(api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path, platform: Platform) -> None:  # fmt: skip  # noqa: E501
+    Running(api, agent, controller, tmp_path, checkpoint={"every": "30s"})
     log = f"gs:{{{agent.order('worker-0').plane_id}}}:log"
 
     def pass_time() -> int:
         with platform.database.transaction() as session:
-            for column in ("running_at", "cut_requested_at"):
+            for column in ("running_at", "checkpoint_requested_at"):
                 session.execute(text(f"UPDATE attempts SET {column} = {column} - interval '31 s'"))
         controller.run_once()
         return int(platform.plane.xlen(log))
 
     first = pass_time()
     assert pass_time() == first, "one is under way"
-    agent.commit_cut(1)
+    agent.commit_checkpoint(1)
     assert pass_time() == first + 1
 
 

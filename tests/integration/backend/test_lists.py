@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from backend.jobs import repository as job_rows
-from backend.jobs.list_schemas import JobSort
+from backend.jobs.lists.schemas import JobSort
 from backend.metrics import service as metrics
 from backend.platform import Platform
 from backend.scheduler import finish

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 from backend.platform import Platform
-from backend.wakeup import CHANNEL
+from backend.wakeups.wakeup import CHANNEL
 from tests.integration.backend.running import Running
 
 FUTURE = {"moon": {"phase": "full"}}
@@ -21,7 +21,7 @@ def test_what_a_newer_agent_says_beside_is_ignored(running: Running) -> None:
     log = {"process_id": told[0]["id"], "offset": 0, "text": "x", **FUTURE}
     assert agent.http.post("/agent/logs", json=log, headers=headers).status_code == 200
     body = {"name": "node-2", "slots": 1, "cpus": 1, "memory": 1, "version": "9", "gpus": [], **FUTURE}
-    assert agent.http.post("/agent/register", json=body, headers={"Authorization": f"Bearer {agent.secret}"}).status_code == 200
+    assert agent.http.post("/agent/register", json=body, headers={"Authorization": f"Bearer {agent.credential}"}).status_code == 200
 
 
 def test_states_and_reasons_that_are_not_known_cost_no_heartbeat(running: Running) -> None:

@@ -9,12 +9,10 @@ import httpx
 import pyarrow.parquet as pq
 
 from backend.metrics import export, ingest
-from backend.metrics.points import label
 from backend.platform import Platform
 from gradstream.metrics import (
     ACTIVE,
     APPLY,
-    ASKED_AGAIN,
     CATALOGUE,
     CODEC_ERROR,
     COMPUTE,
@@ -26,6 +24,7 @@ from gradstream.metrics import (
     QUEUE,
     RAW,
     RECEIVED,
+    RETRANSMISSIONS,
     SEND,
     SENT,
     SHARE,
@@ -36,6 +35,7 @@ from gradstream.metrics import (
     TOTAL,
     WAIT,
 )
+from gradstream.process.order import label_of
 from gradstream.wire import plane
 from tests.integration.backend.metrics import Stream, point, stored
 
@@ -137,7 +137,7 @@ def test_the_export_has_every_point(stream: Stream, platform: Platform, tmp_path
 
 def test_the_catalogue_is_that_of_the_library(api: httpx.Client) -> None:
     assert [entry["name"] for entry in api.get("/metrics/catalogue").json()] == list(CATALOGUE)
-    assert label("worker-3.12") == "worker-3"
+    assert label_of("worker-3.12") == "worker-3"
 
 
 def test_a_worker_that_contributes_nothing_is_told_of_once(api: httpx.Client, stream: Stream) -> None:
@@ -173,15 +173,15 @@ def test_what_a_push_costs_and_how_shards_are_loaded_stand_in_the_progress(api: 
 
 
 def test_a_process_that_was_sent_something_damaged_is_told_of_once(api: httpx.Client, stream: Stream) -> None:
-    stream.send("server-0.0", 0, point(ASKED_AGAIN.name, 1))
-    stream.send("worker-1.0", 0, point(ASKED_AGAIN.name, 1, rank=1), point(ASKED_AGAIN.name, 2, rank=1))
+    stream.send("server-0.0", 0, point(RETRANSMISSIONS.name, 1))
+    stream.send("worker-1.0", 0, point(RETRANSMISSIONS.name, 1, rank=1), point(RETRANSMISSIONS.name, 2, rank=1))
     stream.ingest()
-    stream.send("server-0.0", 1, point(ASKED_AGAIN.name, 2))
-    stream.send("worker-1.1", 0, point(ASKED_AGAIN.name, 1, rank=1))
+    stream.send("server-0.0", 1, point(RETRANSMISSIONS.name, 2))
+    stream.send("worker-1.1", 0, point(RETRANSMISSIONS.name, 1, rank=1))
     stream.ingest()
     told = [event for event in api.get(f"/jobs/{stream.job_id}/events").json()["items"] if event["kind"] == "warning"]
     assert [(event["actor"], event["data"]["count"]) for event in told] == [("server-0", 1), ("worker-1", 2)]
-    assert "refused and asked for again" in told[0]["message"]
+    assert "discarded and resent" in told[0]["message"]
 
 
 def test_workers_without_room_in_shared_memory_are_told_of_once(api: httpx.Client, stream: Stream) -> None:

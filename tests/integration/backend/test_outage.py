@@ -16,11 +16,12 @@ from backend import commands
 from backend.away import NotMigrated
 from backend.platform import Platform
 from backend.scheduler.controller import Controller
-from backend.settings import Settings
-from gradstream.local.postgres import Postgres
-from gradstream.local.redis import Redis
+from backend.settings import BackendSettings
+from gradstream.local.servers.postgres import Postgres
+from gradstream.local.servers.redis import Redis
 from gradstream.metrics import LOSS, Point
-from gradstream.wire import keys, records
+from gradstream.wire.redis import keys
+from gradstream.wire.telemetry import records
 from tests.integration.backend.agent import Agent
 from tests.integration.backend.jobs import submit
 from tests.support import eventually
@@ -44,7 +45,9 @@ def own_redis(redis_server: Callable[..., Redis]) -> Redis:
 
 
 @pytest.fixture
-def settings(settings: Settings, own_postgres: Postgres, own_redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Settings:
+def settings(
+    settings: BackendSettings, own_postgres: Postgres, own_redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> BackendSettings:
     """Those of the other tests, but with servers of its own."""
     own = settings.model_copy(update={"database_url": own_postgres.url, "plane_redis_url": own_redis.url})
     for name, value in own.model_dump(mode="json", exclude_unset=True, exclude_none=True).items():
@@ -53,7 +56,7 @@ def settings(settings: Settings, own_postgres: Postgres, own_redis: Redis, monke
 
 
 @pytest.fixture
-def platform(settings: Settings) -> Iterator[Platform]:
+def platform(settings: BackendSettings) -> Iterator[Platform]:
     assert commands.migrate() == 0
     platform = Platform.open(settings)
     yield platform
@@ -108,7 +111,7 @@ def test_the_planes_redis_frozen(api: httpx.Client, agent: Agent, own_redis: Red
     assert api.get(f"/jobs/{job_id}").json()["attempt"] == 1, "it is still the first attempt"
 
 
-def test_programs_that_start_before_the_tables_wait_for_them(settings: Settings) -> None:
+def test_programs_that_start_before_the_tables_wait_for_them(settings: BackendSettings) -> None:
     platform = Platform.open(settings)
     controller = Controller(platform)
     with pytest.raises(NotMigrated, match="python -m backend migrate"):

@@ -13,8 +13,9 @@ from gradstream import metrics
 from gradstream.metrics import Point
 from gradstream.process.exits import ExitReason
 from gradstream.spec import JobSpec
-from gradstream.wire import keys, records
-from gradstream.wire.messages import FIELD, Header
+from gradstream.wire.redis import keys
+from gradstream.wire.telemetry import records
+from gradstream.wire.transport.messages import FIELD, Header
 from tests.integration.backend.running import Running
 
 
@@ -46,9 +47,9 @@ def choices(running: Running, label: str) -> dict[str, Any]:
 def test_a_job_that_has_just_begun(running: Running) -> None:
     found = look(running)
     assert (found["attempt"], found["deaths"], found["best"], found["speed"], found["ledger"]) == (1, [], [], None, None)
-    (life,) = found["lives"]
-    assert (life["status"], life["resumed_from"], life["cost"]) == ("running", None, None)
-    assert life["queued_at"] <= life["started_at"] <= life["running_at"]
+    (attempt,) = found["attempts"]
+    assert (attempt["status"], attempt["resumed_from"], attempt["cost"]) == ("running", None, None)
+    assert attempt["queued_at"] <= attempt["started_at"] <= attempt["running_at"]
 
 
 def test_history_is_read_only_where_it_is_told_of(running: Running, platform: Platform) -> None:
@@ -64,7 +65,7 @@ def test_history_is_read_only_where_it_is_told_of(running: Running, platform: Pl
         event.remove(platform.database.engine, "before_cursor_execute", note)
         return [statement for statement in said if "FROM events" in statement]
 
-    assert asked() == [], "one attempt has returned to no cut"
+    assert asked() == [], "one attempt has returned to no checkpoint"
     running.agent.exit("server-0", reason=ExitReason.NODE_LOST, code=-1)
     running.controller.run_once()
     running.end_all()
@@ -136,20 +137,20 @@ def test_a_restarted_worker_is_another_incarnation_and_costs_no_retry(running: R
     assert death["seconds"] > 0
 
 
-def test_a_restarted_shard_takes_the_job_back_to_its_cut(running: Running) -> None:
-    running.agent.commit_cut(1)
+def test_a_restarted_shard_takes_the_job_back_to_its_checkpoint(running: Running) -> None:
+    running.agent.commit_checkpoint(1)
     offered = choices(running, "server-0")["restart"]
     assert offered["new_attempt"]
-    assert "cut 1 of attempt 1" in offered["message"]
+    assert "checkpoint 1 of attempt 1" in offered["message"]
     assert act(running, "server-0", "restart").status_code == 200
     running.controller.run_once()
     running.end_all()
     running.start()
     assert running.status == ("running", None)
-    first, second = look(running)["lives"]
+    first, second = look(running)["attempts"]
     assert (first["status"], first["reason"]) == ("lost", "restarted")
     assert first["cost"]["seconds"] > 0
-    assert second["resumed_from"] == {"attempt": 1, "cut": 1}
+    assert second["resumed_from"] == {"attempt": 1, "checkpoint": 1}
     (death,) = look(running)["deaths"]
     assert (death["label"], death["respawned"]) == ("server-0", False), "the others ended because of it"
 

@@ -14,7 +14,8 @@ from backend.platform import Platform
 from backend.scheduler.controller import Controller
 from benchmarks import rows
 from gradstream.metrics import COMPUTE, SLICE, Point
-from gradstream.wire import keys, records
+from gradstream.wire.redis import keys
+from gradstream.wire.telemetry import records
 from tests.integration.backend.agent import Agent
 from tests.integration.backend.jobs import spec, submit, upload, workers
 from tests.integration.backend.running import Running
@@ -34,8 +35,8 @@ def planned(start: dict[str, Any]) -> set[tuple[str, str]]:
 
 
 @pytest.fixture
-def two(anonymous: httpx.Client, password_file: Path, agent: Agent) -> tuple[Agent, Agent]:
-    return agent, Agent(anonymous, password_file.read_text(), "node-2", slots=2)
+def two(anonymous: httpx.Client, join_token: str, agent: Agent) -> tuple[Agent, Agent]:
+    return agent, Agent(anonymous, join_token, "node-2", slots=2)
 
 
 def test_what_is_planned_is_what_the_controller_does(
@@ -87,7 +88,7 @@ def test_a_size_that_is_given_counts(api: httpx.Client, two: tuple[Agent, Agent]
     assert (found["size"]["source"], found["size"]["size"]) == ("given", SIZE)
     assert (found["traffic"]["push_bytes"], found["traffic"]["pull_bytes"]) == (2_000_000, 4_000_000)
     assert found["traffic"]["sent_per_second"] == pytest.approx(2_000_000 / 2 / 0.01)
-    assert found["near"] == pytest.approx(4 / 6), "the shard lies on the machine of four workers"
+    assert found["local_share"] == pytest.approx(4 / 6), "the shard lies on the machine of four workers"
     needed = {node["node"]: node["needed"] for node in found["nodes"]}
     memory = found["memory"]
     assert needed["node-2"] == 2 * memory["worker"]
@@ -98,8 +99,8 @@ def test_a_size_that_is_given_counts(api: httpx.Client, two: tuple[Agent, Agent]
     assert "node-1, which has 1.1 GB" in large["warnings"][0]["message"]
 
 
-def test_what_a_shard_takes_of_its_gpu_is_counted(api: httpx.Client, anonymous: httpx.Client, password_file: Path) -> None:
-    Agent(anonymous, password_file.read_text(), "gpus", slots=2, gpus=1)
+def test_what_a_shard_takes_of_its_gpu_is_counted(api: httpx.Client, anonymous: httpx.Client, join_token: str) -> None:
+    Agent(anonymous, join_token, "gpus", slots=2, gpus=1)
     roles = {"server": {"count": 1, "device": "cuda"}, "worker": {"count": 2, "device": "cpu"}}
     found = plan(api, size=SIZE, roles=roles)
     [host, gpu] = found["nodes"]
@@ -163,8 +164,8 @@ def test_an_earlier_job_that_is_not_understood_any_more_is_passed_over(platform:
     assert plan(api)["size"] is None
 
 
-def test_auto_shards_are_those_that_the_size_comes_to(api: httpx.Client, anonymous: httpx.Client, password_file: Path) -> None:
-    Agent(anonymous, password_file.read_text(), "wide", slots=4, cpus=16)
+def test_auto_shards_are_those_that_the_size_comes_to(api: httpx.Client, anonymous: httpx.Client, join_token: str) -> None:
+    Agent(anonymous, join_token, "wide", slots=4, cpus=16)
     auto = {"server": {"count": "auto"}, "worker": {"count": 2, "device": "cpu"}}
     unknown, known = plan(api, roles=auto), plan(api, roles=auto, size={"parameters": 20_000_000})
     assert (unknown["shards"]["count"], unknown["shards"]["sure"]) == (1, False)

@@ -45,7 +45,7 @@ def test_an_attempt_that_takes_too_much_is_ended_and_its_neighbour_is_told(
     look(running)
     assert running.job["status"] == "running", "far below every bound"
     monkeypatch.setattr(plane_watch, "LEAST", MIB)
-    monkeypatch.setattr(plane_watch, "MOST_UNKNOWN", 4 * MIB / read_fill(platform.plane).capacity)
+    monkeypatch.setattr(plane_watch, "MAX_SHARE_UNKNOWN", 4 * MIB / read_fill(platform.plane).capacity)
     look(running)
     assert running.status == ("stopping", "plane_memory")
     assert not platform.plane.keys(f"gs:{{{j}*"), "its memory is free at once"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from datetime import timedelta
+from typing import Any
 
 import httpx
 import pytest
@@ -12,10 +13,11 @@ from sqlalchemy import text
 
 from backend.admission import middleware
 from backend.admission.rules import Rule, rule_of
-from backend.nodes import presence, repository
+from backend.nodes import presence, repository, service
+from backend.nodes.schemas import DesiredProcesses
 from backend.platform import Platform
 from tests.integration.backend.running import Running
-from tests.support import PATIENCE, eventually
+from tests.support import TIMEOUT, eventually
 
 STANDS_STILL = 0.4
 """Seconds: longer than the API may be unheard."""
@@ -34,14 +36,14 @@ def test_no_node_is_lost_for_a_loop_that_stands_still(
 
     def hang(method: str, path: str) -> Rule | None:
         stuck.set()
-        goes_on.wait(PATIENCE)
+        goes_on.wait(TIMEOUT)
         return rule_of(method, path)
 
     monkeypatch.setattr(middleware, "rule_of", hang)
-    asking = threading.Thread(target=lambda: httpx.get(f"{server}/api/v1/health", trust_env=False, timeout=2 * PATIENCE))
+    asking = threading.Thread(target=lambda: httpx.get(f"{server}/api/v1/health", trust_env=False, timeout=2 * TIMEOUT))
     asking.start()
     try:
-        assert stuck.wait(PATIENCE)
+        assert stuck.wait(TIMEOUT)
         age(platform, "nodes SET last_seen_at = last_seen_at - interval '11 min'")
         age(platform, "presence SET up_since = up_since - interval '20 min'")
         time.sleep(STANDS_STILL)  # for stamps that should not come
@@ -50,9 +52,36 @@ def test_no_node_is_lost_for_a_loop_that_stands_still(
     finally:
         goes_on.set()
         asking.join()
-    eventually(lambda: seconds_up(platform) < PATIENCE, "the API to begin to hear nodes")
+    eventually(lambda: seconds_up(platform) < TIMEOUT, "the API to begin to hear nodes")
     running.controller.run_once()
     assert set(running.processes(1).values()) == {"running"}, "they have just begun to be heard again"
+
+
+def test_no_node_is_lost_while_a_heartbeat_waits_to_be_stored(
+    running: Running, server: str, platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(presence, "BEHIND", 0.0)
+    stored, waits = service.heartbeat, threading.Event()
+    goes_on = threading.Event()
+
+    def wait_first(*args: Any) -> DesiredProcesses:
+        waits.set()
+        goes_on.wait(TIMEOUT)
+        return stored(*args)
+
+    monkeypatch.setattr(service, "heartbeat", wait_first)
+    beating = threading.Thread(target=running.agent.heartbeat)
+    beating.start()
+    try:
+        assert waits.wait(TIMEOUT)
+        age(platform, "nodes SET last_seen_at = last_seen_at - interval '11 min'")
+        age(platform, "presence SET up_since = up_since - interval '20 min'")
+        time.sleep(STANDS_STILL)  # for stamps that should not come
+        running.controller.run_once()
+        assert ended_processes(platform) == 0, "its heartbeat has come"
+    finally:
+        goes_on.set()
+        beating.join()
 
 
 def age(platform: Platform, change: str) -> None:

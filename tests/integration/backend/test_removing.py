@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import httpx
 import pytest
 
@@ -27,8 +25,8 @@ def refused(agent: Agent) -> tuple[int, str]:
 
 
 @pytest.fixture
-def other(anonymous: httpx.Client, password_file: Path) -> Agent:
-    return Agent(anonymous, password_file.read_text(), "node-2", slots=2)
+def other(anonymous: httpx.Client, join_token: str) -> Agent:
+    return Agent(anonymous, join_token, "node-2", slots=2)
 
 
 def test_a_removed_node_is_in_no_list_and_its_token_is_refused(running: Running, other: Agent) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import time
@@ -19,10 +20,10 @@ from backend.admission.connections import BoundedConnection
 from backend.admission.rules import KIB, MIB, STREAM
 from backend.app import openapi, routes
 from backend.stream import service
-from backend.stream.list_feed import TICK
+from backend.stream.turns import TICK
 from tests.integration.backend.agent import Agent
 from tests.integration.backend.jobs import submit
-from tests.support import PATIENCE, eventually
+from tests.support import TIMEOUT, eventually
 
 DOCUMENT = openapi(routes())
 
@@ -30,13 +31,13 @@ DOCUMENT = openapi(routes())
 @contextmanager
 def connected(server: str) -> Iterator[socket.socket]:
     where = urlsplit(server)
-    with socket.create_connection((where.hostname or "", where.port or 0), timeout=PATIENCE) as connection:
+    with socket.create_connection((where.hostname or "", where.port or 0), timeout=TIMEOUT) as connection:
         yield connection
 
 
 def header(method: str, path: str, token: str = "", **fields: object) -> bytes:
     more = {"authorization": f"Bearer {token}"} if token else {}
-    lines = [f"{name.replace('_', '-')}: {value}" for name, value in {"host": "x", **more, **fields}.items()]
+    lines = [f"{name.replace('_', '-')}: {value}" for name, value in {"host": "localhost", **more, **fields}.items()]
     return "\r\n".join([f"{method} /api/v1{path} HTTP/1.1", *lines, "", ""]).encode()
 
 
@@ -57,11 +58,23 @@ def test_a_connection_that_does_not_go_on_is_closed(server: str, token: str, mon
         monkeypatch.setattr(BoundedConnection, name, 0.2)
     slow = header("POST", "/tokens", token, content_type="application/json", content_length=100)
     stranger = header("POST", "/tokens", content_length=8 * MIB)
-    for sent in (b"", b"GET /api/v1/health HTTP/1.1\r\nhost: x\r\n", slow, slow + b'{"name":', stranger, stranger + b"x"):
+    for sent in (b"", b"GET /api/v1/health HTTP/1.1\r\nhost: localhost\r\n", slow, slow + b'{"name":', stranger, stranger + b"x"):
         with connected(server) as connection:
             connection.sendall(sent)
             received = b"".join(iter(lambda c=connection: c.recv(65536), b""))  # to the end, which only the server makes
             assert (b" 401 " in received) == (sent[: len(stranger)] == stranger), received
+
+
+def test_what_is_no_http_is_told_so_even_if_more_is_on_its_way(server: str) -> None:
+    bad = header("POST", "/bundles", bad_header="x", content_length=8 * MIB).replace(b"bad-header", b"bad header")
+    for sent, expected in ((bad, 400), (b"junk\r\n\r\n", 400), (header("GET", "/jobs?x=" + "y" * 400_000), 431)):
+        with connected(server) as connection:
+            with suppress(ConnectionError):
+                connection.sendall(sent + b"x" * 4 * MIB)
+            received = b"".join(iter(lambda c=connection: c.recv(65536), b""))
+        head, _, body = received.partition(b"\r\n\r\n")
+        assert f" {expected} ".encode() in head
+        assert json.loads(body)["detail"].endswith(".")
 
 
 def test_half_sent_requests_keep_nobody_out(server: str, anonymous: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +139,7 @@ def test_millions_of_small_values_do_not_stop_the_api(server: str, anonymous: ht
     kind = {"Content-Type": "application/json"}
 
     def attack(number: int) -> int:
-        with httpx.Client(base_url=anonymous.base_url, trust_env=False, timeout=PATIENCE) as client:
+        with httpx.Client(base_url=anonymous.base_url, trust_env=False, timeout=TIMEOUT) as client:
             if number:
                 return client.post("/session", content=nested, headers=kind).status_code
             return client.post(

@@ -127,7 +127,7 @@ def test_sessions_are_listed_and_ended_by_their_user_alone(
 def test_an_open_stream_ends_with_its_caller(
     api: httpx.Client, open_: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(signed_in, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(signed_in, "POLL_INTERVAL", 0.0)
     job_id = submit(api, tmp_path)["id"]
     token = make_token(api, "lent")
     program, browser = open_({"bearer": token["token"]}), open_(code_of(api))

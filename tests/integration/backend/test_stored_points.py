@@ -11,7 +11,8 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from backend.metrics import export, folding, keeping, repository
+from backend.metrics import export, keeping, repository
+from backend.metrics.store import folding
 from backend.platform import Platform
 from gradstream.errors import NotFound
 from tests.integration.backend.metrics import STEPS, chart, measured, store

@@ -24,12 +24,12 @@ from backend.jobs import feed
 from backend.jobs import service as jobs
 from backend.metrics import service as metrics
 from backend.platform import Platform
-from backend.settings import Settings
+from backend.settings import BackendSettings
 from backend.stream.service import LATEST
 from benchmarks import rows
 from gradstream.metrics import LOSS, Point
 from tests.integration.backend.jobs import submit
-from tests.support import PATIENCE, eventually
+from tests.support import TIMEOUT, eventually
 
 
 class Event(NamedTuple):
@@ -193,14 +193,14 @@ def _next_gone(events: Iterator[Event]) -> dict[str, Any]:
     return next(event.data for event in events if event.kind == "gone")
 
 
-def test_a_stop_of_the_server_closes_its_streams(platform: Platform, settings: Settings, token: str, tmp_path: Path) -> None:
+def test_a_stop_of_the_server_closes_its_streams(platform: Platform, settings: BackendSettings, token: str, tmp_path: Path) -> None:
     port = _free_port()
     server = subprocess.Popen(
         [sys.executable, "-m", "backend", "api", "--port", str(port)], env=environment(settings), stdout=subprocess.DEVNULL
     )
     headers = {"Authorization": f"Bearer {token}"}
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}/api/v1", headers=headers, trust_env=False, timeout=PATIENCE) as api:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}/api/v1", headers=headers, trust_env=False, timeout=TIMEOUT) as api:
             eventually(lambda: _healthy(api), "the API's health")
             job_id = submit(api, tmp_path)["id"]
             with stream(api, f"/jobs/{job_id}/stream") as events:
@@ -209,7 +209,7 @@ def test_a_stop_of_the_server_closes_its_streams(platform: Platform, settings: S
                 server.send_signal(signal.SIGTERM)
                 assert next(events).kind == "closing"
                 assert next(events, None) is None, "the body ended cleanly"
-        assert server.wait(PATIENCE) in (0, -signal.SIGTERM)
+        assert server.wait(TIMEOUT) in (0, -signal.SIGTERM)
     finally:
         server.kill()
         server.wait()
@@ -227,7 +227,7 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def environment(settings: Settings) -> dict[str, str]:
+def environment(settings: BackendSettings) -> dict[str, str]:
     """The settings as a program is given them."""
     given = settings.model_dump(mode="json", exclude_unset=True, exclude_none=True)
     return {**os.environ, **{f"GRADSTREAM_{name.upper()}": str(value) for name, value in given.items()}}

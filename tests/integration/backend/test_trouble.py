@@ -19,8 +19,8 @@ from tests.integration.backend.running import Running
 
 
 @pytest.fixture
-def other(anonymous: httpx.Client, password_file: Path) -> Agent:
-    return Agent(anonymous, password_file.read_text(), "node-2", slots=2)
+def other(anonymous: httpx.Client, join_token: str) -> Agent:
+    return Agent(anonymous, join_token, "node-2", slots=2)
 
 
 def node(api: httpx.Client, name: str = "node-1") -> dict[str, Any]:
@@ -120,6 +120,14 @@ def test_a_node_without_room_on_its_disk_is_not_charged_to_the_job(running: Runn
     assert "No space left on device" in node(running.api)["trouble"]
     assert "not counted as a retry" in messages(running.api, running.id)
     assert other.heartbeat()
+
+
+def test_a_node_tells_nothing_of_processes_elsewhere(running: Running, other: Agent) -> None:
+    end = {"reason": ExitReason.NODE_UNFIT, "message": "No space left on device", "code": 71}
+    other.reports = {id: {"id": str(id), "state": "exited", "exit": end} for id in running.agent.orders}
+    other.heartbeat()
+    assert {process["status"] for process in running.items("processes")} == {"running"}
+    assert [node(running.api, name)["trouble"] for name in ("node-1", "node-2")] == [None, None]
 
 
 def test_a_job_that_cannot_be_started_anywhere_fails_and_says_why(

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from backend.jobs.job_body import YAML_TYPES
+from backend.submission.job_body import YAML_TYPES
 from gradstream.jobfile import MAX_TEXT
 from tests.integration.backend.jobs import spec, upload
 

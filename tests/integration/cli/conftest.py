@@ -14,18 +14,20 @@ from typer.testing import CliRunner
 from gradstream import jobfile
 from gradstream.cli.main import app
 from gradstream.client import Client, Credentials, Job
-from gradstream.local.platform import Options, Platform
+from gradstream.local.platform import LocalPlatform, Options
 from tests.integration.cli.shared import COMMAND, LINE, Gradstream, free_port
+from tests.platforms import writable_beside
 
 
 @pytest.fixture(scope="session")
-def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
-    with Platform(Options(data_dir=tmp_path_factory.mktemp("platform"), port=free_port(), slots=8)) as running:
+def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPlatform]:
+    folder = tmp_path_factory.mktemp("platform")
+    with LocalPlatform(Options(data_dir=folder, port=free_port(), slots=8, isolate=writable_beside(folder))) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def credentials(platform: Platform) -> Credentials:
+def credentials(platform: LocalPlatform) -> Credentials:
     found = Credentials.load(platform.folder.client_file)
     assert found
     return found
@@ -62,7 +64,7 @@ def succeeded(credentials: Credentials) -> Job:
 
 
 @pytest.fixture(scope="session")
-def environment(platform: Platform, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def environment(platform: LocalPlatform, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Of a user at the machine of the platform."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GRADSTREAM_")}
     config = str(tmp_path_factory.mktemp("config"))

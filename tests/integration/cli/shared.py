@@ -27,3 +27,15 @@ def free_port() -> int:
 def api_process() -> psutil.Process:
     """The API of the platform that runs in this process."""
     return next(child for child in psutil.Process().children(recursive=True) if "api" in child.cmdline()[-6:])
+
+
+def processes_of(data: Path) -> list[psutil.Process]:
+    """Processes that name this data folder in their arguments or environment."""
+    return [one for one in psutil.process_iter() if any(str(data) in word for word in _words(one))]
+
+
+def _words(process: psutil.Process) -> list[str]:
+    try:
+        return [*process.cmdline(), *process.environ().values()]
+    except psutil.Error:
+        return []

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 
 from gradstream import jobfile
 from gradstream.client import Client, Job
-from gradstream.local.platform import Platform
+from gradstream.local.platform import LocalPlatform
 from tests.integration.cli.shared import LINE, Gradstream
 from tests.platforms import register_machine, token_status
 
@@ -56,7 +57,7 @@ def test_a_node_is_drained_and_resumed(gradstream: Gradstream, client: Client, s
     assert gradstream("node", "drain", "no-such-node").returncode == 4
 
 
-def test_a_machine_that_is_gone_is_removed(gradstream: Gradstream, platform: Platform, client: Client) -> None:
+def test_a_machine_that_is_gone_is_removed(gradstream: Gradstream, platform: LocalPlatform, client: Client) -> None:
     token = register_machine(platform, "gone")
     assert token_status(platform, token) == 200
     removed = gradstream("node", "remove", "gone", "--json")
@@ -68,3 +69,22 @@ def test_a_machine_that_is_gone_is_removed(gradstream: Gradstream, platform: Pla
     register_machine(platform, "gone")
     client.remove_node("gone")
     assert [node.name for node in client.nodes() if node.name == "gone"] == []
+
+
+def test_storage_says_what_is_kept_and_removes_what_nobody_needs(
+    gradstream: Gradstream, platform: LocalPlatform, succeeded: Job
+) -> None:
+    shown = gradstream("storage").stdout
+    assert "checkpoints" in shown
+    assert str(succeeded.id)[:8] in shown
+    assert json.loads(gradstream("storage", "--json").stdout)["disk_free_bytes"] > 0
+    left = platform.folder.path / "files" / "incoming" / "left-behind"
+    left.parent.mkdir(exist_ok=True)
+    left.write_bytes(b"x" * 2048)
+    os.utime(left, (0, 0))
+    dry = gradstream("storage", "collect", "--dry-run")
+    assert (left.exists(), "1 thing of 2.0 KiB would go" in dry.stderr, "left-behind" in dry.stdout) == (True, True, True)
+    done = gradstream("storage", "collect", "--json")
+    assert (left.exists(), "1 thing of 2.0 KiB removed" in done.stderr) == (False, True)
+    assert json.loads(done.stdout)["items"] == [{"kind": "upload", "count": 1, "bytes": 2048, "names": ["left-behind"]}]
+    assert "nothing to remove" in gradstream("storage", "collect").stderr

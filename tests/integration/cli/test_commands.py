@@ -17,7 +17,7 @@ from gradstream import marker
 from gradstream.bundle import pack
 from gradstream.client import Client, Credentials, Job
 from tests.integration.cli.shared import COMMAND, FOREVER, LINE, Gradstream, api_process
-from tests.support import PATIENCE, eventually
+from tests.support import TIMEOUT, eventually
 
 BROKEN = """\
 from gradstream import Workload
@@ -91,7 +91,7 @@ def test_wait_outlives_a_killed_api(
         api_process().kill()
         said = waiting.stderr.readline()
         client.stop(job.id)
-        assert waiting.wait(PATIENCE) == 11
+        assert waiting.wait(TIMEOUT) == 11
     assert "trying again" in said
 
 
@@ -108,7 +108,7 @@ def test_ctrl_c_detaches_and_the_job_goes_on(
                 break
         process.send_signal(signal.SIGINT)
         said = process.stderr.read()
-        assert process.wait(PATIENCE) == 130
+        assert process.wait(TIMEOUT) == 130
     assert f"gradstream follow {id}" in said
     assert client.job(id).status == "running"
     client.stop(id)
@@ -117,12 +117,12 @@ def test_ctrl_c_detaches_and_the_job_goes_on(
 
 def test_ctrl_c_ends_train_as_cancelled_and_keeps_the_model(environment: dict[str, str], tmp_path: Path) -> None:
     out = tmp_path / "out"
-    settings = ["--set", FOREVER, "--set", "snapshot.every=0.5"]
+    settings = ["--set", FOREVER, "--set", "checkpoint.every=0.5"]
     command = [*COMMAND, "train", str(LINE / "job.yaml"), *settings, "--out", str(out), "--json"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        eventually((out / "store" / "1" / "cuts" / "1" / "manifest.json").exists, "the first cut")
+        eventually((out / "store" / "1" / "checkpoints" / "1" / "manifest.json").exists, "the first checkpoint")
         process.send_signal(signal.SIGINT)
-        stdout, _ = process.communicate(timeout=PATIENCE)
+        stdout, _ = process.communicate(timeout=TIMEOUT)
     result = json.loads(stdout)
     assert (process.returncode, result["status"]) == (11, "cancelled")
     assert Path(result["model_path"]).is_file()

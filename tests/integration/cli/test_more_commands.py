@@ -13,7 +13,7 @@ import pytest
 
 from gradstream.cli import completion
 from gradstream.client import Client, Credentials, Job
-from gradstream.process import orphans
+from gradstream.process.zygote import orphans
 from tests.integration.cli.shared import COMMAND, FOREVER, LINE, Gradstream
 from tests.support import eventually
 
@@ -22,7 +22,7 @@ def test_the_queue_and_priorities(gradstream: Gradstream, client: Client, submit
     running = submit(FOREVER, "name=holding")
     eventually(lambda: client.job(running).status == "running", "the job runs")
     waiting = submit(FOREVER, "name=too-large", "roles.worker.count=9")
-    eventually(lambda: client.job(waiting).message, "a reason")
+    eventually(lambda: client.job(waiting).position, "a place in the queue")
     listed = gradstream("queue").stdout
     assert "too-large" in listed
     assert "holding" in listed
@@ -62,7 +62,7 @@ def test_events_follow_and_delete(gradstream: Gradstream, client: Client) -> Non
     assert "succeeded short-lived" in followed.stderr
     events = gradstream("events", "short-lived", "--kind", "status").stdout.splitlines()
     assert len(events) == 1 + len(client.events(job, kinds=["status"]))
-    assert gradstream("events", "short-lived", "--kind", "nonsense").stderr.startswith("No events of this kind")
+    assert gradstream("events", "short-lived", "--kind", "retention").stderr.startswith("No events of this kind")
     assert "had ended before: succeeded" in gradstream("stop", "short-lived").stderr
     assert "no process of it runs" in gradstream("restart", "short-lived", "worker-0").stderr
     stamped = gradstream("logs", "short-lived", "--timestamps").stdout.splitlines()

@@ -17,12 +17,12 @@ def test_a_worker_is_restarted_another_stopped_and_the_job_goes_on(
     done = gradstream("restart", "by-hand", "worker-0")
     assert done.returncode == 0, done.stderr
     assert "its next incarnation starts from the center" in done.stderr
-    eventually(lambda: _lives(client, job, "worker-0")[-1] == (1, "running", None), "the next incarnation")
-    assert (0, "exited", "restarted") in _lives(client, job, "worker-0")
+    eventually(lambda: _incarnations(client, job, "worker-0")[-1] == (1, "running", None), "the next incarnation")
+    assert (0, "exited", "restarted") in _incarnations(client, job, "worker-0")
 
     done = gradstream("stop", "by-hand", "--process", "worker-1")
     assert done.returncode == 0, done.stderr
-    eventually(lambda: _lives(client, job, "worker-1") == [(0, "exited", "stopped")], "worker-1 leaves")
+    eventually(lambda: _incarnations(client, job, "worker-1") == [(0, "exited", "stopped")], "worker-1 leaves")
     assert client.job(job.id).status == "running"
     assert client.job(job.id).retries_used == 0
 
@@ -36,6 +36,6 @@ def test_a_worker_is_restarted_another_stopped_and_the_job_goes_on(
     assert client.wait(job.id, timeout=120).status == "cancelled"
 
 
-def _lives(client: Client, job: Job, label: str) -> list[tuple[int, str, str | None]]:
+def _incarnations(client: Client, job: Job, label: str) -> list[tuple[int, str, str | None]]:
     found = [process for process in client.processes(job.id) if process.label == label]
     return sorted((process.incarnation, process.status, process.reason) for process in found)

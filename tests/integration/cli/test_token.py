@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import httpx
@@ -22,7 +23,7 @@ def works(url: str, token: str) -> bool:
     return True
 
 
-def test_a_token_is_made_listed_rotated_and_revoked(gradstream: Gradstream, credentials: Credentials) -> None:
+def test_a_token_is_made_listed_rotated_and_revoked(gradstream: Gradstream, credentials: Credentials, client: Client) -> None:
     made = gradstream("token", "create", "ci-cli", "--expires", "30d")
     assert made.returncode == 0, made.stderr
     first = made.stdout.strip()
@@ -33,8 +34,15 @@ def test_a_token_is_made_listed_rotated_and_revoked(gradstream: Gradstream, cred
     assert (one["kind"], one["scope"], bool(one["expires_at"])) == ("api", "full", True)
     second = gradstream("token", "rotate", "ci-cli").stdout.strip()
     assert [works(credentials.url, token) for token in (first, second)] == [False, True]
+    [rotated] = [each for each in client.tokens() if each.name == "ci-cli"]
+    assert rotated.expires_at
+    assert abs(rotated.expires_at - rotated.created_at - timedelta(days=30)) < timedelta(seconds=1), "as the first one, from now on"
+    gradstream("token", "rotate", "ci-cli", "--expires", "1h")
+    [shorter] = [each for each in client.tokens() if each.name == "ci-cli"]
+    assert shorter.expires_at
+    assert abs(shorter.expires_at - shorter.created_at - timedelta(hours=1)) < timedelta(seconds=1)
     assert gradstream("token", "revoke", "ci-cli").returncode == 0
-    assert not works(credentials.url, second)
+    assert [each.name for each in client.tokens()].count("ci-cli") == 0
     assert gradstream("token", "revoke", "ci-cli").returncode == 4
     closed = gradstream("token", "create", "--join")
     assert closed.returncode == 1

@@ -1,4 +1,4 @@
-"""Sources of data in real processes: fetched ahead, cut in the middle, resumed to the same bits; and what waiting costs is told."""
+"""Sources of data in real processes: fetched ahead, checkpointed, resumed to the same bits; and what waiting costs is told."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ import torch
 from safetensors.torch import load_file
 
 from gradstream import metrics
-from gradstream.local.attempt import LocalAttempt
-from gradstream.local.redis import Redis
+from gradstream.local.servers.redis import Redis
+from gradstream.local.training.attempt import LocalAttempt
 from gradstream.process.order import Resume
-from gradstream.process.zygote import Zygote
+from gradstream.process.zygote.zygote import Zygote
 from gradstream.spec import JobSpec
-from gradstream.wire.client import connect
-from tests.support import PATIENCE
+from gradstream.wire.redis.client import connect
+from tests.support import TIMEOUT
 
-STEPS, CUT_AT = 60, 15
+STEPS, CHECKPOINT_AT = 60, 15
 
 BODY = f"""
 import random
@@ -69,7 +69,7 @@ class Rows(Workload):
         if model.training:
             self.steps += 1
             time.sleep(0.01)
-            if self.steps == {CUT_AT}:
+            if self.steps == {CHECKPOINT_AT}:
                 (Path(self.folder) / "now").touch()
             while self.steps == {STEPS} - 20 and not (Path(self.folder) / "asked").exists():
                 time.sleep(0.01)
@@ -129,7 +129,7 @@ def start(zygote: Zygote, shared_redis: Redis, tmp_path: Path) -> Iterator[Start
 
 
 def finish(attempt: LocalAttempt, meanwhile: Callable[[], None] = lambda: None) -> dict[str, torch.Tensor]:
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + TIMEOUT
     while not attempt.over and not attempt.failed:
         assert time.monotonic() < until, "the job did not end"
         list(attempt.pump(0.02))
@@ -145,21 +145,21 @@ def finish(attempt: LocalAttempt, meanwhile: Callable[[], None] = lambda: None) 
         ("parquet_stream", {"prefetch": 2}),
     ],
 )  # fmt: skip
-def test_a_job_resumed_from_a_cut_has_the_bits_of_the_one_that_went_on(
+def test_a_job_resumed_from_a_checkpoint_has_the_bits_of_the_one_that_went_on(
     start: Start, tmp_path: Path, kind: str, data: dict[str, Any]
 ) -> None:
     first, asked = start(kind, data=data), []
 
-    def ask_for_a_cut() -> None:
+    def ask_for_a_checkpoint() -> None:
         if not asked and (tmp_path / "now").exists():
             asked.append(1)
-            first.snapshot(1)
+            first.request_checkpoint(1)
             (tmp_path / "asked").touch()
 
-    went_on = finish(first, ask_for_a_cut)
-    cut = torch.load(first.store / "cuts" / "1" / "worker-0.pt", weights_only=True)
-    assert CUT_AT <= cut["replica"]["t"] < STEPS
-    resumed = finish(start(kind, data=data, job_id=first._job, number=2, resume=Resume(attempt=1, cut=1)))
+    went_on = finish(first, ask_for_a_checkpoint)
+    checkpoint = torch.load(first.store / "checkpoints" / "1" / "worker-0.pt", weights_only=True)
+    assert CHECKPOINT_AT <= checkpoint["replica"]["t"] < STEPS
+    resumed = finish(start(kind, data=data, job_id=first._job, number=2, resume=Resume(attempt=1, checkpoint=1)))
     assert all(torch.equal(value, resumed[key]) for key, value in went_on.items())
     otherwise = finish(start(kind, data={"prefetch": 0}, number=3))
     assert all(torch.equal(value, otherwise[key]) for key, value in went_on.items()), "however batches are fetched"
@@ -176,7 +176,7 @@ def test_waiting_for_a_slow_source_is_told_as_time_data(start: Start) -> None:
 def test_a_missing_file_fails_the_job_with_its_name(start: Start, tmp_path: Path) -> None:
     (tmp_path / "labels").unlink()
     attempt = start("idx")
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + TIMEOUT
     while not attempt.failed:
         assert time.monotonic() < until, "the job did not fail"
         list(attempt.pump(0.1))

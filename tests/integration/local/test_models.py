@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 
-from gradstream.local.trainer import Trainer
+from gradstream.local.training.trainer import Trainer
 from gradstream.spec import JobSpec
 
 CODE = """\

@@ -21,9 +21,9 @@ import pytest
 
 from gradstream.client import Client, Credentials
 from gradstream.local.folder import DataFolder
-from gradstream.local.platform import Options, Platform
+from gradstream.local.platform import LocalPlatform, Options
 from tests.platforms import Lab, slow_until
-from tests.support import PATIENCE, eventually
+from tests.support import TIMEOUT, eventually
 
 
 class Up:
@@ -32,7 +32,8 @@ class Up:
     def __init__(self, data: Path, port: int) -> None:
         self.data, self.port = data, port
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "gradstream.cli.main", "up", "--json", "--data-dir", str(data), "--port", str(port)],
+            [sys.executable, "-m", "gradstream.cli.main", "up", "--json", "--data-dir", str(data), "--port", str(port),
+             "--writable", str(data.parent)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         self.said = ""
@@ -54,7 +55,7 @@ class Up:
     def send(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
-    def end(self, timeout: float = PATIENCE) -> int:
+    def end(self, timeout: float = TIMEOUT) -> int:
         _, self.said = self._process.communicate(timeout=timeout)
         return self._process.returncode
 
@@ -93,7 +94,10 @@ def up(tmp_path: Path, port: int) -> Iterator[Up]:
 def test_starts_says_where_gives_more_links_heals_and_leaves_nothing(up: Up) -> None:
     told = up.ready()
     family, run_dir = up.family(), _run_dir(up)
-    assert told["sign_in_url"].startswith(f"http://127.0.0.1:{up.port}/sign-in#")
+    page = f"http://gradstream.localhost:{up.port}"
+    assert (told["url"], told["page_url"]) == (f"http://127.0.0.1:{up.port}", page)
+    assert told["sign_in_url"].startswith(f"{page}/sign-in#")
+    _assert_known_by_its_names(up)
     _assert_private(up.data)
     _assert_no_secret_is_shown(up.data, family)
 
@@ -166,9 +170,9 @@ def test_down_takes_a_last_checkpoint_and_the_next_up_resumes_there(up: Up, tmp_
     up.ready()
     go = tmp_path / "go"
     with _lab(up) as lab:
-        job = lab.submit("circle", args=slow_until(go), stop={"epochs": 120}, snapshot={"every": "1h"})
+        job = lab.submit("circle", args=slow_until(go), stop={"epochs": 120}, checkpoint={"every": "1h"})
         trained = lab.trains(job, 300).progress.samples
-        assert "cut 1 " not in lab.messages(job)
+        assert "checkpoint 1 " not in lab.messages(job)
     down = _gradstream("down", "--json", "--data-dir", str(up.data))
     assert "Took a last checkpoint of 1 job." in down.stderr
     told = json.loads(down.stdout)
@@ -185,12 +189,14 @@ def test_down_takes_a_last_checkpoint_and_the_next_up_resumes_there(up: Up, tmp_
     try:
         again.ready()
         with _lab(again) as lab:
-            [cut] = [event for event in lab.client.events(job.id) if event.message == "cut 1 of attempt 1 is committed."]
-            assert cut.data["samples"] >= trained, "nothing that was trained before `down` is undone"
+            [checkpoint] = [
+                event for event in lab.client.events(job.id) if event.message == "checkpoint 1 of attempt 1 is committed."
+            ]
+            assert checkpoint.data["samples"] >= trained, "nothing that was trained before `down` is undone"
             eventually(lambda: (j := lab.client.job(job.id)).attempt == 2 and j.status == "running", "the second attempt")
             attempts = {a["number"]: a for a in lab.client._transport.json("GET", f"jobs/{job.id}/attempts")["items"]}
-            assert attempts[2]["resumed_from"] == {"attempt": 1, "cut": 1}
-            lab.trains(job, cut.data["samples"] + 1)
+            assert attempts[2]["resumed_from"] == {"attempt": 1, "checkpoint": 1}
+            lab.trains(job, checkpoint.data["samples"] + 1)
             assert lab.client.job(job.id).retries_used == 0
 
             for process in (found for found in again.family() if found.name() == "gs server-0"):
@@ -221,7 +227,7 @@ def test_it_can_be_stopped_while_it_starts(up: Up) -> None:
 @contextmanager
 def _lab(up: Up) -> Iterator[Lab]:
     with Client(Credentials.load(up.data / "client.json") or pytest.fail("no client.json")) as client:
-        yield Lab(Platform(Options(up.data)), client)
+        yield Lab(LocalPlatform(Options(up.data)), client)
 
 
 def _gradstream(*arguments: str, stdin: str = "", without_folder: bool = False) -> subprocess.CompletedProcess[str]:
@@ -234,6 +240,27 @@ def _signs_in(port: int, link: str) -> int:
     """The answer's status."""
     code = link.partition("#")[2]
     return httpx.post(f"http://127.0.0.1:{port}/api/v1/session", json={"code": code}, trust_env=False).status_code
+
+
+def _assert_known_by_its_names(up: Up) -> None:
+    """Browsers are answered by names that no other site can have; programs say by their token who they are."""
+    account = Credentials.load(up.data / "client.json")
+    assert account
+    with Client(Credentials.at(f"gradstream.localhost:{up.port}", account.token)) as client:
+        assert client.user() == "admin", "as people copy it from the browser"
+    token = {"Authorization": f"Bearer {account.token}"}
+
+    def ask(host: str, path: str, **headers: str) -> tuple[int, str]:
+        answer = httpx.get(f"{account.url}{path}", headers={"Host": host, "Accept": "text/html", **headers}, trust_env=False)
+        return answer.status_code, answer.headers["content-type"]
+
+    for host in (f"gradstream.localhost:{up.port}", f"localhost:{up.port}", "10.0.0.5", "[::1]"):
+        assert ask(host, "/jobs") == (200, "text/html; charset=utf-8"), host
+        assert ask(host, "/api/v1/health")[0] == 200
+    for path in ("/jobs", "/assets/x.js", "/api/v1/health", "/api/v1/jobs", "/api/v1/jobs/stream"):
+        assert ask("evil.example", path) == (421, "application/problem+json"), path
+    assert ask("bigbox.example.org", "/api/v1/jobs", **token)[0] == 200
+    assert ask("bigbox.example.org", "/api/v1/health", **token)[0] == 421, "what needs no token is not opened by one"
 
 
 def _run_dir(up: Up) -> Path:

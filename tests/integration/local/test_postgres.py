@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from gradstream.errors import Unavailable
-from gradstream.local import postgres as module
-from gradstream.local.postgres import Postgres
+from gradstream.local.servers import postgres as module
+from gradstream.local.servers.postgres import Postgres
 from tests.support import eventually
 
 

@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from gradstream.errors import Unavailable
-from gradstream.local.redis import NODE_USER, Entrance, Redis, answers, node_account, start_on_free_port
+from gradstream.local.servers.redis import Entrance, Redis, answers, start_on_free_port
 from tests.support import eventually
 
 Start = Callable[..., Redis]
@@ -74,28 +74,16 @@ def test_says_that_its_port_is_taken(short_dir: Path, password_file: Path) -> No
             server.wait()
 
 
-def test_a_joined_machine_reaches_the_queues_of_nodes_and_nothing_else(short_dir: Path, password_file: Path) -> None:
+def test_other_machines_need_an_account(short_dir: Path, password_file: Path) -> None:
     def make(port: int) -> Redis:
-        entrance = Entrance("127.0.0.1", port, node_account("for-nodes"))
+        entrance = Entrance("127.0.0.1", port)
         return Redis("open", short_dir / "open", log=short_dir / "open.log", password_file=password_file, entrance=entrance)
 
     server = start_on_free_port(make)
     try:
         assert server.url.startswith("unix://"), "the programs of this machine keep to the socket"
         assert server.entrance
-        node = redis.Redis.from_url(server.entrance.url(), username=NODE_USER, password="for-nodes")
-        assert node.lpush("node.second", "hint") == 1
-        refused = (
-            lambda: node.get("celery"), lambda: node.publish("gradstream:jobs", "x"), lambda: node.flushall(),
-            lambda: node.keys("*"), lambda: node.config_get("requirepass"), lambda: node.acl_list(),
-        )  # fmt: skip
-        for ask in refused:
-            with pytest.raises(redis.exceptions.NoPermissionError):
-                ask()
-        node.close()
-        stranger = redis.Redis.from_url(server.entrance.url())
-        with pytest.raises(redis.exceptions.AuthenticationError):
+        with redis.Redis.from_url(server.entrance.url) as stranger, pytest.raises(redis.exceptions.AuthenticationError):
             stranger.ping()
-        stranger.close()
     finally:
         server.stop()

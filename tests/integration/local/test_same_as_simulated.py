@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from gradstream import sim
-from gradstream.local.trainer import Trainer
+from gradstream.local.training.trainer import Trainer
 from gradstream.sim.workload import Workloads
 from gradstream.spec import JobSpec
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gradstream.errors import InvalidJob
-from gradstream.local.trainer import Trainer
+from gradstream.local.training.trainer import Trainer
 from gradstream.process.shared import SharedFolders
 from gradstream.progress import alerts
 from gradstream.spec import JobSpec
@@ -67,8 +67,8 @@ def test_code_that_does_not_return_is_told_with_its_line(tmp_path: Path) -> None
 
     onlooker = threading.Thread(target=let_go, daemon=True)
     onlooker.start()
-    patient = spec(1).model_copy(update={"env": {"START_WARNING_SECONDS": "1"}})
-    with Trainer(patient, tmp_path, tmp_path / "out", talk) as trainer:
+    warned = spec(1).model_copy(update={"env": {"START_WARNING_SECONDS": "1"}})
+    with Trainer(warned, tmp_path, tmp_path / "out", talk) as trainer:
         assert trainer.run()["status"] == "succeeded"
     onlooker.join()
     assert "been in import wide for more than 1 s, at wide.py:2" in talk.getvalue()
@@ -80,6 +80,11 @@ def test_it_hands_out_no_gpus(role: str, tmp_path: Path) -> None:
     wanted = JobSpec.model_validate(spec(1).model_dump(exclude={"roles"}) | {"roles": roles})
     with pytest.raises(InvalidJob, match=rf"^roles\.{role}\.device: .*take cpu or auto"):
         Trainer(wanted, tmp_path, tmp_path / "out", io.StringIO())
+
+
+def test_it_checkpoints_no_network_off(tmp_path: Path) -> None:
+    with pytest.raises(InvalidJob, match=r"^network: .*submit the job"):
+        Trainer(spec(1).model_copy(update={"network": "platform"}), tmp_path, tmp_path / "out", io.StringIO())
 
 
 def test_auto_shards_begin_once_more_where_cores_are_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

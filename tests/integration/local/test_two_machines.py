@@ -18,11 +18,12 @@ import psutil
 import pytest
 
 from benchmarks.network import SERVER, Forbidden, Hosts, two_hosts
+from gradstream.api.jobs import Job
+from gradstream.api.platform import Node
 from gradstream.client import Client, Credentials
-from gradstream.client.models import Job, Node
 from gradstream.spec import JobSpec
 from tests.platforms import USERLAND, slow_until
-from tests.support import PATIENCE, eventually
+from tests.support import TIMEOUT, eventually
 
 URL, PLANE_PORT = f"http://{SERVER}:8000", 8002
 SECOND = "second"
@@ -33,14 +34,16 @@ class Machines:
 
     def __init__(self, hosts: Hosts, folder: Path, cleanup: ExitStack) -> None:
         self.hosts, self._folder, self._cleanup = hosts, folder, cleanup
-        told = _ready(self._start("up", "--host", SERVER, "--slots", "2", "--data-dir", str(folder / "first")))
+        folder.parent.chmod(0o711)  # isolated jobs may have an account of their own
+        first = ("--data-dir", str(folder / "first"), "--writable", str(folder.parent))
+        told = _ready(self._start("up", "--host", SERVER, "--slots", "2", *first))
         credentials = Credentials.load(folder / "first" / "client.json")
         assert credentials
         assert told["join"]["url"] == credentials.url == URL
         self.token_file = folder / "join-token"
         self.token_file.touch(0o600)
         self.token_file.write_text(told["join"]["token"])
-        self.client = cleanup.enter_context(Client(credentials, timeout=PATIENCE))
+        self.client = cleanup.enter_context(Client(credentials, timeout=TIMEOUT))
         [node] = self.client.nodes()
         self.first = node.name
         self.joined: subprocess.Popen[str] | None = None
@@ -50,7 +53,7 @@ class Machines:
         if self.joined is None or self.joined.poll() is not None:
             arguments = (
                 "join", URL, "--token-file", str(self.token_file), "--name", SECOND, "--slots", "1",
-                "--work-dir", str(self._folder / SECOND),
+                "--work-dir", str(self._folder / SECOND), "--writable", str(self._folder.parent),
             )  # fmt: skip
             with self.hosts.workers():
                 self.joined = self._start(*arguments)
@@ -77,7 +80,7 @@ class Machines:
         """It is slow until the file is there, so that what happens meanwhile happens in time."""
         return self.client.submit(JobSpec.model_validate({
             "name": name, "workload": {"entrypoint": "steady:Steady", "args": slow_until(go) | {"pause": 1.0}},
-            "strategy": {"name": "adag", "lr": 0.05}, "stop": {"epochs": 60}, "snapshot": {"every": 0.5},
+            "strategy": {"name": "adag", "lr": 0.05}, "stop": {"epochs": 60}, "checkpoint": {"every": 0.5},
             "roles": {"worker": {"count": workers, "device": "cpu"}, "server": {"count": 2}},
         }), code=USERLAND)  # fmt: skip
 
@@ -94,7 +97,7 @@ class Machines:
         self.eventually(job, lambda: found() == places, f"{places} in attempt {attempt}")
 
     def wait_for_checkpoint(self, job: Job) -> None:
-        self.eventually(job, lambda: "cut 1 " in self.messages(job), "the first checkpoint")
+        self.eventually(job, lambda: "checkpoint 1 " in self.messages(job), "the first checkpoint")
 
     def ended(self, job: Job, go: Path) -> Job:
         go.touch()
@@ -103,7 +106,7 @@ class Machines:
 
     def eventually(self, job: Job, condition: Any, what: str) -> None:
         try:
-            eventually(condition, what, timeout=2 * PATIENCE)
+            eventually(condition, what, timeout=2 * TIMEOUT)
         except AssertionError as error:
             raise AssertionError(f"{error}; {job.name}:\n{self.messages(job)}") from error
 
@@ -175,7 +178,7 @@ def test_a_drained_machine_gets_no_job_and_one_that_leaves_hands_its_jobs_on(mac
     machines.wait_for_checkpoint(job)
     assert machines.joined
     machines.joined.send_signal(signal.SIGINT)
-    assert machines.joined.wait(PATIENCE) == 0
+    assert machines.joined.wait(TIMEOUT) == 0
     machines.wait_for_places(job, {machines.first: roles}, attempt=2)
     job = machines.ended(job, go)
     assert (job.status, job.retries_used) == ("succeeded", 0)
@@ -183,10 +186,10 @@ def test_a_drained_machine_gets_no_job_and_one_that_leaves_hands_its_jobs_on(mac
 
 
 def _ready(process: subprocess.Popen[str]) -> dict[str, Any]:
-    readable, _, _ = select.select([process.stdout], [], [], PATIENCE)
-    assert readable, f"waited {PATIENCE:g} s for the line that says it is ready"
+    readable, _, _ = select.select([process.stdout], [], [], TIMEOUT)
+    assert readable, f"waited {TIMEOUT:g} s for the line that says it is ready"
     line = process.stdout.readline()
-    assert line, f"ended with {process.wait(PATIENCE)}"
+    assert line, f"ended with {process.wait(TIMEOUT)}"
     told: dict[str, Any] = json.loads(line)
     return told
 
@@ -195,7 +198,7 @@ def _end(process: subprocess.Popen[str]) -> None:
     """Orderly if it can, so that nothing of it is left."""
     process.terminate()
     try:
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT)
     except subprocess.TimeoutExpired:
         process.kill()
 

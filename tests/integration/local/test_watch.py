@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from gradstream.errors import Unavailable
-from gradstream.local import child as child_module
 from gradstream.local import watch as module
-from gradstream.local.child import Child
+from gradstream.local.servers import child as child_module
+from gradstream.local.servers.child import Child
 from gradstream.local.watch import PAUSES, Watch
 from tests.support import eventually
 
@@ -51,7 +51,7 @@ def test_gives_up_on_what_keeps_ending_and_quotes_its_log(tmp_path: Path, monkey
             return error.message
         return ""
 
-    told = eventually(gave_up, "the end of patience")
+    told = eventually(gave_up, "the end of its timeout")
     assert "6 times within 60 s" in told
     assert "my last words" in told
     assert len(said) == len(PAUSES)

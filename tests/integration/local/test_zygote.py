@@ -17,7 +17,7 @@ from gradstream.errors import Unavailable
 from gradstream.process import exits
 from gradstream.process.exits import ExitReason
 from gradstream.process.order import ProcessOrder, Role
-from gradstream.process.zygote import Event, Exited, Refused, Started, Zygote
+from gradstream.process.zygote.zygote import Event, Exited, Refused, Started, Zygote
 from tests.orders import make_order
 from tests.support import eventually
 

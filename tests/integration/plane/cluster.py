@@ -15,26 +15,28 @@ import torch
 from redis import Redis as Client
 from torch import Tensor
 
-from gradstream.center.entries import EVALUATOR, FINAL_CUT, Answer, Join, Leave, Payload
-from gradstream.local.redis import Redis
+from gradstream.center.entries import EVALUATOR, FINAL_CHECKPOINT, Join, Leave, Payload, Response
+from gradstream.local.servers.redis import Redis
 from gradstream.metrics import Metric, Point
 from gradstream.process.order import PlaneAccess, ProcessOrder, Resume, Role, SharedMemory, StoreAccess, plane_id
 from gradstream.process.shared import SharedFolders
 from gradstream.process.store import Uploads, open_store
 from gradstream.spec import JobSpec
-from gradstream.wire import keys, plane, records
-from gradstream.wire.far import Far
-from gradstream.wire.layout import Layout
+from gradstream.train.link import Link
+from gradstream.train.loop import train
+from gradstream.train.problem import Problem
+from gradstream.train.replica import Replica
+from gradstream.wire import plane
 from gradstream.wire.port import RedisPort
-from gradstream.wire.reporter import Reporter
-from gradstream.wire.routes import Instances, Routes, everywhere
-from gradstream.worker.link import Link
-from gradstream.worker.loop import train
-from gradstream.worker.problem import Problem
-from gradstream.worker.replica import Replica
+from gradstream.wire.redis import keys
+from gradstream.wire.redis.routes import Instances, Routes, everywhere
+from gradstream.wire.telemetry import records
+from gradstream.wire.telemetry.reporter import Reporter
+from gradstream.wire.transport.layout import Layout
+from gradstream.wire.transport.remote import RemoteServers
+from ps_node.checkpoint_files import CheckpointFiles
 from ps_node.server import Server
-from ps_node.settings import Settings
-from ps_node.snapshot import Snapshots
+from ps_node.settings import ServerSettings
 
 Make = Callable[[JobSpec, int], Problem]
 
@@ -54,7 +56,7 @@ class Cluster:
     number: int = 1
     resume: Resume | None = None
     job: UUID = field(default_factory=uuid4)
-    near: Sequence[int] = ()
+    local: Sequence[int] = ()
     """Shards that share memory with the workers."""
     device: torch.device | None = None
     """Where shards compute: see `Shard`."""
@@ -66,7 +68,7 @@ class Cluster:
     """What each worker was told of how far the center had moved away from its bases."""
 
     def __post_init__(self) -> None:
-        self.shared = SharedFolders() if self.near else None
+        self.shared = SharedFolders() if self.local else None
         self.admin: Client = Instances.of(self.redis.url, password=self.redis.password)
         self.j = plane_id(self.job, self.number)
         password = secrets.token_hex(8)
@@ -93,7 +95,7 @@ class Cluster:
 
     def order(self, role: Role, rank: int, incarnation: int = 0) -> ProcessOrder:
         folder = self.shared and self.shared.of(self.j)
-        shared = SharedMemory(folder=str(folder), servers=list(self.near)) if folder else None
+        shared = SharedMemory(folder=str(folder), servers=list(self.local)) if folder else None
         return ProcessOrder(
             id=uuid4(), job_id=self.job, attempt=self.number, role=role, rank=rank, incarnation=incarnation, spec=self.spec,
             plane=self.access, store=StoreAccess(url=(self.folder / "store").as_uri()), resume=self.resume, shared=shared,
@@ -108,7 +110,7 @@ class Cluster:
         order, home = self.order("server", rank), self.home(f"server-{rank}")
         store = open_store(order.store, order)
         uploads, reporter = Uploads(store, home), Reporter(order.plane, self.j, order.label)
-        server = Server(order, Snapshots(order, store, uploads, home), reporter, Settings(), self.device)
+        server = Server(order, CheckpointFiles(order, store, uploads, home), reporter, ServerSettings(), self.device)
         self.servers.append(server)
         server.run()
         uploads.finish()
@@ -122,7 +124,7 @@ class Cluster:
         port = self.port(rank, incarnation, w)
         link = Link(
             self.spec, port, w, rank, incarnation,
-            save=lambda cut, state: uploads.add(f"cuts/{cut}/worker-{rank}.pt", state),
+            save=lambda checkpoint, state: uploads.add(f"checkpoints/{checkpoint}/worker-{rank}.pt", state),
         )  # fmt: skip
         link.on_distance = self.distances[rank].append
         proposes = rank == 0 and self.resume is None
@@ -144,9 +146,9 @@ class Cluster:
             shared=shared, pipeline=self.spec.pipeline if rank >= 0 else 0,
         )  # fmt: skip
 
-    def far(self, rank: int) -> Far:
+    def remote(self, rank: int) -> RemoteServers:
         """What a worker sends by."""
-        return Far(Routes(self.access, self.j), self.j, rank, 0)
+        return RemoteServers(Routes(self.access, self.j), self.j, rank, 0)
 
     def work(self, rank: int) -> None:
         link, w, _, uploads = self.link(rank)
@@ -159,37 +161,37 @@ class Cluster:
 
         train(Watched(), w, link)  # type: ignore[arg-type]
         link.leave()
-        uploads.add(f"cuts/{FINAL_CUT}/worker-{rank}.pt", link.state())
+        uploads.add(f"checkpoints/{FINAL_CHECKPOINT}/worker-{rank}.pt", link.state())
         uploads.finish()
 
-    def watch(self, seconds: float = 30.0) -> Answer:
-        """Be the evaluator: wait for the end, and return the last answer (with a copy of the center)."""
+    def watch(self, seconds: float = 30.0) -> Response:
+        """Be the evaluator: wait for the end, and return the last response (with a copy of the center)."""
         port = self.port(EVALUATOR, 0, Replica(self.spec, self.build(EVALUATOR)))
         port.send(Join(EVALUATOR, 0))
-        answer = port.receive_within(seconds)
-        if answer is None and self.errors:
+        response = port.receive_within(seconds)
+        if response is None and self.errors:
             raise self.errors[0]
-        assert answer is not None, f"the job was not over after {seconds} s"
-        assert answer.verdict == "over"
+        assert response is not None, f"the job was not over after {seconds} s"
+        assert response.outcome == "over"
         port.send(Leave(EVALUATOR, 0, "done"))
-        return answer
+        return response
 
     def finish(self, seconds: float = 30.0) -> Tensor:
-        answer = self.watch(seconds)
+        response = self.watch(seconds)
         for thread in self.threads:
             thread.join(seconds)
             assert not thread.is_alive(), f"{thread.name} did not end"
         if self.errors:
             raise self.errors[0]
-        assert answer.payload is not None
-        return answer.payload.x.clone()
+        assert response.payload is not None
+        return response.payload.x.clone()
 
     def run(self, seconds: float = 30.0) -> Tensor:
         self.start()
         return self.finish(seconds)
 
     def keys(self, kind: str) -> list[str]:
-        """Keys of this attempt's payloads (`d`), centers (`c`) or answers (`a`) that lie in Redis."""
+        """Keys of this attempt's payloads (`d`), centers (`c`) or responses (`r`) that lie in Redis."""
         patterns, clients = keys.patterns(self.j), everywhere(self.admin)
         found = [key.decode() for client in clients for pattern in patterns for key in client.scan_iter(match=pattern)]
         return sorted(key for key in found if f":{kind}:" in key)

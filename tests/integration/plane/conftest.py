@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gradstream.local.redis import Redis
+from gradstream.local.servers.redis import Redis
 from gradstream.spec import JobSpec
 from tests.integration.plane.cluster import Cluster, Make
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gradstream.local.redis import Redis, start_on_free_port
-from gradstream.wire.client import connect
+from gradstream.local.servers.redis import Redis, start_on_free_port
+from gradstream.wire.redis.client import connect
 from tests.support import eventually
 
 SLOTS = 16_384

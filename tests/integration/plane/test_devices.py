@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from gradstream.center.entries import Answer, Payload
+from gradstream.center.entries import Payload, Response
 from gradstream.process.order import Resume
 from gradstream.sim.toys import Bowl, job
 from gradstream.spec import JobSpec
+from gradstream.train.replica import Replica
 from gradstream.wire import plane
-from gradstream.worker.replica import Replica
 from ps_node.staging import Staging
 from tests.integration.plane.cluster import Cluster
 
@@ -33,23 +33,23 @@ JOBS = {
     "sync, momentum": ({"name": "sync", "lr": 0.1}, {"optimizer": MOMENTUM}),
     "sync, adam, an average": ({"name": "sync", "lr": 0.01}, {"optimizer": ADAM, "evaluate": {"average": 0.1}}),
     "sync, lossy both ways": ({"name": "sync", "lr": 0.1}, {"codec": {"name": "topk"}, "pull_codec": {"name": "bf16"}}),
-    "easgd, lossy answers": ({"name": "easgd", "lr": 0.1, "window": 2}, {"pull_codec": {"name": "bf16"}}),
+    "easgd, lossy responses": ({"name": "easgd", "lr": 0.1, "window": 2}, {"pull_codec": {"name": "bf16"}}),
     "local_sgd": ({"name": "local_sgd", "lr": 0.05, "window": 3, "inner": "average"}, {"optimizer": MOMENTUM}),
 }
 
 
-@pytest.mark.parametrize("near", [(), (0, 1), (1,)], ids=["through Redis", "shared memory", "both"])
+@pytest.mark.parametrize("local", [(), (0, 1), (1,)], ids=["through Redis", "shared memory", "both"])
 @pytest.mark.parametrize("name", JOBS)
-def test_the_bits_of_the_ordinary_way(name: str, near: tuple[int, ...], cluster: Make) -> None:
+def test_the_bits_of_the_ordinary_way(name: str, local: tuple[int, ...], cluster: Make) -> None:
     strategy, more = JOBS[name]
     spec = job(strategy, workers=3, shards=2, steps=7, gate="bsp", **more)
-    expected = cluster(spec, bowl, near=near).run()
-    assert torch.equal(cluster(spec, bowl, near=near, device=CPU).run(), expected)
+    expected = cluster(spec, bowl, local=local).run()
+    assert torch.equal(cluster(spec, bowl, local=local, device=CPU).run(), expected)
 
 
 @pytest.mark.parametrize("name", ["async", "adag", "dc_asgd", "dynsgd"])
 def test_every_push_is_accounted_for(name: str, cluster: Make) -> None:
-    attempt = cluster(job({"name": name, "lr": 0.01}, workers=3, shards=2, steps=20), bowl, near=(0, 1), device=CPU)
+    attempt = cluster(job({"name": name, "lr": 0.01}, workers=3, shards=2, steps=20), bowl, local=(0, 1), device=CPU)
     assert attempt.run().isfinite().all()
     for server in attempt.servers:
         for account in server.shard.ledger.accounts.values():
@@ -57,19 +57,21 @@ def test_every_push_is_accounted_for(name: str, cluster: Make) -> None:
 
 
 @pytest.mark.parametrize("devices", [(CPU, None), (None, CPU), (CPU, CPU)], ids=["from it", "onto it", "on it"])
-def test_a_cut_fits_wherever_the_job_resumes(
+def test_a_checkpoint_fits_wherever_the_job_resumes(
     devices: tuple[torch.device | None, torch.device | None], cluster: Make, tmp_path: Path
 ) -> None:
     spec = job({"name": "dc_asgd", "lr": 0.05}, workers=1, shards=2, steps=20, optimizer=MOMENTUM)
     first = cluster(spec, bowl, folder=tmp_path, device=devices[0])
 
-    def ask_for_a_cut(rank: int, w: Replica) -> None:
+    def ask_for_a_checkpoint(rank: int, w: Replica) -> None:
         if w.t == 9:
-            plane.control_snapshot(first.admin, first.j, 1)
+            plane.control_checkpoint(first.admin, first.j, 1)
 
-    first.before_round = ask_for_a_cut
+    first.before_round = ask_for_a_checkpoint
     went_on = first.run()
-    second = cluster(spec, bowl, folder=tmp_path, number=2, job=first.job, resume=Resume(attempt=1, cut=1), device=devices[1])
+    second = cluster(
+        spec, bowl, folder=tmp_path, number=2, job=first.job, resume=Resume(attempt=1, checkpoint=1), device=devices[1]
+    )
     assert torch.equal(second.run(), went_on)
 
 
@@ -84,15 +86,15 @@ def test_vectors_go_in_and_out_chunk_by_chunk(size: int, dtype: torch.dtype) -> 
     there = staging.take(Payload(x), (0, 0)).x
     x.zero_()
     assert torch.equal(there, torch.arange(size).to(dtype)), "the host's vector may change at once"
-    answers = [Answer(rank, 0, 1, "ok", 1, 1, 2, payload=Payload(there)) for rank in range(2)]
-    first, second = staging.give([*answers, Answer(2, 0, 1, "ok", 1, 1, 2)])[:2]
+    responses = [Response(rank, 0, 1, "ok", 1, 1, 2, payload=Payload(there)) for rank in range(2)]
+    first, second = staging.give([*responses, Response(2, 0, 1, "ok", 1, 1, 2)])[:2]
     assert first.payload is not None
     assert second.payload is not None
     assert torch.equal(first.payload.x, torch.arange(size).to(dtype))
     assert first.payload.x is second.payload.x, "one copy for all who get it"
 
 
-def test_each_life_has_a_vector_of_its_own_that_is_used_again() -> None:
+def test_each_incarnation_has_a_vector_of_its_own_that_is_used_again() -> None:
     staging = Staging(CPU)
     one, other = (staging.take(Payload(torch.full((5,), float(rank))), (rank, 0)).x for rank in range(2))
     assert (one[0], other[0]) == (0, 1)

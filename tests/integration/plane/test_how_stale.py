@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from gradstream import metrics
-from gradstream.center.drift import EVERY
+from gradstream.center.parameters.drift import EVERY
 from gradstream.process.order import Resume
 from gradstream.sim.toys import Bowl, job
 from gradstream.spec import JobSpec
+from gradstream.train.replica import Replica
 from gradstream.wire import plane
-from gradstream.worker.replica import Replica
 from tests.integration.plane.cluster import Cluster
 
 STEPS = 4 * EVERY
@@ -21,10 +21,10 @@ def bowl(spec: JobSpec, rank: int) -> Bowl:
     return Bowl(spec, rank, size=20_011)
 
 
-@pytest.mark.parametrize("near", [(), (0, 1), (1,)], ids=["redis", "memory", "both"])
+@pytest.mark.parametrize("local", [(), (0, 1), (1,)], ids=["redis", "memory", "both"])
 @pytest.mark.parametrize("name", ["async", "dc_asgd"])
-def test_every_worker_hears_of_both(name: str, near: tuple[int, ...], cluster: Callable[..., Cluster]) -> None:
-    attempt = cluster(job({"name": name, "lr": 0.01}, workers=3, shards=2, steps=STEPS, gate={"ssp": 2}), bowl, near=near)
+def test_every_worker_hears_of_both(name: str, local: tuple[int, ...], cluster: Callable[..., Cluster]) -> None:
+    attempt = cluster(job({"name": name, "lr": 0.01}, workers=3, shards=2, steps=STEPS, gate={"ssp": 2}), bowl, local=local)
     attempt.run()
     stale = {(point.rank, point.step): point.value for point in attempt.points(metrics.STALENESS)}
     seconds = {(point.rank, point.step): point.value for point in attempt.points(metrics.STALENESS_SECONDS)}
@@ -47,13 +47,13 @@ def test_both_go_on_after_a_resume(cluster: Callable[..., Cluster], tmp_path: Pa
     spec = job({"name": "async", "lr": 0.01}, workers=2, shards=2, steps=STEPS)
     first = cluster(spec, bowl, folder=tmp_path)
 
-    def ask_for_a_cut(rank: int, w: Replica) -> None:
+    def ask_for_a_checkpoint(rank: int, w: Replica) -> None:
         if (rank, w.t) == (0, EVERY):
-            plane.control_snapshot(first.admin, first.j, 1)
+            plane.control_checkpoint(first.admin, first.j, 1)
 
-    first.before_round = ask_for_a_cut
+    first.before_round = ask_for_a_checkpoint
     first.run()
-    second = cluster(spec, bowl, folder=tmp_path, number=2, job=first.job, resume=Resume(attempt=1, cut=1))
+    second = cluster(spec, bowl, folder=tmp_path, number=2, job=first.job, resume=Resume(attempt=1, checkpoint=1))
     second.run()
     seconds = [point.value for point in second.points(metrics.STALENESS_SECONDS)]
     assert len(seconds) == len(second.points(metrics.STALENESS)) > STEPS

@@ -14,13 +14,13 @@ import pytest
 from redis import exceptions
 
 from gradstream.errors import PlaneLost
-from gradstream.local.redis import Redis
-from gradstream.wire.bulk import Bulk
-from gradstream.wire.checksum import PART
-from gradstream.wire.client import patiently
-from gradstream.wire.inbox import Inbox, Reading
-from gradstream.wire.outbox import Outbox, Outgoing, parts
-from gradstream.wire.resp import Resp
+from gradstream.local.servers.redis import Redis
+from gradstream.wire.redis.bulk import BulkConnection
+from gradstream.wire.redis.client import retry
+from gradstream.wire.redis.resp import Resp
+from gradstream.wire.transport.checksum import PART
+from gradstream.wire.transport.inbox import Inbox, StreamedVector
+from gradstream.wire.transport.outbox import Outbox, Outgoing, parts
 from tests.support import eventually
 
 KEY = "gs:{j:0}:d:0.0"
@@ -37,7 +37,7 @@ class Ends:
     def __post_init__(self) -> None:
         account: Any = {"password": self.redis.password, "block": 1.0}
         self.admin = Resp(self.redis.url, **account)
-        self.sender, self.reader = Resp(self.redis.url, **account), Bulk(self.redis.url, **account)
+        self.sender, self.reader = Resp(self.redis.url, **account), BulkConnection(self.redis.url, **account)
         self.outbox, self.inbox = Outbox(self.sender), Inbox(self.reader, 64 * PART)
 
     def send(self, data: bytes, seq: int = 1, key: str = KEY) -> Outgoing:
@@ -48,12 +48,12 @@ class Ends:
         return vector
 
     def receive(self, vector: Outgoing) -> bytes | None:
-        found = patiently(
+        found = retry(
             lambda: self.inbox.vector(vector.key, vector.seq, len(vector.data), vector.checksum), what="reading", bound=10
         )
         return None if found is None else bytes(found)
 
-    def cut(self, connection: Resp | Bulk) -> None:
+    def cut(self, connection: Resp | BulkConnection) -> None:
         port = connection._socket.getsockname() if connection._socket else ""
         if isinstance(port, tuple):
             self.admin.ask(("CLIENT", "KILL", "ADDR", f"{port[0]}:{port[1]}"))
@@ -144,14 +144,14 @@ def test_a_connection_that_ends_inside_of_a_part(ends: Ends) -> None:
     data = os.urandom(LONG)
     vector = ends.send(data)
     with limping(ends.redis.url, after=2 * PART + 1000) as url:
-        ends.inbox = Inbox(Bulk(url, password=ends.redis.password, block=1.0), 64 * PART)
+        ends.inbox = Inbox(BulkConnection(url, password=ends.redis.password, block=1.0), 64 * PART)
         assert ends.receive(vector) == data
 
 
 @contextlib.contextmanager
 def limping(url: str, after: int) -> Iterator[str]:
     """A way to a Redis on which every connection breaks when it has brought so many bytes."""
-    from gradstream.wire.connection import connector
+    from gradstream.wire.redis.connection import connector
 
     def carry(source: socket.socket, sink: socket.socket, most: float) -> None:
         with contextlib.suppress(OSError):
@@ -268,7 +268,7 @@ def test_a_redis_that_came_back_without_the_account_ends_the_attempt(redis_serve
 
 def test_a_center_can_be_read_while_it_is_being_written(ends: Ends) -> None:
     data, place = os.urandom(LONG), memoryview(bytearray(LONG))
-    reading = Reading(ends.reader, KEY, place)
+    reading = StreamedVector(ends.reader, KEY, place)
     assert not reading.read(block=0.05), "nobody has begun to write"
     writer = threading.Timer(0.1, ends.send, [data, 0])
     writer.start()
@@ -278,7 +278,7 @@ def test_a_center_can_be_read_while_it_is_being_written(ends: Ends) -> None:
     assert place == data
     assert ends.length() == 8, "others may want to read it"
     ends.cut(ends.reader)
-    again = Reading(ends.reader, KEY, place)
+    again = StreamedVector(ends.reader, KEY, place)
     with pytest.raises(exceptions.ConnectionError):
         again.read()
     assert again.read()
@@ -291,7 +291,7 @@ def test_a_center_of_which_a_part_is_damaged_is_not_whole_until_it_is_good(ends:
     [[victim, fields]] = ends.admin.ask(("XRANGE", KEY, "-", "+", "COUNT", 1))[0]
     ends.admin.ask(("XDEL", KEY, victim))
     ends.admin.ask(("XADD", KEY, "*", *fields[:-1], bytes([fields[-1][0] ^ 1]) + fields[-1][1:]))
-    reading = Reading(ends.reader, KEY, place)
+    reading = StreamedVector(ends.reader, KEY, place)
     for _ in range(2):
         assert not reading.read(block=0.05)
         reading.look_again()

@@ -12,17 +12,18 @@ from redis import Redis as Client
 from redis import exceptions
 
 from gradstream import sim
-from gradstream.center.entries import Stop
+from gradstream.center.entries import StopWorkers
 from gradstream.center.ledger import Account
 from gradstream.errors import PlaneLost
-from gradstream.local.redis import Redis
+from gradstream.local.servers.redis import Redis
 from gradstream.process.order import PlaneAccess
 from gradstream.sim.toys import Bowl, job
 from gradstream.spec import JobSpec
-from gradstream.wire import keys, plane
-from gradstream.wire.client import connect, patiently
-from gradstream.wire.resp import Resp
-from gradstream.wire.routes import Instances, Routes, instances, slots
+from gradstream.wire import plane
+from gradstream.wire.redis import keys
+from gradstream.wire.redis.client import connect, retry
+from gradstream.wire.redis.resp import Resp
+from gradstream.wire.redis.routes import Instances, Routes, instances, slots
 from tests.integration.plane.cluster import Cluster
 from tests.integration.plane.nodes import Nodes
 
@@ -65,15 +66,15 @@ def test_an_attempt_is_made_steered_and_removed_on_all_instances(planes: Planes)
         routes = Routes(access, j)
         home = resp(routes.home)
         assert plane.exists(operator, j)
-        assert plane.post(operator, j, Stop("enough"))
+        assert plane.post(operator, j, StopWorkers("enough"))
         assert home.ask(("XLEN", keys.log(j)), ("HSET", keys.ledger(j), 0, b"3 2 0 1", 1, "junk")) == [2, 2]
         assert plane.ledger(operator, j) == {0: Account(3, 2, 0, 1)}, "what is none is left out"
         home.ask(("XADD", keys.metrics(j), "*", "source", "me", "batch", 0, "points", b"[]"))
         [(entry, source, _, _)] = plane.read_metrics(operator, j)
         plane.trim_metrics(operator, j, entry)
         assert (source, plane.read_metrics(operator, j)) == ("me", [])
-        letters = ["XREAD", "STREAMS", *(keys.answers(j, shard, 0, 0) for shard in range(5)), *("0" * 5)]
-        assert home.ask(tuple(letters)) == [None], "one read for the letters of all shards"
+        command = ["XREAD", "STREAMS", *(keys.responses(j, shard, 0, 0) for shard in range(5)), *("0" * 5)]
+        assert home.ask(tuple(command)) == [None], "one read for the responses of all shards"
         for shard in range(5):
             resp(routes.shard(shard)).ask(
                 ("XADD", keys.payload(j, shard, 0, 0), "*", "b", "x"), ("XADD", keys.center(j, shard, "1-1"), "*", "b", "x")
@@ -143,9 +144,9 @@ def test_a_slot_that_moved_ends_the_attempt(nodes: Nodes) -> None:
     other = next(node.url for node in nodes.nodes if node.url != right)
     redis = Resp(other, password=nodes.password, block=1)
     with pytest.raises(PlaneLost, match="moved"):
-        patiently(lambda: redis.ask(("XLEN", keys.log(JS[0]))), what="looking at the log")
+        retry(lambda: redis.ask(("XLEN", keys.log(JS[0]))), what="looking at the log")
     with pytest.raises(PlaneLost, match="moved"):
-        patiently(lambda: connect(other, password=nodes.password).xlen(keys.log(JS[0])), what="looking at the log")
+        retry(lambda: connect(other, password=nodes.password).xlen(keys.log(JS[0])), what="looking at the log")
 
 
 def test_a_cluster_is_found_while_one_of_the_named_nodes_is_away(nodes: Nodes) -> None:

@@ -14,20 +14,22 @@ from redis.exceptions import NoPermissionError
 from gradstream import metrics
 from gradstream.center.entries import Push
 from gradstream.errors import PlaneLost
-from gradstream.local.redis import Redis
+from gradstream.local.servers.redis import Redis
 from gradstream.sim.toys import Bowl, Toy, job
 from gradstream.spec import JobSpec
-from gradstream.wire import checksum, keys, plane
-from gradstream.wire import reporter as reporting
-from gradstream.wire.checksum import PART
-from gradstream.wire.client import connect
-from gradstream.wire.layout import Coded
-from gradstream.wire.messages import FIELD
-from gradstream.wire.outbox import Outbox, Outgoing
-from gradstream.wire.reporter import Reporter
-from gradstream.worker.replica import Replica
+from gradstream.train.replica import Replica
+from gradstream.wire import plane
+from gradstream.wire.redis import keys
+from gradstream.wire.redis.client import connect
+from gradstream.wire.telemetry import reporter as reporting
+from gradstream.wire.telemetry.reporter import Reporter
+from gradstream.wire.transport import checksum
+from gradstream.wire.transport.checksum import PART
+from gradstream.wire.transport.layout import Coded
+from gradstream.wire.transport.messages import FIELD
+from gradstream.wire.transport.outbox import Outbox, Outgoing
 from tests.integration.plane.cluster import Cluster
-from tests.support import PATIENCE, eventually
+from tests.support import TIMEOUT, eventually
 
 Make = Callable[..., Cluster]
 SIZE = 100_003
@@ -71,7 +73,7 @@ def test_a_header_comes_after_all_of_its_payload(cluster: Make, redis_server: Ca
 def test_a_payload_without_a_header_never_happened(cluster: Make) -> None:
     attempt = cluster(sync(), bowl)
     orphan = torch.full((SIZE,), 1e6)
-    attempt.far(0).send(99, {shard: Coded(memoryview(orphan[:50_000].view(torch.uint8).numpy().data)) for shard in range(2)})
+    attempt.remote(0).send(99, {shard: Coded(memoryview(orphan[:50_000].view(torch.uint8).numpy().data)) for shard in range(2)})
     assert torch.equal(attempt.run(), cluster(sync(), bowl).run())
 
 
@@ -90,7 +92,7 @@ def test_headers_that_arrive_twice_count_once(cluster: Make) -> None:
     assert torch.equal(center, cluster(sync(steps=5), bowl).run())
 
 
-def test_a_life_that_was_replaced_is_fenced(cluster: Make) -> None:
+def test_an_incarnation_that_was_replaced_is_fenced(cluster: Make) -> None:
     attempt = cluster(job({"name": "async", "lr": 0.01}, workers=1, steps=3), Toy)
     attempt.thread(attempt.serve, 0)
     zombie, w, _, _ = attempt.link(0, incarnation=0)
@@ -101,7 +103,7 @@ def test_a_life_that_was_replaced_is_fenced(cluster: Make) -> None:
     assert heir.begin()
     before = w1.theta.clone()
     zombie.push(w.grad())
-    with pytest.raises(PlaneLost, match="replaced"):
+    with pytest.raises(PlaneLost, match="superseded"):
         zombie.begin()
     heir.pull(w1.theta)
     assert torch.equal(w1.theta, before)
@@ -121,11 +123,11 @@ def test_a_respawned_worker_goes_on_where_its_rank_had_got_to(cluster: Make) -> 
 
     attempt.before_round = die
     attempt.start()
-    assert died.wait(PATIENCE)
+    assert died.wait(TIMEOUT)
     plane.post_leave(attempt.admin, attempt.j, 1, 0)
     link, w, _, _ = attempt.link(1, incarnation=1)
     assert link.begin()
-    assert w.t == 4, "four mini-batches were pushed by its former life"
+    assert w.t == 4, "four mini-batches were pushed by its former incarnation"
     while not w.done and link.begin():
         attempt.spec.strategy.round(w, link)
     link.leave()
@@ -134,7 +136,7 @@ def test_a_respawned_worker_goes_on_where_its_rank_had_got_to(cluster: Make) -> 
     assert accounts(attempt) == [(10, 10, 0), (10, 10, 0)]
 
 
-def test_payloads_are_freed_before_the_answer_and_centers_when_read(cluster: Make) -> None:
+def test_payloads_are_freed_before_the_response_and_centers_when_read(cluster: Make) -> None:
     attempt = cluster(sync(steps=6), bowl)
     lengths: list[int] = []
 
@@ -184,7 +186,7 @@ def test_a_damaged_payload_is_asked_for_again(cluster: Make, monkeypatch: pytest
     center = attempt.run()
     assert damaged == [1]
     assert torch.equal(center, cluster(sync(workers=1, steps=3), bowl).run())
-    assert [point.value for point in attempt.points(metrics.ASKED_AGAIN)][:1] == [1.0]
+    assert [point.value for point in attempt.points(metrics.RETRANSMISSIONS)][:1] == [1.0]
 
 
 def test_a_frozen_redis_costs_time_and_nothing_else(cluster: Make, redis_server: Callable[..., Redis]) -> None:
@@ -199,7 +201,7 @@ def test_a_frozen_redis_costs_time_and_nothing_else(cluster: Make, redis_server:
             threading.Timer(8.0, os.kill, (server.child.pid, signal.SIGCONT)).start()
 
     attempt.before_round = freeze
-    assert torch.equal(attempt.run(2 * PATIENCE), cluster(sync(steps=12), bowl).run())
+    assert torch.equal(attempt.run(2 * TIMEOUT), cluster(sync(steps=12), bowl).run())
     assert frozen.is_set()
     assert accounts(attempt) == [(12, 12, 0), (12, 12, 0)]
 
@@ -213,7 +215,7 @@ def test_a_redis_that_came_back_empty_ends_the_attempt(cluster: Make, redis_serv
     server.start()
     server.wait()
     for thread in attempt.threads:
-        thread.join(PATIENCE)
+        thread.join(TIMEOUT)
         assert not thread.is_alive(), f"{thread.name} still waits"
     assert {type(error) for error in attempt.errors} == {PlaneLost}
 
@@ -224,7 +226,7 @@ def test_what_is_no_entry_ends_the_attempt_on_every_shard(cluster: Make, junk: b
     servers = [attempt.thread(attempt.serve, shard) for shard in range(2)]
     attempt.admin.xadd(keys.log(attempt.j), {FIELD: junk})
     for server in servers:
-        server.join(PATIENCE)
+        server.join(TIMEOUT)
         assert not server.is_alive(), "it still reads"
     assert [type(error) for error in attempt.errors] == [PlaneLost, PlaneLost]
     assert "the log holds an entry that cannot be read" in str(attempt.errors[0])

@@ -20,7 +20,6 @@ import sys
 from pathlib import Path
 from gradstream.process.order import ProcessOrder
 from ps_node.__main__ import main
-from ps_node.settings import Settings
 sys.exit(main(ProcessOrder.model_validate_json(Path(sys.argv[1], "order").read_text()), Path(sys.argv[1])))
 """
 ACCOUNTS = (metrics.APPLIED, metrics.BUFFERED, metrics.DROPPED, metrics.PENDING)

@@ -10,8 +10,8 @@ from gradstream import sim
 from gradstream.process.order import Resume
 from gradstream.sim.toys import Bowl, Toy, job
 from gradstream.spec import JobSpec
+from gradstream.train.replica import Replica
 from gradstream.wire import plane
-from gradstream.worker.replica import Replica
 from tests.integration.plane.cluster import Cluster
 
 SIZE = 20_011  # five blocks of 4,096, the last one with an odd remainder
@@ -63,18 +63,18 @@ def test_every_push_is_accounted_for(name: str, gate: object, cluster: Callable[
         assert center.version == sum(a.applied for a in server.shard.ledger.accounts.values())
 
 
-def test_a_run_resumed_from_a_cut_equals_the_one_that_went_on(cluster: Callable[..., Cluster], tmp_path: Path) -> None:
+def test_a_run_resumed_from_a_checkpoint_equals_the_one_that_went_on(cluster: Callable[..., Cluster], tmp_path: Path) -> None:
     spec = job({"name": "sync", "lr": 0.05}, workers=3, shards=2, steps=30, optimizer={"name": "sgd", "momentum": 0.9})
     first = cluster(spec, bowl, folder=tmp_path)
 
-    def ask_for_a_cut(rank: int, w: Replica) -> None:
+    def ask_for_a_checkpoint(rank: int, w: Replica) -> None:
         if rank == 1 and w.t == 9:
-            plane.control_snapshot(first.admin, first.j, 1)
+            plane.control_checkpoint(first.admin, first.j, 1)
 
-    first.before_round = ask_for_a_cut
+    first.before_round = ask_for_a_checkpoint
     went_on = first.run()
-    second = cluster(spec, bowl, folder=tmp_path, number=2, job=first.job, resume=Resume(attempt=1, cut=1))
+    second = cluster(spec, bowl, folder=tmp_path, number=2, job=first.job, resume=Resume(attempt=1, checkpoint=1))
     resumed = second.run()
     versions = [server.shard.center.version for server in second.servers]
-    assert versions == [30, 30], "the ledger goes on where the cut was"
+    assert versions == [30, 30], "the ledger goes on where the checkpoint was"
     assert torch.equal(resumed, went_on)

@@ -12,9 +12,9 @@ import pytest
 from redis import exceptions
 
 from gradstream.errors import PlaneLost
-from gradstream.local.redis import Redis
-from gradstream.wire.client import connect, patiently
-from gradstream.wire.resp import Resp
+from gradstream.local.servers.redis import Redis
+from gradstream.wire.redis.client import connect, retry
+from gradstream.wire.redis.resp import Resp
 from tests.support import eventually
 
 
@@ -71,14 +71,14 @@ def test_errors_are_those_of_redis_py_and_the_other_commands_were_done(server: R
         other.ask(("GET", "a"))
     admin.acl_deluser("other")
     with pytest.raises(PlaneLost, match="does not know"):
-        patiently(lambda: other.ask(("GET", "mine:a")), what="reading", bound=5)
+        retry(lambda: other.ask(("GET", "mine:a")), what="reading", bound=5)
 
 
 def test_a_wrong_password_is_told_at_once(server: Redis) -> None:
     with pytest.raises(exceptions.AuthenticationError):
         Resp(server.url, password="wrong", block=1).ask(("PING",))
     with pytest.raises(PlaneLost, match="does not know"):
-        patiently(lambda: Resp(server.url, block=1).ask(("PING",)), what="asking")
+        retry(lambda: Resp(server.url, block=1).ask(("PING",)), what="asking")
 
 
 def test_a_lost_connection_is_told_and_the_next_call_makes_another(server: Redis) -> None:
@@ -93,13 +93,13 @@ def test_a_lost_connection_is_told_and_the_next_call_makes_another(server: Redis
         redis.ask(("PING",))
     server.start()
     server.wait()
-    assert patiently(lambda: redis.ask(("PING",)), what="asking") == [b"PONG"]
+    assert retry(lambda: redis.ask(("PING",)), what="asking") == [b"PONG"]
 
 
 def test_a_frozen_server_costs_the_time_of_the_longest_block_and_a_late_reply_answers_nothing(
     server: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gradstream.wire.connection.GRACE", 0.2)
+    monkeypatch.setattr("gradstream.wire.redis.connection.GRACE_PERIOD", 0.2)
     redis = ours(server, block=0.1)
     redis.ask(("PING",))
     assert server.child.pid is not None

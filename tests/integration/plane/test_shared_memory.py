@@ -19,8 +19,8 @@ from gradstream.process.order import SharedMemory
 from gradstream.process.shared import PLACE, SharedFolders
 from gradstream.sim.toys import Bowl, job
 from gradstream.spec import JobSpec
-from gradstream.wire.layout import Layout
-from gradstream.wire.shm import Shared
+from gradstream.wire.transport.layout import Layout
+from gradstream.wire.transport.shm import Shared
 from tests.integration.plane.cluster import Cluster
 from tests.support import eventually
 
@@ -37,12 +37,12 @@ SETTINGS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("near", [(0, 1, 2), (0,), (1, 2)], ids=["all", "first", "others"])
+@pytest.mark.parametrize("local", [(0, 1, 2), (0,), (1, 2)], ids=["all", "first", "others"])
 @pytest.mark.parametrize("name", SETTINGS)
-def test_the_bits_of_the_simulator(name: str, near: tuple[int, ...], cluster: Callable[..., Cluster]) -> None:
+def test_the_bits_of_the_simulator(name: str, local: tuple[int, ...], cluster: Callable[..., Cluster]) -> None:
     optimizer = {"name": "sgd", "momentum": 0.9}
     spec = job({"name": name, **SETTINGS[name]}, workers=3, shards=3, steps=7, gate="bsp", optimizer=optimizer)
-    attempt = cluster(spec, bowl, near=near)
+    attempt = cluster(spec, bowl, local=local)
     assert torch.equal(attempt.run(), sim.run(spec, bowl, align=4096).center)
     for shard in range(3):
         found = [key for key in attempt.keys("d") if f":{shard}}}:" in key]
@@ -53,13 +53,13 @@ def test_the_bits_of_the_simulator(name: str, near: tuple[int, ...], cluster: Ca
 def test_a_lossy_codec_loses_the_same(codec: str, cluster: Callable[..., Cluster]) -> None:
     spec = job({"name": "sync", "lr": 0.1}, workers=2, shards=2, steps=7, codec={"name": codec}, pull_codec={"name": "bf16"})
     expected = sim.run(spec, bowl, align=4096).center
-    assert torch.equal(cluster(spec, bowl, near=(0, 1)).run(), expected)
-    assert torch.equal(cluster(spec, bowl, near=(1,)).run(), expected)
+    assert torch.equal(cluster(spec, bowl, local=(0, 1)).run(), expected)
+    assert torch.equal(cluster(spec, bowl, local=(1,)).run(), expected)
 
 
 @pytest.mark.parametrize("name", ["async", "downpour", "adag", "dc_asgd", "geo"])
 def test_every_push_is_accounted_for(name: str, cluster: Callable[..., Cluster]) -> None:
-    attempt = cluster(job({"name": name, "lr": 0.01}, workers=3, shards=2, steps=20), bowl, near=(0, 1))
+    attempt = cluster(job({"name": name, "lr": 0.01}, workers=3, shards=2, steps=20), bowl, local=(0, 1))
     center = attempt.run()
     assert center.isfinite().all()
     for server in attempt.servers:
@@ -72,8 +72,8 @@ def test_without_room_vectors_go_through_redis(tmp_path: Path, caplog: pytest.Lo
     code = f"""
 import torch
 from pathlib import Path
-from gradstream.wire.layout import Layout
-from gradstream.wire.shm import NoRoom, Shared
+from gradstream.wire.transport.layout import Layout
+from gradstream.wire.transport.shm import NoRoom, Shared
 folder = Path({str(tmp_path / "memory")!r})
 small, large = (Layout.of(torch.empty(n), None, 1) for n in (1000, 10**6))
 Shared.make(folder, 0, 0, small)
@@ -97,7 +97,7 @@ assert [file.name for file in folder.iterdir()] == ["0.0"]
 def test_a_worker_without_room_says_so_to_nobody_and_trains(cluster: Callable[..., Cluster]) -> None:
     """Its file is there already, so it can make none: its join names no shards, and everything goes through Redis."""
     spec = job({"name": "sync", "lr": 0.1}, workers=2, shards=2, steps=5)
-    attempt = cluster(spec, bowl, near=(0, 1))
+    attempt = cluster(spec, bowl, local=(0, 1))
     assert attempt.shared is not None
     folder = attempt.shared.of(attempt.j)
     assert folder is not None
@@ -178,7 +178,7 @@ def test_nothing_of_these_tests_is_left() -> None:
 
 
 def test_a_join_names_the_shards_that_share() -> None:
-    from gradstream.wire.messages import Header
+    from gradstream.wire.transport.messages import Header
 
     header = Header(Join(0, 0), shared=(0, 2))
     assert Header.unpack(header.pack()) == header

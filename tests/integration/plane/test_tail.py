@@ -11,12 +11,13 @@ import pytest
 
 from gradstream.center.entries import Join, Leave
 from gradstream.errors import PlaneLost
-from gradstream.local.redis import Redis
+from gradstream.local.servers.redis import Redis
 from gradstream.process.order import PlaneAccess
-from gradstream.wire import keys, plane
-from gradstream.wire.client import BLOCK, connect
-from gradstream.wire.resp import Resp
-from gradstream.wire.tail import check_written
+from gradstream.wire import plane
+from gradstream.wire.redis import keys
+from gradstream.wire.redis.client import BLOCK, connect
+from gradstream.wire.redis.resp import Resp
+from gradstream.wire.redis.tail import check_written
 from ps_node.log import LogReader
 from tests.support import eventually
 

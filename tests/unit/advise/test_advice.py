@@ -11,10 +11,10 @@ import torch
 
 from gradstream.advise.advice import Advice, advise
 from gradstream.advise.limits import largest_curvature
-from gradstream.advise.measure import Measured, measure
+from gradstream.advise.measure import Measurement, measure
 from gradstream.advise.outlook import Machines, Outlook, outlook
 from gradstream.codecs import CODECS
-from gradstream.sim.speeds import parse
+from gradstream.sim.times.speeds import parse
 from gradstream.sim.toys import job
 from gradstream.spec import JobSpec
 from gradstream.strategies import STRATEGIES
@@ -25,9 +25,9 @@ UNEVEN = Machines(step=0.1, bandwidth=1e9, latency=0.0, speeds=parse("straggler:
 SIZE = 1_000_000
 
 
-def measured(curvature: float | None = 1.0) -> Measured:
+def measured(curvature: float | None = 1.0) -> Measurement:
     unknown = None if curvature else "it is only a test"
-    return Measured(SIZE // 4, dict.fromkeys(CODECS, SIZE), SIZE, 100, 0.1, curvature, unknown, SIZE)
+    return Measurement(SIZE // 4, dict.fromkeys(CODECS, SIZE), SIZE, 100, 0.1, curvature, unknown, SIZE)
 
 
 @cache
@@ -172,7 +172,7 @@ def line(tmp_path: Path, request: pytest.FixtureRequest) -> Any:
     module = f"line_{abs(hash(request.node.nodeid))}"
     (tmp_path / f"{module}.py").write_text(LINE)
 
-    def measured_of(kind: str, **more: Any) -> Measured:
+    def measured_of(kind: str, **more: Any) -> Measurement:
         workload = {"entrypoint": f"{module}:Line", "args": {"kind": kind}}
         given = {"name": "line", "workload": workload, "strategy": {"name": "async"}, "stop": {"steps": 5}}
         return measure(JobSpec.model_validate({**given, "batch_size": 64, **more}), tmp_path)

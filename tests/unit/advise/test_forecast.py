@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import torch
 
-from gradstream.advise.forecast import Size, memory, rhythm, shard_on_gpu, staleness, traffic, worker_on_gpu
+from gradstream.advise.forecast import memory, rhythm, shard_on_gpu, staleness, traffic, worker_on_gpu
 from gradstream.advise.outlook import Machines, outlook
+from gradstream.api.plan import Size
 from gradstream.codecs import CODECS
-from gradstream.sim.speeds import parse
+from gradstream.sim.times.speeds import parse
 from gradstream.sim.toys import job
 from gradstream.spec import JobSpec
 from gradstream.strategies import STRATEGIES

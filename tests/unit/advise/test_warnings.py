@@ -36,7 +36,7 @@ CASES: list[tuple[JobSpec, str, str, str]] = [
     (job({"name": "adag"}, workers=4, roles={"server": {"optimizer": {**HEAVY, "nesterov": True}}, "worker": {"count": 4}}),
      "/roles/server/optimizer/momentum", "momentum of 0.75", "set the momentum to 0.15"),
     (job({"name": "delayed_diloco", "k": 1}, workers=2), "/strategy/k", "every 1 of 2 workers", "Leave k out"),
-    (job({"name": "delayed_diloco"}, workers=4, pipeline=1), "/pipeline", "more than 14% of its way in a round", "Remove pipeline"),
+    (job({"name": "delayed_diloco"}, workers=4, pipeline=1), "/pipeline", "moves more than 14% of its way", "Remove pipeline"),
     (job({"name": "delayed_diloco"}, workers=2, pipeline=1, optimizer={"name": "adamw"}), "/pipeline", "momentum of 0.9", "0.7}"),
     (job({"name": "async"}, workers=8, **asp(max_staleness=2)), "/gate/max_staleness", "6 of every 8 pushes", "8 at least"),
     (job({"name": "sync"}, workers=4, gate={"mode": "bsp", "quorum": 2}), "/gate/quorum", "50% of the work", "3 of 4"),

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from worker_agent.arguments import read_settings
-from worker_agent.settings import Settings
+from worker_agent.settings import AgentSettings
 
 
 @pytest.fixture(autouse=True)
@@ -21,8 +21,8 @@ def test_help_explains_every_setting(capsys: pytest.CaptureFixture[str]) -> None
         read_settings(["--help"])
     assert end.value.code == 0
     said = capsys.readouterr().out
-    assert all(f"GRADSTREAM_{name.upper()}" in said for name in Settings.model_fields)
-    assert all(field.description for field in Settings.model_fields.values())
+    assert all(f"GRADSTREAM_{name.upper()}" in said for name in AgentSettings.model_fields)
+    assert all(field.description for field in AgentSettings.model_fields.values())
     assert "gradstream join" in said
 
 

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 import shutil
+import stat
 import threading
 from pathlib import Path
 
@@ -88,6 +89,23 @@ def test_the_last_used_ones_stay(tmp_path: Path) -> None:
 def test_the_last_used_ones_and_those_in_use_stay_while_the_agent_runs(tmp_path: Path) -> None:
     asyncio.run(three_too_many(tmp_path).drop_unused({"001"}))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["001", *(f"{number:03}" for number in range(3, KEPT + 3))]
+
+
+def test_what_an_agent_without_isolation_has_unpacked_is_fetched_again(tmp_path: Path, packed: bundle.Bundle) -> None:
+    fetched = []
+
+    async def fetch(hash: str) -> bytes:
+        fetched.append(hash)
+        return packed.data
+
+    home = tmp_path / "bundles"
+    before = asyncio.run(Bundles(home, fetch).folder_of(packed.hash))
+    (before / "body.py").write_text("changed by a job")
+    place = asyncio.run(Bundles(home, fetch, for_accounts=True).folder_of(packed.hash))
+    assert stat.S_IMODE(place.stat().st_mode) == 0o755
+    assert "changed" not in (place / "body.py").read_text()
+    asyncio.run(Bundles(home, fetch, for_accounts=True).folder_of(packed.hash))
+    assert len(fetched) == 2
 
 
 def test_a_folder_that_was_removed_by_half_is_fetched_again(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from worker_agent import logs
-from worker_agent.logs import CHUNK, Tail
+from worker_agent.output import logs
+from worker_agent.output.logs import CHUNK, Tail
 
 
 def _read(tail: Tail, *, ended: bool = False) -> str:
@@ -64,12 +64,12 @@ def test_of_too_much_output_the_beginning_and_the_end_are_kept(tmp_path: Path, m
             tail.bound()
             assert tail.path.stat().st_blocks * 512 < (64 + 256 + 64 + 100) << 10
     written = "".join(lines)
-    texts, cuts, counted = [""], [0], 0
+    texts, gaps, counted = [""], [0], 0
     while chunk := tail.next(ended=True):
-        if chunk.cut:
+        if chunk.omitted:
             texts.append("")
-            cuts.append(chunk.cut)
-        counted += chunk.cut + chunk.size
+            gaps.append(chunk.omitted)
+        counted += chunk.omitted + chunk.size
         texts[-1] += chunk.text
         tail.offset = chunk.end
         tail.bound()

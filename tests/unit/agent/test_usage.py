@@ -14,25 +14,25 @@ import pytest
 
 from tests.orders import make_order
 from tests.support import eventually
-from worker_agent import usage
-from worker_agent.logs import Tail
-from worker_agent.processes import Process
-from worker_agent.usage import Measuring, Meter
+from worker_agent.machine import usage
+from worker_agent.machine.usage import Measuring, UsageMeter
+from worker_agent.output.logs import Tail
+from worker_agent.processes import AgentProcess
 
 CHILD = "x = bytearray(80_000_000)\nwhile True: pass"
 BUSY = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {CHILD!r}])"
 
 
 @pytest.fixture
-def busy(tmp_path: Path) -> Iterator[Process]:
+def busy(tmp_path: Path) -> Iterator[AgentProcess]:
     """A process whose child computes and holds 80 MB."""
     with subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True) as popen:
-        yield Process(make_order(), tmp_path, Tail(tmp_path / "log"), state="running", pid=popen.pid)
+        yield AgentProcess(make_order(), tmp_path, Tail(tmp_path / "log"), state="running", pid=popen.pid)
         os.killpg(popen.pid, signal.SIGKILL)
 
 
-def test_children_count_and_processor_time_is_a_mean_between_two_looks(busy: Process) -> None:
-    meter = Meter()
+def test_children_count_and_processor_time_is_a_mean_between_two_looks(busy: AgentProcess) -> None:
+    meter = UsageMeter()
     first = meter.read([busy])[busy.order.id]
     assert first.cpu is None, "nothing to compare with yet"
     deadline = time.monotonic() + 60
@@ -48,20 +48,22 @@ def test_children_count_and_processor_time_is_a_mean_between_two_looks(busy: Pro
 
 
 def test_what_has_ended_or_not_begun_is_not_measured(tmp_path: Path) -> None:
-    ended = Process(make_order(), tmp_path, Tail(tmp_path / "log"), state="exited", pid=1)
-    waiting = Process(make_order(), tmp_path, Tail(tmp_path / "log"))
-    gone = Process(make_order(), tmp_path, Tail(tmp_path / "log"), state="running", pid=2**22 + 1)
-    assert Meter().read([ended, waiting, gone]) == {}
+    ended = AgentProcess(make_order(), tmp_path, Tail(tmp_path / "log"), state="exited", pid=1)
+    waiting = AgentProcess(make_order(), tmp_path, Tail(tmp_path / "log"))
+    gone = AgentProcess(make_order(), tmp_path, Tail(tmp_path / "log"), state="running", pid=2**22 + 1)
+    assert UsageMeter().read([ended, waiting, gone]) == {}
 
 
 def test_one_that_has_just_ended_takes_nothing_and_is_not_measured(tmp_path: Path) -> None:
     """Until its parent asks how it ended, the system still lists it, with no memory at all."""
     with subprocess.Popen([sys.executable, "-c", ""]) as popen:
         os.waitid(os.P_PID, popen.pid, os.WEXITED | os.WNOWAIT)
-        assert Meter().read([Process(make_order(), tmp_path, Tail(tmp_path / "log"), state="running", pid=popen.pid)]) == {}
+        assert (
+            UsageMeter().read([AgentProcess(make_order(), tmp_path, Tail(tmp_path / "log"), state="running", pid=popen.pid)]) == {}
+        )
 
 
-def test_a_measurement_is_given_once(busy: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_measurement_is_given_once(busy: AgentProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(usage, "EVERY", 0.01)
     measuring = Measuring()
     assert measuring.take([busy]) == {}, "nobody has looked yet"

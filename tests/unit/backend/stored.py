@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from hypothesis import strategies as st
 
-from backend.metrics import blocks, pyramid, tally, walk
+from backend.metrics.charts import walk
 from backend.metrics.models import MetricSeriesRow
-from backend.metrics.points import POINT, Array
+from backend.metrics.store import blocks, pyramid, tally
+from backend.metrics.store.points import POINT, Array
 
 SIZES = (1, 2, 255, 257, 700, 16_384, 20_000, 40_000)
 ORDERS = ("rising", "back once", "shuffled", "same", "backwards")
@@ -22,7 +23,7 @@ def measured(seed: int, size: int, order: str, odd: float, begin: int) -> Array:
     points = np.empty(size, POINT)
     at = np.arange(begin, begin + size)
     match order:
-        case "back once":  # a replaced worker goes back to its last cut
+        case "back once":  # a replaced worker goes back to its last checkpoint
             at[size // 2 :] -= size // 4
         case "shuffled":
             rng.shuffle(at)

@@ -14,7 +14,7 @@ from backend.admission.places import Places
 from backend.admission.rules import RULES, Bound, Who, rule_of
 from backend.app import openapi, routes
 from gradstream.errors import Invalid, TooManyRequests
-from gradstream.log_limit import LogLimit
+from gradstream.programs.log_limit import LogLimit
 
 OPEN = {"getHealth", "signIn"}
 BY_TAG = {"agent": {Who.NODE, Who.REGISTRATION}, "process": {Who.PROCESS}}
@@ -60,6 +60,24 @@ def test_a_caller_has_so_many_places_and_others_have_their_own() -> None:
         return log
 
     assert asyncio.run(scenario()) == ["a1 begins", "a2 begins", "a4 is refused", "b1 begins", "a3 begins"]
+
+
+def test_all_callers_together_have_so_many_places() -> None:
+    async def scenario() -> int:
+        places, bound, here, most = Places(), Bound("requests", 2, 0, in_all=3), 0, 0
+
+        async def use(caller: int) -> None:
+            nonlocal here, most
+            async with places.taken(caller, bound), places.shared(bound):
+                here += 1
+                most = max(most, here)
+                await asyncio.sleep(0.001)
+                here -= 1
+
+        await asyncio.gather(*(use(at // 2) for at in range(20)))
+        return most
+
+    assert asyncio.run(scenario()) == 3
 
 
 def test_a_body_may_hold_many_bytes_and_not_many_values() -> None:

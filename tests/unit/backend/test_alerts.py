@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from backend.metrics.progress import fold
-from backend.metrics.summary import new_alerts, shown
+from backend.progress.alert_rules import new_alerts
+from backend.progress.state import fold
+from backend.progress.summary import shown
 from gradstream import metrics
 from gradstream.gate import Gate
 from gradstream.metrics import Metric, Point
@@ -41,9 +42,9 @@ def test_a_slow_worker_is_told_of_with_a_remedy() -> None:
     assert alert.startswith("worker-2 is 7 times slower than the other workers.")
     assert "a fixed share of the data" in alert
     assert "Stop worker-2 on the Workers tab" in alert
-    [(sentence, data)] = new_alerts({}, state, lambda: ASP)
-    assert (sentence, data["rank"]) == (alert, 2)
-    assert new_alerts(state, folded(state=state), lambda: ASP) == [], "once"
+    [told] = new_alerts({}, state, lambda: ASP)
+    assert (told.sentence, told.data["rank"]) == (alert, 2)
+    assert not list(new_alerts(state, folded(state=state), lambda: ASP)), "once"
 
 
 def test_who_waits_for_a_slow_worker_has_its_pace_and_is_not_slow() -> None:
@@ -87,7 +88,7 @@ def test_pushes_that_are_dropped_as_not_finite_raise_an_alert() -> None:
         "53 % of the pushes were dropped because they held a NaN or an infinity; they came from workers 0 and 1."
     )
     assert "strategy.lr" in alert
-    assert [data for _, data in new_alerts({}, state, lambda: ASP)] == [{"dropped": "not_finite"}]
+    assert [told.data for told in new_alerts({}, state, lambda: ASP)] == [{"dropped": "not_finite"}]
 
 
 def test_stale_pushes_raise_an_alert_and_those_beyond_a_quorum_do_not() -> None:

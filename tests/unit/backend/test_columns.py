@@ -11,9 +11,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from backend.metrics import blocks, walk
-from backend.metrics.columns import Grid, drawn
-from backend.metrics.points import AXES
+from backend.metrics.charts import walk
+from backend.metrics.charts.columns import Grid, drawn
+from backend.metrics.store import blocks
+from backend.metrics.store.points import AXES
 from tests.unit.backend.stored import Stored, measured, range_of, several_series, shares
 
 Drawn = tuple[Grid | None, dict[int, dict[str, Any]]]

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.compare.search import Goal, Search, Tree, Wanted, best, first, together, total
-from backend.metrics.points import POINT, Array
-from backend.metrics.pyramid import Place, grow
+from backend.metrics.store.points import POINT, Array
+from backend.metrics.store.pyramid import Place, grow
 
 VALUES = st.sampled_from([-3.0, -1.0, -0.5, 0.0, 0.25, 0.5, 0.75, 1.0, 2.0, np.nan, np.inf, -np.inf])
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.metrics.curve import MOST, Curve
+from backend.progress.curve import MAX_POINTS, LossCurve
 
 
 def test_points_stand_as_they_came_until_the_line_is_full() -> None:
-    curve = Curve()
-    for value in range(MOST - 1):
+    curve = LossCurve()
+    for value in range(MAX_POINTS - 1):
         curve.take(float(value))
-    assert curve.line == [float(value) for value in range(MOST - 1)]
-    curve.take(float(MOST - 1))
-    assert curve.line == [2 * place + 0.5 for place in range(MOST // 2)]
+    assert curve.line == [float(value) for value in range(MAX_POINTS - 1)]
+    curve.take(float(MAX_POINTS - 1))
+    assert curve.line == [2 * place + 0.5 for place in range(MAX_POINTS // 2)]
 
 
 @given(st.lists(st.floats(-1e6, 1e6), max_size=3000))
 def test_each_place_is_the_mean_of_the_points_that_it_stands_for(values: list[float]) -> None:
-    curve = Curve()
+    curve = LossCurve()
     for value in values:
         curve.take(value)
-    assert len(curve.means) < MOST
+    assert len(curve.means) < MAX_POINTS
     assert len(curve.means) * curve.width + curve.count == len(values)
     for place, mean in enumerate(curve.means):
         part = values[place * curve.width : (place + 1) * curve.width]

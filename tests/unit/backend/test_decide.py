@@ -9,12 +9,11 @@ from uuid import UUID, uuid4
 import pytest
 
 from backend.jobs.states import TRANSITIONS
-from backend.jobs.statuses import ENDED, AttemptStatus, JobStatus
 from backend.scheduler.decide import (
-    CUT_PATIENCE,
-    KILL_PATIENCE,
-    MOST_FAILED_STARTS,
-    MOST_UNCHARGED,
+    CHECKPOINT_TIMEOUT,
+    KILL_TIMEOUT,
+    MAX_FAILED_STARTS,
+    MAX_UNCHARGED,
     Fail,
     Finish,
     PostStop,
@@ -22,18 +21,19 @@ from backend.scheduler.decide import (
     Respawn,
     Restart,
     Run,
-    Shard,
+    SettleShards,
     Step,
     Succeed,
-    TakeSnapshot,
+    TakeCheckpoint,
     TimeOut,
     decide,
 )  # fmt: skip
-from backend.scheduler.situation import Process, Situation
-from gradstream.center.auto import Choice
+from backend.scheduler.situation import PlacedProcess, Situation
+from gradstream.api.statuses import ENDED, AttemptStatus, JobStatus
 from gradstream.process.exits import ExitReason
 from gradstream.process.order import label
 from gradstream.spec import JobSpec
+from gradstream.spec.shard_count import ShardCount
 
 
 def spec(**changes: Any) -> JobSpec:
@@ -47,8 +47,8 @@ def spec(**changes: Any) -> JobSpec:
     return JobSpec.model_validate({**job, **changes})
 
 
-def process(role: Any, rank: int = 0) -> Process:
-    return Process(uuid4(), role, label(role, rank), running=True, ended=False)
+def process(role: Any, rank: int = 0) -> PlacedProcess:
+    return PlacedProcess(uuid4(), role, label(role, rank), running=True, ended=False)
 
 
 SERVER, WORKER, OTHER, EVALUATOR = process("server"), process("worker"), process("worker", 1), process("evaluator")
@@ -56,8 +56,8 @@ SERVER, WORKER, OTHER, EVALUATOR = process("server"), process("worker"), process
 RUNNING = Situation(
     job_id=UUID(int=1), status=JobStatus.RUNNING, spec=spec(), retries_used=0, running_for=10, attempt=1,
     attempt_status=AttemptStatus.RUNNING, attempt_age=10, stop_posted=False, stop_overdue=None,
-    processes=(SERVER, WORKER, OTHER, EVALUATOR), ended_for=0, cut_requested=0, since_cut_request=0, cut_committed=None,
-    final_cut=False, model=False,
+    processes=(SERVER, WORKER, OTHER, EVALUATOR), ended_for=0, checkpoint_requested=0, since_checkpoint_request=0,
+    checkpoint_committed=None, final_checkpoint=False, model=False,
 )  # fmt: skip
 STARTING = replace(RUNNING, status=JobStatus.STARTING, attempt_status=AttemptStatus.STARTING)
 STOPPING = replace(RUNNING, status=JobStatus.STOPPING, stop_overdue=-20.0)
@@ -67,7 +67,7 @@ def next_step(now: Situation, *, plane_there: bool = True) -> Step | None:
     return decide(now, plane_there=plane_there, start_timeout=120)
 
 
-def ended(now: Situation, which: Process, reason: ExitReason, message: str = "") -> Situation:
+def ended(now: Situation, which: PlacedProcess, reason: ExitReason, message: str = "") -> Situation:
     dead = replace(which, running=False, ended=True, reason=reason, message=message)
     return replace(now, processes=tuple(dead if each.id == which.id else each for each in now.processes))
 
@@ -89,17 +89,19 @@ def test_start() -> None:
     assert next_step(STARTING) == Run()
     late = next_step(replace(waiting, attempt_age=121))
     assert late == Restart("start_timeout", "worker-0 did not start within 120 s.", charged=False)
-    assert isinstance(next_step(replace(waiting, attempt_age=121, failed_starts=MOST_FAILED_STARTS - 2)), Restart)
-    assert isinstance(next_step(replace(waiting, attempt_age=121, failed_starts=MOST_FAILED_STARTS - 1)), Fail)
+    assert isinstance(next_step(replace(waiting, attempt_age=121, failed_starts=MAX_FAILED_STARTS - 2)), Restart)
+    assert isinstance(next_step(replace(waiting, attempt_age=121, failed_starts=MAX_FAILED_STARTS - 1)), Fail)
     assert next_step(all_ended(STARTING)) == Run(), "a job that was over before it was seen running"
 
 
-def test_success_needs_the_last_cut_and_the_model() -> None:
+def test_success_needs_the_last_checkpoint_and_the_model() -> None:
     done = all_ended(RUNNING)
-    assert next_step(replace(done, final_cut=True, model=True)) == Succeed()
-    assert isinstance(next_step(replace(done, final_cut=True)), Restart)
+    assert next_step(replace(done, final_checkpoint=True, model=True)) == Succeed()
+    assert isinstance(next_step(replace(done, final_checkpoint=True)), Restart)
     assert isinstance(next_step(replace(done, model=True)), Restart)
-    assert next_step(replace(done, final_cut=True, model=True), plane_there=False) == Succeed(), "Redis is not needed any more"
+    assert next_step(replace(done, final_checkpoint=True, model=True), plane_there=False) == Succeed(), (
+        "Redis is not needed any more"
+    )
 
 
 @pytest.mark.parametrize("reason", [ExitReason.USER_ERROR, ExitReason.LOSS_NOT_FINITE, ExitReason.DATASET_TOO_SMALL])
@@ -124,7 +126,7 @@ def test_the_machines_fault_is_not_charged_but_bounded(reason: ExitReason) -> No
     step = next_step(now)
     assert isinstance(step, Restart)
     assert not step.charged
-    assert isinstance(next_step(replace(now, attempt=2 + MOST_UNCHARGED + 1)), Fail)
+    assert isinstance(next_step(replace(now, attempt=2 + MAX_UNCHARGED + 1)), Fail)
 
 
 @pytest.mark.parametrize("reason", [ExitReason.CANNOT_START, ExitReason.NODE_UNFIT])
@@ -132,7 +134,7 @@ def test_a_failed_start_is_not_charged_but_bounded(reason: ExitReason) -> None:
     now = replace(ended(STARTING, SERVER, reason, "No space left on device"), retries_used=2)
     step = next_step(now)
     assert step == Restart(str(reason), "server-0 ended: No space left on device.", charged=False)
-    last = next_step(replace(now, failed_starts=MOST_FAILED_STARTS - 1))
+    last = next_step(replace(now, failed_starts=MAX_FAILED_STARTS - 1))
     assert isinstance(last, Fail)
     assert "No space left on device" in last.message
     assert "5 times in a row" in last.message
@@ -141,22 +143,22 @@ def test_a_failed_start_is_not_charged_but_bounded(reason: ExitReason) -> None:
 def test_a_respawn_that_cannot_start_is_not_charged_but_bounded() -> None:
     now = replace(ended(RUNNING, WORKER, ExitReason.NODE_UNFIT, "no memory"), retries_used=2)
     assert next_step(now) == Respawn(WORKER.id, "worker-0", "worker-0 ended: no memory.", charged=False)
-    again = tuple(replace(p, failed_starts=MOST_FAILED_STARTS) if p.id == WORKER.id else p for p in now.processes)
+    again = tuple(replace(p, failed_starts=MAX_FAILED_STARTS) if p.id == WORKER.id else p for p in now.processes)
     assert isinstance(next_step(replace(now, processes=again)), Fail)
 
 
 def test_a_process_that_is_lost_again_and_again_is_not_charged_but_bounded() -> None:
     now = ended(RUNNING, WORKER, ExitReason.NODE_LOST)
-    for lost, kind in ((MOST_UNCHARGED, Respawn), (MOST_UNCHARGED + 1, Fail)):
+    for lost, kind in ((MAX_UNCHARGED, Respawn), (MAX_UNCHARGED + 1, Fail)):
         again = tuple(replace(p, uncharged=lost) if p.id == WORKER.id else p for p in now.processes)
         assert isinstance(next_step(replace(now, processes=again)), kind)
 
 
 def test_what_people_restart_by_hand_is_not_bounded() -> None:
-    often = replace(RUNNING, attempt=2 * MOST_UNCHARGED, intended=2 * MOST_UNCHARGED - 1)
+    often = replace(RUNNING, attempt=2 * MAX_UNCHARGED, intended=2 * MAX_UNCHARGED - 1)
     assert isinstance(next_step(ended(often, SERVER, ExitReason.RESTARTED)), Restart)
     assert isinstance(next_step(ended(often, SERVER, ExitReason.NODE_LOST)), Restart), "nothing was lost before"
-    lost_as_often = replace(often, attempt=often.attempt + MOST_UNCHARGED)
+    lost_as_often = replace(often, attempt=often.attempt + MAX_UNCHARGED)
     assert isinstance(next_step(ended(lost_as_often, SERVER, ExitReason.RESTARTED)), Restart)
     assert isinstance(next_step(ended(lost_as_often, SERVER, ExitReason.NODE_LOST)), Fail)
 
@@ -194,24 +196,26 @@ def test_stop() -> None:
     assert next_step(posted) is None
     assert next_step(all_ended(posted, ExitReason.KILLED)) == Finish()
     assert next_step(replace(posted, stop_overdue=1.0)) is None, "the agent kills now"
-    assert next_step(replace(posted, stop_overdue=KILL_PATIENCE + 1)) == Finish(), "bounded"
+    assert next_step(replace(posted, stop_overdue=KILL_TIMEOUT + 1)) == Finish(), "bounded"
     assert next_step(replace(STOPPING, stop_overdue=0.0)) is None, "killed without a word: nothing to post"
 
 
-def test_cuts_are_asked_for_one_at_a_time() -> None:
-    due = replace(RUNNING, since_cut_request=31)
-    assert next_step(due) == TakeSnapshot(1)
-    assert next_step(replace(due, since_cut_request=29)) is None
-    assert next_step(replace(due, cut_requested=1)) is None
-    assert next_step(replace(due, cut_requested=1, cut_committed=1)) == TakeSnapshot(2)
-    assert next_step(replace(due, cut_requested=1, since_cut_request=CUT_PATIENCE + 1)) == TakeSnapshot(2), "given up"
-    large = replace(due, cut_requested=1, since_cut_request=CUT_PATIENCE + 1, to_store=400)
+def test_checkpoints_are_asked_for_one_at_a_time() -> None:
+    due = replace(RUNNING, since_checkpoint_request=31)
+    assert next_step(due) == TakeCheckpoint(1)
+    assert next_step(replace(due, since_checkpoint_request=29)) is None
+    assert next_step(replace(due, checkpoint_requested=1)) is None
+    assert next_step(replace(due, checkpoint_requested=1, checkpoint_committed=1)) == TakeCheckpoint(2)
+    assert next_step(replace(due, checkpoint_requested=1, since_checkpoint_request=CHECKPOINT_TIMEOUT + 1)) == TakeCheckpoint(2), (
+        "given up"
+    )
+    large = replace(due, checkpoint_requested=1, since_checkpoint_request=CHECKPOINT_TIMEOUT + 1, to_store=400)
     assert next_step(large) is None, "it is being stored"
-    assert next_step(replace(large, since_cut_request=CUT_PATIENCE + 401)) == TakeSnapshot(2)
+    assert next_step(replace(large, since_checkpoint_request=CHECKPOINT_TIMEOUT + 401)) == TakeCheckpoint(2)
     nobody_trains = ended(ended(due, WORKER, ExitReason.DONE), OTHER, ExitReason.DONE)
     assert next_step(nobody_trains) is None
-    assert next_step(replace(due, final_cut=True)) is None, "workers that are about to end, or died with their machine"
-    assert next_step(replace(due, final_cut=True, cut_requested=1)) is None, "it would be told as given up"
+    assert next_step(replace(due, final_checkpoint=True)) is None, "workers that are about to end, or died with their machine"
+    assert next_step(replace(due, final_checkpoint=True, checkpoint_requested=1)) is None, "it would be told as given up"
 
 
 @pytest.mark.parametrize("status", sorted(ENDED))
@@ -226,9 +230,11 @@ def test_every_state_is_in_the_table_and_can_be_reached() -> None:
 
 
 def test_auto_shards_are_settled_as_soon_as_they_can_be() -> None:
-    choice = Choice(3, "3 shards: why.")
-    assert next_step(replace(RUNNING, shards=choice)) == Shard(3, "3 shards: why.")
-    assert next_step(replace(STARTING, shards=choice)) == Shard(3, "3 shards: why.")
+    choice = ShardCount(3, "3 shards: why.")
+    assert next_step(replace(RUNNING, shards=choice)) == SettleShards(3, "3 shards: why.")
+    assert next_step(replace(STARTING, shards=choice)) == SettleShards(3, "3 shards: why.")
     assert next_step(replace(STARTING, attempt_status=AttemptStatus.PREPARING, shards=choice), plane_there=False) == Prepare()
     assert isinstance(next_step(replace(ended(RUNNING, SERVER, ExitReason.KILLED), shards=choice)), Restart), "first what is broken"
-    assert next_step(replace(all_ended(RUNNING), final_cut=True, model=True, shards=choice)) == Succeed(), "too late to matter"
+    assert next_step(replace(all_ended(RUNNING), final_checkpoint=True, model=True, shards=choice)) == Succeed(), (
+        "too late to matter"
+    )

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from backend.metrics import distribution, tally, walk
-from backend.metrics.blocks import CHILDREN, POINTS
-from backend.metrics.columns import Grid
-from backend.metrics.distribution import Counted, quantile
-from backend.metrics.points import AXES, Array
+from backend.metrics.charts import distribution, walk
+from backend.metrics.charts.columns import Grid
+from backend.metrics.charts.distribution import Counted, quantile
+from backend.metrics.store import tally
+from backend.metrics.store.blocks import CHILDREN, POINTS
+from backend.metrics.store.points import AXES, Array
 from tests.unit.backend.stored import Stored, measured, range_of, several_series, shares
 
 KINDS = ("few", "many", "fractions", "slowly rising", "huge")

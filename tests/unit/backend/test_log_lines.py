@@ -10,8 +10,8 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.logs.lines import LONGEST, Lines
-from backend.logs.schemas import LogChunk
+from backend.logs.lines import LONGEST, LogLines
+from gradstream.api.history import LogChunk
 
 MOMENT = datetime(2026, 1, 10, 12, tzinfo=UTC)
 HEAD = "2026-01-10T12:00:00.000+00:00 worker-0 "
@@ -22,7 +22,7 @@ def chunk(text: str) -> LogChunk:
 
 
 def said(pieces: Iterable[str]) -> list[str]:
-    lines = Lines()
+    lines = LogLines()
     found = [line for piece in pieces for line in lines.take(chunk(piece))]
     return [line.removeprefix(HEAD).removesuffix("\n") for line in [*found, *lines.rest()]]
 
@@ -38,7 +38,7 @@ def test_of_a_line_that_is_repainted_the_last_picture_is_kept() -> None:
 
 def test_a_progress_bar_without_end_takes_no_memory() -> None:
     picture = 100 * "#"
-    lines = Lines()
+    lines = LogLines()
     tracemalloc.start()
     for number in range(200):
         assert list(lines.take(chunk("".join(f"\r{number} {picture}" for _ in range(100))))) == []

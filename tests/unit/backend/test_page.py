@@ -10,7 +10,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from backend import page
+from backend.web import page
 
 Browser = Callable[[str], httpx.Response]
 

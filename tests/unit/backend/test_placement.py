@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
-from backend.scheduler.placement import Line, Machine, Place, Shortage, Waits, place, place_again
+from backend.scheduler.placing.line import QueueLine, Waits
+from backend.scheduler.placing.machines import Machine
+from backend.scheduler.placing.placement import Place, place, place_again
+from backend.scheduler.placing.shortages import Shortage
 from gradstream.spec import JobSpec
 
 
@@ -179,7 +183,7 @@ def test_a_respawn_stays_where_it_was_if_there_is_room() -> None:
 
 
 def test_nobody_overtakes_a_job_that_waits_for_room_but_one_that_never_fits_holds_up_nobody() -> None:
-    line = Line([machine("a", 3, slots=4)])
+    line = QueueLine([machine("a", 3, slots=4)])
     too_large, first, waiting, small = (line.next(job(count)) for count in (9, 1, 4, 1))
     assert not isinstance(first, Waits)
     assert workers(first) == [("a", 1, None)]
@@ -189,10 +193,24 @@ def test_nobody_overtakes_a_job_that_waits_for_room_but_one_that_never_fits_hold
 
 
 def test_places_that_were_given_are_taken() -> None:
-    line = Line([machine("a", 3, gpus=2)])
+    line = QueueLine([machine("a", 3, gpus=2)])
     first, second = line.next(job(1, "cuda")), line.next(job(2))
     assert not isinstance(first, Waits)
     assert not isinstance(second, Waits)
     assert workers(first) == [("a", 0, 0)]
     assert workers(second) == [("a", 1, None), ("a", 2, None)]
     assert isinstance(line.next(job(1, "cuda")), Waits)
+
+
+def test_a_job_without_a_network_goes_where_network_can_be_isolated() -> None:
+    isolated = job(2).model_copy(update={"network": "platform"})
+    open_one, closed = machine("a", 4), replace(machine("b", 2), isolates_network=True)
+    assert {each.node for each in placed(place(isolated, [open_one, closed]))} == {"b"}
+    assert {each.node for each in placed(place(job(2), [open_one, closed]))} == {"a"}
+    short = place(isolated, [open_one])
+    assert isinstance(short, Shortage)
+    assert (short.reason, short.passes_by_itself) == ("no_isolation", False)
+    assert place_again("evaluator", -1, isolated, [open_one], UUID(int=ord("a"))) is None
+    line = QueueLine([open_one])
+    assert isinstance(line.next(isolated), Waits)
+    assert not isinstance(line.next(job(2)), Waits), "another need has another plan"

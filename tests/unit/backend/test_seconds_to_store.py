@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from backend.metrics.progress import Folded, fold, seconds_to_store
+from backend.progress.state import Folded, fold, seconds_to_store
 from gradstream.metrics import SLICE, Point
 from gradstream.process.store import SLOWEST
 

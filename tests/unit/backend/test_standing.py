@@ -13,7 +13,7 @@ from gradstream.spec import JobSpec
 SPEC = JobSpec.model_validate(
     {"name": "small", "workload": {"entrypoint": "work:Work"}, "strategy": {"name": "async", "lr": 0.1}, "stop": {"steps": 9}}
 )
-NO_TIME = loads.Axis(0.0, 0.0, {})
+NO_TIME = loads.AttemptSpan(0.0, 0.0, {})
 
 
 def tell(found: Standings, source: str, metric: Metric | str, value: float, *, rank: int = 0, step: int = 0, time: float = 100.0,
@@ -28,7 +28,7 @@ def push(found: Standings, source: str, step: int, time: float, compute: float =
         tell(found, source, metric, value, rank=rank, step=step, time=time)
 
 
-def test_counting_begins_at_the_first_push_of_each_life() -> None:
+def test_counting_begins_at_the_first_push_of_each_incarnation() -> None:
     found = Standings()
     push(found, "worker-0.0", 4, 100.0, compute=60.0)
     push(found, "worker-0.0", 8, 101.0)
@@ -55,12 +55,12 @@ def test_workers_lie_on_one_time_axis() -> None:
     for rank, times in ((0, (102.0, 104.0)), (1, (101.0, 109.0))):
         for step, time in enumerate(times, start=1):
             push(found, f"worker-{rank}.0", step, time)
-    axis = loads.Axis.of(found, 100.0, {0: 105.0, 1: 110.0})
+    axis = loads.AttemptSpan.of(found, 100.0, {0: 105.0, 1: 110.0})
     assert axis.seconds == 10.0
     told = [(worker.before, worker.seconds, worker.ended) for worker in loads.workers(found, axis, {1: 4.0})]
     assert told == [(2.0, 2.0, 5.0), (1.0, 8.0, 0.0)]
     assert [worker.slower for worker in loads.workers(found, axis, {1: 4.0})] == [None, 4.0]
-    assert loads.Axis.of(found, 100.0, {0: 105.0}).seconds == 9.0, "what was heard last of worker 1"
+    assert loads.AttemptSpan.of(found, 100.0, {0: 105.0}).seconds == 9.0, "what was heard last of worker 1"
 
 
 def test_what_was_undone_stays_in_the_ledger() -> None:

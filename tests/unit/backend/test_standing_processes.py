@@ -7,8 +7,8 @@ import time
 from uuid import uuid4
 
 from backend.jobs.models import ProcessRow
-from backend.jobs.statuses import ProcessStatus
 from backend.scheduler.situation import standing_processes
+from gradstream.api.statuses import ProcessStatus
 from gradstream.process.exits import ExitReason
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.metrics.throughput import Throughput
+from backend.progress.throughput import Throughput
 from gradstream.metrics import ACTIVE, APPLY, CPU, SLICE, STALENESS, Metric, Point
 
 
@@ -62,7 +62,7 @@ def test_the_time_before_all_workers_are_there_does_not_count() -> None:
     found.take(point(ACTIVE, 100.0, 320), 100.0)
     assert found.mean is None
     found.take(point(STALENESS, 102.0, 420), 102.0)
-    assert found.mean == 50.0, "an attempt that was resumed from a cut has not trained what is in the cut"
+    assert found.mean == 50.0, "an attempt that was resumed from a checkpoint has not trained what is in the checkpoint"
 
 
 def test_what_an_older_version_kept_is_read() -> None:

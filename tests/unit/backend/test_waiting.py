@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from backend.metrics import payloads
-from backend.metrics.points import decode
-from backend.metrics.waiting import Apart
+from backend.metrics.store import payloads
+from backend.metrics.store.points import decode
+from backend.metrics.store.waiting import Apart
 from gradstream.metrics import LOSS, STALENESS, Point
-from gradstream.wire import records
+from gradstream.wire.telemetry import records
 
 
 def batch(number: int, points: int = 20) -> bytes:

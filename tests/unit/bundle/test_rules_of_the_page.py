@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gradstream.bundle import rules
 
-PAGE = Path(__file__).parents[3] / "frontend" / "src" / "lib" / "bundleRules.json"
+PAGE = Path(__file__).parents[3] / "frontend" / "src" / "lib" / "upload" / "bundleRules.json"
 
 
 def test_the_page_has_the_same_rules() -> None:

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from gradstream.center.entries import (
     EVALUATOR,
-    FINAL_CUT,
-    Answer,
+    FINAL_CHECKPOINT,
+    Checkpoint,
     Entry,
     Init,
     Join,
@@ -23,9 +23,9 @@ from gradstream.center.entries import (
     Payload,
     Pull,
     Push,
+    Response,
     Saved,
-    Snapshot,
-    Stop,
+    StopWorkers,
     Want,
 )
 from gradstream.center.ledger import Decision
@@ -39,7 +39,7 @@ Key = tuple[int, int, int]
 
 
 @dataclass
-class Life:
+class LiveWorker:
     """One incarnation of a worker, as far as the protocol sees it."""
 
     rank: int
@@ -48,42 +48,42 @@ class Life:
     base: int = 0
     clock: int = 0
     go: bool = False
-    cut: int = 0
+    checkpoint: int = 0
     saving: bool = False
     stopped: bool = False
     inside: int = 0
-    """Entry whose answer it waits for in the middle of its round, where it can neither save nor leave."""
+    """Entry whose response it waits for in the middle of its round, where it can neither save nor leave."""
 
     @property
     def ready(self) -> bool:
-        return not self.inside and (self.stopped or (not self.saving and bool(self.cut or self.go)))
+        return not self.inside and (self.stopped or (not self.saving and bool(self.checkpoint or self.go)))
 
 
 class Crowd:
     """`play` ends when all workers have left, however badly it went in between."""
 
-    def __init__(self, spec: JobSpec, seed: int, pushes: int, cut: list[dict[str, Any]] | None = None) -> None:
+    def __init__(self, spec: JobSpec, seed: int, pushes: int, checkpoint: list[dict[str, Any]] | None = None) -> None:
         self.spec, self.chance, self.pushes = spec, random.Random(seed), pushes
         self.n = spec.roles.worker.count
         self.shards = [Shard(spec) for _ in PARTS]
         self.waits_inside = spec.strategy.name in ("easgd", "eamsgd", "geo")
         self.acknowledges = not (spec.strategy.pulls_every_round or self.waits_inside)
-        self.want: Want = "answer" if spec.strategy.answers else "ack" if self.acknowledges else "center"
+        self.want: Want = "response" if spec.strategy.responds else "ack" if self.acknowledges else "center"
         self.waits_ended = 0
-        self.lives: dict[int, Life] = {}
+        self.live: dict[int, LiveWorker] = {}
         self.incarnations = [0] * self.n
         self.late: list[list[Header]] = []
         """What is under way: groups of entries that come in this order, but any time."""
         self.delivered: set[Key] = set()
         self.decided: dict[Key, Decision] = {}
         self.answered: set[Key] = set()
-        self.cuts: dict[int, list[dict[str, Any]]] = {}
-        self.asked_cuts = self.evaluators_told = self.fenced = 0
-        self.answers_at_cut: list[Answer] = []
-        """Given when the last cut was made."""
-        self.resumed = cut is not None
-        if cut:
-            for shard, state in zip(self.shards, cut, strict=True):
+        self.checkpoints: dict[int, list[dict[str, Any]]] = {}
+        self.asked_checkpoints = self.evaluators_told = self.fenced = 0
+        self.responses_at_checkpoint: list[Response] = []
+        """Given when the last checkpoint was made."""
+        self.resumed = checkpoint is not None
+        if checkpoint:
+            for shard, state in zip(self.shards, checkpoint, strict=True):
                 shard.load(state)
 
     def play(self) -> None:
@@ -91,7 +91,7 @@ class Crowd:
         while len(self.delivered) < self.pushes:
             self.act()
         if self.chance.random() < 0.3:
-            self._feed(Stop("enough"))
+            self._feed(StopWorkers("enough"))
         while not self.shards[0].over:
             self._finish()
         for group in self.late:
@@ -106,22 +106,22 @@ class Crowd:
             self._born(rank)
 
     def act(self) -> None:
-        ready = [life for life in self.lives.values() if life.ready]
+        ready = [worker for worker in self.live.values() if worker.ready]
         dice = self.chance.random()
         if dice < 0.03:
-            self.asked_cuts += 1
+            self.asked_checkpoints += 1
             for _ in range(self.chance.choice((1, 1, 2))):  # also asked for twice
-                self._feed(Snapshot(self.asked_cuts))
+                self._feed(Checkpoint(self.asked_checkpoints))
         elif dice < 0.05:
             self._feed(Pull(EVALUATOR, 0, self.chance.randrange(1, 50)))
-        elif dice < 0.1 and (len(self.lives) > 1 or not self.lives):
+        elif dice < 0.1 and (len(self.live) > 1 or not self.live):
             self._die_or_rise()
         elif self.late and (dice < 0.3 or not ready):
             self._deliver(self.late.pop(self.chance.randrange(len(self.late))))
         elif ready:
             self._step(self.chance.choice(ready))
         else:
-            assert not self.lives, f"deadlock: {self.lives}, {self.shards[0].state()}"
+            assert not self.live, f"deadlock: {self.live}, {self.shards[0].state()}"
             self._die_or_rise()
 
     def _finish(self) -> None:
@@ -131,81 +131,81 @@ class Crowd:
             return
         for rank in range(self.n):
             left = self.shards[0].members.left.get(rank)
-            if rank not in self.lives and (left is None or left.why == "lost"):
+            if rank not in self.live and (left is None or left.why == "lost"):
                 self._reborn(rank)
                 return
-        ready = [life for life in self.lives.values() if life.ready]
-        assert ready, f"deadlock at the end: {self.lives}, {self.shards[0].state()}"
-        life = self.chance.choice(ready)
-        if life.go and not life.cut and not life.stopped:
-            life.stopped = True
-            self._bye(life, "done")
+        ready = [worker for worker in self.live.values() if worker.ready]
+        assert ready, f"deadlock at the end: {self.live}, {self.shards[0].state()}"
+        worker = self.chance.choice(ready)
+        if worker.go and not worker.checkpoint and not worker.stopped:
+            worker.stopped = True
+            self._bye(worker, "done")
         else:
-            self._step(life)
+            self._step(worker)
 
     def _die_or_rise(self) -> None:
-        if self.lives:
-            self._die(self.chance.choice(list(self.lives.values())))
+        if self.live:
+            self._die(self.chance.choice(list(self.live.values())))
         else:
             self._reborn(self.chance.randrange(self.n))
 
-    def _die(self, life: Life) -> None:
+    def _die(self, worker: LiveWorker) -> None:
         """With its last entry handled, on its way (so that it may come from a zombie), or never sent."""
-        del self.lives[life.rank]
-        if life.ready and not life.stopped:
-            last = list(self._next(life))
+        del self.live[worker.rank]
+        if worker.ready and not worker.stopped:
+            last = list(self._next(worker))
             match self.chance.choice(("handled", "late", "never")):
                 case "handled":
                     self._deliver(last)
                 case "late":
                     self.late.append(last)
-        self.late.append([(Leave(life.rank, life.incarnation, "lost"), None)])
+        self.late.append([(Leave(worker.rank, worker.incarnation, "lost"), None)])
         if self.chance.random() < 0.7:
-            self._reborn(life.rank)
+            self._reborn(worker.rank)
 
     def _reborn(self, rank: int) -> None:
         self.incarnations[rank] += 1
         self._born(rank)
 
     def _born(self, rank: int) -> None:
-        life = self.lives[rank] = Life(rank, self.incarnations[rank])
-        entries: list[Header] = [(Join(rank, life.incarnation), None)]
+        worker = self.live[rank] = LiveWorker(rank, self.incarnations[rank])
+        entries: list[Header] = [(Join(rank, worker.incarnation), None)]
         if rank == 0 and not self.resumed:
-            entries.insert(0, (Init(rank, life.incarnation), torch.zeros(7)))
+            entries.insert(0, (Init(rank, worker.incarnation), torch.zeros(7)))
         self.late.append(entries)
 
-    def _step(self, life: Life) -> None:
-        if life.stopped:
-            self._bye(life, "stopped")
+    def _step(self, worker: LiveWorker) -> None:
+        if worker.stopped:
+            self._bye(worker, "stopped")
             return
-        entries = list(self._next(life))
+        entries = list(self._next(worker))
         self._deliver(entries)
         if self.chance.random() < 0.3:
             self.late.append(entries)  # sent again, since its connection was lost
 
-    def _next(self, life: Life) -> Iterator[Header]:
-        """What this life sends next."""
-        if life.cut:
-            cut, life.cut, life.saving, life.seq = life.cut, 0, True, life.seq + 1
-            yield Saved(life.rank, life.incarnation, life.seq, cut), None
+    def _next(self, worker: LiveWorker) -> Iterator[Header]:
+        """The next message of this worker."""
+        if worker.checkpoint:
+            checkpoint, worker.checkpoint, worker.saving, worker.seq = worker.checkpoint, 0, True, worker.seq + 1
+            yield Saved(worker.rank, worker.incarnation, worker.seq, checkpoint), None
             return
-        life.go = False
+        worker.go = False
         if self.acknowledges and self.chance.random() < 0.5:
-            life.seq += 1
-            yield Pull(life.rank, life.incarnation, life.seq), None
-        life.seq, life.clock = life.seq + 1, life.clock + 1
+            worker.seq += 1
+            yield Pull(worker.rank, worker.incarnation, worker.seq), None
+        worker.seq, worker.clock = worker.seq + 1, worker.clock + 1
         x = torch.tensor([self.chance.random() for _ in range(7)])
         yield Push(
-            life.rank, life.incarnation, life.seq, base=life.base, steps=1, examples=self.chance.randrange(1, 4),
-            want=self.want, position=life.clock, finite=self.chance.random() > 0.02,
+            worker.rank, worker.incarnation, worker.seq, base=worker.base, steps=1, examples=self.chance.randrange(1, 4),
+            want=self.want, position=worker.clock, finite=self.chance.random() > 0.02,
         ), x  # fmt: skip
-        life.inside = life.seq if self.waits_inside else 0
+        worker.inside = worker.seq if self.waits_inside else 0
 
-    def _bye(self, life: Life, why: Any) -> None:
-        del self.lives[life.rank]
-        self._deliver([(Leave(life.rank, life.incarnation, why), None)])
+    def _bye(self, worker: LiveWorker, why: Any) -> None:
+        del self.live[worker.rank]
+        self._deliver([(Leave(worker.rank, worker.incarnation, why), None)])
         if self.chance.random() < 0.3:
-            self.late.append([(Leave(life.rank, life.incarnation, "lost"), None)])  # the agent sees it exit, too
+            self.late.append([(Leave(worker.rank, worker.incarnation, "lost"), None)])  # the agent sees it exit, too
 
     # ---- what must hold ---------------------------------------------------------------------------------------------------
 
@@ -216,70 +216,72 @@ class Crowd:
     def _feed(self, entry: Entry, x: torch.Tensor | None = None) -> None:
         if isinstance(entry, Push):
             self.delivered.add((entry.rank, entry.incarnation, entry.seq))
-        outcomes = [
+        outputs = [
             shard.handle(entry, None if x is None else Payload(x[part])) for shard, part in zip(self.shards, PARTS, strict=True)
         ]
-        first = outcomes[0]
-        for other in outcomes[1:]:
-            assert [replace(a, payload=None) for a in other.answers] == [replace(a, payload=None) for a in first.answers]
+        first = outputs[0]
+        for other in outputs[1:]:
+            assert [replace(a, payload=None) for a in other.responses] == [replace(a, payload=None) for a in first.responses]
             assert other.decisions == first.decisions
         for decision in first.decisions:
             key = (decision.rank, decision.incarnation, decision.seq)
             assert key not in self.decided or decision.incarnation < 0, f"decided twice: {decision}"
             self.decided[key] = decision
             self._check_decision(decision)
-        for answer in first.answers:
-            self._take(answer)
-        if first.cut:
-            self.answers_at_cut = first.answers
-            number, ranks, _ = first.cut
-            states = [outcome.cut[2] for outcome in outcomes if outcome.cut]
-            self._check_cut(number, ranks, states)
+        for response in first.responses:
+            self._take(response)
+        if first.checkpoint:
+            self.responses_at_checkpoint = first.responses
+            number, ranks, _ = first.checkpoint
+            states = [output.checkpoint[2] for output in outputs if output.checkpoint]
+            self._check_checkpoint(number, ranks, states)
 
-    def _take(self, answer: Answer) -> None:
-        key = (answer.rank, answer.incarnation, answer.seq)
-        if answer.verdict == "fenced":
+    def _take(self, response: Response) -> None:
+        key = (response.rank, response.incarnation, response.seq)
+        if response.outcome == "fenced":
             self.fenced += 1
             return
-        assert not answer.seq or answer.rank == EVALUATOR or key not in self.answered, f"answered twice: {answer}"
+        assert not response.seq or response.rank == EVALUATOR or key not in self.answered, f"answered twice: {response}"
         self.answered.add(key)
-        if answer.rank == EVALUATOR:
-            self.evaluators_told += answer.verdict == "over"
+        if response.rank == EVALUATOR:
+            self.evaluators_told += response.outcome == "over"
             return
-        if answer.go:
-            self._check_go(answer)
-        life = self.lives.get(answer.rank)
-        if life and life.incarnation == answer.incarnation:
-            if life.inside and answer.seq == life.inside:
-                assert answer.brings == ("answer" if self.want == "answer" else "center"), f"a round goes on without: {answer}"
-                life.inside, self.waits_ended = 0, self.waits_ended + 1
-            life.go = answer.go or (life.go and answer.verdict != "saved")
-            life.cut = answer.cut or life.cut
-            life.stopped |= answer.verdict == "stop"
-            life.saving &= answer.verdict != "saved"
-            if answer.brings == "center":
-                life.base = answer.version
+        if response.go:
+            self._check_go(response)
+        worker = self.live.get(response.rank)
+        if worker and worker.incarnation == response.incarnation:
+            if worker.inside and response.seq == worker.inside:
+                assert response.brings == ("response" if self.want == "response" else "center"), (
+                    f"a round goes on without: {response}"
+                )
+                worker.inside, self.waits_ended = 0, self.waits_ended + 1
+            worker.go = response.go or (worker.go and response.outcome != "saved")
+            worker.checkpoint = response.checkpoint or worker.checkpoint
+            worker.stopped |= response.outcome == "stop"
+            worker.saving &= response.outcome != "saved"
+            if response.brings == "center":
+                worker.base = response.version
 
     def _check_decision(self, decision: Decision) -> None:
         gate = self.spec.effective_gate
-        if decision.fate == "applied":
+        if decision.outcome == "applied":
             assert gate.mode != "bsp" or decision.staleness == 0
             assert gate.max_staleness is None or decision.staleness < gate.max_staleness
 
-    def _check_go(self, answer: Answer) -> None:
+    def _check_go(self, response: Response) -> None:
         gate, members = self.spec.effective_gate, self.shards[0].members
         if gate.warm_start and self.shards[0].center and self.shards[0].center.samples < gate.warm_start:
-            assert answer.rank == min(members), f"{answer} trains beside {min(members)} in the warm start"
+            assert response.rank == min(members), f"{response} trains beside {min(members)} in the warm start"
         if gate.mode == "ssp":
             lowest = min(member.clock for member in members.values())
-            assert members[answer.rank].clock - lowest <= gate.bound, f"{answer} runs ahead: {members}"
+            assert members[response.rank].clock - lowest <= gate.bound, f"{response} runs ahead: {members}"
 
-    def _check_cut(self, number: int, ranks: list[int], states: list[dict[str, Any]]) -> None:
-        assert len(states) == len(PARTS), "a cut on some shards only"
-        assert number not in self.cuts, f"cut {number} was made twice"
-        assert self.shards[0].started, "a cut before all were here once"
-        assert number == FINAL_CUT or ranks == sorted(self.shards[0].members)
-        self.cuts[number] = states
+    def _check_checkpoint(self, number: int, ranks: list[int], states: list[dict[str, Any]]) -> None:
+        assert len(states) == len(PARTS), "a checkpoint on some shards only"
+        assert number not in self.checkpoints, f"checkpoint {number} was made twice"
+        assert self.shards[0].started, "a checkpoint before all were here once"
+        assert number == FINAL_CHECKPOINT or ranks == sorted(self.shards[0].members)
+        self.checkpoints[number] = states
         whole, *parts = states
         assert torch.equal(whole["center"]["theta"], torch.cat([part["center"]["theta"] for part in parts]))
         for part in parts:
@@ -292,7 +294,7 @@ class Crowd:
         whole, *parts = self.shards
         assert all(shard.over for shard in self.shards)
         assert self.evaluators_told == 1
-        assert FINAL_CUT in self.cuts
+        assert FINAL_CHECKPOINT in self.checkpoints
         assert whole.center is not None
         assert torch.equal(whole.center.theta, torch.cat([part.center.theta for part in parts if part.center]))
         pending = _pending(whole.state())
@@ -303,11 +305,11 @@ class Crowd:
 
     def _check_ledger(self) -> None:
         """The accounts are the decisions, counted; and each posted header was counted once."""
-        fates = Counter((decision.rank, decision.fate) for decision in self.decided.values())
+        outcomes = Counter((decision.rank, decision.outcome) for decision in self.decided.values())
         pushed = Counter(rank for rank, _, _ in self.delivered)
         for rank, account in self.shards[0].ledger.accounts.items():
             assert (account.applied, account.buffered, account.dropped) == tuple(
-                fates[rank, fate] for fate in ("applied", "buffered", "dropped")
+                outcomes[rank, outcome] for outcome in ("applied", "buffered", "dropped")
             )
             assert account.pushed == pushed[rank]
             assert account.pending == 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from gradstream.center.entries import Buffers, Entry, Init, Join, Outcome, Payload, Push, Want
+from gradstream.center.entries import Buffers, Entry, Init, Join, Output, Payload, Push, Want
 from gradstream.center.shard import Shard
 from gradstream.sim.toys import job
 
@@ -30,13 +30,13 @@ def begun(gate: Any = "asp", workers: int = 2, **more: Any) -> Shard:
 def push(
     to: Shard, rank: int, seq: int = 1, *, base: int = 0, incarnation: int = 0, want: Want = "center", finite: bool = True,
     x: torch.Tensor = ONE, buffers: Buffers | None = None, examples: int = 1,
-) -> Outcome:  # fmt: skip
+) -> Output:  # fmt: skip
     entry = Push(rank, incarnation, seq, base, steps=1, examples=examples, want=want, position=seq, finite=finite)
     return to.handle(entry, Payload(x, buffers))
 
 
-def told(outcome: Outcome) -> list[tuple[int, str, bool]]:
-    return [(answer.rank, answer.verdict, answer.go) for answer in outcome.answers]
+def told(output: Output) -> list[tuple[int, str, bool]]:
+    return [(response.rank, response.outcome, response.go) for response in output.responses]
 
 
 def last(to: Shard, *entries: Entry) -> list[tuple[int, str, bool]]:

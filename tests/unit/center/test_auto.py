@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gradstream.center.auto import MOST, Host, choose
 from gradstream.spec import JobSpec
+from gradstream.spec.shard_count import MAX_AUTO_SHARDS, Host, choose
 
 MB = 1_000_000
 
@@ -26,7 +26,7 @@ def test_a_small_model_has_one_and_larger_ones_have_more() -> None:
     assert found[:2] == [1, 1]
     assert found == sorted(found), "more bytes, never fewer shards"
     assert found[4] > found[3] > 1
-    assert found[-1] <= MOST
+    assert found[-1] <= MAX_AUTO_SHARDS
 
 
 def test_never_more_than_there_are_cores_beside_the_workers() -> None:

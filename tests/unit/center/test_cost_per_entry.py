@@ -13,17 +13,17 @@ from gradstream.gate import Gate
 def test_the_slowest_is_the_lowest_clock_whatever_happens() -> None:
     chance = random.Random(1)
     for _ in range(30):
-        members, lives = Members(6), dict.fromkeys(range(6), -1)
+        members, incarnations = Members(6), dict.fromkeys(range(6), -1)
         members.load({"clocks": {rank: chance.randrange(5) for rank in range(6) if chance.random() < 0.5}, "positions": {}})
         for _ in range(300):
             rank = chance.randrange(6)
             if rank in members and chance.random() < 0.9:
                 members.tick(rank)
             elif rank in members:
-                members.leave(Leave(rank, lives[rank], "lost"))
+                members.leave(Leave(rank, incarnations[rank], "lost"))
             else:
-                lives[rank] += 1
-                members.join(Join(rank, lives[rank]))
+                incarnations[rank] += 1
+                members.join(Join(rank, incarnations[rank]))
             assert members.slowest() == min((member.clock for member in members.values()), default=0)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from gradstream.center.drift import EVERY, PATIENCE
-from gradstream.center.entries import NOT_FINITE, Answer, Init, Join, Leave, Payload, Push, moved_in_all
+from gradstream.center.entries import NOT_FINITE, Init, Join, Leave, Payload, Push, Response, moved_in_all
+from gradstream.center.parameters.drift import EVERY, MAX_WAIT
 from gradstream.center.shard import Shard
 from gradstream.sim.toys import job
 from tests.unit.center.shards import ONE, begun, push
@@ -35,12 +35,12 @@ class Walk:
     def center(self) -> torch.Tensor:
         return torch.cat([shard.center.theta for shard in self.shards if shard.center]).double()
 
-    def handle(self, entry: Any, x: torch.Tensor | None = None) -> list[tuple[Answer, ...]]:
-        """The answers, of all shards."""
-        outcomes = []
+    def handle(self, entry: Any, x: torch.Tensor | None = None) -> list[tuple[Response, ...]]:
+        """The responses, of all shards."""
+        outputs = []
         for shard, start, stop in zip(self.shards, CUTS, CUTS[1:], strict=False):
-            outcomes.append(shard.handle(entry, None if x is None else Payload(x[start:stop])).answers)
-        return list(zip(*outcomes, strict=True))
+            outputs.append(shard.handle(entry, None if x is None else Payload(x[start:stop])).responses)
+        return list(zip(*outputs, strict=True))
 
     def push(self, rank: int, x: torch.Tensor, steps: int = 1) -> tuple[float | None, float]:
         """The distance that the shards tell, if they do, and the one that the centers have."""
@@ -86,9 +86,9 @@ def test_a_worker_that_hangs_with_its_turn_does_not_end_the_others() -> None:
     walk = Walk(2)
     for _ in range(EVERY):
         walk.push(1, torch.ones(SIZE))  # now it has the copy
-    told = [walk.push(0, torch.ones(SIZE)) for _ in range(PATIENCE + EVERY)]
+    told = [walk.push(0, torch.ones(SIZE)) for _ in range(MAX_WAIT + EVERY)]
     measured = [turn for turn, (distance, _) in enumerate(told) if distance is not None]
-    assert measured[0] == PATIENCE, "it takes the copy with the center that it gets after so many; its next push is measured"
+    assert measured[0] == MAX_WAIT, "it takes the copy with the center that it gets after so many; its next push is measured"
     assert all(told[turn][0] == pytest.approx(told[turn][1]) for turn in measured)
     assert walk.push(1, torch.ones(SIZE))[0] is None, "what it had is gone"
 
@@ -99,7 +99,7 @@ def test_nothing_is_kept_where_there_is_no_distance(gate: str) -> None:
     assert to._drift is None
 
 
-def test_a_life_that_ends_takes_its_copy_along() -> None:
+def test_an_incarnation_that_ends_takes_its_copy_along() -> None:
     walk = Walk(2)
     for _ in range(EVERY):
         walk.push(0, torch.ones(SIZE))
@@ -114,14 +114,14 @@ def test_a_push_that_is_dropped_is_not_measured_and_makes_room() -> None:
     to = begun({"mode": "asp", "max_staleness": 3}, 2)
     version = 0
     for seq in range(1, EVERY + 1):
-        version = push(to, 0, seq, base=version).answers[0].version
+        version = push(to, 0, seq, base=version).responses[0].version
     held = version
     for seq in range(1, EVERY + 1):
-        version = push(to, 1, seq, base=version).answers[0].version
-    [late] = push(to, 0, EVERY + 1, base=held).answers
-    assert (late.verdict, late.moved) == ("dropped", None)
-    version = push(to, 1, EVERY + 1, base=version).answers[0].version
-    assert push(to, 1, EVERY + 2, base=version).answers[0].moved == 0.0
+        version = push(to, 1, seq, base=version).responses[0].version
+    [late] = push(to, 0, EVERY + 1, base=held).responses
+    assert (late.outcome, late.moved) == ("dropped", None)
+    version = push(to, 1, EVERY + 1, base=version).responses[0].version
+    assert push(to, 1, EVERY + 2, base=version).responses[0].moved == 0.0
 
 
 def test_what_is_not_finite_is_told_as_infinite() -> None:
@@ -130,6 +130,6 @@ def test_what_is_not_finite_is_told_as_infinite() -> None:
         push(to, 0, seq, base=seq - 1)
     assert to.center is not None
     to.center.theta[0] = torch.nan
-    [answer] = push(to, 0, EVERY + 1, base=EVERY, x=ONE).answers
-    assert answer.moved == NOT_FINITE
-    assert moved_in_all([answer, Answer(0, 0, 1, "ok", 1, 1, 1, moved=2.0)]) == math.inf
+    [response] = push(to, 0, EVERY + 1, base=EVERY, x=ONE).responses
+    assert response.moved == NOT_FINITE
+    assert moved_in_all([response, Response(0, 0, 1, "ok", 1, 1, 1, moved=2.0)]) == math.inf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from gradstream.center.entries import EVALUATOR, Answer, Init, Join, Leave, Outcome, Payload, Pull, Saved, Snapshot, Unread
+from gradstream.center.entries import EVALUATOR, Checkpoint, Init, Join, Leave, Output, Payload, Pull, Rejected, Response, Saved
 from gradstream.center.evaluations import HOLD_AT
 from gradstream.center.shard import Shard
 from tests.unit.center.shards import begun, push, shard, told
@@ -14,14 +14,14 @@ def evaluated(every: str = "4 samples", gate: str = "bsp", **more: object) -> Sh
     return begun(gate, workers=1, evaluate={"every": every}, **more)
 
 
-def given(outcome: Outcome) -> list[tuple[int, int, list[float], str]]:
-    """(samples, version, center, verdict) of what evaluators are given."""
-    return [_as_given(answer) for answer in outcome.answers if answer.rank == EVALUATOR]
+def given(output: Output) -> list[tuple[int, int, list[float], str]]:
+    """(samples, version, center, outcome) of what evaluators are given."""
+    return [_as_given(response) for response in output.responses if response.rank == EVALUATOR]
 
 
-def _as_given(answer: Answer) -> tuple[int, int, list[float], str]:
-    assert answer.payload is not None
-    return answer.samples, answer.version, answer.payload.x.tolist(), answer.verdict
+def _as_given(response: Response) -> tuple[int, int, list[float], str]:
+    assert response.payload is not None
+    return response.samples, response.version, response.payload.x.tolist(), response.outcome
 
 
 def ask(to: Shard, seq: int, incarnation: int = 0) -> list[tuple[int, int, list[float], str]]:
@@ -71,21 +71,21 @@ def test_epochs_are_counted_in_samples_that_the_first_worker_tells() -> None:
 def test_workers_wait_at_the_gate_when_the_evaluator_is_far_behind_and_go_on_when_it_asks() -> None:
     to = evaluated("2 samples")
     for kept in range(2, HOLD_AT):
-        outcome = push(to, 0, kept - 1, base=kept - 2, examples=2)
-        assert told(outcome) == [(0, "applied", True)]
+        output = push(to, 0, kept - 1, base=kept - 2, examples=2)
+        assert told(output) == [(0, "applied", True)]
     assert told(push(to, 0, HOLD_AT - 1, base=HOLD_AT - 2, examples=2)) == [], "nobody begins another round"
     assert ask(to, 1)[0][0] == 0
-    answers = told(to.handle(Pull(EVALUATOR, 0, 2)))
-    assert answers == [(EVALUATOR, "ok", False), (0, "applied", True)]
+    responses = told(to.handle(Pull(EVALUATOR, 0, 2)))
+    assert responses == [(EVALUATOR, "ok", False), (0, "applied", True)]
 
 
 def test_a_worker_that_is_held_is_not_let_go_by_a_checkpoint() -> None:
     to = evaluated("2 samples")
     train(to, HOLD_AT - 1)
-    to.handle(Snapshot(1))
-    outcome = to.handle(Saved(0, 0, to.members[0].seq + 1, 1))
-    assert outcome.cut is not None
-    assert told(outcome) == [(0, "saved", False)]
+    to.handle(Checkpoint(1))
+    output = to.handle(Saved(0, 0, to.members[0].seq + 1, 1))
+    assert output.checkpoint is not None
+    assert told(output) == [(0, "saved", False)]
 
 
 def test_what_a_lost_evaluator_was_given_is_given_to_the_next_one() -> None:
@@ -101,17 +101,17 @@ def test_one_that_could_not_be_read_is_given_again_as_it_was() -> None:
     to = evaluated()
     first = ask(to, 1)
     train(to, 1)
-    again = to.handle(Unread(EVALUATOR, 0, 1, seq=1, verdict="ok", go=False, version=0, brings="center"))
+    again = to.handle(Rejected(EVALUATOR, 0, 1, seq=1, outcome="ok", go=False, version=0, brings="center"))
     assert given(again) == first
 
 
 def test_the_last_center_comes_after_all_that_wait() -> None:
     to = evaluated()
     train(to, 3)
-    outcome = to.handle(Leave(0, 0, "done"))
-    assert outcome.cut is not None
+    output = to.handle(Leave(0, 0, "done"))
+    assert output.checkpoint is not None
     seen = [one for seq in (1, 2, 3) for one in ask(to, seq)]
-    assert [(samples, verdict) for samples, _, _, verdict in seen] == [(0, "ok"), (4, "ok"), (6, "over")]
+    assert [(samples, outcome) for samples, _, _, outcome in seen] == [(0, "ok"), (4, "ok"), (6, "over")]
     to.handle(Leave(EVALUATOR, 0, "done"))
     assert to.ended
 
@@ -129,14 +129,14 @@ def test_a_job_that_resumes_evaluates_what_the_undisturbed_one_does() -> None:
 
 
 def test_checkpoints_by_samples_are_asked_for_by_the_shards() -> None:
-    to = begun("bsp", workers=1, snapshot={"every": "4 samples"})
+    to = begun("bsp", workers=1, checkpoint={"every": "4 samples"})
     assert told(push(to, 0, 1, base=0, examples=2)) == [(0, "applied", True)]
-    assert told(push(to, 0, 2, base=1, examples=2)) == [(0, "cut", False), (0, "applied", True)]
-    outcome = to.handle(Saved(0, 0, 3, 1))
-    assert outcome.cut is not None
-    assert outcome.cut[0] == 1
+    assert told(push(to, 0, 2, base=1, examples=2)) == [(0, "checkpoint", False), (0, "applied", True)]
+    output = to.handle(Saved(0, 0, 3, 1))
+    assert output.checkpoint is not None
+    assert output.checkpoint[0] == 1
     resumed = Shard(to.spec)
-    resumed.load(outcome.cut[2])
+    resumed.load(output.checkpoint[2])
     resumed.handle(Join(0, 0))
     push(resumed, 0, 1, base=2, examples=3)
-    assert told(push(resumed, 0, 2, base=3, examples=1))[0] == (0, "cut", False), "at 8 samples, as without the resume"
+    assert told(push(resumed, 0, 2, base=3, examples=1))[0] == (0, "checkpoint", False), "at 8 samples, as without the resume"

@@ -1,4 +1,4 @@
-"""Thousands of short lives of a job in which everything goes wrong: see `crowd`."""
+"""Thousands of short runs of a job in which everything goes wrong: see `crowd`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gradstream.center.entries import FINAL_CUT
+from gradstream.center.entries import FINAL_CHECKPOINT
 from gradstream.sim.toys import job
 from gradstream.spec import JobSpec
 from tests.unit.center.crowd import Crowd
@@ -54,16 +54,16 @@ def spec(gate: str, workers: int = 4) -> JobSpec:
 
 @pytest.mark.parametrize("gate", GATES)
 def test_everything_goes_wrong(gate: str) -> None:
-    cuts = fenced = ended = 0
+    checkpoints = fenced = ended = 0
     for seed in range(RUNS):
         crowd = Crowd(spec(gate), seed, pushes=30)
         crowd.play()
-        cuts, fenced, ended = cuts + len(crowd.cuts) - 1, fenced + crowd.fenced, ended + crowd.waits_ended
-        crowd.cuts.pop(FINAL_CUT)
-        if crowd.cuts and seed % 4 == 0:
-            again = Crowd(spec(gate), seed, pushes=10, cut=crowd.cuts[max(crowd.cuts)])
+        checkpoints, fenced, ended = checkpoints + len(crowd.checkpoints) - 1, fenced + crowd.fenced, ended + crowd.waits_ended
+        crowd.checkpoints.pop(FINAL_CHECKPOINT)
+        if crowd.checkpoints and seed % 4 == 0:
+            again = Crowd(spec(gate), seed, pushes=10, checkpoint=crowd.checkpoints[max(crowd.checkpoints)])
             again.play()
-    assert cuts > RUNS / 10, "the fuzz must make cuts"
+    assert checkpoints > RUNS / 10, "the fuzz must make checkpoints"
     assert fenced > RUNS / 10, "the fuzz must have zombies"
     assert bool(ended) == ("inside" in gate), "workers must wait inside of their rounds, and get what they wait for"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradstream.center.entries import Join, Leave, Saved, Snapshot
+from gradstream.center.entries import Checkpoint, Join, Leave, Saved
 from tests.unit.center.shards import ONE, begun, last, push, shard, theta, told
 
 
@@ -10,8 +10,8 @@ class TestSsp:
     def test_holds_back_who_is_ahead_and_lets_go_with_the_newest_center(self) -> None:
         to = begun({"ssp": 0})
         assert told(push(to, 0)) == []
-        answers = push(to, 1).answers
-        assert [(a.rank, a.verdict, a.version, a.go) for a in answers] == [(0, "applied", 2, True), (1, "applied", 2, True)]
+        responses = push(to, 1).responses
+        assert [(a.rank, a.outcome, a.version, a.go) for a in responses] == [(0, "applied", 2, True), (1, "applied", 2, True)]
 
     def test_a_leave_lets_go(self) -> None:
         to = begun({"ssp": 0})
@@ -28,17 +28,17 @@ class TestSsp:
         assert to.members[2].clock == 2
 
     def test_after_a_resume_the_first_to_join_does_not_start_at_zero(self) -> None:
-        """It did, if the cut had been made without it: then all others waited for it to catch up."""
+        """It did, if the checkpoint had been made without it: then all others waited for it to catch up."""
         to = begun({"ssp": 1}, on_worker_loss="continue")
         push(to, 0)
         to.handle(Leave(0, 0, "lost"))
         for seq in (1, 2, 3):
             push(to, 1, seq)
-        to.handle(Snapshot(1))
-        cut = to.handle(Saved(1, 0, 4, 1)).cut
-        assert cut is not None
+        to.handle(Checkpoint(1))
+        checkpoint = to.handle(Saved(1, 0, 4, 1)).checkpoint
+        assert checkpoint is not None
         resumed = shard({"ssp": 1})
-        resumed.load(cut[2])
+        resumed.load(checkpoint[2])
         resumed.handle(Join(0, 0))
         resumed.handle(Join(1, 0))
         assert {rank: member.clock for rank, member in resumed.members.items()} == {0: 3, 1: 3}
@@ -49,10 +49,10 @@ class TestRounds:
         to = begun("bsp", workers=3)
         assert told(push(to, 2, x=ONE * 3)) == []
         assert told(push(to, 0)) == []
-        outcome = push(to, 1, x=ONE * 5)
-        assert told(outcome) == [(0, "applied", True), (1, "applied", True), (2, "applied", True)]
+        output = push(to, 1, x=ONE * 5)
+        assert told(output) == [(0, "applied", True), (1, "applied", True), (2, "applied", True)]
         assert theta(to) == [-1.5, -1.5, -1.5]
-        assert {answer.version for answer in outcome.answers} == {1}
+        assert {response.version for response in output.responses} == {1}
 
     def test_a_posted_push_counts_though_its_worker_has_left(self) -> None:
         to = begun("bsp")
@@ -84,10 +84,10 @@ class TestRounds:
         push(to, 2, x=ONE * 3)
         assert told(push(to, 1)) == [(1, "applied", True), (2, "applied", True)]
         assert theta(to) == [-1, -1, -1]
-        outcome = push(to, 0)
-        assert told(outcome) == [(0, "dropped", True)]
-        assert outcome.answers[0].version == 1
-        assert [decision.reason for decision in outcome.decisions] == ["quorum"]
+        output = push(to, 0)
+        assert told(output) == [(0, "dropped", True)]
+        assert output.responses[0].version == 1
+        assert [decision.reason for decision in output.decisions] == ["quorum"]
         account = to.ledger.accounts[0]
         assert (account.dropped, account.dropped_quorum, account.dropped_stale) == (1, 1, 0)
 
@@ -96,9 +96,9 @@ class TestRounds:
         to = begun({"mode": "bsp", "quorum": 1, "cohort": 0.5}, workers=4)
         drawn = sorted(to.state()["gate"]["cohort"])
         push(to, drawn[0])
-        outcome = push(to, drawn[1])
+        output = push(to, drawn[1])
         again = drawn[1] in to.state()["gate"]["cohort"]
-        assert [answer.go for answer in outcome.answers] == ([True] if again else [])
+        assert [response.go for response in output.responses] == ([True] if again else [])
 
     def test_a_push_that_is_not_finite_is_tried_again_in_the_same_round(self) -> None:
         to = begun("bsp")

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from gradstream.center import onepass
 from gradstream.center.entries import Init, Join, Payload, Push
-from gradstream.center.onepass import LARGEST, SMALLEST, Descent, OnePass, Whole
+from gradstream.center.parameters import onepass
+from gradstream.center.parameters.onepass import LARGEST, SMALLEST, Descent, OnePass, Whole
+from gradstream.center.parameters.slices import ALIGN
 from gradstream.center.shard import Shard
-from gradstream.center.slices import ALIGN
 from tests.unit.center.shards import shard
 
 SIZES = st.one_of(
@@ -111,13 +111,13 @@ def test_each_room_holds_the_center_right_after_its_own_push(
         seqs[rank] += 1
         entry = Push(rank, 0, seqs[rank], base=0, steps=1, examples=4, want="center", position=seqs[rank])
         room = torch.zeros_like(theta)
-        got = roomy.handle(entry, Payload(x), lambda answer, room=room: room)
+        got = roomy.handle(entry, Payload(x), lambda response, room=room: room)
         expected = plain.handle(entry, Payload(x))
         assert got.decisions == expected.decisions
-        [answer], [other] = got.answers, expected.answers
-        assert answer.payload
+        [response], [other] = got.responses, expected.responses
+        assert response.payload
         assert other.payload
-        for found in (room, answer.payload.x):
+        for found in (room, response.payload.x):
             assert torch.equal(bits(found), bits(other.payload.x))
 
 
@@ -127,7 +127,7 @@ def test_a_round_lays_its_mean_into_the_rooms_of_all() -> None:
     rooms = {rank: torch.zeros_like(theta) for rank in range(2)}
     for rank, vector, examples in ((1, y, 3), (0, x, 1)):
         entry = Push(rank, 0, 1, base=0, steps=1, examples=examples, want="center", position=1)
-        made.handle(entry, Payload(vector), lambda answer: rooms[answer.rank])
+        made.handle(entry, Payload(vector), lambda response: rooms[response.rank])
     expected = theta.clone().add_(torch.mul(x, 1 / 4).add_(y, alpha=3 / 4), alpha=-0.5)
     for found in rooms.values():
         assert torch.equal(found, expected)

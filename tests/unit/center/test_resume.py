@@ -1,4 +1,4 @@
-"""A job that resumes from a cut takes the path of the one that went on, also from cuts that a crowd has made: with pushes
+"""A job that resumes from a checkpoint takes the path of the one that went on, also from checkpoints of a crowd: with pushes
 waiting for an open round, workers held by the gate, ranks that are gone."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from gradstream.center.entries import Answer, Join, Leave, Payload, Push
+from gradstream.center.entries import Join, Leave, Payload, Push, Response
 from gradstream.center.ledger import Decision
 from gradstream.center.shard import Shard
 from tests.unit.center.crowd import Crowd
@@ -20,41 +20,41 @@ from tests.unit.same import difference
 class Attempt:
     """Drives the members of one shard, by rank."""
 
-    def __init__(self, shard: Shard, answers: list[Answer]) -> None:
+    def __init__(self, shard: Shard, responses: list[Response]) -> None:
         self.shard = shard
         self.free: set[int] = set()
         self.bases: dict[int, int] = {}
-        self._read(answers)
+        self._read(responses)
 
     def push(self, rank: int, x: torch.Tensor, examples: int) -> list[tuple[int, str, int]]:
         self.free.discard(rank)
         member = self.shard.members[rank]
         position = self.shard.members.positions.get(rank, 0) + 1
         entry = Push(rank, member.incarnation, member.seq + 1, self.bases[rank], 1, examples, "center", position)
-        outcome = self.shard.handle(entry, Payload(x))
-        self._read(outcome.answers)
-        return [_fact(decision) for decision in outcome.decisions]
+        output = self.shard.handle(entry, Payload(x))
+        self._read(output.responses)
+        return [_fact(decision) for decision in output.decisions]
 
-    def _read(self, answers: list[Answer]) -> None:
-        for answer in answers:
-            if answer.rank in self.shard.members:
-                if answer.brings == "center":
-                    self.bases[answer.rank] = answer.version
-                if answer.go:
-                    self.free.add(answer.rank)
+    def _read(self, responses: list[Response]) -> None:
+        for response in responses:
+            if response.rank in self.shard.members:
+                if response.brings == "center":
+                    self.bases[response.rank] = response.version
+                if response.go:
+                    self.free.add(response.rank)
 
 
 def _fact(decision: Decision) -> tuple[int, str, int]:
-    return decision.rank, decision.fate, decision.staleness
+    return decision.rank, decision.outcome, decision.staleness
 
 
 def resumed(gate: str, state: dict[str, Any], ranks: list[int]) -> Attempt:
     shard = Shard(spec(gate))
     shard.load(state)
-    answers: list[Answer] = []
+    responses: list[Response] = []
     for rank in range(4):
-        answers += shard.handle(Join(rank, 0) if rank in ranks else Leave(rank, 0, "lost")).answers
-    return Attempt(shard, answers)
+        responses += shard.handle(Join(rank, 0) if rank in ranks else Leave(rank, 0, "lost")).responses
+    return Attempt(shard, responses)
 
 
 @pytest.mark.parametrize("gate", [gate for gate in GATES if not gate.endswith(("acknowledged", "inside", "for the center"))])
@@ -63,22 +63,22 @@ def test_takes_the_same_path(gate: str) -> None:
     for seed in range(RUNS // 2):
         crowd = Crowd(spec(gate), seed, pushes=0)
         crowd.begin()
-        while not crowd.cuts and len(crowd.delivered) < 60:
+        while not crowd.checkpoints and len(crowd.delivered) < 60:
             crowd.act()
-        if not crowd.cuts:
+        if not crowd.checkpoints:
             continue
         whole = crowd.shards[0]
-        state, ranks = crowd.cuts.popitem()[1][0], sorted(whole.members)
-        rest, gone_on = resumed(gate, state, ranks), Attempt(whole, crowd.answers_at_cut)
+        state, ranks = crowd.checkpoints.popitem()[1][0], sorted(whole.members)
+        rest, gone_on = resumed(gate, state, ranks), Attempt(whole, crowd.responses_at_checkpoint)
         waiting += bool(state["gate"].get("pending"))
         held += len(gone_on.free) < len(ranks)
         compared += 1
         _drive(gone_on, rest, random.Random(seed))
-    assert compared > RUNS / 4, "the crowd must make cuts"
+    assert compared > RUNS / 4, "the crowd must make checkpoints"
     if gate in ("bsp", "quorum 3"):
-        assert waiting > RUNS / 40, "some cuts must be made in an open round"
+        assert waiting > RUNS / 40, "some checkpoints must be made in an open round"
     if gate not in ("asp", "max_staleness", "with bases"):
-        assert held, "some cuts must be made while the gate holds somebody"
+        assert held, "some checkpoints must be made while the gate holds somebody"
 
 
 def _drive(gone_on: Attempt, rest: Attempt, chance: random.Random) -> None:

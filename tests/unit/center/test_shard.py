@@ -1,4 +1,4 @@
-"""The shard machine, one entry at a time: who is answered what, and when. Gates and cuts have files of their own."""
+"""The shard machine, one entry at a time: who is answered what, and when. Gates and checkpoints have files of their own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import torch
 
 from gradstream.center.entries import (
     EVALUATOR,
-    Answer,
     Buffers,
     Init,
     Join,
@@ -16,15 +15,16 @@ from gradstream.center.entries import (
     ProtocolError,
     Pull,
     Push,
-    Stop,
+    Response,
+    StopWorkers,
 )
+from gradstream.center.parameters.updates import PushUpdate, PushUpdates
 from gradstream.center.shard import Shard
-from gradstream.center.updates import Update, Updates
 from tests.unit.center.shards import ONE, begun, last, push, shard, theta, told
 
 
 class TestBeginning:
-    def test_first_answers_wait_for_all_ranks_and_theta(self) -> None:
+    def test_first_responses_wait_for_all_ranks_and_theta(self) -> None:
         to = shard(workers=3)
         assert last(to, Join(2, 0), Join(0, 0)) == []
         assert last(to, Leave(1, 0, "lost")) == []
@@ -56,11 +56,11 @@ class TestBeginning:
             push(to, 0)
 
 
-class TestLives:
+class TestIncarnations:
     def test_a_repeat_changes_nothing(self) -> None:
         to = begun()
         push(to, 0)
-        assert push(to, 0).answers == []
+        assert push(to, 0).responses == []
         assert to.ledger.accounts[0].pushed == 1
 
     def test_a_gap_is_a_protocol_error(self) -> None:
@@ -71,7 +71,7 @@ class TestLives:
         with pytest.raises(ProtocolError, match="no payload"):
             begun().handle(Push(0, 0, 1, 0, 1, 1, "center", 1))
 
-    def test_only_the_newest_life_counts(self) -> None:
+    def test_only_the_newest_incarnation_counts(self) -> None:
         to = begun()
         to.handle(Join(0, 1))
         assert told(push(to, 0, incarnation=0)) == [(0, "fenced", False)]
@@ -86,7 +86,7 @@ class TestLives:
             push(to, 0, incarnation=0)
         assert (to.ledger.accounts[0].pushed, to.ledger.accounts[0].dropped) == (1, 1)
 
-    def test_a_leave_bars_its_life_and_all_before(self) -> None:
+    def test_a_leave_bars_its_incarnation_and_all_before(self) -> None:
         to = begun()
         to.handle(Leave(0, 3, "lost"))
         assert 0 not in to.members
@@ -95,18 +95,18 @@ class TestLives:
         to.handle(Join(0, 4))
         assert to.members[0].incarnation == 4
 
-    def test_a_late_leave_of_an_old_life_spares_the_new_one(self) -> None:
+    def test_a_late_leave_of_an_old_incarnation_spares_the_new_one(self) -> None:
         to = begun()
         to.handle(Join(0, 1))
         to.handle(Leave(0, 0, "lost"))
         assert to.members[0].incarnation == 1
 
-    def test_a_new_life_goes_on_where_the_pushes_of_the_last_end(self) -> None:
+    def test_a_new_incarnation_goes_on_where_the_pushes_of_the_last_end(self) -> None:
         to = begun()
         push(to, 0)
         push(to, 0, seq=2)
-        (answer,) = to.handle(Join(0, 1)).answers
-        assert (answer.position, answer.version, answer.go) == (2, 2, True)
+        (response,) = to.handle(Join(0, 1)).responses
+        assert (response.position, response.version, response.go) == (2, 2, True)
 
 
 class TestStaleness:
@@ -118,9 +118,9 @@ class TestStaleness:
     def test_max_staleness_drops_and_the_version_stays(self) -> None:
         to = begun({"max_staleness": 1})
         push(to, 0)
-        outcome = push(to, 1)
-        assert [(d.fate, d.staleness, d.reason) for d in outcome.decisions] == [("dropped", 1, "stale")]
-        assert (told(outcome), outcome.answers[0].version) == ([(1, "dropped", True)], 1)
+        output = push(to, 1)
+        assert [(d.outcome, d.staleness, d.reason) for d in output.decisions] == [("dropped", 1, "stale")]
+        assert (told(output), output.responses[0].version) == ([(1, "dropped", True)], 1)
 
     def test_what_is_not_finite_is_dropped(self) -> None:
         to = begun()
@@ -129,9 +129,9 @@ class TestStaleness:
         assert to.ledger.accounts[0].dropped_not_finite == 1
 
     def test_acknowledgements_bring_nothing(self) -> None:
-        first, second = push(begun(), 0, want="ack").answers
-        assert (first.seq, first.verdict, first.brings, first.go) == (1, "applied", "nothing", False)
-        assert (second.seq, second.verdict, second.go) == (0, "go", True)
+        first, second = push(begun(), 0, want="ack").responses
+        assert (first.seq, first.outcome, first.brings, first.go) == (1, "applied", "nothing", False)
+        assert (second.seq, second.outcome, second.go) == (0, "go", True)
 
 
 class TestEnd:
@@ -139,9 +139,9 @@ class TestEnd:
         to = begun()
         to.handle(Join(EVALUATOR, 0))
         to.handle(Leave(0, 0, "done"))
-        outcome = to.handle(Leave(1, 0, "done"))
-        assert told(outcome) == [(EVALUATOR, "over", False)]
-        assert outcome.cut is not None
+        output = to.handle(Leave(1, 0, "done"))
+        assert told(output) == [(EVALUATOR, "over", False)]
+        assert output.checkpoint is not None
         assert not to.ended
         to.handle(Leave(EVALUATOR, 0, "done"))
         assert to.ended
@@ -168,7 +168,7 @@ class TestEnd:
 
     def test_who_joins_while_the_job_stops_is_told(self) -> None:
         to = begun()
-        to.handle(Stop("enough"))
+        to.handle(StopWorkers("enough"))
         assert (1, "stop", False) in last(to, Join(1, 1))
 
 
@@ -177,20 +177,20 @@ class TestBuffers:
         to = with_buffers()
         push(to, 1, buffers=Buffers(torch.tensor([4.0]), torch.tensor([7])), examples=3)
         push(to, 0, buffers=Buffers(torch.tensor([8.0]), torch.tensor([2])), examples=1)
-        given = center_of(to.handle(Pull(0, 0, 2)).answers[0])
+        given = center_of(to.handle(Pull(0, 0, 2)).responses[0])
         assert (given.floats.tolist(), given.ints.tolist()) == ([5.0], [2])
 
     def test_are_those_of_the_model_until_somebody_pushes(self) -> None:
-        given = center_of(with_buffers().handle(Pull(0, 0, 1)).answers[0])
+        given = center_of(with_buffers().handle(Pull(0, 0, 1)).responses[0])
         assert (given.floats.tolist(), given.ints.tolist()) == ([1.0], [0])
 
     def test_of_a_dropped_push_do_not_count(self) -> None:
         """Those that come with a NaN are likely to hold one."""
         to = with_buffers()
         push(to, 0, finite=False, buffers=Buffers(torch.tensor([torch.nan]), torch.tensor([1])))
-        assert center_of(to.handle(Pull(0, 0, 2)).answers[0]).floats.tolist() == [1.0]
+        assert center_of(to.handle(Pull(0, 0, 2)).responses[0]).floats.tolist() == [1.0]
 
-    def test_survive_a_cut(self) -> None:
+    def test_survive_a_checkpoint(self) -> None:
         to = with_buffers()
         push(to, 1, buffers=Buffers(torch.tensor([4.0]), torch.tensor([7])))
         resumed = shard()
@@ -208,14 +208,14 @@ def with_buffers() -> Shard:
     return to
 
 
-def center_of(answer: Answer) -> Buffers:
-    assert answer.payload is not None
-    assert answer.payload.buffers is not None
-    return answer.payload.buffers
+def center_of(response: Response) -> Buffers:
+    assert response.payload is not None
+    assert response.payload.buffers is not None
+    return response.payload.buffers
 
 
 def test_pushes_without_examples_have_a_plain_mean() -> None:
     """As a round has that begins with a push, before the first mini-batch."""
     pushes = [Push(rank, 0, 1, base=0, steps=0, examples=0, want="center", position=0) for rank in range(4)]
-    us = Updates(Update(push, torch.full((3,), float(push.rank)), 0) for push in pushes)
+    us = PushUpdates(PushUpdate(push, torch.full((3,), float(push.rank)), 0) for push in pushes)
     assert us.mean().tolist() == [1.5, 1.5, 1.5]

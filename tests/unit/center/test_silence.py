@@ -9,18 +9,18 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from gradstream import sim
-from gradstream.center.ledger import SILENT_ROUNDS, Decision, Fate, Silent, silent
+from gradstream.center.ledger import SILENT_ROUNDS, Decision, PushOutcome, Silent, silent
 from gradstream.cli.main import app
 from gradstream.gate import Gate
 from gradstream.sim.toys import Toy, job
 
 
-def told(fates: Iterable[tuple[int, Fate]]) -> Iterator[Decision]:
-    for seq, (rank, fate) in enumerate(fates):
-        yield Decision(rank, 0, seq, fate, 0, 1, 1, 0.0)
+def told(outcomes: Iterable[tuple[int, PushOutcome]]) -> Iterator[Decision]:
+    for seq, (rank, outcome) in enumerate(outcomes):
+        yield Decision(rank, 0, seq, outcome, 0, 1, 1, 0.0)
 
 
-def rounds(count: int, dropped: Iterable[int] = (), workers: int = 3) -> list[tuple[int, Fate]]:
+def rounds(count: int, dropped: Iterable[int] = (), workers: int = 3) -> list[tuple[int, PushOutcome]]:
     late = set(dropped)
     return [(rank, "dropped" if rank in late else "applied") for _ in range(count) for rank in range(workers)]
 
@@ -30,7 +30,7 @@ def test_who_is_always_dropped_is_found_once() -> None:
 
 
 def test_a_slow_worker_is_found_by_what_the_others_had_meanwhile() -> None:
-    once: list[tuple[int, Fate]] = [*rounds(15, workers=2), (2, "dropped")]
+    once: list[tuple[int, PushOutcome]] = [*rounds(15, workers=2), (2, "dropped")]
     assert silent(told(once * 2), 3) == []
     assert silent(told(once * 3), 3) == [Silent(2, 3)]
 
@@ -57,12 +57,12 @@ def test_chance_alone_raises_no_alarm() -> None:
     """The first tenth of 100 workers in a random order counts, for 5,000 rounds."""
     draw = random.Random(1)
 
-    def fates() -> Iterator[tuple[int, Fate]]:
+    def outcomes() -> Iterator[tuple[int, PushOutcome]]:
         for _ in range(5000):
             for place, rank in enumerate(draw.sample(range(100), 100)):
                 yield rank, "applied" if place < 10 else "dropped"
 
-    assert silent(told(fates()), 100) == []
+    assert silent(told(outcomes()), 100) == []
 
 
 @pytest.mark.parametrize("gate", [{"mode": "bsp", "quorum": 3}, {"mode": "asp", "max_staleness": 6}], ids=["quorum", "staleness"])

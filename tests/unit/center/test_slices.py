@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradstream.center.slices import ALIGN, slices
+from gradstream.center.parameters.slices import ALIGN, slices
 
 
 @pytest.mark.parametrize("size", [1, 100, ALIGN, ALIGN + 1, 3 * ALIGN, 10 * ALIGN + 7])

@@ -43,6 +43,7 @@ def made_by_an_earlier_version(folder: Path) -> None:
     (folder / marker.MARKER).unlink()
     (folder / "postgres").mkdir()
     (folder / "postgres" / "PG_VERSION").write_text("16\n")
+    (folder / "secrets" / "node-token").write_text("what all machines registered with then")
     (folder / "client.json").write_text(json.dumps({"url": "http://127.0.0.1:1", "token": "t"}))
     (folder / "logs" / "api.log").write_text("{}")
 

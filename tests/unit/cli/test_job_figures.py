@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from gradstream.api.jobs import Job
 from gradstream.cli import jobs, output
 from gradstream.cli.follow import _trained
-from gradstream.client.models import Job
 
 
 def job(status: str = "running", **progress: Any) -> Job:
@@ -16,7 +16,8 @@ def job(status: str = "running", **progress: Any) -> Job:
         "id": "11111111-1111-1111-1111-111111111111", "name": "a", "status": status, "reason": None, "message": None,
         "position": None,
         "seq": 1, "strategy": "adag", "gate": "asp", "created_at": "2026-01-10T12:00:00Z", "started_at": None, "ended_at": None,
-        "attempt": 1, "user": "ada", "progress": progress, "spec": {}, "bundle": None, "retries_used": 0,
+        "attempt": 1, "user": "ada", "progress": progress, "spec": {}, "bundle": None, "retries_used": 0, "priority": 50,
+        "workers": 2, "shards": 1,
     })  # fmt: skip
 
 

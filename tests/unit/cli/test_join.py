@@ -16,7 +16,7 @@ import gradstream
 from gradstream.errors import Conflict, GradstreamError, Unavailable
 from gradstream.local.joining import Invitation, NodeFolder, _read, check, check_redis, news
 from gradstream.local.options import Options
-from gradstream.process.machine import machine_of
+from gradstream.process.machine import credential_of, forget_credential, has_credential, keep_credential
 
 PLATFORM = "http://10.0.0.5:8000"
 
@@ -41,17 +41,16 @@ def redis_port() -> Iterator[int]:
 
 
 def invitation(port: int, version: str = gradstream.__version__, ahead: float = 0.0) -> Invitation:
-    return Invitation(version, ahead, f"redis://node@127.0.0.1:{port}", None, f"redis://127.0.0.1:{port}")
+    return Invitation(version, ahead, f"redis://127.0.0.1:{port}", f"redis://127.0.0.1:{port}")
 
 
 def test_an_address_of_all_interfaces_stands_for_the_one_that_was_reached() -> None:
     told = {
-        "version": "0.1.0", "time": datetime.now(UTC).isoformat(), "live_url": "redis://node@0.0.0.0:8001", "live_password": "x",
+        "version": "0.1.0", "time": datetime.now(UTC).isoformat(), "live_url": "redis://0.0.0.0:8001",
         "plane_url": "redis://10.9.9.9:8002",
     }  # fmt: skip
     read = _read(told, PLATFORM, ahead=datetime.now(UTC).timestamp())
-    assert (read.live_url, read.plane_url) == ("redis://node@10.0.0.5:8001", "redis://10.9.9.9:8002")
-    assert "x" not in repr(read).replace("ahead", "")
+    assert (read.live_url, read.plane_url) == ("redis://10.0.0.5:8001", "redis://10.9.9.9:8002")
     with pytest.raises(Unavailable, match="does not answer as a Gradstream platform"):
         _read(["<html>"], PLATFORM, ahead=0)
 
@@ -79,7 +78,7 @@ def test_a_closed_redis_beside_an_open_api_names_the_port_and_the_firewall() -> 
         port = bound.getsockname()[1]
         said = rf"{PLATFORM} answers, but the plane at 127.0.0.1:{port} cannot be reached.*firewall"
         with pytest.raises(Unavailable, match=said):
-            check_redis("the plane", f"redis://127.0.0.1:{port}", None, PLATFORM)
+            check_redis("the plane", f"redis://127.0.0.1:{port}", PLATFORM)
 
 
 def test_the_token_leaves_the_argument_list() -> None:
@@ -101,7 +100,18 @@ def test_one_join_for_each_folder_and_its_secrets_end_with_it(tmp_path: Path) ->
         with pytest.raises(Conflict, match="--name"), NodeFolder(folder.path).held():
             pass
     assert not kept.exists()
-    assert machine_of(folder.path) == machine_of(folder.path) != machine_of(tmp_path / "other")
+
+
+def test_a_credential_is_made_once_and_is_known_after_the_first_registration(tmp_path: Path) -> None:
+    made = credential_of(tmp_path)
+    assert made == credential_of(tmp_path) != credential_of(tmp_path / "other")
+    assert not has_credential(tmp_path), "the platform has not answered"
+    keep_credential(tmp_path)
+    [file] = [path for path in tmp_path.iterdir() if path.is_file()]
+    assert (has_credential(tmp_path), credential_of(tmp_path), file.stat().st_mode & 0o777) == (True, made, 0o600)
+    forget_credential(tmp_path)
+    assert not has_credential(tmp_path)
+    assert credential_of(tmp_path) != made
 
 
 def test_news_of_an_agent_are_its_whole_lines(tmp_path: Path) -> None:

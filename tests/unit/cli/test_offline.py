@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from gradstream import __version__
 from gradstream.cli.main import app
+from gradstream.local import running
 from gradstream.local.folder import DataFolder
 from gradstream.strategies import STRATEGIES
 
@@ -175,6 +176,20 @@ def test_a_loss_that_is_not_finite_can_be_dropped(job: Path) -> None:
     assert json.loads(done.stdout)["loss"] is None
 
 
+def test_validate_needs_no_platform_and_tells_warnings_and_mistakes(job: Path) -> None:
+    changes = ("strategy={name: async, lr: 0.1}", "optimizer={name: sgd, momentum: 0.9}", "roles.worker.count=4")
+    fine = run("validate", job, *(word for change in changes for word in ("--set", change)))
+    assert fine.exit_code == 0
+    assert "warning: /optimizer/momentum" in fine.stderr
+    assert "is valid, with" in fine.stdout
+    told = json.loads(run("validate", job, "--json").stdout)
+    assert (told["valid"], told["warnings"]) == (True, [])
+    for override, pointer in (("strategy.lr=-1", "/strategy/lr"), ("workload.args.nothing=1", "/workload/args/nothing")):
+        wrong = run("validate", job, "--json", "--set", override)
+        assert wrong.exit_code == 2
+        assert [each["pointer"] for each in json.loads(wrong.stdout)["error"]["problems"]] == [pointer]
+
+
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [
@@ -186,7 +201,8 @@ def test_a_loss_that_is_not_finite_can_be_dropped(job: Path) -> None:
         (["nonsense"], 2, "nonsense"),
     ],
 )
-def test_exit_codes_without_a_platform(args: list[str], code: int, said: str) -> None:
+def test_exit_codes_without_a_platform(args: list[str], code: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "running_platforms", list)  # those of other tests
     done = run(*args)
     assert done.exit_code == code
     assert said in done.stderr

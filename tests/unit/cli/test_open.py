@@ -13,7 +13,7 @@ from gradstream.cli.browse import has_display, open_browser
 from gradstream.client import SignInLink
 from tests.support import eventually
 
-LINK = SignInLink(url="http://127.0.0.1:8000/sign-in#gsi_code", expires_at=datetime(2030, 1, 1, tzinfo=UTC))
+LINK = SignInLink(code="gsi_code", url="http://127.0.0.1:8000/sign-in#gsi_code", expires_at=datetime(2030, 1, 1, tzinfo=UTC))
 
 
 @pytest.fixture

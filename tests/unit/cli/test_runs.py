@@ -8,7 +8,7 @@ import pytest
 
 from gradstream import marker
 from gradstream.errors import Conflict
-from gradstream.local import runs
+from gradstream.local.training import runs
 
 
 def test_runs_are_numbered_and_none_is_used_twice(tmp_path: Path) -> None:

@@ -15,13 +15,13 @@ def event(kind: str, message: str, seq: int) -> Event:
     return Event(seq=seq, time=datetime.now(UTC), kind=kind, actor="controller", message=message, data={})
 
 
-def test_thousands_of_cuts_hide_nothing_that_happened_before() -> None:
+def test_thousands_of_checkpoints_hide_nothing_that_happened_before() -> None:
     told = [event("status", "running: all 4 processes run", 0)]
-    told += [event("cut", f"Cut {number} of attempt 1 is committed.", number) for number in range(1, 3001)]
+    told += [event("checkpoint", f"Checkpoint {number} of attempt 1 is committed.", number) for number in range(1, 3001)]
     told += [event("process", "worker-1 exited, killed: killed by signal 9", 3001)]
-    told += [event("cut", f"Cut {number} of attempt 1 is committed.", number) for number in range(3002, 3004)]
+    told += [event("checkpoint", f"Checkpoint {number} of attempt 1 is committed.", number) for number in range(3002, 3004)]
     assert [(one.kind, one.seq, count) for one, count in gathered(told)] == [
-        ("status", 0, 1), ("cut", 3000, 3000), ("process", 3001, 1), ("cut", 3003, 2),
+        ("status", 0, 1), ("checkpoint", 3000, 3000), ("process", 3001, 1), ("checkpoint", 3003, 2),
     ]  # fmt: skip
 
 
@@ -50,6 +50,7 @@ def test_the_model_that_a_job_starts_from_is_named_with_its_version(
     job = Job.model_validate({
         **nothing, "id": UUID(int=1), "name": "next", "status": "queued", "seq": 1, "strategy": "adag", "gate": "asp", "attempt": 0,
         "created_at": datetime.now(UTC), "user": "ada", "retries_used": 0, "progress": {},
+        "priority": 50, "workers": 1, "shards": 1,
         "spec": {"roles": {"server": {"count": 1}}},
         "started_from": {"job": UUID(int=2), "name": "digits", **taken},
     })  # fmt: skip

@@ -28,7 +28,7 @@ def test_a_pipe_gets_one_line_a_row_and_all_of_it(capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("width", [56, 60, 80, 120])
-def test_a_terminal_cuts_no_id_no_status_and_no_word(
+def test_a_terminal_truncates_no_id_no_status_and_no_word(
     width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in (("FORCE_COLOR", "1"), ("NO_COLOR", "1"), ("COLUMNS", str(width))):

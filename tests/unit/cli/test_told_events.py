@@ -17,7 +17,7 @@ def event(kind: str, message: str, actor: str = "controller", **data: Any) -> Ev
 
 FAILED = event("process", f"worker-0 exited, user_error: {WHY}", "node:one", label="worker-0", reason="user_error")
 KILLED = event("process", "worker-0 exited, killed: killed by signal 9", "node:one", label="worker-0", reason="killed")
-CUT = event("cut", "cut 1 is written", "evaluator")
+CHECKPOINT = event("checkpoint", "checkpoint 1 is written", "evaluator")
 STOPPING = event("status", "stopping: worker-0 failed; the other processes are ended.", to="failed", process="worker-0")
 ENDED = event("status", "failed: all its processes have ended.", to="failed")
 
@@ -29,8 +29,8 @@ def lines_of(*events: Event) -> list[str]:
 
 def test_the_reason_for_which_a_job_fails_is_left_to_the_conclusion() -> None:
     never = event("process", "worker-1 exited, stopped: it was never started", label="worker-1", reason="stopped")
-    told = lines_of(FAILED, CUT, never, STOPPING, ENDED)
-    assert told == [CUT.message, never.message, "worker-0 exited, user_error", STOPPING.message, ENDED.message]
+    told = lines_of(FAILED, CHECKPOINT, never, STOPPING, ENDED)
+    assert told == [CHECKPOINT.message, never.message, "worker-0 exited, user_error", STOPPING.message, ENDED.message]
 
 
 def test_a_failure_that_the_job_survives_is_told_with_its_reason() -> None:
@@ -50,4 +50,4 @@ def test_a_job_that_fails_without_a_process_to_blame_has_its_reason_in_the_concl
 def test_an_event_refers_to_what_the_headline_tells() -> None:
     assert shorten_event(FAILED, f"worker-0: {WHY}") == "worker-0 exited, user_error"
     assert shorten_event(FAILED, None) == shorten_event(FAILED, "All processes run.") == FAILED.message
-    assert shorten_event(CUT, f"worker-0: {WHY}") == CUT.message
+    assert shorten_event(CHECKPOINT, f"worker-0: {WHY}") == CHECKPOINT.message

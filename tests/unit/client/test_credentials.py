@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gradstream.client import Credentials
-from gradstream.client.credentials import Settings
+from gradstream.client.credentials import ClientSettings
 from gradstream.errors import NotFound, NotSignedIn
 
 
@@ -33,6 +33,7 @@ def pair(found: Credentials) -> tuple[str, str]:
 def test_the_order_is_flags_environment_login_local(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (kept / "flag").write_text("flag\n")
     assert pair(Credentials.find()) == ("https://lab.example.org", "lab")
+    assert pair(Credentials.find(url="gradstream.localhost:8000")) == ("http://127.0.0.1:8000", "local"), "the page's name for it"
 
     monkeypatch.setenv("GRADSTREAM_URL", "https://env.example.org/")
     monkeypatch.setenv("GRADSTREAM_TOKEN", "env")
@@ -41,7 +42,7 @@ def test_the_order_is_flags_environment_login_local(kept: Path, monkeypatch: pyt
 
     monkeypatch.delenv("GRADSTREAM_URL")
     monkeypatch.delenv("GRADSTREAM_TOKEN")
-    Settings().login_file.unlink()
+    ClientSettings().login_file.unlink()
     assert pair(Credentials.find()) == ("http://127.0.0.1:8000", "local")
 
 
@@ -52,7 +53,7 @@ def test_a_kept_token_is_for_its_own_address_only(kept: Path) -> None:
 
 
 def test_nothing_known_says_what_to_do(kept: Path) -> None:
-    Settings().login_file.unlink()
+    ClientSettings().login_file.unlink()
     (kept / "data" / "client.json").write_text("{ half")
     with pytest.raises(NotSignedIn, match="gradstream up"):
         Credentials.find()
@@ -61,7 +62,7 @@ def test_nothing_known_says_what_to_do(kept: Path) -> None:
 
 
 def test_the_login_file_is_private_and_the_token_is_not_shown(kept: Path) -> None:
-    path = Settings().login_file
+    path = ClientSettings().login_file
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert "lab'" not in repr(Credentials.load(path))

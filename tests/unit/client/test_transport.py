@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 
 from gradstream.client import Client, Credentials
-from gradstream.errors import Conflict, GradstreamError, Invalid, InvalidJob, NotFound, NotSignedIn, Problem, Unavailable
+from gradstream.errors import Conflict, GradstreamError, Invalid, InvalidJob, Mistake, NotFound, NotSignedIn, Unavailable
 
 JOB = "11111111-2222-3333-4444-555555555555"
 Answer = Callable[[BaseHTTPRequestHandler], None]
@@ -99,7 +99,7 @@ def test_a_problem_becomes_the_exception_that_the_server_raised(server: Scripted
     server.script = [answers(422, json.dumps(problem), "application/problem+json")]
     with pytest.raises(InvalidJob, match="bad") as caught:
         client.nodes()
-    assert caught.value.problems == [Problem("/spec/a", "why")]
+    assert caught.value.problems == [Mistake("/spec/a", "why")]
     assert caught.value.context == {"message": 1}
 
 
@@ -156,7 +156,8 @@ def test_an_address_that_is_none(url: str) -> None:
 def job(status: str) -> str:
     absent = dict.fromkeys(("reason", "message", "position", "bundle", "started_at", "ended_at"))
     known = {"id": str(UUID(int=1)), "name": "x", "seq": 1, "strategy": "adag", "gate": "asp", "user": "ada", "status": status}
-    rest = {"spec": {}, "progress": {}, "attempt": 1, "retries_used": 0, "created_at": "2026-01-01T00:00:00Z"}
+    counts = {"priority": 50, "workers": 1, "shards": 1}
+    rest = {"spec": {}, "progress": {}, "attempt": 1, "retries_used": 0, **counts, "created_at": "2026-01-01T00:00:00Z"}
     return json.dumps({**absent, **known, **rest})
 
 

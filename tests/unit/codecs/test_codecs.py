@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from gradstream.center.slices import ALIGN
+from gradstream.center.parameters.slices import ALIGN
 from gradstream.codecs import CODECS
 from gradstream.codecs.base import Codec
 from gradstream.codecs.randomk import RandomK

@@ -1,4 +1,4 @@
-"""Strategies over lossy codecs: the same bits on any number of shards and after a cut, and the minimum in the end."""
+"""Strategies over lossy codecs: the same bits on any number of shards and after a checkpoint, and the minimum in the end."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import pytest
 import torch
 
 from gradstream import jobfile, sim
-from gradstream.center.center import Center
 from gradstream.center.entries import Push
-from gradstream.center.updates import Update, Updates
+from gradstream.center.parameters.center import Center
+from gradstream.center.parameters.updates import PushUpdate, PushUpdates
 from gradstream.codecs import CODECS
 from gradstream.codecs.coding import Residual
 from gradstream.errors import InvalidJob
 from gradstream.sim.toys import Bowl, NoisyToy, job
 from gradstream.spec import JobSpec
-from gradstream.worker import link
-from gradstream.worker.problem import Gradient
+from gradstream.train import link
+from gradstream.train.problem import Gradient
 
 LOSSY = [name for name, cls in CODECS.items() if cls().lossy]
 PUSHES: dict[str, dict[str, Any]] = {
@@ -46,12 +46,12 @@ def test_any_number_of_shards_gives_the_same_bits(strategy: str, codec: str) -> 
 
 
 @pytest.mark.parametrize("codec", LOSSY)
-def test_a_run_resumed_from_a_cut_equals_the_one_that_went_on(codec: str) -> None:
+def test_a_run_resumed_from_a_checkpoint_equals_the_one_that_went_on(codec: str) -> None:
     made = spec("adag", codec, shards=2)
-    whole = sim.run(made, NoisyToy, events=60, schedule="random", cuts={20})
-    rest = sim.run(made, NoisyToy, events=60, schedule="random", resume=whole.cuts[20])
+    whole = sim.run(made, NoisyToy, events=60, schedule="random", checkpoints={20})
+    rest = sim.run(made, NoisyToy, events=60, schedule="random", resume=whole.checkpoints[20])
     assert torch.equal(whole.center, rest.center)
-    assert whole.cuts[20].workers[1]["residual"].any(), "what the codec took away is part of the cut"
+    assert whole.checkpoints[20].workers[1]["residual"].any(), "what the codec took away is part of the checkpoint"
 
 
 class Told(Bowl):
@@ -86,25 +86,25 @@ def test_all_of_each_push_that_counts_arrives_or_is_left_and_nothing_of_one_that
     monkeypatch.setattr(link, "Residual", Noted)
     made = spec(strategy, codec, shards=2, gate=gate, stop={"steps": 20})
     run = sim.run(made, Told, schedule="random")
-    assert (sum(decision.fate == "dropped" for decision in run.decisions) > 5) == (gate != {"mode": "asp"})
+    assert (sum(decision.outcome == "dropped" for decision in run.decisions) > 5) == (gate != {"mode": "asp"})
     arrived = torch.zeros(5000, dtype=torch.float64)
     for rank, residual in enumerate(residuals):
-        fates = [decision.fate for decision in run.decisions if decision.rank == rank]
-        if fates[-1] == "dropped":  # at its end, a worker waits for no answer
+        outcomes = [decision.outcome for decision in run.decisions if decision.rank == rank]
+        if outcomes[-1] == "dropped":  # at its end, a worker waits for no response
             residual.take_back()
-        arrived += sum(x.double() for x, fate in zip(Told.given[rank], fates, strict=True) if fate == "applied")
+        arrived += sum(x.double() for x, outcome in zip(Told.given[rank], outcomes, strict=True) if outcome == "applied")
         arrived -= residual.x.double()
     rate = made.strategy.lr / (2 if strategy == "sync" else 1)
     torch.testing.assert_close(run.center.double(), 1 - rate * arrived, rtol=0, atol=2e-5)
 
 
 @pytest.mark.parametrize("codec", LOSSY)
-def test_a_push_that_is_under_way_at_a_cut_and_dropped_leaves_the_same_to_the_next_life(codec: str) -> None:
+def test_a_push_that_is_under_way_at_a_checkpoint_and_dropped_leaves_the_same_to_the_next_incarnation(codec: str) -> None:
     made = spec("async", codec, shards=2, gate={"max_staleness": 2})
     for number in (20, 40):
-        whole = sim.run(made, NoisyToy, events=60, schedule="random", cuts={number})
-        rest = sim.run(made, NoisyToy, events=60, schedule="random", resume=whole.cuts[number])
-        assert "dropped" in (decision.fate for decision in rest.decisions)
+        whole = sim.run(made, NoisyToy, events=60, schedule="random", checkpoints={number})
+        rest = sim.run(made, NoisyToy, events=60, schedule="random", resume=whole.checkpoints[number])
+        assert "dropped" in (decision.outcome for decision in rest.decisions)
         assert torch.equal(whole.center, rest.center)
 
 
@@ -127,10 +127,10 @@ def test_an_exchange_moves_the_center_by_what_the_worker_hears(codec: str) -> No
     generator = torch.Generator().manual_seed(1)
     before, x = (torch.randn(5000, generator=generator) for _ in range(2))
     center = Center(made, before.clone(), None)
-    update = Update(Push(0, 0, 1, base=0, steps=1, examples=1, want="answer", position=1), made.codec.arrives(x), 0)
-    assert center.fold(Updates([update]))
-    assert update.answer is not None
-    heard = made.pull_codec.arrives(update.answer)
+    update = PushUpdate(Push(0, 0, 1, base=0, steps=1, examples=1, want="response", position=1), made.codec.arrives(x), 0)
+    assert center.fold(PushUpdates([update]))
+    assert update.response is not None
+    heard = made.pull_codec.arrives(update.response)
     assert torch.equal(center.theta, before + heard)
     torch.testing.assert_close(heard, 0.3 * (x - before), rtol=0.02, atol=0.02)
 

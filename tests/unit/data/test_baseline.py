@@ -10,7 +10,7 @@ import pytest
 
 from gradstream import local_run
 from gradstream.errors import InvalidWorkload
-from gradstream.local_run import Progress
+from gradstream.local_run import LocalProgress
 from gradstream.spec import JobSpec
 
 BODY = """
@@ -55,7 +55,7 @@ def body(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "body_of_baseline", raising=False)
 
 
-def train(folder: Path, kind: str, **fields: Any) -> Progress:
+def train(folder: Path, kind: str, **fields: Any) -> LocalProgress:
     spec = JobSpec.model_validate({
         "name": "b", "workload": {"entrypoint": "body_of_baseline:W", "args": {"kind": kind}}, "batch_size": 8,
         "strategy": {"name": "sync", "lr": 0.3}, "evaluate": {"every": 1000, "batch_size": 16}, **fields,
@@ -77,7 +77,7 @@ def test_it_learns_and_counts(tmp_path: Path, kind: str, fields: dict[str, Any])
 
 
 def test_what_has_no_length_or_nothing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidWorkload, match=r"stop.epochs: nobody knows the length of dataset\('train'\); set data.length"):
+    with pytest.raises(InvalidWorkload, match=r"stop.epochs: the length of dataset\('train'\) is not known; set data.length"):
         train(tmp_path, "lines", stop={"epochs": 2})
     with pytest.raises(InvalidWorkload, match="gave no example in a whole pass"):
         train(tmp_path, "empty", stop={"steps": 2})

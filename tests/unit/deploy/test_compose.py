@@ -16,12 +16,11 @@ from pydantic_settings import BaseSettings
 
 from backend import __main__ as backend_program
 from backend import app, commands
-from backend.settings import Settings as BackendSettings
-from gradstream.local.child import wheel_folder
-from gradstream.local.redis import NODE_USER
+from backend.settings import BackendSettings as BackendSettings
+from gradstream.local.servers.child import wheel_folder
 from tests.unit.deploy import compose, dockerfile
 from tests.unit.deploy.compose import COMPOSE, MORE_MACHINES, OPEN_AGENTS, ROOT
-from worker_agent.settings import Settings as AgentSettings
+from worker_agent.settings import AgentSettings as AgentSettings
 
 ASKED = {"GRADSTREAM_PUBLIC_URL": "https://gradstream.example.org", "GRADSTREAM_PRIVATE_ADDRESS": "10.0.0.5"}
 """All that has no default."""
@@ -80,20 +79,20 @@ def test_machines_join_where_both_redis_are_published(program: str, monkeypatch:
     addresses = [urlsplit(url) for url in settings.require_open_to_machines()]
     published = [MORE["services"][name]["ports"] for name in VALKEYS]
     assert published == [[f"{address.hostname}:{address.port}:6379"] for address in addresses]
-    assert addresses[0].username == NODE_USER
-    given = compose.secrets(MORE["services"][program])[str(settings.join_live_password_file)]
-    assert compose.secrets(MORE["services"]["redis-live"]) == {"/run/secrets/node-password": given}
 
 
 @pytest.mark.parametrize("name", BACKEND)
 def test_every_command_is_understood(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[str] = []
+    given: list[tuple[str, int]] = []
     for command in ("api", "controller", "migrate"):
         monkeypatch.setattr(commands, command, lambda *args, said=command: called.append(said) or 0)
+    monkeypatch.setattr(commands, "migrate", lambda file, uses: called.append("migrate") or given.append((str(file), uses)) or 0)
     python, option, module, *arguments = SERVICES[name]["command"]
     assert (python, option, module) == ("python", "-m", "backend")
     assert backend_program.main(arguments) == 0
     assert called == [name]
+    assert given == ([("/run/secrets/join-token", 1)] if name == "migrate" else []), "as many uses as there are agents"
 
 
 @pytest.mark.parametrize("name", AGENTS)
@@ -123,7 +122,7 @@ def test_secrets_are_made_by_the_script(tmp_path: Path) -> None:
         return {path.name: path.read_text() for path in (tmp_path / "secrets").iterdir()}
 
     made = make()
-    assert made.keys() == {Path(secret["file"]).name for secret in (FILE["secrets"] | MORE["secrets"]).values()}
+    assert made.keys() == {Path(secret["file"]).name for secret in FILE["secrets"].values()}
     assert all(re.fullmatch("[0-9a-f]{64}", value) for value in made.values())
     assert len(set(made.values())) == len(made)
     assert (tmp_path / "secrets").stat().st_mode & 0o777 == 0o700

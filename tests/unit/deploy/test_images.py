@@ -68,7 +68,7 @@ def test_everything_copied_is_there(stage: dockerfile.Stage) -> None:
             assert not dockerfile.ignored(IGNORE, source.rstrip("/")), f".dockerignore keeps {source} from the builder"
 
 
-@pytest.mark.parametrize("path", ["deploy/secrets/node-token", ".env", ".git/config", "frontend/node_modules/x", "backend/page/x"])
+@pytest.mark.parametrize("path", ["deploy/secrets/join-token", ".env", ".git/config", "frontend/node_modules/x", "backend/page/x"])
 def test_what_no_image_needs_stays_outside(path: str) -> None:
     assert dockerfile.ignored(IGNORE, path)
 

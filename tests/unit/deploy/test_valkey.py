@@ -10,15 +10,14 @@ from pathlib import Path
 
 import psutil
 import pytest
-from redis.exceptions import AuthenticationError, NoPermissionError
+from redis.exceptions import AuthenticationError
 
-from gradstream.local.child import wheel_folder
-from gradstream.local.redis import NODE_USER, node_account
-from gradstream.wire.client import connect
+from gradstream.local.servers.child import wheel_folder
+from gradstream.wire.redis.client import connect
 from tests.support import eventually
 from tests.unit.deploy.compose import ROOT
 
-PASSWORD, NODE_PASSWORD = "not-for-argument-lists", "of-machines-that-join"
+PASSWORD = "not-for-argument-lists"
 
 
 @pytest.fixture
@@ -28,11 +27,6 @@ def folder(short_dir: Path) -> Iterator[Path]:
     made.mkdir()
     yield made
     shutil.rmtree(made)
-
-
-@pytest.fixture
-def node_password(folder: Path) -> None:
-    (folder / "node-password").write_text(NODE_PASSWORD)
 
 
 @pytest.fixture
@@ -61,15 +55,3 @@ def test_it_wants_its_password_refuses_when_full_and_keeps_nothing(server: tuple
     assert {name: redis.config_get(name)[name] for name in wanted} == wanted
     assert not any(PASSWORD in word for word in [*process.cmdline(), *process.environ().values()])
     assert redis.acl_users() == ["default"]
-
-
-@pytest.mark.usefixtures("node_password")  # before `server` starts
-def test_machines_that_join_have_the_account_of_gradstream_up(server: tuple[str, psutil.Process], folder: Path) -> None:
-    url, process = server
-    [configuration] = folder.glob("tmp.*")
-    assert node_account(NODE_PASSWORD) in configuration.read_text().splitlines()
-    node = connect(url, user=NODE_USER, password=NODE_PASSWORD)
-    assert node.lpush("node.second", "a hint") == 1
-    with pytest.raises(NoPermissionError):
-        node.config_get("requirepass")
-    assert not any(NODE_PASSWORD in word for word in [*process.cmdline(), *process.environ().values()])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gradstream.cli import strategies as listing
 from gradstream.gate import Gate
-from gradstream.spec import Snapshot
+from gradstream.spec import Checkpointing
 from gradstream.strategies import STRATEGIES
 
 ROOT = Path(__file__).parents[3]
@@ -34,14 +34,14 @@ def test_the_table_of_strategies_is_the_union() -> None:
 
 
 def test_the_table_of_gates_names_every_mode_and_option() -> None:
-    table = "\n".join(rows("| gate | who waits | staleness of a push | options |"))
+    table = "\n".join(rows("| gate | waiting | staleness of a push | options |"))
     assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == ["bsp", "ssp", "asp"]
     options = {name for line in table.splitlines() for name in re.findall(r"`(\w+)`", line.rpartition(" | ")[2])}
     assert options == set(Gate.model_fields) - {"mode"}
 
 
-def test_the_time_between_cuts_is_the_default() -> None:
-    assert f"`snapshot.every`, {Snapshot().every:g} s" in README
+def test_the_time_between_checkpoints_is_the_default() -> None:
+    assert f"`checkpoint.every`, {Checkpointing().every:g} s" in README
 
 
 def test_the_job_trains(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_files_and_names_in_them_exist(document: Path) -> None:
 
 @cache
 def names(path: Path) -> frozenset[str]:
-    """All that a module, its classes and their methods define: `Link.post`, `Link`, `GRACE`."""
+    """All that a module, its classes and their methods define: `Link.post`, `Link`, `GRACE_PERIOD`."""
     found: set[str] = set()
 
     def walk(body: list[ast.stmt], prefix: str) -> None:

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from gradstream import bundle, jobfile, local_run
-from gradstream.local_run import Progress
+from gradstream.local_run import LocalProgress
 from gradstream.process.exits import UserError
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 REAL_MNIST = os.environ.get("GRADSTREAM_TEST_MNIST")
 
 
-def train(name: str, *overrides: str) -> Progress:
+def train(name: str, *overrides: str) -> LocalProgress:
     spec = jobfile.load(EXAMPLES / name / "job.yaml", overrides)
     return list(local_run.train(spec, EXAMPLES / name))[-1]
 

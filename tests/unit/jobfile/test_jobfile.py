@@ -98,8 +98,8 @@ def test_json_is_a_job_file_too() -> None:
         ("evaluate.every=10 parsecs", "/evaluate/every", "there are: ms, s, m, h, d, samples, epochs"),
         ("evaluate.every=0.01", "/evaluate/every", "must be at least 0.05 seconds, not 0.01"),
         ("evaluate.every=1.5 samples", "/evaluate/every", "a whole number of samples, not 1.5"),
-        ("snapshot.every=0 epochs", "/snapshot/every", "must be more than 0 epochs"),
-        ("snapshot.every=true", "/snapshot/every", "not True"),
+        ("checkpoint.every=0 epochs", "/checkpoint/every", "must be more than 0 epochs"),
+        ("checkpoint.every=true", "/checkpoint/every", "not True"),
         ("evaluate.average=2", "/evaluate/average", "between 0 and 1, or 'uniform', not 2"),
     ],
 )
@@ -243,7 +243,7 @@ def test_aliases_that_would_expand_without_end_are_refused() -> None:
     laughs = "a: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(
         f"{new}: &{new} [{','.join([f'*{old}'] * 10)}]\n" for old, new in zip("abcdef", "bcdefg", strict=True)
     )
-    with pytest.raises(InvalidJob, match="more than 20,000 values"):
+    with pytest.raises(InvalidJob, match="more than 5,000 values"):
         jobfile.load(laughs)
 
 

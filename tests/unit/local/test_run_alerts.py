@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from backend.metrics.progress import fold
-from backend.metrics.summary import shown
+from backend.progress.state import fold
+from backend.progress.summary import shown
 from gradstream import metrics
 from gradstream.gate import Gate
-from gradstream.local.alerts import RunAlerts
+from gradstream.local.training.alerts import RunAlerts
 from gradstream.metrics import Metric, Point
 from gradstream.process.watchdog import Hang
 
@@ -57,7 +57,7 @@ def test_the_page_shows_the_same_but_for_what_only_it_offers() -> None:
 
 def test_who_waits_for_a_slow_worker_is_told_what_to_set() -> None:
     [alert] = raised(*WRONG[:3], gate=Gate(mode="bsp"))
-    assert alert.endswith("Set gate.quorum to go on without it or use adag or dynsgd under asp, where nobody waits.")
+    assert alert.endswith("Set gate.quorum to go on without it or use adag or dynsgd under asp, where no worker waits.")
 
 
 def test_an_alert_is_told_once_and_listed_as_it_was_worded_last() -> None:

@@ -11,8 +11,8 @@ from textwrap import dedent
 import pytest
 
 from gradstream.errors import InvalidWorkload
+from gradstream.model.usercode import blaming
 from gradstream.process import exits
-from gradstream.worker.usercode import blaming
 
 
 @pytest.fixture

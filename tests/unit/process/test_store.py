@@ -88,8 +88,8 @@ def test_a_file_arrives_as_it_is_also_after_trouble(api: Api, tmp_path: Path, si
     file = tmp_path / "x"
     file.write_bytes(torch.arange(size).to(torch.uint8).numpy().tobytes())
     api.first = [503, 0, 429]
-    api_store(api).put("cuts/1/shard-0.pt", file)
-    assert api.files == {"/api/v1/process/files/cuts/1/shard-0.pt": file.read_bytes()}
+    api_store(api).put("checkpoints/1/shard-0.pt", file)
+    assert api.files == {"/api/v1/process/files/checkpoints/1/shard-0.pt": file.read_bytes()}
     assert api.asked == 4
 
 
@@ -101,19 +101,19 @@ def test_what_is_refused_is_not_sent_again(api: Api, tmp_path: Path) -> None:
     assert api.asked == 1
 
 
-def test_a_file_of_the_cut_comes_back_whole(api: Api, tmp_path: Path) -> None:
+def test_a_file_of_the_checkpoint_comes_back_whole(api: Api, tmp_path: Path) -> None:
     api.files["/api/v1/process/resume/shard-0.pt"] = content = bytes(range(256)) * 10_000
     api.first = [0, 500]
-    found = api_store(api, Resume(attempt=1, cut=3)).resumed("shard-0.pt", tmp_path / "new")
+    found = api_store(api, Resume(attempt=1, checkpoint=3)).resumed("shard-0.pt", tmp_path / "new")
     assert found is not None
     assert found.read_bytes() == content
-    assert api_store(api, Resume(attempt=1, cut=3)).resumed("worker-9.pt", tmp_path) is None
+    assert api_store(api, Resume(attempt=1, checkpoint=3)).resumed("worker-9.pt", tmp_path) is None
     assert api_store(api).resumed("shard-0.pt", tmp_path) is None, "it begins at the beginning"
 
 
 def test_who_waits_for_a_large_file_waits_longer(api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stores, "SLOWEST", 1 << 22)
-    monkeypatch.setattr(ApiStore, "PATIENCE", 0.0)
+    monkeypatch.setattr(ApiStore, "TIMEOUT", 0.0)
     api.first = [503] * 1_000
     store = api_store(api)
     (tmp_path / "small").write_bytes(b"1")

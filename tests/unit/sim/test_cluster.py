@@ -13,8 +13,8 @@ from gradstream.sim.port import SimPort
 from gradstream.sim.toys import NoisyToy, Toy, job
 from gradstream.strategies.base import ServerSide, WorkerSide
 from gradstream.strategies.sync import Sync
-from gradstream.worker.problem import Gradient
-from gradstream.worker.replica import LossNotFinite
+from gradstream.train.problem import Gradient
+from gradstream.train.replica import LossNotFinite
 from tests.unit.same import difference
 
 
@@ -44,10 +44,10 @@ def test_the_seed_of_the_schedule_changes_the_order_only() -> None:
     assert one.losses[0][0] == other.losses[0][0]
 
 
-def test_ends_when_all_have_left_with_a_final_cut() -> None:
+def test_ends_when_all_have_left_with_a_final_checkpoint() -> None:
     run = sim.run(job({"name": "async", "lr": 0.01}, workers=3, steps=4), Toy)
     assert (run.events, run.version, run.samples) == (12, 12, 12 * 32)
-    assert run.cuts.keys() == {0}
+    assert run.checkpoints.keys() == {0}
 
 
 def test_a_worker_that_fails_fails_the_run() -> None:
@@ -56,8 +56,8 @@ def test_a_worker_that_fails_fails_the_run() -> None:
 
 
 def test_what_can_not_go_on_says_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No machine that is right gets there; so here answers are lost on the way."""
-    monkeypatch.setattr(SimPort, "deliver", lambda port, answer, arrives: False)
+    """No machine that is right gets there; so here responses are lost on the way."""
+    monkeypatch.setattr(SimPort, "deliver", lambda port, response, arrives: False)
     with pytest.raises(sim.Stuck, match=r"workers \[0, 1, 2\] wait"):
         sim.run(job({"name": "sync"}, workers=3), Toy, events=9)
 
@@ -78,9 +78,9 @@ class TestLostWorkers:
         run = sim.run(job({"name": "sync", "lr": 0.01}, workers=4, steps=20), Toy, deaths=[sim.Death(13, 2, respawn=False)])
         assert [len(run.losses[rank]) for rank in range(4)] == [20, 20, 4, 20]
         assert run.version == 20
-        assert 0 not in run.cuts, "not over: a lost worker may come back"
+        assert 0 not in run.checkpoints, "not over: a lost worker may come back"
 
-    def test_a_new_life_goes_on_where_the_pushes_of_the_last_end(self) -> None:
+    def test_a_new_incarnation_goes_on_where_the_pushes_of_the_last_end(self) -> None:
         run = sim.run(job({"name": "async", "lr": 0.01}, workers=3, steps=20), NoisyToy, deaths=[sim.Death(13, 2)])
         pushed = [decision for decision in run.decisions if decision.rank == 2]
         assert [decision.incarnation for decision in pushed] == [0] * 4 + [1] * 16
@@ -97,16 +97,16 @@ class TestLostWorkers:
         for name in ("async", "adag", "downpour"):
             run = sim.run(job({"name": name, "lr": 0.01}, workers=2, steps=12), Bounded, deaths=[last_push_of(name)])
             assert run.shards[0]["members"]["positions"] == {0: 12, 1: 12}
-            assert run.cuts.keys() == {0}
+            assert run.checkpoints.keys() == {0}
 
     @pytest.mark.parametrize("asked", range(10, 22))
     @pytest.mark.parametrize("strategy", [{"name": "downpour", "n_push": 2, "n_fetch": 5}, {"name": "adag", "window": 3}])
-    def test_a_cut_just_after_a_respawn_can_be_resumed_exactly(self, strategy: dict[str, Any], asked: int) -> None:
-        """The new life may be asked to save before it has begun."""
+    def test_a_checkpoint_just_after_a_respawn_can_be_resumed_exactly(self, strategy: dict[str, Any], asked: int) -> None:
+        """The new incarnation may be asked to save before it has begun."""
         spec = job({"lr": 0.002, **strategy}, workers=3, steps=60)
         deaths = [sim.Death(asked, 1), sim.Death(asked + 1, 0)]
-        whole = sim.run(spec, NoisyToy, schedule="random", cuts={asked}, deaths=deaths)
-        rest = sim.run(spec, NoisyToy, schedule="random", resume=whole.cuts[asked])
+        whole = sim.run(spec, NoisyToy, schedule="random", checkpoints={asked}, deaths=deaths)
+        rest = sim.run(spec, NoisyToy, schedule="random", resume=whole.checkpoints[asked])
         assert difference(whole.shards, rest.shards) is None
 
 
@@ -118,22 +118,22 @@ def last_push_of(strategy: str) -> sim.Death:
 class TestResume:
     def test_of_two_shards_by_two_shards(self) -> None:
         spec = job({"name": "async", "lr": 0.01}, workers=3, shards=2, optimizer={"name": "adam"})
-        whole = sim.run(spec, NoisyToy, events=50, cuts={20})
-        rest = sim.run(spec, NoisyToy, events=50, resume=whole.cuts[20])
+        whole = sim.run(spec, NoisyToy, events=50, checkpoints={20})
+        rest = sim.run(spec, NoisyToy, events=50, resume=whole.checkpoints[20])
         assert torch.equal(whole.center, rest.center)
 
-    def test_from_the_final_cut_has_nothing_to_do(self) -> None:
+    def test_from_the_final_checkpoint_has_nothing_to_do(self) -> None:
         spec = job({"name": "adag", "window": 5, "lr": 0.01}, workers=2, steps=13)
         whole = sim.run(spec, Toy)
-        rest = sim.run(spec, Toy, resume=whole.cuts[0])
+        rest = sim.run(spec, Toy, resume=whole.checkpoints[0])
         assert torch.equal(whole.center, rest.center)
         assert rest.decisions == []
 
     def test_when_some_are_done(self) -> None:
         spec = job({"name": "async", "lr": 0.01}, workers=3, steps=30)
-        whole = sim.run(spec, NoisyToy, schedule="random", speeds=[1, 1, 5], cuts={60})
-        assert whole.cuts[60].ranks == [0, 1]
-        rest = sim.run(spec, NoisyToy, schedule="random", speeds=[1, 1, 5], resume=whole.cuts[60])
+        whole = sim.run(spec, NoisyToy, schedule="random", speeds=[1, 1, 5], checkpoints={60})
+        assert whole.checkpoints[60].ranks == [0, 1]
+        rest = sim.run(spec, NoisyToy, schedule="random", speeds=[1, 1, 5], resume=whole.checkpoints[60])
         assert torch.equal(whole.center, rest.center)
 
     def test_with_pushes_of_an_open_round(self) -> None:
@@ -141,10 +141,10 @@ class TestResume:
         spec = job({"name": "sync", "lr": 0.01}, workers=4, shards=2, gate={"mode": "bsp", "quorum": 2, "cohort": 0.75})
         opened = 0
         for asked in range(11, 41):
-            whole = sim.run(spec, NoisyToy, events=80, schedule="random", cuts={asked})
-            cut = whole.cuts[asked]
-            opened += bool(cut.shards[0]["gate"]["pending"])
-            rest = sim.run(spec, NoisyToy, events=80, schedule="random", resume=cut)
+            whole = sim.run(spec, NoisyToy, events=80, schedule="random", checkpoints={asked})
+            checkpoint = whole.checkpoints[asked]
+            opened += bool(checkpoint.shards[0]["gate"]["pending"])
+            rest = sim.run(spec, NoisyToy, events=80, schedule="random", resume=checkpoint)
             assert torch.equal(whole.center, rest.center)
             assert rest.time == whole.time
         assert opened > 1

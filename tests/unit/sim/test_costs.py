@@ -10,8 +10,8 @@ import torch
 
 from gradstream import sim
 from gradstream.errors import Invalid
-from gradstream.sim.costs import Costs
-from gradstream.sim.speeds import Listed, Lognormal, Memoryless, Recorded, Straggler, parse
+from gradstream.sim.times.costs import Costs
+from gradstream.sim.times.speeds import Listed, Lognormal, Memoryless, Recorded, Straggler, parse
 from gradstream.sim.toys import Bowl, NoisyToy, Toy, job
 from gradstream.strategies import AnyStrategy
 from tests.unit.same import difference
@@ -38,7 +38,7 @@ class TestTime:
         mine = drawn("lognormal:0.5", 5, 7, 20)
         assert run.time == pytest.approx(sum(max(worker[k] for worker in mine) for k in range(20)))
         last = max(worker[19] for worker in mine)
-        for rank in range(5):  # nobody waits for the answer to its last push
+        for rank in range(5):  # nobody waits for the response to its last push
             assert run.compute[rank] + run.wait[rank] == pytest.approx(run.time - last + mine[rank][19])
 
     def test_a_round_of_a_quorum_takes_as_long_as_its_kth(self) -> None:
@@ -105,18 +105,18 @@ class TestLinksAndServer:
         costs = Costs(step=0.1, bandwidth=BYTES, latency=0.3)
         run = sim.run(job({"name": "downpour", "n_push": 1, "n_fetch": 1, "lr": 1e-4}, workers=3, steps=20), Bowl, costs=costs)
         assert run.events == 60
-        assert all(d.fate == "applied" for d in run.decisions)
+        assert all(d.outcome == "applied" for d in run.decisions)
 
 
 class TestSame:
     @pytest.mark.parametrize("strategy", ["async", "sync", "easgd", "geo", "diloco", "downpour", "local_sgd"])
-    def test_a_cut_is_resumed_exactly(self, strategy: str) -> None:
+    def test_a_checkpoint_is_resumed_exactly(self, strategy: str) -> None:
         spec = job({"name": strategy, "lr": 0.002}, workers=3, shards=2, steps=120)
         costs = Costs(speeds="lognormal:0.4", latency=0.2, bandwidth=100.0, apply=0.05)
         probe = sim.run(spec, NoisyToy, costs=costs)
-        cut = max(1, probe.events // 3)
-        whole = sim.run(spec, NoisyToy, costs=costs, cuts={cut})
-        rest = sim.run(spec, NoisyToy, costs=costs, resume=whole.cuts[cut])
+        checkpoint = max(1, probe.events // 3)
+        whole = sim.run(spec, NoisyToy, costs=costs, checkpoints={checkpoint})
+        rest = sim.run(spec, NoisyToy, costs=costs, resume=whole.checkpoints[checkpoint])
         assert difference(whole.shards, rest.shards) is None
         assert rest.time == whole.time
         assert rest.times == whole.times[len(whole.times) - len(rest.times) :]
@@ -141,7 +141,7 @@ class TestSame:
             name = member.model_fields["name"].default
             spec = job({"name": name, "lr": 0.001}, workers=member.workers or 3, steps=40)
             run = sim.run(spec, NoisyToy, costs=Costs(speeds="lognormal:0.3", latency=0.1, bandwidth=1e3, apply=0.01))
-            assert 0 in run.cuts, name
+            assert 0 in run.checkpoints, name
             assert run.times == sorted(run.times)
 
 

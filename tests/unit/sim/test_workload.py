@@ -10,10 +10,10 @@ import torch
 from torch.nn import functional
 
 from gradstream import jobfile, sim
-from gradstream.sim.costs import Costs
+from gradstream.input import randomness
+from gradstream.sim.times.costs import Costs
 from gradstream.sim.workload import Workloads
 from gradstream.spec import JobSpec
-from gradstream.worker import randomness
 from tests.unit.same import difference
 
 DIGITS = Path("examples/digits")
@@ -84,9 +84,9 @@ def test_digits_are_learned_by_eight_workers() -> None:
 def test_dropout_of_a_worker_is_its_own_and_resumes_exactly(tmp_path: Path, strategy: str) -> None:
     spec, workloads = noisy(tmp_path, strategy)
     costs = Costs(speeds="lognormal:0.5", latency=0.1)
-    whole = sim.run(spec, workloads, costs=costs, cuts={9})
+    whole = sim.run(spec, workloads, costs=costs, checkpoints={9})
     torch.manual_seed(12345)
-    rest = sim.run(spec, workloads, costs=costs, resume=whole.cuts[9])
+    rest = sim.run(spec, workloads, costs=costs, resume=whole.checkpoints[9])
     assert difference(whole.shards, rest.shards) is None
     shuffled = sim.run(spec, workloads, costs=Costs(speeds="1,2,4"))
     assert shuffled.losses[0][0] == whole.losses[0][0], "whoever else draws"

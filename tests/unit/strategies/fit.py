@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
+from gradstream.input.data import Batches
+from gradstream.model.flat_model import FlatModel, ModelProblem
 from gradstream.spec import JobSpec
-from gradstream.worker.data import Batches
-from gradstream.worker.model import FlatModel, ModelProblem
 from gradstream.workload import Split, Workload
 
 

@@ -4,6 +4,8 @@ the union, with its default settings (windows made small)."""
 from __future__ import annotations
 
 import pkgutil
+import re
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -11,19 +13,30 @@ import torch
 from pydantic import ValidationError
 from torch import nn
 
+import backend
+import gradstream
 from gradstream import sim, strategies
-from gradstream.center.buffers import CenterBuffers
+from gradstream.center.parameters.buffers import CenterBuffers
 from gradstream.sim.toys import NoisyToy, Toy, job
 from gradstream.spec import JobSpec
 from gradstream.strategies import STRATEGIES
 from gradstream.strategies.base import Strategy
-from gradstream.worker.problem import Gradient
-from gradstream.worker.replica import Replica
+from gradstream.train.problem import Gradient
+from gradstream.train.replica import Replica
 from tests.unit.same import difference
 from tests.unit.strategies.cases import CASES, as_id, every_case, small, spec, workers
 from tests.unit.strategies.fit import Fits
 
 SEEDS = 3
+
+
+def test_nothing_asks_for_a_strategy_by_its_name() -> None:
+    """What is known about a strategy stands in its file, as attributes and methods."""
+    roots = (Path(package.__path__[0]) for package in (gradstream, backend))
+    files = [path for root in roots for path in root.rglob("*.py")]
+    by_name = re.compile(r"strategy\.name (==|!=|in|not in) |\[[\w.]*strategy\.name\]|\.get\([\w.]*strategy\.name\)")
+    assert len(files) > 100
+    assert not [str(path) for path in files if by_name.search(path.read_text())]
 
 
 def test_every_file_is_in_the_union() -> None:
@@ -137,30 +150,32 @@ def test_a_lost_worker_that_stays_away_stops_nobody(name: str, gate: dict[str, A
 
 @every_case
 @pytest.mark.parametrize("shards", [1, 2])
-def test_a_run_resumed_from_a_cut_equals_the_one_that_went_on(name: str, gate: dict[str, Any], shards: int) -> None:
-    """In everything: center, optimizers, slots, ledger, time, the losses of each worker; and it is cut again alike. The cases of
-    a strategy share out the seeds."""
+def test_a_run_resumed_from_a_checkpoint_equals_the_one_that_went_on(name: str, gate: dict[str, Any], shards: int) -> None:
+    """In everything: center, optimizers, slots, ledger, time, the losses of each worker; and its next checkpoint is the same. The
+    cases of a strategy share out the seeds."""
     seed = (CASES.index((name, gate)) + shards) % SEEDS
     first, second = 4 + 13 * seed, 60 + seed
     whole = simulate(name, gate, shards, seed, {first, second}, None)
-    assert whole.cuts.keys() == {first, second}
+    assert whole.checkpoints.keys() == {first, second}
     for number in (first, second):
-        rest = simulate(name, gate, shards, seed, {n for n in (second,) if n > number}, whole.cuts[number])
+        rest = simulate(name, gate, shards, seed, {n for n in (second,) if n > number}, whole.checkpoints[number])
         assert difference(numbers(whole.shards), numbers(rest.shards)) is None
         assert rest.time == whole.time
         assert difference({rank: whole.losses[rank][-len(losses) :] for rank, losses in rest.losses.items()}, rest.losses) is None
         if number == first:
-            assert difference(numbers(whole.cuts[second].shards), numbers(rest.cuts[second].shards)) is None
-            assert difference(whole.cuts[second].workers, rest.cuts[second].workers) is None
+            assert difference(numbers(whole.checkpoints[second].shards), numbers(rest.checkpoints[second].shards)) is None
+            assert difference(whole.checkpoints[second].workers, rest.checkpoints[second].workers) is None
 
 
-def simulate(name: str, gate: dict[str, Any], shards: int, seed: int, cuts: set[int], resume: sim.Cut | None) -> sim.Result:
+def simulate(
+    name: str, gate: dict[str, Any], shards: int, seed: int, checkpoints: set[int], resume: sim.SimulatedCheckpoint | None
+) -> sim.Result:
     made, speeds = spec(name, gate, shards=shards), [1, 1, 2, 0.5][: workers(name)]
-    return sim.run(made, NoisyToy, events=100, schedule="random", seed=seed, speeds=speeds, cuts=cuts, resume=resume)
+    return sim.run(made, NoisyToy, events=100, schedule="random", seed=seed, speeds=speeds, checkpoints=checkpoints, resume=resume)
 
 
 def numbers(shards: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The state of shards without what a new attempt counts anew: entries of a life, and lives."""
+    """The state of shards without what a new attempt counts anew: entries of an incarnation, and incarnations."""
     return [shard | {"gate": shard["gate"] | {"pending": _of_pending(shard["gate"])}} for shard in shards]
 
 
@@ -181,12 +196,12 @@ def test_all_that_was_trained_is_pushed_also_partial_windows(name: str, gate: di
 def test_only_pushes_that_count_advance_the_version(name: str, gate: dict[str, Any]) -> None:
     """By 1 for each change of the center: under bsp for a round, else for each applied push."""
     seen = sim.run(spec(name, gate), NoisyToy, events=60, schedule="random")
-    applied = [decision for decision in seen.decisions if decision.fate == "applied"]
+    applied = [decision for decision in seen.decisions if decision.outcome == "applied"]
     if gate["mode"] == "bsp":
         assert 0 < seen.version <= len(applied) <= seen.version * workers(name)
     else:
         assert seen.version == len(applied) > 0
-    assert seen.samples == sum(decision.examples for decision in seen.decisions if decision.fate != "dropped")
+    assert seen.samples == sum(decision.examples for decision in seen.decisions if decision.outcome != "dropped")
 
 
 @pytest.mark.parametrize("name", [name for name in STRATEGIES if "asp" in STRATEGIES[name].gates and workers(name) > 1])
@@ -320,8 +335,8 @@ CHOSEN = [
 @pytest.mark.parametrize(("name", "chosen"), CHOSEN)
 def test_resumes_bit_for_bit_with_every_option_and_batch_norm(name: str, chosen: JobSpec) -> None:
     speeds = [1, 1, 2, 0.5][: workers(name)]
-    whole = sim.run(chosen, Normed(examples=43), events=60, schedule="random", speeds=speeds, cuts={23})
-    rest = sim.run(chosen, Normed(examples=43), events=60, schedule="random", speeds=speeds, resume=whole.cuts[23])
+    whole = sim.run(chosen, Normed(examples=43), events=60, schedule="random", speeds=speeds, checkpoints={23})
+    rest = sim.run(chosen, Normed(examples=43), events=60, schedule="random", speeds=speeds, resume=whole.checkpoints[23])
     assert difference(numbers(whole.shards), numbers(rest.shards)) is None
     assert rest.losses[0]
     assert all(whole.losses[rank][-len(losses) :] == losses for rank, losses in rest.losses.items() if losses)
@@ -342,4 +357,4 @@ def test_a_rule_that_answers_pushes_cannot_have_the_center_with_them() -> None:
     with pytest.raises(TypeError, match="set pulls_every_round = False"):
 
         class Both(Strategy, frozen=True):
-            answers: ClassVar[bool] = True
+            responds: ClassVar[bool] = True

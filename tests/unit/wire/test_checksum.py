@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from gradstream.wire import checksum
-from gradstream.wire.checksum import PART
+from gradstream.wire.transport import checksum
+from gradstream.wire.transport.checksum import PART
 
 LENGTHS = [0, 1, 7, 8, 9, 4096, PART - 1, PART, PART + 1, 2 * PART + 13]
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from gradstream.center.entries import Answer, Leave, Push
-from gradstream.client.models import Progress
+from gradstream.api.progress import Progress
+from gradstream.center.entries import Leave, Push, Response
 from gradstream.client.sse import events
 from gradstream.process import exits
 from gradstream.process.exits import ExitReason
 from gradstream.process.order import ProcessOrder
-from gradstream.wire.messages import Header, Letter
+from gradstream.wire.transport.messages import Header, ResponseMessage
 from tests.orders import make_order
 
 
@@ -32,8 +32,8 @@ def test_an_entry_of_a_kind_that_is_not_known_is_refused() -> None:
 
 
 def test_a_letter() -> None:
-    told = json.loads(Letter(3, Answer(0, 0, 1, "ok", 0, 0, 0)).pack())
-    assert Letter.unpack(json.dumps([*told, "moon"]).encode()).number == 3
+    told = json.loads(ResponseMessage(3, Response(0, 0, 1, "ok", 0, 0, 0)).pack())
+    assert ResponseMessage.unpack(json.dumps([*told, "moon"]).encode()).number == 3
 
 
 def test_an_order_in_the_zygotes_pipe() -> None:

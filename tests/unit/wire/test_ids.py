@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradstream.wire import ids
+from gradstream.wire.redis import ids
 
 
 def test_are_ordered_as_numbers() -> None:

@@ -1,4 +1,4 @@
-"""Headers and letters come out as they went in, without the vectors that travel beside them."""
+"""Headers and messages come out as they went in, without the vectors that travel beside them."""
 
 import subprocess
 import sys
@@ -7,14 +7,28 @@ import msgspec
 import pytest
 import torch
 
-from gradstream.center.entries import Answer, Entry, Init, Join, Leave, Payload, Pull, Push, Repeat, Saved, Snapshot, Stop, Unread
-from gradstream.wire.messages import ATTEMPT, Header, Letter, Part
+from gradstream.center.entries import (
+    Checkpoint,
+    Entry,
+    Init,
+    Join,
+    Leave,
+    Payload,
+    Pull,
+    Push,
+    Rejected,
+    Resend,
+    Response,
+    Saved,
+    StopWorkers,
+)
+from gradstream.wire.transport.messages import ATTEMPT, Header, Part, ResponseMessage
 
 ENTRIES: list[Entry] = [
     Init(0, 1), Join(2, 0), Push(1, 0, 7, base=3, steps=1, examples=128, want="center", position=9, norm=1 / 3),
-    Push(1, 0, 8, base=3, steps=0, examples=0, want="ack", position=9, finite=False), Pull(-1, 4, 2), Saved(0, 0, 5, cut=1),
-    Leave(3, 0, "lost"), Snapshot(6), Stop("it's \"time\" \u00e9"), Stop("one", 2),
-    Repeat(1, 2, (7, 9)), Unread(1, 2, 31, 8, "applied", True, version=7, brings="center"),
+    Push(1, 0, 8, base=3, steps=0, examples=0, want="ack", position=9, finite=False), Pull(-1, 4, 2), Saved(0, 0, 5, checkpoint=1),
+    Leave(3, 0, "lost"), Checkpoint(6), StopWorkers("it's \"time\" \u00e9"), StopWorkers("one", 2),
+    Resend(1, 2, (7, 9)), Rejected(1, 2, 31, 8, "applied", True, version=7, brings="center"),
 ]  # fmt: skip
 
 
@@ -33,10 +47,10 @@ def test_the_entry_that_makes_the_log_says_nothing() -> None:
 
 
 def test_a_letter_leaves_its_vector_behind() -> None:
-    answer = Answer(1, 0, 7, "applied", 41, 2**40, 2, go=True, brings="center", cut=3, position=9)
-    carried = Letter(5, msgspec.structs.replace(answer, payload=Payload(torch.ones(3))), "shared", Part(12, 0))
-    assert Letter.unpack(carried.pack()) == Letter(5, answer, "shared", Part(12, 0))
-    assert Letter.unpack(Letter(0, answer, again=7).pack()) == Letter(0, answer, again=7)
+    response = Response(1, 0, 7, "applied", 41, 2**40, 2, go=True, brings="center", checkpoint=3, position=9)
+    carried = ResponseMessage(5, msgspec.structs.replace(response, payload=Payload(torch.ones(3))), "shared", Part(12, 0))
+    assert ResponseMessage.unpack(carried.pack()) == ResponseMessage(5, response, "shared", Part(12, 0))
+    assert ResponseMessage.unpack(ResponseMessage(0, response, resend=7).pack()) == ResponseMessage(0, response, resend=7)
 
 
 @pytest.mark.parametrize("entry", ["", '["dance",1]', '["leave",0,0,"bored"]', '["push",0]'])
@@ -46,6 +60,6 @@ def test_what_no_program_writes_is_refused(entry: str) -> None:
 
 
 def test_whoever_only_posts_entries_starts_without_torch() -> None:
-    program = "import gradstream.wire.messages, sys; sys.exit('torch' in sys.modules)"
+    program = "import gradstream.wire.transport.messages, sys; sys.exit('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], timeout=60)
     assert done.returncode == 0

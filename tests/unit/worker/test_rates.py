@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from gradstream.worker.oncore import OnCore, physical_cores
+from gradstream.model.core_share import OnCore, physical_cores
 from gradstream.worker.rate import Rate
 
 

@@ -1,5 +1,5 @@
 import type { Job } from "@/client"
-import { AXES, axisView, samplesPerEpoch, type Axis, type AxisView, type Range, type WireAxis, wireAxis } from "@/lib/axes"
+import { AXES, axisView, samplesPerEpoch, type Axis, type AxisView, type Range, type WireAxis, wireAxis } from "@/lib/charts/axes"
 import { formatBytes } from "@/lib/format"
 import { valueAt } from "./bytes"
 import type { Curve } from "./curves"

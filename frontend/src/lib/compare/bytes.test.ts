@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { emptyColumns, insert, type Columns } from "@/lib/columns"
+import { emptyColumns, insert, type Columns } from "@/lib/charts/columns"
 import { sentUntil, valueAt } from "./bytes"
 
 function columns(...values: [x: number, mean: number, count: number, odd?: number][]): Columns {

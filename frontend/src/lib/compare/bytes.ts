@@ -1,4 +1,4 @@
-import type { Columns } from "@/lib/columns"
+import type { Columns } from "@/lib/charts/columns"
 import type { Curve } from "./curves"
 
 /** Columns of an answer: equal slices of [from, to], of which only those that hold points are there. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { emptyColumns, insert, points, type Columns } from "@/lib/columns"
+import { emptyColumns, insert, points, type Columns } from "@/lib/charts/columns"
 import { bandOf, commonGrid, latestOf, onGrid, together } from "./curves"
 
 function columns(...values: [x: number, value: number, count: number][]): Columns {

@@ -1,5 +1,5 @@
-import type { ChartAnswer } from "@/lib/chartData"
-import { columnAt, compact, emptyColumns, insert, type Columns } from "@/lib/columns"
+import type { ChartAnswer } from "@/lib/charts/chartData"
+import { columnAt, compact, emptyColumns, insert, type Columns } from "@/lib/charts/columns"
 
 /** A line as it is drawn: ascending in x. NaN: not finite, or nothing there. */
 export interface Curve {

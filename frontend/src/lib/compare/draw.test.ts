@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { emptyColumns, insert } from "@/lib/columns"
+import { emptyColumns, insert } from "@/lib/charts/columns"
 import { makeJob } from "@/lib/testing"
 import { linesOf, type JobColumns } from "./draw"
 import { groupBy, type Compared } from "./groups"

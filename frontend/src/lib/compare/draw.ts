@@ -1,6 +1,6 @@
-import type { DataLine } from "@/lib/chartData"
-import type { Columns } from "@/lib/columns"
-import { smooth } from "@/lib/smoothing"
+import type { DataLine } from "@/lib/charts/chartData"
+import type { Columns } from "@/lib/charts/columns"
+import { smooth } from "@/lib/charts/smoothing"
 import { bandOf, commonGrid, type Curve, type Spread } from "./curves"
 import type { Compared, JobGroup } from "./groups"
 

@@ -1,11 +1,11 @@
 import { Stack, TextInput } from "@mantine/core"
 import { IconSearch } from "@tabler/icons-react"
 import { useRef, useState } from "react"
-import { Loaded } from "@/components/Loaded"
-import { Panel } from "@/components/Panel"
-import { useApiDocument } from "@/hooks/queries/useApiDocument"
+import { Loaded } from "@/components/messages/Loaded"
+import { Panel } from "@/components/page/Panel"
+import { useApiDocument } from "@/hooks/platform/useApiDocument"
 import { useKeys } from "@/hooks/useKeys"
-import { sections } from "@/lib/apiDocs"
+import { sections } from "@/lib/api/apiDocs"
 import { OperationItem } from "./OperationItem"
 
 export function ApiPanel() {

@@ -1,6 +1,6 @@
 import { Code, Group, Stack, Table, Text } from "@mantine/core"
-import { CopyIcon } from "@/components/CopyIcon"
-import { curl, firstSentence, reflowed, type Operation } from "@/lib/apiDocs"
+import { CopyIcon } from "@/components/buttons/CopyIcon"
+import { curl, firstSentence, reflowed, type Operation } from "@/lib/api/apiDocs"
 import classes from "./api.module.css"
 
 /** A request: closed a line, opened all that goes in and comes out. */

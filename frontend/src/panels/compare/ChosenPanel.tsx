@@ -2,9 +2,9 @@ import { ActionIcon, Alert, Anchor, Button, Group, Stack, Text, useComputedColor
 import { IconAlertTriangle, IconX } from "@tabler/icons-react"
 import { Link } from "react-router"
 import { seriesColor } from "@/charts/palette"
-import { Panel } from "@/components/Panel"
-import { StatusBadge } from "@/components/StatusBadge"
-import { useComparison } from "@/hooks/useComparison"
+import { StatusBadge } from "@/components/display/StatusBadge"
+import { Panel } from "@/components/page/Panel"
+import { useComparison } from "@/hooks/compare/useComparison"
 import { groupBy, type Compared } from "@/lib/compare/groups"
 import { JobPicker } from "./JobPicker"
 import classes from "./ChosenPanel.module.css"
@@ -14,13 +14,13 @@ export function ChosenPanel({ jobs, missing }: { jobs: readonly Compared[]; miss
   const [{ jobs: ids, group }, change] = useComparison()
   const scheme = useComputedColorScheme("light")
   const colors = new Map(groupBy(jobs, group).flatMap(({ jobs, index }) => jobs.map(({ job }) => [job.id, seriesColor(index, scheme)])))
-  const remove = (gone: readonly string[]) => change({ jobs: ids.filter((id) => !gone.includes(id)) })
+  const remove = (gone: readonly string[]) => change((now) => ({ jobs: now.jobs.filter((id) => !gone.includes(id)) }))
   return (
     <Panel>
       <Stack gap="sm">
         <Group gap="sm">
           <div className={classes.picker}>
-            <JobPicker chosen={ids} onAdd={(id) => change({ jobs: [...ids, id] })} />
+            <JobPicker chosen={ids} onAdd={(id) => change((now) => ({ jobs: [...now.jobs, id] }))} />
           </div>
           {ids.length > 1 && (
             <Button variant="subtle" color="gray" c="dimmed" size="xs" onClick={() => change({ jobs: [] })}>

@@ -1,12 +1,13 @@
 import { Button, SegmentedControl, Select, Slider, Text } from "@mantine/core"
 import { IconZoomReset } from "@tabler/icons-react"
-import { useBoard, useRestingRange } from "@/hooks/useBoard"
-import { useComparison } from "@/hooks/useComparison"
-import type { ComparedMetric } from "@/hooks/useComparedMetric"
+import { useBoard, useRestingRange } from "@/hooks/charts/useBoard"
+import { useCatalogue } from "@/hooks/charts/useMetricCatalogue"
+import type { ComparedMetric } from "@/hooks/compare/useComparedMetric"
+import { useComparison } from "@/hooks/compare/useComparison"
+import type { Scale } from "@/lib/charts/lines"
+import { entryOf } from "@/lib/charts/metrics"
 import { COMPARE_AXES } from "@/lib/compare/axes"
 import type { Spread } from "@/lib/compare/curves"
-import { metricTitle } from "@/lib/metrics"
-import type { Scale } from "@/lib/lines"
 import classes from "./CompareToolbar.module.css"
 
 const SCALES: { value: Scale; label: string }[] = [
@@ -23,12 +24,13 @@ const SPREADS: { value: Spread; label: string }[] = [
 export function CompareToolbar({ metric, paths }: { metric: ComparedMetric; paths: readonly string[] }) {
   const [{ axis, group, spread, scale, smoothing }, change] = useComparison()
   const board = useBoard()
+  const catalogue = useCatalogue()
   const zoomed = useRestingRange() !== null
   const groups = [...new Set([...(group === null ? [] : [group]), ...paths])]
   return (
     <div className={classes.bar}>
       <Select
-        size="xs" label="Metric" data={metric.names.map((name) => ({ value: name, label: metricTitle(name) }))} value={metric.name} allowDeselect={false} searchable
+        size="xs" label="Metric" data={metric.names.map((name) => ({ value: name, label: entryOf(catalogue, name).title }))} value={metric.name} allowDeselect={false} searchable
         onChange={(name) => name && change({ metric: name, target: null, direction: null })}
       />
       <Select size="xs" label="Over" data={COMPARE_AXES} value={axis} allowDeselect={false} onChange={(value) => value && change({ axis: value })} />

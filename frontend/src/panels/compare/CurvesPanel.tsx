@@ -1,23 +1,22 @@
 import { Text } from "@mantine/core"
 import { useEffect, useMemo, useRef, useState } from "react"
-import { ChartTable } from "@/charts/ChartTable"
-import { LineChart, type ChartHandle } from "@/charts/LineChart"
-import { ChartMenu } from "@/components/ChartMenu"
-import { Loaded } from "@/components/Loaded"
-import { Panel } from "@/components/Panel"
-import { useBoard, useRestingRange } from "@/hooks/useBoard"
-import { thresholdOf, type ComparedMetric } from "@/hooks/useComparedMetric"
-import { useComparison } from "@/hooks/useComparison"
+import { ChartTable } from "@/charts/line/ChartTable"
+import { LineChart, type ChartHandle } from "@/charts/line/LineChart"
+import { ChartMenu } from "@/components/buttons/ChartMenu"
+import { Loaded } from "@/components/messages/Loaded"
+import { Panel } from "@/components/page/Panel"
+import { useBoard, useRestingRange } from "@/hooks/charts/useBoard"
+import { useMetric } from "@/hooks/charts/useMetricCatalogue"
+import { useComparedCharts } from "@/hooks/compare/useComparedCharts"
+import { thresholdOf, type ComparedMetric } from "@/hooks/compare/useComparedMetric"
+import { useComparison } from "@/hooks/compare/useComparison"
 import { useChartKeys } from "@/hooks/useKeys"
-import { useMetric } from "@/hooks/queries/useMetricCatalogue"
-import { useComparedCharts } from "@/hooks/queries/useComparedCharts"
+import { toLines } from "@/lib/charts/lines"
+import { LineSource } from "@/lib/charts/lineSource"
 import { COMPARE_AXES, commonView } from "@/lib/compare/axes"
 import { linesOf } from "@/lib/compare/draw"
 import { groupBy, type Compared } from "@/lib/compare/groups"
 import { formatNumber } from "@/lib/format"
-import { toLines } from "@/lib/lines"
-import { LineSource } from "@/lib/lineSource"
-import { metricTitle } from "@/lib/metrics"
 import { CompareToolbar } from "./CompareToolbar"
 
 const HEIGHT = 360
@@ -31,7 +30,7 @@ const PLACES = 200
 export function CurvesPanel({ jobs, metric, paths }: { jobs: readonly Compared[]; metric: ComparedMetric; paths: readonly string[] }) {
   const [comparison, change] = useComparison()
   const { axis, group, spread, smoothing, scale } = comparison
-  const { unit, meaning } = useMetric(metric.name)
+  const { title, unit, meaning } = useMetric(metric.name)
   const range = useRestingRange()
   const plain = useMemo(() => jobs.map(({ job }) => job), [jobs])
   const width = jobs.length > MANY ? COLUMNS_OF_MANY : COLUMNS
@@ -49,7 +48,6 @@ export function CurvesPanel({ jobs, metric, paths }: { jobs: readonly Compared[]
   const board = useBoard()
   const handle = useRef<ChartHandle>(null)
   const [table, setTable] = useState(false)
-  const title = metricTitle(metric.name)
   const grouped = group !== null
   useChartKeys()
   return (
@@ -66,7 +64,7 @@ export function CurvesPanel({ jobs, metric, paths }: { jobs: readonly Compared[]
         ) : (
           <LineChart
             source={source} view={view} board={board} smoothing={grouped ? 0 : smoothing} scale={scale} threshold={threshold} title={title} formatY={formatNumber}
-            hidden={hiddenSet} onHide={(labels) => change({ hidden: labels.filter(Boolean) })} syncKey="compare" height={HEIGHT} handle={handle}
+            hidden={hiddenSet} onHide={(next) => change((now) => ({ hidden: next(now.hidden) }))} syncKey="compare" height={HEIGHT} handle={handle}
             nothingHere="No job has a point here."
           />
         )}
@@ -77,7 +75,7 @@ export function CurvesPanel({ jobs, metric, paths }: { jobs: readonly Compared[]
 
 function Without({ jobs, axis, pending }: { jobs: readonly Compared[]; axis: string; pending: boolean }) {
   if (jobs.length === 0 || pending) return null
-  const why = axis === "Epochs" ? "the length of an epoch is not known" : "nothing is known of what it sent"
+  const why = axis === "Epochs" ? "the length of an epoch is not known" : "the sent bytes are not known"
   return (
     <Text size="sm" c="dimmed" mb="xs">
       Not drawn over {axis.toLowerCase()}: {jobs.map(({ label }) => label).join(", ")}; {why}.

@@ -1,8 +1,8 @@
 import { Anchor, Switch, Table } from "@mantine/core"
 import { Link } from "react-router"
-import { Loaded } from "@/components/Loaded"
-import { Panel } from "@/components/Panel"
-import { useComparison } from "@/hooks/useComparison"
+import { Loaded } from "@/components/messages/Loaded"
+import { Panel } from "@/components/page/Panel"
+import { useComparison } from "@/hooks/compare/useComparison"
 import { allPaths, fieldText } from "@/lib/compare/fields"
 import type { Compared } from "@/lib/compare/groups"
 import classes from "./DiffPanel.module.css"
@@ -19,7 +19,7 @@ export function DiffPanel({ jobs, paths }: { jobs: readonly Compared[]; paths: r
       actions={<Switch size="sm" label="Show all" checked={all} onChange={(event) => change({ all: event.currentTarget.checked })} />}
       flush
     >
-      <Loaded isEmpty={rows.length === 0} empty={jobs.length < 2 ? "A single job differs from none. Add another, or show all of its fields." : "These jobs differ in nothing but their names."}>
+      <Loaded isEmpty={rows.length === 0} empty={jobs.length < 2 ? "Add another job to compare, or show all fields." : "These jobs differ only in their names."}>
         <Table.ScrollContainer minWidth={180 + 130 * jobs.length} mah={520} type="native" role="group" tabIndex={0} aria-label="Job files">
           <Table verticalSpacing={5} stickyHeader>
             <Table.Thead>

@@ -1,9 +1,9 @@
 import { MultiSelect } from "@mantine/core"
 import { useMemo } from "react"
 import { ParallelCoordinates } from "@/charts/ParallelCoordinates"
-import { Loaded } from "@/components/Loaded"
-import { Panel } from "@/components/Panel"
-import { useComparison } from "@/hooks/useComparison"
+import { Loaded } from "@/components/messages/Loaded"
+import { Panel } from "@/components/page/Panel"
+import { useComparison } from "@/hooks/compare/useComparison"
 import { useNow } from "@/hooks/useNow"
 import { allPaths } from "@/lib/compare/fields"
 import { groupBy, type Compared } from "@/lib/compare/groups"
@@ -26,7 +26,7 @@ export function ParallelPanel({ jobs, paths }: { jobs: readonly Compared[]; path
   const known = new Set([...chosen, ...paths, ...allPaths(jobs.map(({ fields }) => fields))])
   return (
     <Panel title="Settings against results" subtitle="A line for each job; point at it, or pick its name">
-      <Loaded isEmpty={jobs.length < 2} empty="With a second job, what differs between them is drawn here.">
+      <Loaded isEmpty={jobs.length < 2} empty="Add a second job to see the settings that differ.">
         <MultiSelect
           size="xs" mb="md" label="Settings" placeholder={chosen.length > 0 ? undefined : "None"} data={[...known]} value={[...chosen]} searchable clearable
           clearButtonProps={{ "aria-label": "No settings" }} onChange={(after) => change({ fields: after })}

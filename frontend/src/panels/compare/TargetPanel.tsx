@@ -3,16 +3,16 @@ import { IconArrowDown } from "@tabler/icons-react"
 import { useState } from "react"
 import { Link } from "react-router"
 import type { JobTarget } from "@/client"
-import { Loaded } from "@/components/Loaded"
-import { Panel } from "@/components/Panel"
-import type { ComparedMetric } from "@/hooks/useComparedMetric"
-import { useComparison, type Direction } from "@/hooks/useComparison"
-import { useTargets } from "@/hooks/queries/useTargets"
+import { Loaded } from "@/components/messages/Loaded"
+import { Panel } from "@/components/page/Panel"
+import { useMetric } from "@/hooks/charts/useMetricCatalogue"
+import type { ComparedMetric } from "@/hooks/compare/useComparedMetric"
+import { useComparison, type Direction } from "@/hooks/compare/useComparison"
+import { useTargets } from "@/hooks/compare/useTargets"
 import type { Compared } from "@/lib/compare/groups"
 import { pauseOf } from "@/lib/compare/pause"
 import { byCost, coarseness, COSTS, timesOf, type Cost } from "@/lib/compare/targets"
 import { formatNumber } from "@/lib/format"
-import { metricTitle } from "@/lib/metrics"
 import { hasEnded } from "@/lib/status"
 
 const DIRECTIONS: { value: Direction; label: string }[] = [
@@ -24,23 +24,24 @@ const DIRECTIONS: { value: Direction; label: string }[] = [
 export function TargetPanel({ jobs, metric }: { jobs: readonly Compared[]; metric: ComparedMetric }) {
   const [, change] = useComparison()
   const { name, target, direction } = metric
+  const { title } = useMetric(name)
   const ids = jobs.map(({ job }) => job.id)
   const live = () => jobs.map(({ job }) => pauseOf(job, jobs.length)).find(Boolean) ?? false
   const targets = useTargets(ids, { metric: name, target, direction }, live)
   return (
     <Panel
       title="Time to a target"
-      subtitle="The first moment at which the metric reached it, among all stored points"
+      subtitle="First time that the metric reached the target, among all stored points"
       actions={
         <Group gap="xs">
-          <Text size="sm">{metricTitle(name)}</Text>
+          <Text size="sm">{title}</Text>
           <SegmentedControl size="xs" data={DIRECTIONS} value={direction} onChange={(value) => change({ direction: value })} aria-label="From which side" />
           <TargetInput key={name} target={target} onChange={(target) => change({ target })} />
         </Group>
       }
       flush
     >
-      <Loaded isPending={target !== null && targets.isPending} error={targets.data ? null : targets.error} refetch={targets.refetch} isEmpty={target === null} empty={`Which value is ${metricTitle(name)} to reach? Write it above.`} height={120}>
+      <Loaded isPending={target !== null && targets.isPending} error={targets.data ? null : targets.error} refetch={targets.refetch} isEmpty={target === null} empty={`Enter a target for ${title} above.`} height={120}>
         <Reaches items={targets.data?.items ?? []} jobs={jobs} />
       </Loaded>
     </Panel>
@@ -103,7 +104,7 @@ function Reach({ item: { reached, best, status }, items }: { item: JobTarget; it
     return (
       <Table.Td colSpan={COSTS.length + 2} c="dimmed">
         {hasEnded(status) ? "Never" : "Not yet"}
-        {best === null ? "; it has measured nothing of this" : `; best ${formatNumber(best)}`}
+        {best === null ? "; this metric was not measured" : `; best ${formatNumber(best)}`}
       </Table.Td>
     )
   }
@@ -116,7 +117,7 @@ function Reach({ item: { reached, best, status }, items }: { item: JobTarget; it
             {timesOf(reached, items, key)}
           </Text>
           {key === "samples" && coarseness(reached) && (
-            <Text size="xs" c="dimmed" title="Evaluations are far apart: evaluate every so many samples to compare closely">
+            <Text size="xs" c="dimmed" title="Evaluations are far apart. For a closer comparison, evaluate more often.">
               {coarseness(reached)}
             </Text>
           )}

@@ -1,21 +1,21 @@
 import { Tabs } from "@mantine/core"
 import { lazy, Suspense, useLayoutEffect, useRef } from "react"
 import { useNavigate, useParams, useSearchParams } from "react-router"
-import { Loaded } from "@/components/Loaded"
-import { useFeed } from "@/hooks/useFeed"
-import { loadPart } from "@/lib/parts"
-import { EventsPanel } from "./EventsPanel"
-import { FilesPanel } from "./FilesPanel"
-import { LogsPanel } from "./LogsPanel"
-import { MetricsTab } from "./MetricsTab"
-import { OverviewTab } from "./OverviewTab"
-import { WorkersTab } from "./WorkersTab"
+import { Loaded } from "@/components/messages/Loaded"
+import { useFeed } from "@/hooks/job/useFeed"
+import { loadPart } from "@/lib/browser/parts"
+import { EventsPanel } from "./events/EventsPanel"
+import { FilesPanel } from "./files/FilesPanel"
+import { LogsPanel } from "./logs/LogsPanel"
+import { MetricsTab } from "./metrics/MetricsTab"
+import { OverviewTab } from "./overview/OverviewTab"
+import { WorkersTab } from "./workers/WorkersTab"
 import classes from "./JobTabs.module.css"
 
 /** Brings the drawing of charts along. */
 const StalenessTab = lazy(() => loadPart(async () => ({ default: (await import("./staleness/StalenessTab")).StalenessTab })))
 /** Brings the YAML writer along, which no other tab needs. */
-const ConfigPanel = lazy(() => loadPart(async () => ({ default: (await import("./ConfigPanel")).ConfigPanel })))
+const ConfigPanel = lazy(() => loadPart(async () => ({ default: (await import("./config/ConfigPanel")).ConfigPanel })))
 
 const FIRST = "overview"
 const TABS = [

@@ -1,6 +1,6 @@
 import { ActionIcon, Checkbox, Popover, Stack, Tooltip } from "@mantine/core"
 import { IconColumns3 } from "@tabler/icons-react"
-import { COLUMNS, type ColumnId } from "@/lib/jobColumns"
+import { COLUMNS, type ColumnId } from "@/lib/jobs/jobColumns"
 
 export function ColumnsMenu({ columns, onTurn }: { columns: readonly ColumnId[]; onTurn: (id: ColumnId) => void }) {
   return (

@@ -1,7 +1,7 @@
 import { Checkbox, UnstyledButton } from "@mantine/core"
 import { IconArrowDown, IconArrowUp } from "@tabler/icons-react"
 import type { JobSort } from "@/client"
-import type { JobColumn } from "@/lib/jobColumns"
+import type { JobColumn } from "@/lib/jobs/jobColumns"
 import classes from "./JobsGrid.module.css"
 
 export interface Order {

@@ -1,12 +1,12 @@
 import { Group, MultiSelect, TextInput } from "@mantine/core"
 import { IconSearch } from "@tabler/icons-react"
 import { useRef } from "react"
-import { useJobCounts } from "@/hooks/queries/useJobs"
-import type { ChangeView } from "@/hooks/useJobFilters"
+import { useJobCounts } from "@/hooks/jobs/useJobs"
+import type { Change } from "@/hooks/useAddress"
 import { useKeys } from "@/hooks/useKeys"
 import { useTyped } from "@/hooks/useTyped"
-import { turned } from "@/lib/jobColumns"
-import type { JobView } from "@/lib/jobView"
+import { turned } from "@/lib/jobs/jobColumns"
+import type { JobView } from "@/lib/jobs/jobView"
 import { JOB_STATUSES, readable } from "@/lib/status"
 import { ColumnsMenu } from "./ColumnsMenu"
 import { SavedFilters } from "./SavedFilters"
@@ -18,7 +18,7 @@ function choices(counts: Record<string, number> | undefined, chosen: readonly st
   return [...values].map((value) => ({ value, label: `${value} (${counts?.[value] ?? 0})` }))
 }
 
-export function JobFilterBar({ view, change }: { view: JobView; change: ChangeView }) {
+export function JobFilterBar({ view, change }: { view: JobView; change: Change<JobView> }) {
   const counts = useJobCounts().data
   const search = useRef<HTMLInputElement>(null)
   const [text, setText] = useTyped(view.q, (q) => change({ q }))

@@ -2,7 +2,7 @@ import { Checkbox } from "@mantine/core"
 import type { VirtualItem } from "@tanstack/react-virtual"
 import { Link } from "react-router"
 import type { JobSummary } from "@/client"
-import type { JobColumn } from "@/lib/jobColumns"
+import type { JobColumn } from "@/lib/jobs/jobColumns"
 import { CELLS } from "./cells"
 import classes from "./JobsGrid.module.css"
 

@@ -2,9 +2,9 @@ import { ActionIcon, Button, Group, Popover, Stack, Text, TextInput, Tooltip } f
 import { IconBookmark, IconTrash } from "@tabler/icons-react"
 import { useState, type SubmitEvent } from "react"
 import { Link } from "react-router"
-import { CopyIcon } from "@/components/CopyIcon"
-import { useSavedFilters } from "@/hooks/useSavedFilters"
-import { addressOf, type JobView } from "@/lib/jobView"
+import { CopyIcon } from "@/components/buttons/CopyIcon"
+import { useSavedFilters } from "@/hooks/jobs/useSavedFilters"
+import { addressOf, type JobView } from "@/lib/jobs/jobView"
 
 /** The view has its own address; here it gets a name, which this browser keeps. */
 export function SavedFilters({ view }: { view: JobView }) {
@@ -30,7 +30,7 @@ export function SavedFilters({ view }: { view: JobView }) {
         <Stack gap="xs">
           {saved.length === 0 && (
             <Text size="sm" c="dimmed">
-              Nothing is saved yet. What you see has an address of its own, too: send it to others.
+              Nothing is saved yet. The address of this page keeps your view, too: send it to others.
             </Text>
           )}
           {saved.map((each) => (
@@ -46,7 +46,7 @@ export function SavedFilters({ view }: { view: JobView }) {
           ))}
           <form onSubmit={submit}>
             <Group gap="xs" wrap="nowrap">
-              <TextInput size="xs" flex={1} maxLength={60} aria-label="Name for what is shown now" placeholder="Name for what is shown now" value={name} onChange={(event) => setName(event.currentTarget.value)} />
+              <TextInput size="xs" flex={1} maxLength={60} aria-label="Name for the current filters" placeholder="Name for the current filters" value={name} onChange={(event) => setName(event.currentTarget.value)} />
               <Button type="submit" size="xs" disabled={name.trim() === ""}>
                 Save
               </Button>

@@ -1,8 +1,8 @@
 import { Button } from "@mantine/core"
 import { useEffect, useRef, useState } from "react"
-import type { useJobs } from "@/hooks/queries/useJobs"
+import type { useJobs } from "@/hooks/jobs/useJobs"
 import { formatCount } from "@/lib/format"
-import { listed } from "@/lib/jobPages"
+import { listed } from "@/lib/jobs/jobPages"
 
 interface SelectAllButtonProps {
   /** All that have been read are selected, and the list goes on. */

@@ -17,8 +17,8 @@ interface LinedTextProps {
   area: RefObject<HTMLTextAreaElement | null>
 }
 
-const FEWEST_ROWS = 10
-const MOST_ROWS = 18
+const MIN_ROWS = 10
+const MAX_ROWS = 18
 
 /** A text area with the numbers of its lines, the marked ones coloured. */
 export function LinedText({ value, onChange, label, marks, describedBy, area }: LinedTextProps) {
@@ -43,7 +43,7 @@ export function LinedText({ value, onChange, label, marks, describedBy, area }: 
         value={value}
         onChange={(event) => onChange(event.currentTarget.value)}
         onScroll={(event) => gutter.current && (gutter.current.scrollTop = event.currentTarget.scrollTop)}
-        rows={Math.min(MOST_ROWS, Math.max(FEWEST_ROWS, count + 1))}
+        rows={Math.min(MAX_ROWS, Math.max(MIN_ROWS, count + 1))}
         wrap="off"
         spellCheck={false}
         autoCapitalize="off"

@@ -2,8 +2,8 @@ import { Text } from "@mantine/core"
 import type { ReactNode } from "react"
 import { Link } from "react-router"
 import type { Plan } from "@/client"
-import { Panel } from "@/components/Panel"
-import type { NewJob } from "@/hooks/useNewJob"
+import { Panel } from "@/components/page/Panel"
+import type { NewJob } from "@/hooks/new-job/useNewJob"
 import { formatBytes, formatCount, formatMoments, formatNumber, formatPercent } from "@/lib/format"
 import { PlannedStart } from "./PlannedStart"
 import { SizeEntry } from "./SizeEntry"
@@ -14,11 +14,11 @@ export function PlanPanel({ job }: { job: NewJob }) {
   const { data: plan, error } = job.plan
   const shown = job.hasCode && plan
   return (
-    <Panel title="Plan" subtitle={shown && !job.ready ? "For the job file as it was when it was valid last" : "What would happen if it were submitted now"}>
+    <Panel title="Plan" subtitle={shown && !job.ready ? "For the last valid version of the job file" : "Outcome of a submission now"}>
       {error && !shown && <Text size="sm">{error.message}</Text>}
       {!shown && !error && (
         <Text size="sm" c="dimmed">
-          {job.ready ? "Asking the scheduler…" : "The plan follows when there is code and the job file is valid."}
+          {job.ready ? "Asking the scheduler…" : "The plan needs code and a valid job file."}
         </Text>
       )}
       {shown && (
@@ -36,10 +36,10 @@ export function PlanPanel({ job }: { job: NewJob }) {
   )
 }
 
-function OfSize({ plan: { size, traffic, near, memory, nodes, shards } }: { plan: Plan }) {
-  if (!size || !traffic || !memory) return <Fact term="Model" value="size not known" note="No job has trained this workload here yet. Say below how large it is, or run gradstream submit --measure." />
+function OfSize({ plan: { size, traffic, local_share: share, memory, nodes, shards } }: { plan: Plan }) {
+  if (!size || !traffic || !memory) return <Fact term="Model" value="size not known" note="No job has trained this workload here yet. Enter its size below, or run gradstream submit --measure." />
   const { parameters, step } = size.size
-  const local = near === null ? "" : near === 1 ? " All of it stays within a machine, in shared memory." : ` ${formatPercent(near, 0)} of it stays within a machine, in shared memory.`
+  const local = share === null ? "" : share === 1 ? " All of it stays within a machine, in shared memory." : ` ${formatPercent(share, 0)} of it stays within a machine, in shared memory.`
   return (
     <>
       <Fact
@@ -47,18 +47,18 @@ function OfSize({ plan: { size, traffic, near, memory, nodes, shards } }: { plan
         value={`${formatCount(parameters)} parameters${step ? `, ${formatMoments(step)} a mini-batch` : ""}`}
         note={size.job ? <Link to={`/jobs/${size.job}`}>{size.message}</Link> : size.message}
       />
-      <Fact term="A push" value={formatBytes(traffic.push_bytes)} note={`A pull: ${formatBytes(traffic.pull_bytes)}${rhythm(traffic.pushes)}.`} />
+      <Fact term="Push size" value={formatBytes(traffic.push_bytes)} note={`Pull size: ${formatBytes(traffic.pull_bytes)}${rhythm(traffic.pushes)}.`} />
       {traffic.sent_per_second !== null && traffic.received_per_second !== null && (
         <Fact
           term="Each worker"
           value={`sends ${formatBytes(traffic.sent_per_second)}/s, receives ${formatBytes(traffic.received_per_second)}/s`}
-          note={`If it never waits.${local}`}
+          note={`Rates of a worker that never waits.${local}`}
         />
       )}
       <Fact
         term="Memory"
         value={`${formatBytes(memory.worker)} of a worker, ${formatBytes(memory.server / shards.count)} of a shard`}
-        note={`Vectors alone; activations, data and PyTorch come on top.${nodes.map(({ node, gpu, needed, total }) => ` ${node}${gpu === null ? "" : `, GPU ${gpu}`}: ${formatBytes(needed)} of ${formatBytes(total)}.`).join("")}`}
+        note={`Vectors only; activations, data and PyTorch need more.${nodes.map(({ node, gpu, needed, total }) => ` ${node}${gpu === null ? "" : `, GPU ${gpu}`}: ${formatBytes(needed)} of ${formatBytes(total)}.`).join("")}`}
       />
     </>
   )

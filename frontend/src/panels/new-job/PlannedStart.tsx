@@ -18,7 +18,7 @@ export function PlannedStart({ start, current }: { start: Start; current: boolea
       </p>
       {nodes.length > 0 && (
         <table className={classes.nodes}>
-          <caption>{start.now ? "Where its processes would run" : "Where they would run if nothing else did"}</caption>
+          <caption>{start.now ? "Planned placement of processes" : "Placement on idle machines"}</caption>
           <tbody>
             {nodes.map((node) => (
               <tr key={node}>

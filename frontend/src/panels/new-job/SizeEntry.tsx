@@ -19,7 +19,7 @@ export function SizeEntry({ known, given, onSize }: SizeEntryProps) {
   return (
     <div>
       <UnstyledButton className={classes.toggle} onClick={toggle} aria-expanded={open}>
-        {known ? "Plan with another size" : "Say how large the model is"}
+        {known ? "Plan with another size" : "Enter the model size"}
       </UnstyledButton>
       <Collapse expanded={open}>
         <Group gap="sm" align="flex-end" mt={6}>

@@ -3,7 +3,7 @@ import { MantineProvider } from "@mantine/core"
 import { cleanup, render, screen } from "@testing-library/react"
 import { MemoryRouter } from "react-router"
 import { afterEach, expect, it } from "vitest"
-import type { NewJob } from "@/hooks/useNewJob"
+import type { NewJob } from "@/hooks/new-job/useNewJob"
 import { SubmitPanel } from "./SubmitPanel"
 
 const limit = { pointer: "/optimizer/momentum", message: "The total is 1.4. Set momentum_correction: true." }
@@ -38,7 +38,7 @@ it("is never green without code, and says what to do", () => {
 it("counts mistakes that stand at their lines, and tells those that have none", () => {
   const draft = { error: null, text: "strategy:\n  window: 0\n" } as NewJob["draft"]
   show({ draft, faults: [mistake, { pointer: "/stop", message: "missing; add it" }], ready: false })
-  expect(screen.getByRole("status").textContent).toContain("2 things have to be changed")
+  expect(screen.getByRole("status").textContent).toContain("2 errors to correct")
   expect(screen.getAllByRole("listitem").map((item) => item.textContent)).toEqual(["stop missing; add it"])
 })
 

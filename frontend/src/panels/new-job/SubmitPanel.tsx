@@ -3,10 +3,10 @@ import { IconAlertTriangle, IconCircleCheck, IconRocket } from "@tabler/icons-re
 import { useMemo } from "react"
 import { useNavigate } from "react-router"
 import type { JobWarning } from "@/client"
-import { Findings } from "@/components/Findings"
-import { Panel } from "@/components/Panel"
-import type { NewJob } from "@/hooks/useNewJob"
-import { linesOf } from "@/lib/places"
+import { Findings } from "@/components/messages/Findings"
+import { Panel } from "@/components/page/Panel"
+import type { NewJob } from "@/hooks/new-job/useNewJob"
+import { linesOf } from "@/lib/job-file/places"
 import classes from "./SubmitPanel.module.css"
 
 export function SubmitPanel({ job }: { job: NewJob }) {
@@ -22,7 +22,7 @@ export function SubmitPanel({ job }: { job: NewJob }) {
             <IconAlertTriangle size={16} aria-hidden /> {refused.message}
           </p>
         )}
-        <Verdict job={job} />
+        <Readiness job={job} />
       </div>
       <Button mt="md" fullWidth leftSection={<IconRocket size={16} />} onClick={submit} disabled={!job.ready} loading={busy}>
         {job.picked ? "Upload and submit" : "Submit"}
@@ -31,7 +31,7 @@ export function SubmitPanel({ job }: { job: NewJob }) {
   )
 }
 
-function Verdict({ job }: { job: NewJob }) {
+function Readiness({ job }: { job: NewJob }) {
   const { faults } = job
   const elsewhere = useMemo(() => {
     const lines = linesOf(job.draft.text, faults.map(({ pointer }) => pointer))
@@ -43,7 +43,7 @@ function Verdict({ job }: { job: NewJob }) {
     return (
       <>
         <p className={classes.bad}>
-          <IconAlertTriangle size={16} aria-hidden /> {faults.length === 1 ? "One thing has to be changed" : `${faults.length} things have to be changed`}
+          <IconAlertTriangle size={16} aria-hidden /> {faults.length === 1 ? "1 error to correct" : `${faults.length} errors to correct`}
         </p>
         {elsewhere.length > 0 && <Findings items={elsewhere} />}
       </>

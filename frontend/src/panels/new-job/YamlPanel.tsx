@@ -2,10 +2,10 @@ import { Button, FileButton, UnstyledButton } from "@mantine/core"
 import { IconFileText } from "@tabler/icons-react"
 import { useId, useMemo, useRef } from "react"
 import type { Fault, JobWarning } from "@/client"
-import { CopyIcon } from "@/components/CopyIcon"
-import { Panel } from "@/components/Panel"
-import type { Draft } from "@/lib/draft"
-import { linesOf, spanOf } from "@/lib/places"
+import { CopyIcon } from "@/components/buttons/CopyIcon"
+import { Panel } from "@/components/page/Panel"
+import type { Draft } from "@/lib/job-file/draft"
+import { linesOf, spanOf } from "@/lib/job-file/places"
 import { LinedText, type Mark } from "./LinedText"
 import classes from "./LinedText.module.css"
 
@@ -27,7 +27,7 @@ export function YamlPanel({ draft, faults, warnings, onText }: YamlPanelProps) {
   return (
     <Panel
       title="Job file"
-      subtitle="The same as YAML, for gradstream submit and for version control"
+      subtitle="The form as YAML, for gradstream submit and version control"
       actions={
         <>
           <CopyIcon value={draft.text} what="the job file" />
@@ -42,7 +42,7 @@ export function YamlPanel({ draft, faults, warnings, onText }: YamlPanelProps) {
       }
     >
       <LinedText value={draft.text} onChange={onText} label="Job file as YAML" marks={marks} describedBy={id} area={area} />
-      <ul id={id} className={classes.marks} aria-label="What is said about its lines">
+      <ul id={id} className={classes.marks} aria-label="Messages about its lines">
         {marks.map(({ line, kind, message }) => (
           <li key={`${line} ${message}`} data-mark={kind}>
             <UnstyledButton onClick={() => go(line)}>Line {line}</UnstyledButton>

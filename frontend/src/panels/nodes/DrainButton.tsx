@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core"
 import type { Node } from "@/client"
-import { ConfirmButton } from "@/components/ConfirmButton"
-import { useDrainNode } from "@/hooks/queries/useNodes"
+import { ConfirmButton } from "@/components/buttons/ConfirmButton"
+import { useDrainNode } from "@/hooks/platform/useNodes"
 
 export function DrainButton({ node: { id, name, draining_since, processes } }: { node: Node }) {
   const change = useDrainNode(id)
@@ -12,7 +12,7 @@ export function DrainButton({ node: { id, name, draining_since, processes } }: {
       </Button>
     )
   }
-  const running = processes.length === 0 ? "Nothing runs there." : "What runs there may finish."
+  const running = processes.length === 0 ? "Nothing runs there." : "Running processes may finish."
   return (
     <ConfirmButton
       label="Drain"
@@ -20,7 +20,7 @@ export function DrainButton({ node: { id, name, draining_since, processes } }: {
       size="xs"
       variant="default"
       question={`Drain ${name}?`}
-      consequence={`No process is placed on it until it is resumed, also if it starts again. ${running}`}
+      consequence={`Nothing new is scheduled here until you resume it, even after a restart. ${running}`}
       onConfirm={() => change.mutateAsync(true)}
       pending={change.isPending}
       error={change.error}

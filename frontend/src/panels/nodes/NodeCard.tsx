@@ -1,11 +1,11 @@
 import { Alert, Anchor, Progress, Table, Text } from "@mantine/core"
 import { Link } from "react-router"
 import type { Node } from "@/client"
-import { Panel } from "@/components/Panel"
-import { Stat } from "@/components/Stat"
-import { StatusBadge } from "@/components/StatusBadge"
+import { Stat } from "@/components/display/Stat"
+import { StatusBadge } from "@/components/display/StatusBadge"
+import { Panel } from "@/components/page/Panel"
 import { useNow } from "@/hooks/useNow"
-import { formatAgo, formatBytes, formatDuration, formatNumber } from "@/lib/format"
+import { formatAgo, formatBytes, formatDuration, formatMoment, formatNumber } from "@/lib/format"
 import { DrainButton } from "./DrainButton"
 import { RemoveButton } from "./RemoveButton"
 import classes from "./NodeCard.module.css"
@@ -13,6 +13,7 @@ import classes from "./NodeCard.module.css"
 export function NodeCard({ node }: { node: Node }) {
   const now = useNow()
   const { name, status, cpus, memory, memory_used, load, gpus, version, last_seen_at, draining_since, trouble, retry_at } = node
+  const { joined_at, joined_with, isolation } = node
   const actions = (
     <>
       <StatusBadge status={status !== "ready" ? status : draining_since ? "draining" : trouble ? "unavailable" : status} />
@@ -26,14 +27,14 @@ export function NodeCard({ node }: { node: Node }) {
         {draining_since && (
           <Alert variant="light" color="yellow" p="xs" mb="sm">
             <Text size="sm">
-              It drains since {formatAgo(draining_since, now)}: nothing new is placed here{node.processes.length > 0 ? ", what runs may finish" : ""}.
+              Draining since {formatAgo(draining_since, now)}: nothing new is scheduled here{node.processes.length > 0 ? "; running processes may finish" : ""}.
             </Text>
           </Alert>
         )}
         {trouble && status === "ready" && (
           <Alert variant="light" color="red" p="xs" mb="sm">
             <Text size="sm">
-              {trouble} Jobs are kept away from it; {retry_at !== null && Date.parse(retry_at) > now ? `it is tried again in ${formatDuration((Date.parse(retry_at) - now) / 1000)}` : "the next job tries it again"}.
+              {trouble} No new process is scheduled here; {retry_at !== null && Date.parse(retry_at) > now ? `it is tried again in ${formatDuration((Date.parse(retry_at) - now) / 1000)}` : "the next job tries it again"}.
             </Text>
           </Alert>
         )}
@@ -45,10 +46,23 @@ export function NodeCard({ node }: { node: Node }) {
           <Stat label="GPUs" value={gpus.length === 0 ? "none" : String(gpus.length)} />
         </dl>
         <Gpus node={node} />
+        <Text size="sm" c={isolation?.level === "none" ? undefined : "dimmed"} style={{ overflowWrap: "anywhere" }}>
+          Isolation of jobs: {isolation ? describeIsolation(isolation) : "unknown"}
+        </Text>
+        {joined_at && (
+          <Text size="sm" c="dimmed" title={formatMoment(joined_at)} style={{ overflowWrap: "anywhere" }}>
+            Joined {formatAgo(joined_at, now)} by the token {joined_with}
+          </Text>
+        )}
         <Processes node={node} now={now} />
       </Panel>
     </div>
   )
+}
+
+function describeIsolation({ level, account, network, note }: NonNullable<Node["isolation"]>) {
+  const parts = [level, level !== "none" && account && "an account per process", network === "platform" && "no network but the platform's"]
+  return `${parts.filter(Boolean).join(", ")}${note && `. ${note}`}`
 }
 
 function Share({ name, used, of, said }: { name: string; used: number; of: number; said: string }) {

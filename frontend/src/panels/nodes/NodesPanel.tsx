@@ -1,7 +1,7 @@
 import { SimpleGrid } from "@mantine/core"
 import { IconServerOff } from "@tabler/icons-react"
-import { Loaded } from "@/components/Loaded"
-import { useNodes } from "@/hooks/queries/useNodes"
+import { Loaded } from "@/components/messages/Loaded"
+import { useNodes } from "@/hooks/platform/useNodes"
 import { NodeCard } from "./NodeCard"
 
 export function NodesPanel() {

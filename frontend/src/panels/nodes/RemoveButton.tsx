@@ -1,6 +1,6 @@
 import type { Node } from "@/client"
-import { ConfirmButton } from "@/components/ConfirmButton"
-import { useRemoveNode } from "@/hooks/queries/useNodes"
+import { ConfirmButton } from "@/components/buttons/ConfirmButton"
+import { useRemoveNode } from "@/hooks/platform/useNodes"
 import { counted } from "@/lib/format"
 
 /** Only where the API would not refuse it: nothing runs there, or the node drains. */
@@ -15,7 +15,7 @@ export function RemoveButton({ node: { id, name, draining_since, processes } }: 
       size="xs"
       variant="default"
       question={`Remove ${name}?`}
-      consequence={`It leaves this list, and its token is refused. If its agent still runs, it ends; gradstream join brings the machine back.${running}`}
+      consequence={`It leaves this list, and its credential is refused. If its agent still runs, it ends; gradstream join with another token brings the machine back.${running}`}
       onConfirm={() => remove.mutateAsync()}
       pending={remove.isPending}
       error={remove.error}

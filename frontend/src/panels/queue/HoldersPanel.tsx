@@ -2,11 +2,11 @@ import { Anchor, Table, Text } from "@mantine/core"
 import { IconServerOff } from "@tabler/icons-react"
 import { Link } from "react-router"
 import type { Holder } from "@/client"
-import { Loaded } from "@/components/Loaded"
-import { Panel } from "@/components/Panel"
-import { StatusBadge } from "@/components/StatusBadge"
-import { useNodes } from "@/hooks/queries/useNodes"
-import { useQueue } from "@/hooks/queries/useQueue"
+import { StatusBadge } from "@/components/display/StatusBadge"
+import { Loaded } from "@/components/messages/Loaded"
+import { Panel } from "@/components/page/Panel"
+import { useNodes } from "@/hooks/platform/useNodes"
+import { useQueue } from "@/hooks/platform/useQueue"
 import { useNow } from "@/hooks/useNow"
 import { counted, formatAgo } from "@/lib/format"
 import classes from "./queue.module.css"
@@ -20,7 +20,7 @@ export function HoldersPanel() {
   const draining = nodes.filter(({ draining_since }) => draining_since !== null).length
   const words = `${used} of ${slots} slots are in use${draining > 0 ? `; ${counted(draining, "node")} draining` : ""}`
   return (
-    <Panel title="Who holds what" subtitle={words} flush>
+    <Panel title="Machines in use" subtitle={words} flush>
       <Loaded {...queue} isEmpty={items.length === 0} empty="No job has machines." emptyIcon={IconServerOff}>
         <Table className={classes.table} aria-label="Jobs that have machines">
           <Table.Thead>

@@ -1,6 +1,6 @@
-import { Loaded } from "@/components/Loaded"
-import { Panel } from "@/components/Panel"
-import { useQueue } from "@/hooks/queries/useQueue"
+import { Loaded } from "@/components/messages/Loaded"
+import { Panel } from "@/components/page/Panel"
+import { useQueue } from "@/hooks/platform/useQueue"
 import { counted } from "@/lib/format"
 import { WaitingTable } from "./WaitingTable"
 

@@ -2,7 +2,7 @@ import { NumberInput } from "@mantine/core"
 import { memo, useState } from "react"
 import { Link } from "react-router"
 import type { Waiting } from "@/client"
-import { useChangePriority } from "@/hooks/queries/useQueue"
+import { useChangePriority } from "@/hooks/platform/useQueue"
 import { readable } from "@/lib/status"
 import classes from "./WaitingTable.module.css"
 

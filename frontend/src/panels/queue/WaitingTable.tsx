@@ -1,14 +1,14 @@
 import { defaultRangeExtractor, useVirtualizer, type Range } from "@tanstack/react-virtual"
 import { useMemo, useRef, useState } from "react"
 import type { Waiting } from "@/client"
-import { useKeptPlace } from "@/hooks/useKeptPlace"
+import { useKeptPlace } from "@/hooks/jobs/useKeptPlace"
+import { useRowsInPlace } from "@/hooks/jobs/useRowsInPlace"
 import { useNow } from "@/hooks/useNow"
-import { useRowsInPlace } from "@/hooks/useRowsInPlace"
 import { formatAgo } from "@/lib/format"
 import { WaitingRow } from "./WaitingRow"
 import classes from "./WaitingTable.module.css"
 
-const COLUMNS = ["Place", "Job", "Why it waits", "Workers", "Priority", "Submitted"]
+const COLUMNS = ["Place", "Job", "Reason", "Workers", "Priority", "Submitted"]
 const ROW = 62
 
 interface WaitingTableProps {

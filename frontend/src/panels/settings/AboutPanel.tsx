@@ -1,11 +1,11 @@
 import { Anchor, Table } from "@mantine/core"
 import type { ReactNode } from "react"
 import { Link } from "react-router"
-import { Loaded } from "@/components/Loaded"
-import { Panel } from "@/components/Panel"
-import { useHealth } from "@/hooks/queries/useAbout"
-import { useJobCounts } from "@/hooks/queries/useJobs"
-import { useNodes } from "@/hooks/queries/useNodes"
+import { Loaded } from "@/components/messages/Loaded"
+import { Panel } from "@/components/page/Panel"
+import { useJobCounts } from "@/hooks/jobs/useJobs"
+import { useHealth } from "@/hooks/platform/useAbout"
+import { useNodes } from "@/hooks/platform/useNodes"
 import { counted, formatCount } from "@/lib/format"
 
 /** Which version this is, and what it is doing. */
@@ -27,7 +27,7 @@ export function AboutPanel() {
     ["API", <Anchor key="api" component={Link} to="/docs" inherit>documentation</Anchor>],
   ]
   return (
-    <Panel title="About" subtitle="What runs here now">
+    <Panel title="About" subtitle="Version and state of this platform">
       <Loaded {...health}>
         <Table variant="vertical" aria-label="About">
           <Table.Tbody>

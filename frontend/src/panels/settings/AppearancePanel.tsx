@@ -1,5 +1,5 @@
 import { SegmentedControl, useMantineColorScheme, type MantineColorScheme } from "@mantine/core"
-import { Panel } from "@/components/Panel"
+import { Panel } from "@/components/page/Panel"
 
 const SCHEMES = [
   { value: "auto", label: "As the system" },

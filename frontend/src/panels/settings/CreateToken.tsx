@@ -1,9 +1,9 @@
 import { Alert, Button, Code, Group, NativeSelect, Text, TextInput } from "@mantine/core"
 import { IconKey } from "@tabler/icons-react"
 import { useId, useState, type SubmitEvent } from "react"
-import { CopyIcon } from "@/components/CopyIcon"
-import { useCreateToken } from "@/hooks/queries/useTokens"
-import { LIFETIMES, SCOPES, type Lifetime, type Scope } from "@/lib/tokens"
+import { CopyIcon } from "@/components/buttons/CopyIcon"
+import { useCreateToken } from "@/hooks/session/useTokens"
+import { LIFETIMES, SCOPES, type Lifetime, type Scope } from "@/lib/session/tokens"
 
 /** The new token stands here until the page is left: nobody can read it again. */
 export function CreateToken() {
@@ -20,7 +20,7 @@ export function CreateToken() {
     <form onSubmit={submit}>
       <Group align="flex-end" gap="sm">
         <TextInput
-          label="What the new token is for"
+          label="Purpose of the new token"
           placeholder="ci"
           flex={1}
           miw={180}

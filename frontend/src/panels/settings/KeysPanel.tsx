@@ -1,5 +1,5 @@
 import { Switch } from "@mantine/core"
-import { Panel } from "@/components/Panel"
+import { Panel } from "@/components/page/Panel"
 import { useLetterKeys } from "@/hooks/useKeys"
 
 export function KeysPanel() {
@@ -7,7 +7,7 @@ export function KeysPanel() {
   return (
     <Panel title="Keyboard" subtitle="Kept in this browser">
       <Switch
-        label="Letters are keys"
+        label="Single-key shortcuts"
         description="j, k, / and others, as ? lists them. Switch them off if you dictate or press keys by mistake; arrows, Enter and Space stay."
         checked={letters}
         onChange={(event) => setLetters(event.currentTarget.checked)}

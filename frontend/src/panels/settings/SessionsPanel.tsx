@@ -1,10 +1,10 @@
 import { Table, Text, VisuallyHidden } from "@mantine/core"
 import { IconBrowser } from "@tabler/icons-react"
 import type { BrowserSession } from "@/client"
-import { ConfirmButton } from "@/components/ConfirmButton"
-import { Loaded } from "@/components/Loaded"
-import { Panel } from "@/components/Panel"
-import { useEndSession, useSessions } from "@/hooks/queries/useSessions"
+import { ConfirmButton } from "@/components/buttons/ConfirmButton"
+import { Loaded } from "@/components/messages/Loaded"
+import { Panel } from "@/components/page/Panel"
+import { useEndSession, useSessions } from "@/hooks/session/useSessions"
 import { useNow } from "@/hooks/useNow"
 import { formatAgo, formatDay, formatMoment } from "@/lib/format"
 
@@ -14,7 +14,7 @@ export function SessionsPanel() {
   const items = sessions.data?.items ?? []
   const now = useNow()
   return (
-    <Panel title="Browser sessions" subtitle="Where you are signed in. A session ends with the token that it came from">
+    <Panel title="Browser sessions" subtitle="Browsers where you are signed in. A session ends with its token">
       <Loaded {...sessions} isEmpty={items.length === 0} empty="No browser is signed in." emptyIcon={IconBrowser}>
         <Table aria-label="Browser sessions">
           <Table.Thead>

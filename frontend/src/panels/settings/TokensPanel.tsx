@@ -1,14 +1,14 @@
 import { Table, Text, VisuallyHidden } from "@mantine/core"
 import { IconKey } from "@tabler/icons-react"
 import type { Token } from "@/client"
-import { ConfirmButton } from "@/components/ConfirmButton"
-import { Loaded } from "@/components/Loaded"
-import { Panel } from "@/components/Panel"
-import { useSessions } from "@/hooks/queries/useSessions"
-import { useRevokeToken, useTokens } from "@/hooks/queries/useTokens"
-import { formatAgo, formatMoment, NONE } from "@/lib/format"
-import { consequenceOf, expiryOf, KINDS, summaryOf } from "@/lib/tokens"
+import { ConfirmButton } from "@/components/buttons/ConfirmButton"
+import { Loaded } from "@/components/messages/Loaded"
+import { Panel } from "@/components/page/Panel"
+import { useSessions } from "@/hooks/session/useSessions"
+import { useRevokeToken, useTokens } from "@/hooks/session/useTokens"
 import { useNow } from "@/hooks/useNow"
+import { formatAgo, formatMoment, NONE } from "@/lib/format"
+import { consequenceOf, expiryOf, KINDS, summaryOf, usesOf } from "@/lib/session/tokens"
 import { CreateToken } from "./CreateToken"
 
 export function TokensPanel() {
@@ -47,6 +47,7 @@ function Row({ token, now }: { token: Token; now: number }) {
   const revoke = useRevokeToken()
   const sessions = useSessions().data?.items ?? []
   const expiry = expiryOf(token, now)
+  const uses = usesOf(token)
   const colour = expiry.expired ? "var(--gs-bad)" : undefined
   return (
     <Table.Tr>
@@ -56,6 +57,7 @@ function Row({ token, now }: { token: Token; now: number }) {
         </Text>
         <Text size="xs" c="dimmed">
           Made {formatMoment(created_at)}, {last_used_at ? `used ${formatAgo(last_used_at, now)}` : "never used"}
+          {uses && `, ${uses}`}
         </Text>
         <Text size="xs" c={colour} hiddenFrom="sm">
           {summaryOf(token, now)}

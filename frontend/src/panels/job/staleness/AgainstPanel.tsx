@@ -1,21 +1,21 @@
 import { useEffect, useMemo, useRef, useState } from "react"
-import { ChartTable } from "@/charts/ChartTable"
-import { LineChart, type ChartHandle } from "@/charts/LineChart"
-import { ChartMenu } from "@/components/ChartMenu"
-import { Loaded } from "@/components/Loaded"
-import { Panel } from "@/components/Panel"
-import { useChart } from "@/hooks/useChart"
-import { useChartSettings } from "@/hooks/useChartSettings"
-import { useNothing } from "@/hooks/useNothing"
-import { useReading } from "@/hooks/useReading"
-import { against } from "@/lib/against"
-import { axisView } from "@/lib/axes"
-import { Board } from "@/lib/board"
+import { ChartTable } from "@/charts/line/ChartTable"
+import { LineChart, type ChartHandle } from "@/charts/line/LineChart"
+import { ChartMenu } from "@/components/buttons/ChartMenu"
+import { Loaded } from "@/components/messages/Loaded"
+import { Panel } from "@/components/page/Panel"
+import { useChart } from "@/hooks/charts/useChart"
+import { useChartSettings } from "@/hooks/charts/useChartSettings"
+import { useMetric } from "@/hooks/charts/useMetricCatalogue"
+import { useReading } from "@/hooks/charts/useReading"
+import { useNothing } from "@/hooks/job/useNothing"
+import { axisView } from "@/lib/charts/axes"
+import { Board } from "@/lib/charts/board"
+import { toLines } from "@/lib/charts/lines"
+import { LineSource } from "@/lib/charts/lineSource"
 import { formatNumber } from "@/lib/format"
-import { toLines } from "@/lib/lines"
-import { LineSource } from "@/lib/lineSource"
-import { metricTitle } from "@/lib/metrics"
-import { emptyOf, MEASURES, type Measure } from "@/lib/stale"
+import { against } from "@/lib/staleness/against"
+import { emptyOf, MEASURES, type Measure } from "@/lib/staleness/stale"
 
 const COLUMNS = 400
 const HEIGHT = 230
@@ -37,7 +37,8 @@ function Against({ measure }: { measure: Measure }) {
   useEffect(() => source.set(lines), [source, lines])
   const handle = useRef<ChartHandle>(null)
   const nothing = useNothing()
-  const view = useMemo(() => ({ ...axisView("version", 0, null), label: metricTitle(measure.metric), exact: measure.format }), [measure])
+  const { title: label } = useMetric(measure.metric)
+  const view = useMemo(() => ({ ...axisView("version", 0, null), label, exact: measure.format }), [label, measure])
   const [table, setTable] = useState(false)
   const title = `Loss against ${measure.name}`
   return (
@@ -52,7 +53,7 @@ function Against({ measure }: { measure: Measure }) {
         ) : (
           <LineChart
             source={source} view={view} board={board} title={title} formatY={formatNumber} height={HEIGHT}
-            hidden={new Set(hidden)} onHide={(names) => change({ hidden: names })} syncKey="staleness" scattered handle={handle}
+            hidden={new Set(hidden)} onHide={(next) => change((now) => ({ hidden: next(now.hidden) }))} syncKey="staleness" scattered handle={handle}
           />
         )}
       </Loaded>

@@ -1,17 +1,17 @@
 import { SegmentedControl, Table } from "@mantine/core"
 import { useMemo, useState } from "react"
-import type { Distribution } from "@/client"
 import { Histogram } from "@/charts/Histogram"
-import { Loaded } from "@/components/Loaded"
-import { Panel } from "@/components/Panel"
-import { useRestingRange } from "@/hooks/useBoard"
-import { useChartSettings } from "@/hooks/useChartSettings"
-import { useLiveDistribution } from "@/hooks/useLiveDistribution"
-import { useNothing } from "@/hooks/useNothing"
+import type { Distribution } from "@/client"
+import { Loaded } from "@/components/messages/Loaded"
+import { Panel } from "@/components/page/Panel"
+import { useRestingRange } from "@/hooks/charts/useBoard"
+import { useChartSettings } from "@/hooks/charts/useChartSettings"
+import { useLiveDistribution } from "@/hooks/charts/useLiveDistribution"
+import { useNothing } from "@/hooks/job/useNothing"
+import { binName, histogram, type Histogram as Counted } from "@/lib/charts/histogram"
+import { lineLabels, paletteIndex } from "@/lib/charts/lines"
 import { formatCount, formatPercent } from "@/lib/format"
-import { binName, histogram, type Histogram as Counted } from "@/lib/histogram"
-import { lineLabels, paletteIndex } from "@/lib/lines"
-import { emptyOf, MEASURES, type Measure } from "@/lib/stale"
+import { emptyOf, MEASURES, type Measure } from "@/lib/staleness/stale"
 import classes from "./DistributionPanel.module.css"
 
 const HEIGHT = 200
@@ -29,8 +29,8 @@ export function DistributionPanel() {
     <Panel
       wide
       title={`Distribution of ${measure.name}`}
-      subtitle={`How stale ${data?.count ? formatCount(data.count) : "all"} pushes were when they were applied${settings.measure === "distance" ? `: ${measure.about}` : ""}${range ? ", in the visible range" : ""}`}
-      actions={<SegmentedControl size="xs" aria-label="How the distribution is shown" data={SHOWN} value={shown} onChange={show} />}
+      subtitle={`Staleness of ${data?.count ? formatCount(data.count) : "all"} pushes when they were applied${settings.measure === "distance" ? `: ${measure.about}` : ""}${range ? ", in the visible range" : ""}`}
+      actions={<SegmentedControl size="xs" aria-label="View of the distribution" data={SHOWN} value={shown} onChange={show} />}
     >
       <Loaded {...asked} isEmpty={data?.count === 0} empty={range ? "No push has been applied in the visible range." : emptyOf(measure, nothing)} height={230}>
         {data && <Counts distribution={data} measure={measure} inNumbers={shown === "table"} />}

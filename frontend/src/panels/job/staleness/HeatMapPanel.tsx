@@ -1,20 +1,20 @@
 import { SegmentedControl, Table } from "@mantine/core"
 import { useMemo, useState } from "react"
 import { HeatMap } from "@/charts/HeatMap"
-import { Loaded } from "@/components/Loaded"
-import { Panel } from "@/components/Panel"
-import { useAxisView } from "@/hooks/useAxisView"
-import { useBoard, useRestingRange } from "@/hooks/useBoard"
-import { useChartSettings } from "@/hooks/useChartSettings"
-import { useColumns } from "@/hooks/useChart"
+import { Loaded } from "@/components/messages/Loaded"
+import { Panel } from "@/components/page/Panel"
+import { useAxisView } from "@/hooks/charts/useAxisView"
+import { useBoard, useRestingRange } from "@/hooks/charts/useBoard"
+import { useColumns } from "@/hooks/charts/useChart"
+import { useChartSettings } from "@/hooks/charts/useChartSettings"
+import { useMetric } from "@/hooks/charts/useMetricCatalogue"
+import { useReading } from "@/hooks/charts/useReading"
+import { useNothing } from "@/hooks/job/useNothing"
 import { useKeys } from "@/hooks/useKeys"
-import { useNothing } from "@/hooks/useNothing"
-import { useReading } from "@/hooks/useReading"
-import { AXES, shown, wireAxis, type Range } from "@/lib/axes"
-import { heatOf, slicesRange, type Heat } from "@/lib/heat"
-import { reach } from "@/lib/lines"
-import { metricTitle } from "@/lib/metrics"
-import { emptyOf, MEASURES, said, type Measure, type MeasureName } from "@/lib/stale"
+import { AXES, shown, wireAxis, type Range } from "@/lib/charts/axes"
+import { heatOf, slicesRange, type Heat } from "@/lib/charts/heat"
+import { reach } from "@/lib/charts/lines"
+import { emptyOf, MEASURES, said, type Measure, type MeasureName } from "@/lib/staleness/stale"
 
 const PX_PER_CELL = 10
 const KEYS = [
@@ -49,7 +49,7 @@ export function HeatMapPanel({ width }: { width: number }) {
     else change({ axis, range: picked })
   }
   const over = wireAxis(axis) === "time" ? "over time" : `over ${AXES.find(({ value }) => value === axis)!.label.toLowerCase()}`
-  const title = `${metricTitle(measure.metric)} of each worker ${over}`
+  const title = `${useMetric(measure.metric).title} of each worker ${over}`
   const format = (x: number, step?: number) => view.format(shown(x, view), step)
   return (
     <Panel
@@ -58,9 +58,9 @@ export function HeatMapPanel({ width }: { width: number }) {
       subtitle={`${WORDS[cell]} of each cell, ${measure.about}`}
       actions={
         <>
-          <SegmentedControl size="xs" aria-label="In what staleness is told" data={CHOICES} value={inWhat} onChange={(value) => change({ measure: value })} />
-          <SegmentedControl size="xs" aria-label="What a cell shows" data={[{ value: "mean", label: "Mean" }, { value: "high", label: "Highest" }]} value={cell} onChange={(value) => change({ cell: value })} />
-          <SegmentedControl size="xs" aria-label="How it is shown" data={[{ value: "map", label: "Map" }, { value: "table", label: "Numbers" }]} value={table} onChange={setTable} />
+          <SegmentedControl size="xs" aria-label="Unit of staleness" data={CHOICES} value={inWhat} onChange={(value) => change({ measure: value })} />
+          <SegmentedControl size="xs" aria-label="Value of a cell" data={[{ value: "mean", label: "Mean" }, { value: "high", label: "Highest" }]} value={cell} onChange={(value) => change({ cell: value })} />
+          <SegmentedControl size="xs" aria-label="Map or numbers" data={[{ value: "map", label: "Map" }, { value: "table", label: "Numbers" }]} value={table} onChange={setTable} />
         </>
       }
     >

@@ -1,21 +1,21 @@
 import { Table, Text } from "@mantine/core"
 import { IconAlertTriangle, IconCheck } from "@tabler/icons-react"
-import { Loaded } from "@/components/Loaded"
-import { Panel } from "@/components/Panel"
-import { useRestingRange } from "@/hooks/useBoard"
-import { useColumns } from "@/hooks/useChart"
-import { useNothing } from "@/hooks/useNothing"
-import { useReading } from "@/hooks/useReading"
+import { Loaded } from "@/components/messages/Loaded"
+import { Panel } from "@/components/page/Panel"
+import { useRestingRange } from "@/hooks/charts/useBoard"
+import { useColumns } from "@/hooks/charts/useChart"
+import { useReading } from "@/hooks/charts/useReading"
+import { useNothing } from "@/hooks/job/useNothing"
 import { formatCount, formatPercent } from "@/lib/format"
-import { accounts, FATES, type Fate, type WorkerAccount } from "@/lib/ledger"
+import { accounts, OUTCOMES, type PushOutcome, type WorkerAccount } from "@/lib/job/ledger"
 
 /** Only the latest values are wanted. */
 const COLUMNS = 200
 const HEADS = ["Worker", "Pushed", "= Applied", "+ Buffered", "+ Dropped", "+ Pending", "+ Undone", "Share applied", "Adds up"]
 
-const WHOLE = "What became of every push, over all attempts"
-/** A push is counted when it comes, its fate when it is decided, what was undone when the job returns to a cut: in a range these would not add up. */
-const NO_RANGE = "Of the whole job, not of the visible range: a push and its fate may lie on two sides of its ends"
+const WHOLE = "Outcome of every push, over all attempts"
+/** A push is counted when it comes, its outcome when it is decided, what was undone when the job returns to a checkpoint: in a range these would not add up. */
+const NO_RANGE = "The whole job, not the visible range: a push and its outcome may lie on two sides of its ends"
 
 /** What became of every push of each worker. */
 export function LedgerPanel() {
@@ -58,7 +58,7 @@ function Row({ account }: { account: WorkerAccount }) {
     <Table.Tr>
       <Table.Td fw={550} style={{ whiteSpace: "nowrap" }}>worker {rank}</Table.Td>
       <Table.Td>{formatCount(pushed)}</Table.Td>
-      {FATES.map(({ name }) => (
+      {OUTCOMES.map(({ name }) => (
         <Table.Td key={name}>{formatCount(account[name])}</Table.Td>
       ))}
       <Table.Td style={{ whiteSpace: "nowrap" }}>{formatPercent(pushed > 0 ? applied / pushed : null)}</Table.Td>
@@ -76,7 +76,7 @@ function Missing({ count }: { count: number }) {
 }
 
 /** Latest value by worker; over time, so that the live attempt's is the last. */
-function useLedger(what: "pushed" | Fate) {
+function useLedger(what: "pushed" | PushOutcome) {
   const chart = useColumns(`ledger/${what}`, "time", null, COLUMNS)
   const lines = useReading(chart.data)
   return { chart, latest: new Map(lines.flatMap(({ rank, latest }) => (latest === null ? [] : [[rank, latest] as const]))) }

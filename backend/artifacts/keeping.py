@@ -1,0 +1,40 @@
+"""Files in the folder of an ended job that somebody may still ask for. Nothing is added there any more: the platform refuses
+processes of an ended attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from backend.artifacts import admitting, repository
+from gradstream.process.store import START
+
+_START_FOLDER = "start/"
+
+
+def named_paths(session: Session, job_ids: Sequence[UUID]) -> dict[UUID, set[str]]:
+    """Return, for each job, the paths in its folder that a row names, without the parts of checkpoints that were never committed:
+    no job starts from those."""
+    committed = repository.checkpoints_of(session, job_ids)
+    named: dict[UUID, set[str]] = {job_id: set() for job_id in job_ids}
+    for job_id, attempt, path in repository.files_of(session, job_ids):
+        part = admitting.CHECKPOINT_FILE.fullmatch(path)
+        if part is None or (job_id, attempt, int(part[1])) in committed:
+            named[job_id].add(f"{attempt}/{path}")
+    for job_id, path in repository.artifacts_of(session, job_ids):
+        named[job_id].add(path)
+    return named
+
+
+def is_start_file(path: str) -> bool:
+    """Return whether the job started from this file: a copy that no row names."""
+    return path == START or path.startswith(_START_FOLDER)
+
+
+def forget(session: Session, job_id: UUID, path: str) -> None:
+    """Remove the row of a part, if it has one, before its file is removed."""
+    attempt, _, inner = path.partition("/")
+    if attempt.isdecimal():
+        repository.remove_file(session, job_id, int(attempt), inner)

@@ -1,0 +1,1 @@
+"""Lists of jobs: filtered, ordered, in pages, and changed together."""

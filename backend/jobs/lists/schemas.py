@@ -1,0 +1,76 @@
+"""Lists of jobs: their order, pages, and changes to several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+from pydantic import Field
+
+from backend.schemas import Schema
+from gradstream.api.statuses import JobStatus
+
+
+class JobSort(StrEnum):
+    """The order of a list of jobs. Jobs that have no such value yet come last, both ways."""
+
+    CREATED = "created"
+    NAME = "name"
+    STATUS = "status"
+    STRATEGY = "strategy"
+    USER = "user"
+    WORKERS = "workers"
+    PRIORITY = "priority"
+    ACCURACY = "accuracy"
+    LOSS = "loss"
+    THROUGHPUT = "throughput"
+    STALENESS = "staleness"
+
+
+@dataclass(frozen=True, slots=True)
+class JobQuery:
+    """Which jobs, in which order. An empty list: any."""
+
+    status: Sequence[JobStatus] = ()
+    strategy: Sequence[str] = ()
+    user: Sequence[str] = ()
+    q: str | None = None
+    sort: JobSort = JobSort.CREATED
+    descending: bool = True
+
+
+class Gone(Schema):
+    """Deleted jobs, as the stream of all jobs tells of them."""
+
+    ids: list[UUID]
+    upto: int = Field(description="Give it as `since` to follow from here")
+
+
+class JobCounts(Schema):
+    """Numbers of jobs by status, strategy and user."""
+
+    status: dict[JobStatus, int]
+    strategy: dict[str, int]
+    user: dict[str, int]
+
+
+class BulkAction(StrEnum):
+    STOP = "stop"
+    DELETE = "delete"
+
+
+class Bulk(Schema):
+    action: BulkAction
+    ids: list[UUID] = Field(min_length=1, max_length=500)
+
+
+class BulkItem(Schema):
+    id: UUID
+    done: bool
+    message: str | None = Field(description="Reason for the failure; null: done")
+
+
+class BulkAnswer(Schema):
+    items: list[BulkItem] = Field(description="One item per id, in the order of the request")

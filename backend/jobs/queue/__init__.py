@@ -1,0 +1,1 @@
+"""The queue: the jobs that wait, in their order, and the jobs that hold machines."""

@@ -1,0 +1,1 @@
+"""Charts and distributions: few numbers that show all points of a range."""

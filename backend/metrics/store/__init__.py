@@ -1,0 +1,1 @@
+"""Storage of points: batches as they came, and blocks with summaries made from them."""

@@ -1,0 +1,117 @@
+"""One table of the rules that turn a job's progress into alerts and events. Pure.
+
+The page shows an alert while its rule finds something. An event is written once for each thing that a rule finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from backend.progress.state import Folded, evaluation_alerts
+from gradstream.center.ledger import Silent
+from gradstream.gate import Gate
+from gradstream.process.watchdog import hang_sentences
+from gradstream.progress import alerts, damage
+from gradstream.progress import shared_memory as room
+
+Found = Mapping[Any, Any]
+"""Each thing that a rule finds, by a key that stays the same from report to report."""
+_SERVER = "server-0"
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    sentence: str
+    actor: str = "controller"
+    """The process that reported it: the actor of its event."""
+    data: dict[str, Any] = field(default_factory=dict)
+    """The data of its event."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlertRule:
+    find: Callable[[Folded], Found]
+    describe: Callable[[Folded, Gate, Found], Iterator[Alert]]
+    """Describes some of what it finds: what is new, for events; all, for alerts."""
+    shown: bool = True
+    """The alert is shown with the job's progress."""
+    recorded: bool = True
+    """Its events are written here."""
+    per_attempt: bool = False
+    """Each attempt has events of its own."""
+
+
+def new_alerts(before: dict[str, Any], state: dict[str, Any], gate: Callable[[], Gate]) -> Iterator[Alert]:
+    """Yield an alert for each event to write: for what the rules find in `state`, and had not found in `before`."""
+    old, new = Folded.model_validate(before), Folded.model_validate(state)
+    for rule in filter(lambda rule: rule.recorded, RULES):
+        known = {} if rule.per_attempt and old.attempt != new.attempt else rule.find(old)
+        found = {key: value for key, value in rule.find(new).items() if key not in known}
+        if found:
+            yield from rule.describe(new, gate(), found)
+
+
+def shown_alerts(kept: Folded, gate: Gate) -> list[str]:
+    """Return the sentences to show with the job's progress, in the order of the table."""
+    found = [(rule, rule.find(kept)) for rule in RULES if rule.shown]
+    return [alert.sentence for rule, things in found if things for alert in rule.describe(kept, gate, things)]
+
+
+def _describe_silent(_kept: Folded, gate: Gate, found: Found) -> Iterator[Alert]:
+    for rank, dropped in sorted(found.items()):
+        yield Alert(Silent(rank, dropped).sentence(gate), _SERVER, {"rank": rank, "dropped": dropped})
+
+
+def _describe_hanging(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
+    yield from map(Alert, hang_sentences(found))
+
+
+def _describe_evaluation(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
+    for key, sentence in found.items():
+        yield Alert(sentence, "evaluator", {"about": key})
+
+
+def _find_slow(kept: Folded) -> Found:
+    return {rank: factor for rank, factor in kept.slow.items() if rank not in kept.silent}
+
+
+def _describe_slow(kept: Folded, gate: Gate, found: Found) -> Iterator[Alert]:
+    for rank, factor in sorted(found.items()):
+        if factor:  # 0: it is not slow any more
+            finished = 0 if rank in kept.remaining.left else len(kept.remaining.left)
+            sentence = alerts.slow_sentence(rank, factor, gate, finished, len(kept.remaining.shares))
+            yield Alert(sentence, _SERVER, {"rank": rank, "slower": factor})
+
+
+def _describe_dropping(kept: Folded, gate: Gate, found: Found) -> Iterator[Alert]:
+    for reason in found:
+        yield Alert(alerts.dropped_sentence(reason, kept.standings.ledger, gate), _SERVER, {"dropped": reason})
+
+
+def _describe_room(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
+    """Workers that are found together share one alert."""
+    yield Alert(room.sentence(dict(found)), f"worker-{min(found)}", {"ranks": sorted(found), "bytes": max(found.values())})
+
+
+def _describe_damage(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
+    for who, count in found.items():
+        yield Alert(damage.sentence(who), who, {"source": who, "count": count})
+
+
+def _describe_sentences(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
+    yield from map(Alert, found.values())
+
+
+RULES: tuple[AlertRule, ...] = (
+    AlertRule(lambda kept: kept.silent, _describe_silent),
+    AlertRule(lambda kept: kept.hanging, _describe_hanging, recorded=False),  # by `hanging`, also when a process goes on
+    AlertRule(evaluation_alerts, _describe_evaluation),
+    AlertRule(_find_slow, _describe_slow, per_attempt=True),
+    AlertRule(lambda kept: dict.fromkeys(kept.dropping), _describe_dropping),
+    AlertRule(lambda kept: kept.no_room, _describe_room),
+    AlertRule(lambda kept: kept.damaged, _describe_damage, shown=False),  # a resend has repaired it
+    AlertRule(lambda kept: {"": kept.waits_for} if kept.waits_for else {}, _describe_sentences, recorded=False),  # by the scheduler
+    AlertRule(lambda kept: kept.refused, _describe_sentences, recorded=False),  # by `service`, which bounds their number
+)

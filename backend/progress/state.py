@@ -1,0 +1,280 @@
+"""Progress of a job, folded from its metrics as they arrive. Kept in the job's row; pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from backend.progress.curve import LossCurve
+from backend.progress.throughput import Throughput
+from gradstream import metrics
+from gradstream.metrics import Point
+from gradstream.process.order import label_of
+from gradstream.process.store import SLOWEST
+from gradstream.process.watchdog import Hang
+from gradstream.progress import alerts
+from gradstream.progress.evaluation_alerts import not_finite_sentence, overlap_sentence
+from gradstream.progress.exchange import FIGURES, Figures
+from gradstream.progress.remaining import TAKEN as REMAINING
+from gradstream.progress.remaining import Remaining
+from gradstream.progress.standing import Standings
+
+_LARGEST = 1e100
+"""Sums of values up to here stay finite, which Postgres wants. Others are stored and drawn, but are not part of the progress."""
+_LONGEST_STORE = 3600.0
+"""Seconds."""
+_FAULTS = 20
+_DAMAGED = 100
+SCORES = 100
+"""Evaluation metrics that a job's progress holds; a few more if they are the usual ones."""
+USUAL_SCORES = ("accuracy", "loss")
+EVAL = "eval/"
+_FIRST_SHARD = "server-0"
+"""Its reports stand for all shards, where they decide alike."""
+_TAKEN = frozenset(
+    metric.name
+    for metric in (
+        metrics.LOSS,
+        metrics.STALENESS,
+        metrics.TOTAL,
+        metrics.EPOCH,
+        metrics.SILENT,
+        metrics.NO_ROOM,
+        metrics.COMPARED_ROWS,
+        metrics.SHARED_ROWS,
+    )
+)
+
+
+class Folded(BaseModel):
+    """State between two batches."""
+
+    attempt: int = 0
+    samples: int = 0
+    version: int = 0
+    total_samples: int | None = None
+    epoch_samples: int | None = None
+    loss: dict[int, float] = Field(default_factory=dict)
+    """The last one of each worker."""
+    not_finite: list[int] = Field(default_factory=list)
+    """Workers whose last loss is a NaN or an infinity."""
+    throughput: Throughput = Field(default_factory=Throughput)
+    remaining: Remaining = Field(default_factory=Remaining)
+    done: float | None = None
+    """Share of the training that is done, 0 to 1."""
+    target: str | None = None
+    """The metric of the job's target."""
+    staleness_sum: float = 0.0
+    staleness_count: int = 0
+    eval: dict[str, float | None] = Field(default_factory=dict)
+    """None: not a finite number."""
+    odd_scores: dict[str, int] = Field(default_factory=dict)
+    """Evaluation metrics that were not finite, with the samples that the model had seen the first time."""
+    compared_rows: int = 0
+    shared_rows: int = 0
+    """Evaluation rows that were compared with training rows, and how many of them are training rows, if many are."""
+    silent: dict[int, int] = Field(default_factory=dict)
+    """Workers that were found not to contribute, in any attempt, with how many of their pushes were dropped in a row."""
+    no_room: dict[int, int] = Field(default_factory=dict)
+    """Workers that did not get their shared memory, in any attempt, with the bytes that each needed."""
+    damaged: dict[str, int] = Field(default_factory=dict)
+    """Processes that received corrupt messages, in any attempt, with their number of retransmissions."""
+    hanging: dict[str, Hang] = Field(default_factory=dict)
+    """Processes of this attempt that take long to start, by label."""
+    slow: dict[int, float] = Field(default_factory=dict)
+    """Workers that were found to be slow, in this attempt, and how many times slower than the others they are; 0: no more."""
+    dropping: list[str] = Field(default_factory=list)
+    """Why many pushes are dropped, in any attempt."""
+    waits_for: str | None = None
+    """While the data plane is full: a sentence that says who holds most of it."""
+    refused: dict[str, str] = Field(default_factory=dict)
+    """Metrics that are not stored, in any attempt: a sentence for each process and field."""
+    curve: LossCurve = Field(default_factory=LossCurve)
+    """The loss over all attempts of the job, for lists."""
+    figures: Figures = Field(default_factory=Figures)
+    """Figures of the exchanges of this attempt."""
+    standings: Standings = Field(default_factory=Standings)
+    """Summaries of its processes."""
+    first_step_at: datetime | None = None
+
+
+_OF_ATTEMPT = (
+    "samples",
+    "version",
+    "loss",
+    "not_finite",
+    "throughput",
+    "remaining",
+    "done",
+    "figures",
+    "slow",
+    "hanging",
+    "waits_for",
+)
+"""Fields that begin anew with an attempt."""
+
+
+def fold(
+    state: dict[str, Any], attempt: int, batches: Iterable[tuple[str, Sequence[Point]]], at: datetime, target: str | None = None
+) -> dict[str, Any]:
+    """Return the state after these points, each batch with its source. A new attempt begins at its checkpoint, so counts start
+    over. `target`: the metric of the job's target."""
+    new = Folded.model_validate(state)
+    if attempt < new.attempt:
+        return state  # late news of an attempt that has ended
+    if new.attempt != attempt:
+        fresh = Folded(attempt=attempt)
+        new = new.model_copy(update={name: getattr(fresh, name) for name in ("attempt", *_OF_ATTEMPT)})
+    new.target = target
+    for source, points in batches:
+        _take_batch(new, source, points, at.timestamp())
+    new.throughput.note(at.timestamp())
+    new.done = new.remaining.done(new.standings)
+    new.slow = alerts.slow_workers(new.slow, new.standings)
+    new.dropping = alerts.dropped_reasons(new.dropping, new.standings.ledger)
+    if new.first_step_at is None and new.version > 0:
+        new.first_step_at = at
+    return new.model_dump(mode="json")
+
+
+def _take_batch(new: Folded, source: str, points: Sequence[Point], at: float) -> None:
+    new.samples = max(new.samples, *(point.samples for point in points if point.name != metrics.LOSS.name), 0)
+    new.version = max(new.version, *(point.version for point in points), 0)
+    for point in points:
+        if point.name == metrics.LOSS.name:
+            _note_finite(new, point)
+        elif point.name.startswith(EVAL) and not math.isfinite(point.value):
+            _note_odd_score(new, point)
+    finite = [point for point in points if abs(point.value) <= _LARGEST]
+    for point in finite:
+        if point.name in _TAKEN or point.name.startswith(EVAL):
+            _take(new, point)
+        elif point.name in REMAINING:
+            new.remaining.take(point)
+        elif point.name in FIGURES:
+            new.figures.take(source, point)
+        elif point.name == metrics.RETRANSMISSIONS.name:
+            _note_damage(new.damaged, label_of(source), int(point.value))
+    if label_of(source) == _FIRST_SHARD:
+        for point in finite:
+            new.throughput.take(point, at)
+    new.standings.take(source, new.attempt, finite)
+
+
+def _note_finite(new: Folded, point: Point) -> None:
+    """Note whether the loss that a worker reported last is finite."""
+    if math.isfinite(point.value) == (point.rank in new.not_finite):
+        others = [rank for rank in new.not_finite if rank != point.rank]
+        new.not_finite = others if math.isfinite(point.value) else sorted([*others, point.rank])
+
+
+def _take(new: Folded, point: Point) -> None:
+    match point.name:
+        case metrics.LOSS.name:
+            new.loss[point.rank] = point.value
+            new.curve.take(point.value)
+        case metrics.STALENESS.name:
+            new.staleness_sum, new.staleness_count = new.staleness_sum + point.value, new.staleness_count + 1
+        case metrics.TOTAL.name:
+            new.total_samples = int(point.value)
+        case metrics.EPOCH.name:
+            new.epoch_samples = int(point.value)
+        case metrics.SILENT.name:
+            new.silent.setdefault(point.rank, int(point.value))
+        case metrics.NO_ROOM.name:
+            new.no_room.setdefault(point.rank, int(point.value))
+        case metrics.COMPARED_ROWS.name:
+            new.compared_rows = int(point.value)
+        case metrics.SHARED_ROWS.name:
+            new.shared_rows = int(point.value)
+        case name:
+            _enter_score(new, name.removeprefix(EVAL), point.value)
+
+
+def _enter_score(new: Folded, key: str, value: float | None) -> None:
+    """Enter the scores of a bounded number of metrics, as user code may give any. All are stored and drawn."""
+    if key in new.eval or len(new.eval) < SCORES or key in (*USUAL_SCORES, (new.target or "").removeprefix(EVAL)):
+        new.eval[key] = value
+
+
+def _note_odd_score(new: Folded, point: Point) -> None:
+    key = point.name.removeprefix(EVAL)
+    _enter_score(new, key, None)
+    if len(new.odd_scores) < _FAULTS:
+        new.odd_scores.setdefault(key, point.samples)
+
+
+def _note_damage(known: dict[str, int], who: str, count: int) -> None:
+    """Note the damage of a bounded number of processes, as user code may send under any name."""
+    if who in known or len(known) < _DAMAGED:
+        known[who] = count
+
+
+def evaluation_alerts(kept: Folded) -> dict[str, str]:
+    """Return the faults of the evaluation: a sentence for each."""
+    found = {key: not_finite_sentence(f"{EVAL}{key}", samples) for key, samples in kept.odd_scores.items()}
+    return found | ({"overlap": overlap_sentence(kept.shared_rows, kept.compared_rows)} if kept.shared_rows else {})
+
+
+def hanging_processes(state: dict[str, Any], attempt: int) -> dict[str, Hang]:
+    """The processes of this attempt that take long to start, by label."""
+    kept = Folded.model_validate(state)
+    return kept.hanging if kept.attempt == attempt else {}
+
+
+def has_begun(state: dict[str, Any], attempt: int) -> bool:
+    """Return whether a worker of this attempt is ready to train, or has sent the model to the servers."""
+    kept = Folded.model_validate(state)
+    return kept.attempt == attempt and bool(kept.remaining.shares or kept.figures.center_bytes or kept.samples)
+
+
+def refusing(state: dict[str, Any], which: str, sentence: str) -> dict[str, Any] | None:
+    """Return the state with one more refused field. None: it is known, or so many are that one more says nothing."""
+    known = state.get("refused", {})
+    if which in known or len(known) >= _FAULTS:
+        return None
+    return {**state, "refused": {**known, which: sentence}}
+
+
+def standings(state: dict[str, Any]) -> Standings:
+    """Return the process summaries, the ledger, and the best evaluations."""
+    return Folded.model_validate(state).standings
+
+
+def place_of(state: dict[str, Any], label: str) -> tuple[int, int, int]:
+    """Return the step of a process, and the samples and changes that the center has seen."""
+    kept = Folded.model_validate(state)
+    standing = kept.standings.processes.get(label)
+    return standing.step if standing else 0, kept.samples, kept.version
+
+
+def center_bytes(state: dict[str, Any]) -> int | None:
+    """Return the bytes of the center of the live attempt; None until a shard has reported them."""
+    return Folded.model_validate(state).figures.center_bytes
+
+
+def seconds_to_store(state: dict[str, Any]) -> float:
+    """Return the most seconds that storing a vector of the center's size may take: an hour, whatever size user code reports."""
+    return min((center_bytes(state) or 0) / SLOWEST, _LONGEST_STORE)
+
+
+def figures(state: dict[str, Any]) -> dict[str, float | None]:
+    """Return the values that lists of jobs are sorted by: the columns of `JobRow` of these names."""
+    kept = Folded.model_validate(state)
+    measured = {"loss": mean_loss(kept), "samples_per_second": kept.throughput.mean, "mean_staleness": mean_staleness(kept)}
+    return {"accuracy": kept.eval.get("accuracy"), **measured}
+
+
+def mean_loss(kept: Folded) -> float | None:
+    """None: there is none yet, or the mean is not finite."""
+    if kept.not_finite:
+        return None
+    return sum(kept.loss.values()) / len(kept.loss) if kept.loss else None
+
+
+def mean_staleness(kept: Folded) -> float | None:
+    return kept.staleness_sum / kept.staleness_count if kept.staleness_count else None

@@ -1,0 +1,1 @@
+"""Placement: which processes run on which machine, and whose turn it is."""

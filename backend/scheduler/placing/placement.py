@@ -1,0 +1,145 @@
+"""Placement of the processes of a job: all of them, or none. Pure: jobs and free places in, plans or shortages out.
+
+A worker takes one slot, and one GPU if it computes on one. Servers and the evaluator run beside the workers: they take no
+slot, and lie on the machines that have workers, so that a small job stays on one machine. A server whose device is `cuda` takes a
+GPU, too; with `auto` it gets one that the workers leave over beside it. Where it is known how much a shard takes on a GPU, one
+that has less is none for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from backend.scheduler.placing.machines import Machine, Placeable, open_machines, suitable_machines
+from backend.scheduler.placing.shortages import Shortage, find_shortage
+from gradstream.process.order import Role
+from gradstream.spec import JobSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    role: Role
+    rank: int
+    node_id: UUID
+    node: str
+    slot: int | None = None
+    gpu: int | None = None
+
+
+def place(spec: Placeable, machines: Sequence[Machine], shard_takes: int = 0) -> tuple[Place, ...] | Shortage:
+    """The fullest use of the fewest machines; GPUs first where the job may use them.
+
+    `shard_takes`: bytes that each shard needs if it is on a GPU, as far as that is known."""
+    if short := find_shortage(spec, machines, shard_takes):
+        return short
+    machines = suitable_machines(spec, machines)
+    ordered = sorted(open_machines(machines), key=lambda m: _preference(m, spec))
+    if spec.roles.server.device != "cuda":
+        workers = _workers(spec, ordered)
+        servers = _servers(spec, ordered, workers, shard_takes)
+        return (*servers, *workers, _evaluator(workers))
+    for count in range(1, len(ordered) + 1):
+        servers = _servers_on_gpus(spec, ordered[:count], shard_takes)
+        workers = _workers(spec, without_places(ordered[:count], servers))
+        if len(servers) == spec.roles.server.shards and len(workers) == spec.roles.worker.count:
+            return (*servers, *workers, _evaluator(workers))
+    return _no_room_for_both(spec, ordered, shard_takes)
+
+
+def _workers(spec: Placeable, machines: Sequence[Machine]) -> list[Place]:
+    """Place as many workers as there is room for, and fill each machine before the next one."""
+    count, device = spec.roles.worker.count, spec.roles.worker.device
+    places: list[Place] = []
+    for machine in machines:
+        gpus = () if device == "cpu" else machine.free_gpus
+        room = min(len(machine.free_slots), len(gpus)) if device == "cuda" else len(machine.free_slots)
+        for place_on in range(min(room, count - len(places))):
+            gpu = gpus[place_on] if place_on < len(gpus) else None
+            places.append(Place("worker", len(places), machine.id, machine.name, machine.free_slots[place_on], gpu))
+    return places
+
+
+def _servers(spec: Placeable, machines: Sequence[Machine], workers: Sequence[Place], takes: int) -> list[Place]:
+    """Spread over the workers' machines."""
+    hosts = list(dict.fromkeys((worker.node_id, worker.node) for worker in workers))
+    left = {machine.id: machine.large_enough(machine.free_gpus, takes) for machine in without_places(machines, workers)}
+    places = []
+    for k in range(spec.roles.server.shards):
+        id, name = hosts[k % len(hosts)]
+        gpu = left[id].pop(0) if spec.roles.server.device == "auto" and left[id] else None
+        places.append(Place("server", k, id, name, gpu=gpu))
+    return places
+
+
+def _servers_on_gpus(spec: Placeable, machines: Sequence[Machine], takes: int) -> list[Place]:
+    """As many as there are GPUs for: where a GPU has no slot for a worker beside it first, then spread evenly. The last GPUs of a
+    machine, since workers take the first."""
+    left = {machine.id: machine.large_enough(machine.free_gpus, takes) for machine in machines}
+    counts = dict.fromkeys(left, 0)
+    places: list[Place] = []
+    for k in range(spec.roles.server.shards):
+        open_ones = [machine for machine in machines if left[machine.id]]
+        if not open_ones:
+            break
+        chosen = min(open_ones, key=lambda m: (len(left[m.id]) <= len(m.free_slots), counts[m.id]))
+        counts[chosen.id] += 1
+        places.append(Place("server", k, chosen.id, chosen.name, gpu=left[chosen.id].pop()))
+    return places
+
+
+def _evaluator(workers: Sequence[Place]) -> Place:
+    return Place("evaluator", -1, workers[0].node_id, workers[0].node)
+
+
+def without_places(machines: Sequence[Machine], plan: Sequence[Place]) -> list[Machine]:
+    taken_slots = {(each.node_id, each.slot) for each in plan}
+    taken_gpus = {(each.node_id, each.gpu) for each in plan}
+    return [
+        replace(
+            m,
+            free_slots=tuple(slot for slot in m.free_slots if (m.id, slot) not in taken_slots),
+            free_gpus=tuple(gpu for gpu in m.free_gpus if (m.id, gpu) not in taken_gpus),
+        )
+        for m in machines
+    ]
+
+
+def _preference(machine: Machine, spec: Placeable) -> tuple[int, int, str]:
+    uses_gpus = spec.roles.worker.device != "cpu" or spec.roles.server.device == "cuda"
+    gpus = len(machine.free_gpus) if uses_gpus else 0
+    return -gpus, -len(machine.free_slots), machine.name
+
+
+def place_again(role: Role, rank: int, spec: JobSpec, machines: Sequence[Machine], before: UUID) -> Place | None:
+    """One process of a running job anew, on the machine where it was if that still has room."""
+    if role == "worker":
+        places = place(spec.model_copy(update={"roles": _one_worker(spec)}), sorted(machines, key=lambda m: m.id != before)[:1])
+        if isinstance(places, Shortage):
+            places = place(spec.model_copy(update={"roles": _one_worker(spec)}), machines)
+        if isinstance(places, Shortage):
+            return None
+        worker = next(each for each in places if each.role == "worker")
+        return Place("worker", rank, worker.node_id, worker.node, worker.slot, worker.gpu)
+    hosts = open_machines(suitable_machines(spec, machines))
+    if not hosts:
+        return None
+    host = min(hosts, key=lambda m: (m.id != before, m.name))
+    return Place(role, rank, host.id, host.name)
+
+
+def _one_worker(spec: JobSpec) -> object:
+    """Return roles of one worker, and of a server that needs no GPU: the servers of a running job have theirs."""
+    server = spec.roles.server.model_copy(update={"device": "cpu"})
+    return spec.roles.model_copy(update={"worker": spec.roles.worker.model_copy(update={"count": 1}), "server": server})
+
+
+def _no_room_for_both(spec: Placeable, machines: Sequence[Machine], takes: int) -> Shortage:
+    """GPUs and slots are there, but not beside each other."""
+    empty = [replace(m, free_slots=tuple(range(m.slots)), free_gpus=tuple(m.every_gpu)) for m in machines]
+    servers = _servers_on_gpus(spec, empty, takes)
+    all_there = len(servers) == spec.roles.server.shards
+    fits = all_there and len(_workers(spec, without_places(empty, servers))) == spec.roles.worker.count
+    what = "GPUs with free slots beside them for its workers, and GPUs for its shards (roles.server.device: cuda)"
+    return Shortage("no_gpu", f"Waits for {what}.") if fits else Shortage("too_large", f"Needs {what}; there are not enough.")

@@ -1,0 +1,91 @@
+"""Shortages: what a job lacks to begin, as a reason and a sentence. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from backend.scheduler.placing.machines import Machine, Placeable, open_machines, suitable_machines
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    reason: str
+    """waiting_for_nodes, no_isolation, draining, node_trouble, too_large, no_capacity, no_gpu; for programs."""
+    message: str
+    """The same as a sentence."""
+
+    @property
+    def passes_by_itself(self) -> bool:
+        """Room will appear when running jobs end. Else only another machine, or another job file, would help."""
+        return self.reason in ("no_capacity", "no_gpu")
+
+
+def find_shortage(spec: Placeable, connected: Sequence[Machine], shard_takes: int) -> Shortage | None:
+    """Return what the job lacks on the machines that are connected; None: nothing."""
+    if not connected:
+        return Shortage("waiting_for_nodes", "No machine is connected; the job starts when one is.")
+    connected = suitable_machines(spec, connected)
+    if not connected:
+        message = "No connected machine has the isolation 'namespace', which network: platform takes. See `gradstream nodes`."
+        return Shortage("no_isolation", message)
+    machines = open_machines(connected)
+    drained = ", ".join(machine.name for machine in connected if machine.draining)
+    troubled = [machine for machine in connected if machine.trouble and not machine.draining]
+    if not machines and not troubled:
+        return Shortage("draining", f"All machines drain ({drained}); the job starts when one is resumed or another one connects.")
+    if not machines:
+        message = f"No machine can take it now; {troubled[0].name} is tried again soon. {troubled[0].trouble}"
+        return Shortage("node_trouble", message)
+    left_out = [f"those that drain ({drained})"] if drained else []
+    left_out += [f"those in trouble ({', '.join(machine.name for machine in troubled)})"] if troubled else []
+    beside = f", {' and '.join(left_out)} not counted" if left_out else ""
+    workers = spec.roles.worker.count
+    if spec.roles.worker.device == "cuda":
+        gpus = sum(min(m.gpus, m.slots) for m in machines)
+        free = sum(min(len(m.free_gpus), len(m.free_slots)) for m in machines)
+        short = _compared(workers, gpus, free, "GPU", "no_gpu", beside)
+    else:
+        total, free = sum(m.slots for m in machines), sum(len(m.free_slots) for m in machines)
+        short = _compared(workers, total, free, "slot", "no_capacity", beside)
+    if short is None and spec.roles.server.device == "cuda":
+        short = _large_gpus(spec, machines, shard_takes, beside) or _gpus_of_servers(spec, machines, beside)
+    return short
+
+
+def _large_gpus(spec: Placeable, machines: Sequence[Machine], takes: int, beside: str) -> Shortage | None:
+    large = sum(len(m.large_enough(m.every_gpu, takes)) for m in machines)
+    if not takes or spec.roles.server.shards <= large:
+        return None
+    message = (
+        f"Needs {_count(spec.roles.server.shards, 'GPU')} with {takes / 1e9:.1f} GB for its shards, and all connected machines "
+        f"together have {large}{beside}. Raise roles.server.count, or take roles.server.device: cpu, or auto for what fits."
+    )
+    return Shortage("too_large", message)
+
+
+def _gpus_of_servers(spec: Placeable, machines: Sequence[Machine], beside: str) -> Shortage | None:
+    """Return the shortage of GPUs for the servers, counted with those of the workers, for which there are enough; None: none."""
+    with_workers = spec.roles.worker.device == "cuda"
+    needed = spec.roles.server.shards + (spec.roles.worker.count if with_workers else 0)
+    gpus, free = sum(m.gpus for m in machines), sum(len(m.free_gpus) for m in machines)
+    for_whom = f"{', those of its workers included' if with_workers else ''} (roles.server.device: cuda; cpu needs none)"
+    return _compared(needed, gpus, free, "GPU", "no_gpu", beside, for_whom)
+
+
+def _compared(needed: int, total: int, free: int, thing: str, short: str, beside: str, for_whom: str = "") -> Shortage | None:
+    if needed > total:
+        message = f"Needs {_count(needed, thing)}{for_whom}, and all connected machines together have {total}{beside}."
+        return Shortage("too_large", message)
+    if needed > free:
+        what = f"{_count(needed, f'free {thing}')}{for_whom}"
+        return Shortage(short, f"Waits for {what}; {free} of {total} {_are(free)} free{beside}.")
+    return None
+
+
+def _count(n: int, thing: str) -> str:
+    return f"{n} {thing}" + "s" * (n != 1)
+
+
+def _are(n: int) -> str:
+    return "is" if n == 1 else "are"

@@ -1,0 +1,115 @@
+"""The weights that a job starts from: copied from the other job when it is submitted, so that job may be deleted at any time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from backend.artifacts import service as artifacts
+from backend.files import FileStore
+from backend.jobs import repository
+from backend.jobs.models import JobRow
+from gradstream.errors import InvalidJob, Mistake, NotFound
+from gradstream.process.store import BEST, MODEL, START
+from gradstream.spec import JobSpec
+from gradstream.spec.start import StartedFrom
+
+
+@dataclass(frozen=True, slots=True)
+class StartSource:
+    record: StartedFrom
+    files: Mapping[str, Path]
+    """Files to copy, by their paths in the new job's folder."""
+
+    @property
+    def sentence(self) -> str:
+        checksum = f", sha256 {self.record.sha256[:12]}" if self.record.sha256 else ""
+        return f"It starts from {self.record.phrase} ({self.record.job}){checksum}."
+
+
+def find_source(session: Session, files: FileStore, spec: JobSpec) -> StartSource | None:
+    """Find the job that this one starts from. None: it starts from the weights that `model()` draws, or from a file of its code.
+    Locks the other job until this transaction ends, so that its files are there to be copied. Raises: InvalidJob."""
+    start = spec.start_from
+    if start is None:
+        return None
+    if start.job is None:
+        if start.leaves_the_folder:
+            raise _refused("file", "names a file of your machine; put it into the folder of the code, or name a job")
+        return None
+    row = _job(session, start.job)
+    if row is None:
+        raise _refused("job", f"there is no job '{start.job}'; give the id or the name of one that has stored its model")
+    return _checkpoint(session, files, row) if start.checkpoint == "last" else _model(session, files, row, start.checkpoint)
+
+
+def copy_weights(files: FileStore, source: StartSource, job_id: UUID) -> None:
+    """Both names are of one file where the file system allows it: a stored file never changes."""
+    for path, original in source.files.items():
+        target = files.of_job(job_id) / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(original, target)
+        except OSError:
+            shutil.copyfile(original, target)
+
+
+def _job(session: Session, reference: str) -> JobRow | None:
+    try:
+        found = repository.get(session, UUID(reference))
+    except ValueError:
+        found = repository.newest_named(session, reference)
+    return found and repository.lock(session, found.id)
+
+
+def _model(session: Session, files: FileStore, row: JobRow, checkpoint: Literal["final", "best"]) -> StartSource:
+    name = BEST if checkpoint == "best" else MODEL
+    try:
+        found, path = artifacts.find(session, files, row.id, name)
+    except NotFound:
+        remedy = "it had no `best` in its job file" if name == BEST else "a job stores its model when training ends"
+        if artifacts.newest_checkpoint(session, row.id):
+            remedy += "; `checkpoint: last` takes its newest checkpoint"
+        raise _refused("job", f"{row.name} ({row.id}) is {row.status} and has no {name}; {remedy}") from None
+    record = StartedFrom(job=row.id, name=row.name, checkpoint=checkpoint, file=name, sha256=found.sha256)
+    return StartSource(record, {START: path})
+
+
+def _checkpoint(session: Session, files: FileStore, row: JobRow) -> StartSource:
+    """The newest one now: every attempt of the new job starts from it, also when the other job has gone on."""
+    found = artifacts.weights_of_newest_checkpoint(session, files, row.id)
+    if found is None:
+        raise _refused("job", f"{row.name} ({row.id}) is {row.status} and has {_missing(session, row)}")
+    checkpoint, paths = found
+    record = StartedFrom(
+        job=row.id,
+        name=row.name,
+        checkpoint="last",
+        attempt=checkpoint.attempt,
+        number=checkpoint.number,
+        version=checkpoint.manifest.get("version"),
+        samples=checkpoint.manifest.get("samples"),
+    )
+    return StartSource(record, {f"start/{name}": path for name, path in paths.items()})
+
+
+def _missing(session: Session, row: JobRow) -> str:
+    if artifacts.newest_checkpoint(session, row.id):
+        return (
+            "not stored: the layout of its model in checkpoints. Its first worker stores it when training starts; versions "
+            "of Gradstream before that could not. Try again, or take `final` or `best`"
+        )
+    if row.ended_at:
+        return "no checkpoint, and takes none any more; name a job that has one"
+    return "no checkpoint yet; its Files list one when it is taken, which `checkpoint.every` of its job file schedules"
+
+
+def _refused(key: str, said: str) -> InvalidJob:
+    return InvalidJob(f"start_from.{key}: {said}.", [Mistake(f"/spec/start_from/{key}", said)])

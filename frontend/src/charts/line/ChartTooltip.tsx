@@ -1,0 +1,71 @@
+import type { Scheme } from "@/charts/palette"
+import type { AxisView } from "@/lib/charts/axes"
+import { shown } from "@/lib/charts/axes"
+import type { Hovered } from "@/lib/charts/hover"
+import { Sample } from "./Legend"
+import classes from "./ChartTooltip.module.css"
+
+/** What the lines have at the pointer, and where on the chart that is. */
+export interface Pointed {
+  hovered: readonly Hovered[]
+  /** The pointer's place, as a share of the chart's width, and in CSS pixels from its top edge. */
+  share: number
+  top: number
+}
+
+interface ChartTooltipProps extends Pointed {
+  view: AxisView
+  formatY: (y: number) => string
+  scheme: Scheme
+  /** Each column is one point. */
+  scattered: boolean
+}
+
+/** Lines that are told of at most. */
+const ROWS = 12
+/** A column further away than this is told with its own place. */
+const BESIDE_PX = 4
+const BELOW_POINTER_PX = 16
+
+/** The values at the pointer: one, or the lowest, the mean and the highest of the points that share a pixel column. */
+export function ChartTooltip({ hovered, share, top, view, formatY, scheme, scattered }: ChartTooltipProps) {
+  const rows = hovered.slice(0, scattered ? 1 : ROWS)
+  const [first] = rows
+  if (!first) return null
+  const several = rows.some(({ column: { low, high, count } }) => count > 1 || low < high)
+  const smoothed = rows.some(({ column, drawn }) => drawn !== column.mean && !Number.isNaN(drawn))
+  const across = `${100 * share}%` // of the chart, less as much of itself: so it never leaves the chart
+  const at = (x: number) => view.exact(shown(x, view))
+  return (
+    <div className={classes.tooltip} style={{ left: across, top: top + BELOW_POINTER_PX, transform: `translateX(-${across})` }} role="tooltip">
+      <table>
+        <thead>
+          <tr>
+            <th className={classes.x}>
+              {view.label} {at(first.column.x)}
+            </th>
+            {several ? ["lowest", "mean", "highest", "points"].map((head) => <th key={head}>{head}</th>) : <th />}
+            {smoothed && <th>smoothed</th>}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ line, column, drawn, away }) => (
+            <tr key={line.label}>
+              <td>
+                <Sample index={line.index} scheme={scheme} /> {line.label}
+                {away > BESIDE_PX && column.x !== first.column.x && <span className={classes.beside}> at {at(column.x)}</span>}
+              </td>
+              {several && <td>{formatY(column.low)}</td>}
+              <td className={classes.mean}>{formatY(column.mean)}</td>
+              {several && <td>{formatY(column.high)}</td>}
+              {several && <td>{line.spread ? "" : column.count}</td>}
+              {smoothed && <td>{formatY(drawn)}</td>}
+              {column.odd > 0 && <td className={classes.odd}>{column.odd === column.count ? "not finite" : `${column.odd} not finite`}</td>}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {rows.length < hovered.length && !scattered && <div className={classes.beside}>and {hovered.length - rows.length} more lines</div>}
+    </div>
+  )
+}

@@ -1,0 +1,83 @@
+import { put, useAddressView, type Change } from "@/hooks/useAddress"
+import { AXES, parseRange, wireAxis, writeRange, type Axis, type Range } from "@/lib/charts/axes"
+import type { Scale } from "@/lib/charts/lines"
+import { measureOf, type MeasureName } from "@/lib/staleness/stale"
+
+export interface ChartSettings {
+  axis: Axis
+  /** Of the moving average; 0: as measured. */
+  smoothing: number
+  /** Names of the metrics drawn on a logarithmic scale, and on one that has both signs. */
+  log: readonly string[]
+  symlog: readonly string[]
+  /** What is visible, in the units of the server; null: all. */
+  range: Range | null
+  /** Labels of lines that are not drawn. */
+  hidden: readonly string[]
+  /** The metric that fills the screen. */
+  full: string | null
+  pinned: readonly string[]
+  /** Groups of metrics that are folded. */
+  folded: readonly string[]
+  search: string
+  /** What a cell of the heat map shows. */
+  cell: "mean" | "high"
+  /** In what staleness is told. */
+  measure: MeasureName
+}
+
+const LISTS = { log: "log", symlog: "symlog", hidden: "hide", pinned: "pin", folded: "fold" } as const
+
+/** How charts are drawn stands in the address, so that a view can be shared. */
+export function useChartSettings(): [ChartSettings, Change<ChartSettings>] {
+  return useAddressView(read, write)
+}
+
+function read(params: URLSearchParams): ChartSettings {
+  const list = (key: keyof typeof LISTS) => params.get(LISTS[key])?.split(",").map((item) => item.replaceAll("%2C", ",")) ?? []
+  return {
+    axis: AXES.find(({ value }) => value === params.get("x"))?.value ?? "samples",
+    smoothing: Math.min(0.99, Math.max(0, Number(params.get("smooth")) || 0)),
+    log: list("log"),
+    symlog: list("symlog"),
+    range: parseRange(params.get("range")),
+    hidden: list("hidden"),
+    full: params.get("full"),
+    pinned: list("pinned"),
+    folded: list("folded"),
+    search: params.get("q") ?? "",
+    cell: params.get("cell") === "high" ? "high" : "mean",
+    measure: measureOf(params.get("stale")),
+  }
+}
+
+function write(params: URLSearchParams, over: Partial<ChartSettings>, now: ChartSettings): void {
+  const { axis, smoothing, range, full, search, cell, measure } = over
+  // A range of samples says nothing about steps: another axis shows all, unless a range comes with it.
+  if (axis !== undefined && wireAxis(axis) !== wireAxis(now.axis)) put(params, "range", "")
+  if (axis !== undefined) put(params, "x", axis === "samples" ? "" : axis)
+  if (smoothing !== undefined) put(params, "smooth", smoothing === 0 ? "" : String(smoothing))
+  if (range !== undefined) put(params, "range", writeRange(range))
+  if (full !== undefined) put(params, "full", full ?? "")
+  if (search !== undefined) put(params, "q", search)
+  if (cell !== undefined) put(params, "cell", cell === "mean" ? "" : cell)
+  if (measure !== undefined) put(params, "stale", measure === "versions" ? "" : measure)
+  for (const [key, name] of Object.entries(LISTS) as [keyof typeof LISTS, string][]) {
+    if (over[key] !== undefined) put(params, name, over[key].map((item) => item.replaceAll(",", "%2C")).join(","))
+  }
+}
+
+/** The list with the item if it lacked it, else without. */
+export function toggled(list: readonly string[], item: string): string[] {
+  return list.includes(item) ? list.filter((other) => other !== item) : [...list, item]
+}
+
+export function scaleOf(name: string, { log, symlog }: ChartSettings): Scale {
+  return log.includes(name) ? "log" : symlog.includes(name) ? "symlog" : "linear"
+}
+
+/** The lists as they are when one metric is drawn on another scale. */
+export function withScale(name: string, scale: Scale, { log, symlog }: ChartSettings): Pick<ChartSettings, "log" | "symlog"> {
+  const without = (names: readonly string[]) => names.filter((other) => other !== name)
+  return { log: scale === "log" ? [...without(log), name] : without(log), symlog: scale === "symlog" ? [...without(symlog), name] : without(symlog) }
+}

@@ -1,0 +1,85 @@
+import { useQueries, type UseQueryResult } from "@tanstack/react-query"
+import { useMemo } from "react"
+import { api, body, type Job } from "@/client"
+import type { Range } from "@/lib/charts/axes"
+import type { ChartAnswer } from "@/lib/charts/chartData"
+import { fromWire } from "@/lib/charts/columns"
+import { askedAxis, jobAxis, serverRange, type CompareAxis } from "@/lib/compare/axes"
+import { sentUntil } from "@/lib/compare/bytes"
+import { latestOf, together, type Curve } from "@/lib/compare/curves"
+import type { JobColumns } from "@/lib/compare/draw"
+import { pauseOf } from "@/lib/compare/pause"
+
+const SENT = "push/sent_bytes"
+/** Columns that hold what was sent: the places at which bytes are exact. */
+const SENT_COLUMNS = 1000
+
+interface Wanted {
+  metric: string
+  axis: CompareAxis
+  /** Of the common axis; null: all there is. */
+  range: Range | null
+  width: number
+}
+
+type Chart = ChartAnswer & { name: string; from: number | null; to: number | null }
+
+/** What each job measured, on the common axis, in their order; null: nothing, or the job has no such axis. */
+export function useComparedCharts(jobs: readonly Job[], { metric, axis, range, width }: Wanted) {
+  const sent = useCharts(axis === "bytes" ? jobs : NONE, { name: SENT, x: "time", columns: SENT_COLUMNS }, () => null)
+  const axes = useMemo(
+    () => jobs.map((job, index) => jobAxis(axis, job, axis === "bytes" ? sentCurve(sent.data[index]) : null)),
+    [jobs, axis, sent.data],
+  )
+  const found = useCharts(jobs, { name: metric, x: askedAxis(axis), columns: width }, (index) => serverRange(range, axes[index]!))
+  const data = useMemo(
+    () => jobs.map((_, index): JobColumns | null => (found.data[index] && axes[index] ? joined(found.data[index], axes[index].toCommon, width) : null)),
+    [jobs, axes, found.data, width],
+  )
+  return { data, withoutAxis: jobs.filter((_, index) => axes[index] === null), isPending: found.isPending || sent.isPending, error: found.error ?? sent.error }
+}
+
+const NONE: readonly Job[] = []
+
+function useCharts(jobs: readonly Job[], asked: { name: string; x: ReturnType<typeof askedAxis>; columns: number }, rangeOf: (index: number) => Range | null) {
+  return useQueries({
+    queries: jobs.map((job, index) => {
+      const range = rangeOf(index)
+      const query = { ...asked, name: [asked.name], from: range?.from, to: range?.to }
+      return {
+        queryKey: ["compared chart", job.id, asked, range],
+        queryFn: async (): Promise<Chart> => (await body(api.GET("/api/v1/jobs/{id}/chart", { params: { path: { id: job.id }, query } }))).charts[0]!,
+        refetchInterval: () => pauseOf(job, jobs.length),
+        staleTime: Infinity,
+        // While another range is on its way, what is there stays; of another metric or axis it says nothing.
+        placeholderData: (before: Chart | undefined) => (before?.name === asked.name ? before : undefined),
+      }
+    }),
+    combine,
+  })
+}
+
+function combine(results: UseQueryResult<Chart>[]) {
+  return {
+    data: results.map(({ data }) => data),
+    isPending: results.some(({ isPending }) => isPending),
+    error: results.find(({ data, error }) => error && data === undefined)?.error ?? null,
+  }
+}
+
+function joined({ series }: Chart, toCommon: (x: number) => number, width: number): JobColumns | null {
+  const lines = series.map(({ columns }) => fromWire(columns)).filter(({ x }) => x.length > 0)
+  if (lines.length === 0) return null
+  const columns = together(lines, width)
+  return {
+    columns: { ...columns, x: columns.x.map(toCommon) },
+    total: series.reduce((sum, { total }) => sum + total, 0),
+    latest: latestOf(series),
+  }
+}
+
+function sentCurve(chart: Chart | undefined): Curve | null {
+  if (chart?.from == null || chart.to === null) return null
+  const { from, to } = chart
+  return sentUntil(chart.series.map(({ columns }) => ({ from, to, width: SENT_COLUMNS, columns: fromWire(columns) })))
+}

@@ -1,0 +1,39 @@
+// @vitest-environment happy-dom
+import { act } from "@testing-library/react"
+import { expect, it } from "vitest"
+import { renderAt } from "@/hooks/renderAt"
+import { useComparison } from "./useComparison"
+
+const at = (address: string) => renderAt(address, useComparison)
+
+it("reads everything from the address, and takes nothing that makes no sense", () => {
+  const [comparison] = at("/compare?jobs=a,b,a,&metric=eval/loss&x=bytes&group=strategy.name&spread=deviation&target=0.2&reach=at_most&all=1").current.used
+  expect(comparison).toMatchObject({
+    jobs: ["a", "b"], metric: "eval/loss", axis: "bytes", group: "strategy.name", spread: "deviation", target: 0.2, direction: "at_most", fields: null, all: true,
+  })
+  expect(at("/compare?x=moon&smooth=many&target=soon&scale=odd&reach=up").current.used[0]).toEqual({
+    jobs: [], metric: null, axis: "samples", group: null, spread: "range", smoothing: 0, scale: "linear", hidden: [], target: null, direction: null, fields: null, all: false,
+  })
+})
+
+it("writes only what differs from the default", () => {
+  const result = at("/compare?jobs=a,b&range=1~2&hide=a")
+  act(() => result.current.used[1]({ axis: "time", target: 0.9, all: true }))
+  expect(result.current.search).toBe("?jobs=a%2Cb&hide=a&x=time&target=0.9&all=1")
+  act(() => result.current.used[1]({ axis: "samples", target: null, all: false, group: "seed" }))
+  expect(result.current.search).toBe("?jobs=a%2Cb&group=seed")
+})
+
+it("knows no field from the first that differ", () => {
+  const result = at("/compare?jobs=a")
+  act(() => result.current.used[1]({ fields: [] }))
+  expect(result.current.used[0].fields).toEqual([])
+  act(() => result.current.used[1]({ fields: null }))
+  expect(result.current.used[0].fields).toBeNull()
+})
+
+it("keeps the names of lines whole, those with commas among them", () => {
+  const result = at("/compare")
+  act(() => result.current.used[1]({ hidden: ["betas [0.9, 0.99]", "sync"] }))
+  expect(result.current.used[0].hidden).toEqual(["betas [0.9, 0.99]", "sync"])
+})

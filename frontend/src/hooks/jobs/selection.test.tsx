@@ -1,0 +1,51 @@
+// @vitest-environment happy-dom
+import { act, renderHook } from "@testing-library/react"
+import { expect, it } from "vitest"
+import { keyMap } from "@/lib/browser/keys"
+import { useRowKeys } from "./useRowKeys"
+import { useSelection } from "./useSelection"
+
+const order = ["a", "b", "c", "d", "e"]
+
+it("chooses one by one, and all between two", () => {
+  const { result } = renderHook(() => useSelection(order))
+  const ids = () => [...result.current.ids].sort().join("")
+  act(() => result.current.toggle("b"))
+  act(() => result.current.toggle("d", true))
+  expect(ids()).toBe("bcd")
+  act(() => result.current.toggle("c"))
+  expect(ids()).toBe("bd")
+  act(() => result.current.drop(new Set(["b", "x"])))
+  expect(ids()).toBe("d")
+  act(() => result.current.all(true))
+  expect(ids()).toBe("abcde")
+})
+
+it("moves over rows by letters, and acts on the one where it is", () => {
+  const did: string[] = []
+  const options = { ids: ["a", "b", "c"], before: null, open: (at: number) => did.push(`open ${at}`), choose: (at: number) => did.push(`choose ${at}`), clear: () => did.push("clear") }
+  const { result, rerender, unmount } = renderHook((props) => useRowKeys(props), { initialProps: options })
+  const press = (key: string) => act(() => void keyMap.press(new KeyboardEvent("keydown", { key })))
+  press("Enter")
+  expect(result.current.active).toBeNull()
+  for (const key of ["j", "j", " ", "j", "j", "Enter", "k", "x", "Escape"]) press(key)
+  expect(did).toEqual(["choose 1", "open 2", "choose 1", "clear"])
+  rerender({ ...options, ids: ["new", "a", "b", "c"] })
+  expect(result.current).toMatchObject({ active: 2, activeId: "b" })
+  rerender({ ...options, ids: ["a", "c"] })
+  expect(result.current).toMatchObject({ active: 1, activeId: "c" })
+  rerender({ ...options, ids: ["a"] })
+  expect(result.current).toMatchObject({ active: 0, activeId: "a" })
+  rerender({ ...options, ids: [] })
+  expect(result.current).toMatchObject({ active: null, activeId: null })
+  unmount()
+  expect(keyMap.all()).toEqual([])
+})
+
+it("begins at the row where one was, wherever it stands now", () => {
+  const options = { before: "b", open: () => undefined, choose: () => undefined, clear: () => undefined }
+  const { result, rerender } = renderHook((ids: string[]) => useRowKeys({ ...options, ids }), { initialProps: [] as string[] })
+  expect(result.current.active).toBeNull()
+  rerender(["c", "a", "b"])
+  expect(result.current.active).toBe(2)
+})

@@ -1,0 +1,81 @@
+import { keepPreviousData, replaceEqualDeep, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
+import { useCallback, useEffect, useState } from "react"
+import { api, body, type BulkAction, type BulkItem } from "@/client"
+import { PORTION } from "@/lib/jobs/bulk"
+import { jobNews } from "@/lib/jobs/jobNews"
+import { withoutJobs, type JobPages } from "@/lib/jobs/jobPages"
+import type { JobQuery } from "@/lib/jobs/jobView"
+
+const PAGE = 200
+/** How long the pages of a list that was left are there for who comes back. */
+const KEPT_MS = 300_000
+
+/** The list as it was read, page after page; the stream keeps its rows up to date, so it is not read again while that is heard. */
+export function useJobs({ status, strategy, user, q, sort, descending }: JobQuery) {
+  const filters = { ...(status.length > 0 && { status }), ...(strategy.length > 0 && { strategy }), ...(user.length > 0 && { user }), ...(q && { q }) }
+  const query = { ...filters, sort, descending }
+  return useInfiniteQuery({
+    queryKey: ["jobs", query],
+    queryFn: async ({ pageParam }) => {
+      const asked = Date.now()
+      return { ...(await body(api.GET("/api/v1/jobs", { params: { query: { ...query, limit: PAGE, cursor: pageParam } } }))), asked }
+    },
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_cursor,
+    placeholderData: keepPreviousData,
+    staleTime: Infinity,
+    gcTime: KEPT_MS,
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: false,
+    structuralSharing: (before, read) => replaceEqualDeep(before, jobNews.into(read as JobPages)),
+  })
+}
+
+/** Reads the list from its beginning. */
+export function useReadJobsAgain(): () => void {
+  const client = useQueryClient()
+  return useCallback(() => {
+    client.setQueriesData<JobPages>({ queryKey: ["jobs"] }, (data) => data && { pages: data.pages.slice(0, 1), pageParams: data.pageParams.slice(0, 1) })
+    void client.invalidateQueries({ queryKey: ["jobs"] })
+    void client.invalidateQueries({ queryKey: ["job-counts"] })
+  }, [client])
+}
+
+/** What was read on an earlier visit may be old. Who comes `back` keeps all pages while they are read anew; who comes by a link begins with the first. */
+export function useArrival(back: boolean): void {
+  const client = useQueryClient()
+  const readAgain = useReadJobsAgain()
+  const [arrival] = useState(() => ({ back }))
+  useEffect(() => {
+    if (client.isFetching({ queryKey: ["jobs"] }) > 0) return // this is the first visit
+    if (arrival.back) void client.invalidateQueries({ queryKey: ["jobs"] })
+    else readAgain()
+  }, [client, readAgain, arrival])
+}
+
+/** How many jobs there are of each status, strategy and user. */
+export function useJobCounts() {
+  return useQuery({ queryKey: ["job-counts"], queryFn: () => body(api.GET("/api/v1/jobs/counts")) })
+}
+
+/** The same for many jobs; what was done to each. */
+export function useChangeJobs() {
+  const client = useQueryClient()
+  return useMutation({
+    mutationFn: async ({ action, ids }: { action: BulkAction; ids: string[] }) => {
+      const done: BulkItem[] = []
+      for (let first = 0; first < ids.length; first += PORTION) {
+        const { items } = await body(api.POST("/api/v1/jobs/bulk", { body: { action, ids: ids.slice(first, first + PORTION) } }))
+        done.push(...items)
+      }
+      return done
+    },
+    onSuccess: (items, { action }) => {
+      const gone = new Set(items.flatMap(({ id, done }) => (done ? [id] : [])))
+      if (action !== "delete") return
+      jobNews.deleted(gone)
+      client.setQueriesData<JobPages>({ queryKey: ["jobs"] }, (data) => data && withoutJobs(data, gone))
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: ["job-counts"] }),
+  })
+}

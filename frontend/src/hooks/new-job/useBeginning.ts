@@ -1,0 +1,65 @@
+import { useQuery } from "@tanstack/react-query"
+import { stringify } from "yaml"
+import { api, body, type Example, type JobSpec } from "@/client"
+import { withoutDefaults } from "@/lib/job-file/minimal"
+import { withOverrides } from "@/lib/job-file/overrides"
+import type { JsonSchema } from "@/lib/job-file/schema"
+import type { Code } from "@/lib/upload/bundle"
+
+export interface Beginning {
+  text: string
+  code: Code | null
+}
+
+/** Stands in an empty job file until the code says which workloads it has. */
+export const NO_ENTRYPOINT = "my_module:MyWorkload"
+
+const EMPTY = `version: 1
+name: my-job
+workload:
+  entrypoint: ${NO_ENTRYPOINT}
+strategy:
+  name: adag
+stop:
+  epochs: 10
+`
+
+/** What a new job begins as. */
+export function useBeginning(from: string | null, example: string | null) {
+  return useQuery({
+    queryKey: ["beginning", from, example],
+    queryFn: async (): Promise<Beginning> => {
+      if (from) return copyOf(from)
+      if (example) return ofExample(await body(api.GET("/api/v1/examples")), example)
+      return { text: EMPTY, code: null }
+    },
+    staleTime: Infinity,
+  })
+}
+
+/** It begins with the text that was sent, comments and all, where there is one. */
+async function copyOf(id: string): Promise<Beginning> {
+  const [job, config] = await Promise.all([
+    body(api.GET("/api/v1/jobs/{id}", { params: { path: { id } } })),
+    body(api.GET("/api/v1/jobs/{id}/config", { params: { path: { id } } })),
+  ])
+  const text = config.source === null ? await inShort(job.spec) : withOverrides(config.source, config.overrides)
+  if (!job.bundle) return { text, code: null }
+  const { files } = await body(api.GET("/api/v1/bundles/{hash}", { params: { path: { hash: job.bundle } } }))
+  return { text, code: { hash: job.bundle, origin: `the code of ${job.name}`, files } }
+}
+
+async function inShort(spec: JobSpec): Promise<string> {
+  const schema = (await body(api.GET("/api/v1/schema/job"))) as JsonSchema
+  return stringify(withoutDefaults(spec, schema), { lineWidth: 0 })
+}
+
+function ofExample(examples: readonly Example[], name: string): Beginning {
+  const found = examples.find((example) => example.name === name)
+  if (!found) throw new Error(`There is no example named ${name}`)
+  return { text: found.yaml, code: codeOf(found) }
+}
+
+export function codeOf({ bundle, name, files }: Example): Code {
+  return { hash: bundle, origin: `the example ${name}`, files }
+}

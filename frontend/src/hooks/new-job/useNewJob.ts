@@ -1,0 +1,132 @@
+import { useDebouncedValue } from "@mantine/hooks"
+import { useEffect, useMemo, useRef, useState } from "react"
+import { Problem, type BundledWorkload, type Fault, type JobWarning, type ModelSize } from "@/client"
+import { useSubmitJob } from "@/hooks/job/useJob"
+import { newKey } from "@/lib/api/key"
+import { emptyDraft, getIn, readDraft, setInDraft, type Draft, type Path } from "@/lib/job-file/draft"
+import { keep, readKept, type Kept } from "@/lib/job-file/kept"
+import type { Code, Picked, Sources } from "@/lib/upload/bundle"
+import { NO_ENTRYPOINT } from "./useBeginning"
+import { useCode } from "./useCode"
+import { usePlan } from "./usePlan"
+import { useValidation } from "./useValidation"
+
+const NOTHING: JobWarning[] = []
+const NO_WORKLOADS: BundledWorkload[] = []
+const ENTRYPOINT = ["workload", "entrypoint"] as const
+
+/** A job while it is put together: its file, its code, and what the server says about them. `place`: what the draft is kept under. */
+export function useNewJob(initial: Kept, place: string) {
+  const [before, setBefore] = useState(() => readKept(place))
+  const [draft, setDraft] = useState(() => readDraft((before ?? initial).text, emptyDraft))
+  const { code, picked, take, pick, send, upload } = useCode((before ?? initial).code)
+  const [size, setSize] = useState<ModelSize | null>(null)
+  const submission = useSubmitJob()
+  const checked = useChecked(draft, picked ? null : (code?.hash ?? null), picked?.sources ?? null, submission.error)
+  const key = useKey()
+  const chosen = picked?.files.length ?? before?.chosen ?? 0
+  const differs = draft.text !== initial.text || code?.hash !== initial.code?.hash || chosen > 0
+  useEffect(
+    () => keep(place, differs && !submission.isSuccess ? { text: draft.text, code, chosen } : null),
+    [place, differs, submission.isSuccess, draft.text, code, chosen],
+  )
+
+  const { workloads } = checked
+  const missing = getIn(draft.value, ENTRYPOINT) === NO_ENTRYPOINT && workloads.length === 1 ? workloads[0]!.entrypoint : null
+  if (missing) setDraft(setInDraft(draft, ENTRYPOINT, missing)) // once: then it is named
+
+  const forgetChosen = () => setBefore((kept) => kept && { ...kept, chosen: 0 })
+  /** What the server refused may be repaired by any change. */
+  const changing = <Argument>(change: (argument: Argument) => void) => (argument: Argument) => {
+    submission.reset()
+    change(argument)
+  }
+  return {
+    ...checked,
+    draft,
+    hasCode: picked !== null || code !== null,
+    code,
+    picked,
+    setCode: changing<Code | null>((next) => {
+      forgetChosen()
+      take(next)
+    }),
+    setPicked: changing<Picked | null>((next) => {
+      forgetChosen()
+      pick(next)
+    }),
+    send,
+    upload,
+    setText: changing((text: string) => setDraft((now) => readDraft(text, now))),
+    setValue: (path: Path, value: unknown) => changing(() => setDraft((now) => setInDraft(now, path, value)))(value),
+    size,
+    setSize,
+    plan: usePlan(checked.ready ? checked.spec : undefined, code?.hash ?? null, size),
+    /** Something was typed that is not submitted yet. */
+    differs,
+    /** It goes on where an earlier visit ended. */
+    resumed: before !== null,
+    /** How many files were chosen before a reload and have to be chosen again. */
+    toChooseAgain: picked ? 0 : chosen,
+    startOver: changing(() => {
+      setBefore(null)
+      setDraft(readDraft(initial.text))
+      take(initial.code)
+    }),
+    submission,
+    submit: async () => {
+      const bundle = picked ? (await send(picked)).hash : (code?.hash ?? null)
+      return submission.mutateAsync({ spec: checked.spec!, source: draft.text, bundle, key: key(`${draft.text} ${bundle}`) })
+    },
+  }
+}
+
+export type NewJob = ReturnType<typeof useNewJob>
+
+/** What the server says about the text, once one stops typing. */
+function useChecked({ text, error, value }: Draft, bundle: string | null, sources: Sources | null, refused: unknown) {
+  const broken = error !== null
+  const [settled] = useDebouncedValue(text, 300)
+  const validation = useValidation(settled, bundle, sources)
+  const current = settled === text && !validation.isPlaceholderData
+  const data = broken ? undefined : validation.data
+  const faults = useMemo(() => (broken ? [] : [...(data?.errors ?? []), ...refusal(refused)]), [broken, data, refused])
+  const warnings = data?.warnings ?? NOTHING
+  return {
+    validation,
+    faults,
+    faultsByPointer: useMemo(() => byPointer(faults), [faults]),
+    /** Limits that the file is over; it can be submitted all the same. */
+    warnings,
+    warningsByPointer: useMemo(() => byPointer(warnings), [warnings]),
+    notes: data?.notes ?? NOTHING,
+    spec: data?.spec ?? undefined,
+    /** The server has seen exactly this text and this code, and takes both. */
+    ready: current && data?.ready === true,
+    /** What the code has to offer. */
+    workloads: (validation.isPlaceholderData ? null : validation.data?.workloads) ?? NO_WORKLOADS,
+    /** The arguments of the workload that is named, where they are known. */
+    arguments: validation.data?.workloads?.find(({ entrypoint }) => entrypoint === getIn(value, ENTRYPOINT))?.arguments ?? null,
+  }
+}
+
+/** A key for each thing that is submitted: who tries again after a lost answer gets the same job. */
+function useKey() {
+  const last = useRef({ of: "", key: "" })
+  return (of: string) => {
+    if (last.current.of !== of) last.current = { of, key: newKey() }
+    return last.current.key
+  }
+}
+
+/** What the server refused at the submit, with pointers into the job file; `/bundle` is about the code. */
+function refusal(error: unknown): Fault[] {
+  if (!(error instanceof Problem)) return []
+  return error.faults.map(({ pointer, message }) => ({ pointer: pointer.replace(/^\/spec(?=\/|$)/, ""), message }))
+}
+
+function byPointer(found: readonly { pointer: string; message: string }[]): ReadonlyMap<string, string> {
+  const all = new Map<string, string>()
+  for (const { pointer, message } of found) all.set(pointer, [all.get(pointer), message].filter(Boolean).join(" "))
+  return all
+}

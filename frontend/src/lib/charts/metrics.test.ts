@@ -1,0 +1,41 @@
+import { describe, expect, it } from "vitest"
+import type { CatalogueEntry } from "@/client"
+import { entryOf, formatOf, metricGroups } from "./metrics"
+
+const entry = (name: string, title: string, group: string, drawn = true): CatalogueEntry => ({ name, title, group, unit: "", meaning: "", better: "neither", drawn })
+const catalogue = [
+  entry("train/loss", "Training loss", "Training"),
+  entry("train/staleness", "Staleness", "Training"),
+  entry("train/total_samples", "Samples in all", "Training", false),
+  entry("eval/accuracy", "Eval accuracy", "Evaluation"),
+  entry("time/wait", "Time waiting", "Time of a push"),
+]
+
+it("takes titles and groups from the catalogue, and makes them of a name that is not there", () => {
+  const titles = ["train/loss", "eval/top5_accuracy", "comet/tail"].map((name) => entryOf(catalogue, name)).map(({ title, group }) => `${group}: ${title}`)
+  expect(titles).toEqual(["Training: Training loss", "Evaluation: Eval top5 accuracy", "Comet: Comet tail"])
+})
+
+it.each([["s", 0.00023, "230 µs"], ["bytes", 64_000, "64 kB"], ["updates", 33.04, "33"], ["s", NaN, "NaN"], ["bytes", Infinity, "∞"]])(
+  "writes in %s the value %s as %s",
+  (unit, value, text) => expect(formatOf(unit)(value)).toBe(text),
+)
+
+describe("metricGroups", () => {
+  const names = ["time/wait", "train/total_samples", "eval/top5", "train/staleness", "train/loss", "comet/tail", "eval/accuracy"]
+  const short = (pinned: string[], search: string) => metricGroups(catalogue, names, pinned, search).map(({ key, names }) => [key, ...names].join(" "))
+
+  it("puts what matters most first", () => {
+    expect(short([], "")).toEqual(["train train/loss train/staleness", "eval eval/accuracy eval/top5", "time time/wait", "comet comet/tail"])
+  })
+
+  it("shows a pinned metric once, before all others", () => {
+    expect(short(["time/wait", "no/such"], "")).toEqual(["pinned time/wait", "train train/loss train/staleness", "eval eval/accuracy eval/top5", "comet comet/tail"])
+  })
+
+  it("finds all words in names and titles", () => {
+    expect(short([], "training")).toEqual(["train train/loss"])
+    expect(short([], " EVAL  top")).toEqual(["eval eval/top5"])
+    expect(short([], "nothing")).toEqual([])
+  })
+})

@@ -1,0 +1,67 @@
+import type { CatalogueEntry, JobSpec } from "@/client"
+import { formatBytes, formatMoments, formatNumber } from "@/lib/format"
+import type { Threshold } from "./lines"
+
+/** All metrics that the platform measures, in the order in which they are listed. */
+export type Catalogue = readonly CatalogueEntry[]
+
+/** The catalogue's entry of a metric. Users' own metrics are not in it, so their titles come from their names: "eval/top5_accuracy" is "Eval top5 accuracy". */
+export function entryOf(catalogue: Catalogue, name: string): CatalogueEntry {
+  return catalogue.find((entry) => entry.name === name) ?? { name, title: titleFrom(name), group: groupOf(catalogue, name), unit: "", meaning: "", better: "neither", drawn: true }
+}
+
+/** Metrics whose names begin alike share a group. */
+function groupOf(catalogue: Catalogue, name: string): string {
+  const key = groupKey(name)
+  return catalogue.find((entry) => groupKey(entry.name) === key)?.group ?? titleFrom(key)
+}
+
+function titleFrom(name: string): string {
+  const words = name.replace("/", " ").replaceAll("_", " ")
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+/** Writes one value of a metric: a time as 2.3 ms, bytes as 64 kB; what is not finite by its name. */
+export function formatOf(unit: string): (value: number) => string {
+  const format = unit === "s" ? formatMoments : unit === "bytes" ? formatBytes : formatNumber
+  return (value) => (Number.isFinite(value) ? format(value) : formatNumber(value))
+}
+
+/** The line that ends the job when its metric reaches it. */
+export function targetOf({ stop }: JobSpec, metric: string): Threshold | null {
+  const { target } = stop
+  const value = target?.at_least ?? target?.at_most
+  if (target?.metric !== metric || value === null || value === undefined) return null
+  return { value, label: `target ${formatNumber(value)}` }
+}
+
+export interface MetricGroup {
+  key: string
+  title: string
+  names: string[]
+}
+
+/** Metrics by group, in the order of the catalogue, then users' own by name. Pinned metrics make a group of their own before all others. A search finds names and titles. */
+export function metricGroups(catalogue: Catalogue, names: readonly string[], pinned: readonly string[], search: string): MetricGroup[] {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean)
+  const known = catalogue.map(({ name }) => name)
+  const keys = [...new Set(known.map(groupKey))]
+  const found = [...new Set(names)]
+    .map((name) => entryOf(catalogue, name))
+    .filter(({ drawn }) => drawn)
+    .filter(({ name, title }) => words.every((word) => `${name} ${title}`.toLowerCase().includes(word)))
+    .sort((a, b) => rank(keys, groupKey(a.name)) - rank(keys, groupKey(b.name)) || rank(known, a.name) - rank(known, b.name) || a.name.localeCompare(b.name, "en", { numeric: true }))
+  const chosen = pinned.filter((name) => found.some((entry) => entry.name === name))
+  const others = found.filter(({ name }) => !chosen.includes(name))
+  const groups = [...new Map(others.map(({ name, group }) => [groupKey(name), group]))].map(([key, title]) => ({ key, title, names: others.map(({ name }) => name).filter((name) => groupKey(name) === key) }))
+  return [{ key: "pinned", title: "Pinned", names: chosen }, ...groups].filter((group) => group.names.length > 0)
+}
+
+function groupKey(name: string): string {
+  return name.includes("/") ? name.slice(0, name.indexOf("/")) : name
+}
+
+function rank(order: readonly string[], what: string): number {
+  const place = order.indexOf(what)
+  return place < 0 ? order.length : place
+}

@@ -1,0 +1,30 @@
+import type { JobCheckpoint, JobFile } from "@/client"
+
+export interface FileGroup {
+  key: string
+  title: string
+  /** Null: files of no checkpoint, or of one that is not committed. */
+  checkpoint: JobCheckpoint | null
+  files: JobFile[]
+  size: number
+}
+
+/** Files by the checkpoint that they belong to, the newest first; then all others by attempt. */
+export function groupFiles(checkpoints: readonly JobCheckpoint[], files: readonly JobFile[]): FileGroup[] {
+  const left = new Set(files)
+  const groups = checkpoints.map((checkpoint) => {
+    const own = files.filter(({ attempt, path }) => attempt === checkpoint.attempt && path.startsWith(`checkpoints/${checkpoint.number}/`))
+    for (const file of own) left.delete(file)
+    const name = checkpoint.last ? "Last checkpoint" : `Checkpoint ${checkpoint.number}`
+    return group(`${checkpoint.attempt}/${checkpoint.number}`, `${name} of attempt ${checkpoint.attempt}`, checkpoint, own)
+  })
+  const attempts = [...new Set([...left].map(({ attempt }) => attempt))].sort((a, b) => b - a)
+  const others = attempts.map((number) =>
+    group(`${number}`, `Other files of attempt ${number}`, null, [...left].filter(({ attempt }) => attempt === number)),
+  )
+  return [...groups, ...others]
+}
+
+function group(key: string, title: string, checkpoint: JobCheckpoint | null, files: JobFile[]): FileGroup {
+  return { key, title, checkpoint, files, size: files.reduce((sum, { size }) => sum + size, 0) }
+}

@@ -1,0 +1,48 @@
+import type { Account } from "@/client"
+import { formatCount } from "@/lib/format"
+
+/** What became of the pushes of a worker, over all attempts. */
+export interface WorkerAccount extends Omit<Account, (typeof REASONS)[number]["name"]> {
+  rank: number
+  /** pushed less all that is known of them: 0, or something is missing. */
+  missing: number
+}
+
+/** What can become of a push, and what that means. */
+export const OUTCOMES = [
+  { name: "applied", meaning: "changed the center" },
+  { name: "buffered", meaning: "kept for a later step of the server" },
+  { name: "dropped", meaning: "not learned" },
+  { name: "pending", meaning: "waiting for their round to close" },
+  { name: "undone", meaning: "by a return to a checkpoint" },
+] as const
+
+/** Why a push was dropped. */
+export const REASONS = [
+  { name: "dropped_stale", meaning: "too stale" },
+  { name: "dropped_quorum", meaning: "after the quorum" },
+  { name: "dropped_not_finite", meaning: "NaN or infinite" },
+  { name: "dropped_superseded", meaning: "from a replaced worker" },
+] as const
+
+type Counted = "dropped" | (typeof REASONS)[number]["name"]
+
+/** "12 too stale, 3 NaN or infinite" */
+export function whyDropped(account: Record<Counted, number>): string {
+  const known = REASONS.filter(({ name }) => account[name] > 0)
+  return known.map(({ name, meaning }) => `${formatCount(account[name])} ${meaning}`).join(", ") || (account.dropped > 0 ? "the reason was not recorded" : "not learned")
+}
+
+export type PushOutcome = (typeof OUTCOMES)[number]["name"]
+
+/** Latest values by worker, as the ledger's metrics tell them. The servers' own count begins anew from a checkpoint, so what was undone is added to it. */
+export function accounts(latest: Record<"pushed" | PushOutcome, ReadonlyMap<number, number>>): WorkerAccount[] {
+  return [...latest.pushed.keys()]
+    .sort((a, b) => a - b)
+    .map((rank) => {
+      const of = (name: keyof typeof latest) => latest[name].get(rank) ?? 0
+      const [applied, buffered, dropped, pending, undone] = OUTCOMES.map(({ name }) => of(name)) as [number, number, number, number, number]
+      const pushed = of("pushed") + undone
+      return { rank, pushed, applied, buffered, dropped, pending, undone, missing: pushed - applied - buffered - dropped - pending - undone }
+    })
+}

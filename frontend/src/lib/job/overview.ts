@@ -1,0 +1,90 @@
+import type { AttemptOverview, Death, ServerLoad, WorkerLoad } from "@/client"
+
+export interface Slice {
+  name: string
+  meaning: string
+  seconds: number
+  /** 0 to 1, of the bar. */
+  share: number
+}
+
+export interface TimeBar {
+  label: string
+  slices: Slice[]
+}
+
+/** What a worker does, in the order in which it does it. */
+const OF_WORKER = [
+  ["Compute", "gradients and local steps", "compute"],
+  ["Data", "waiting for mini-batches", "data"],
+  ["Send", "copying, encoding and sending pushes", "send"],
+  ["Wait", "for responses and at the gate", "wait"],
+] as const
+export const OTHER = "Other"
+export const APPLY = "Apply"
+export const IDLE = "Idle"
+export const START = "Start"
+export const ENDED = "Ended"
+export const SLICES: readonly string[] = [...OF_WORKER.map(([name]) => name), APPLY]
+/** What is left over and what is nothing: grey. */
+export const QUIET: readonly string[] = [START, OTHER, IDLE, ENDED]
+/** What is drawn hatched: nothing is there any more. */
+export const HATCHED: readonly string[] = [ENDED]
+
+/** Where a worker's time went, of the seconds in which any worker trained. What was measured may overlap, and then fills the bar. */
+export function workerBar(worker: WorkerLoad, seconds: number): TimeBar | null {
+  const measured = OF_WORKER.map(([name, meaning, field]) => ({ name, meaning, seconds: worker[field] }))
+  if (worker.seconds <= 0 && measured.every((slice) => slice.seconds === 0)) return null
+  const start = { name: START, meaning: "until its first push", seconds: worker.before }
+  const ended = { name: ENDED, meaning: "it has ended, and others still train", seconds: worker.ended }
+  const sum = [...measured, start, ended].reduce((all, slice) => all + slice.seconds, 0)
+  const whole = Math.max(sum, seconds)
+  const other = { name: OTHER, meaning: "not measured, such as the loop itself", seconds: whole - sum }
+  return { label: worker.label, slices: [...measured, start, other, ended].map((slice) => ({ ...slice, share: slice.seconds / whole })) }
+}
+
+/** How a shard spent the same time, on average. */
+export function serverBar({ label, worked }: ServerLoad, seconds: number): TimeBar | null {
+  if (worked === null) return null
+  return {
+    label,
+    slices: [
+      { name: APPLY, meaning: "decoding pushes and applying them to its slice of the center", seconds: worked * seconds, share: worked },
+      { name: IDLE, meaning: "nothing to do", seconds: (1 - worked) * seconds, share: 1 - worked },
+    ],
+  }
+}
+
+export interface Span {
+  attempt: number
+  phase: "queued" | "starting" | "running"
+  /** Milliseconds since the epoch. */
+  from: number
+  to: number
+}
+
+/** The phases of all attempts one after another, up to `now`. */
+export function spans(attempts: readonly AttemptOverview[], now: number): Span[] {
+  return attempts.flatMap(({ number, queued_at, started_at, running_at, ended_at }) => {
+    const end = ended_at ? Date.parse(ended_at) : now
+    const started = Date.parse(started_at)
+    const running = running_at ? Date.parse(running_at) : null
+    const all: Span[] = [
+      { attempt: number, phase: "queued", from: Date.parse(queued_at), to: started },
+      { attempt: number, phase: "starting", from: started, to: running ?? end },
+    ]
+    if (running !== null) all.push({ attempt: number, phase: "running", from: running, to: end })
+    return all.filter(({ from, to }) => to > from)
+  })
+}
+
+/** What a death cost, in words. */
+export function priceOf({ respawned, seconds, attempt }: Death, attempts: readonly AttemptOverview[]): string {
+  if (respawned) return seconds === null ? "its rank is away; the others go on" : `its rank was away for ${seconds.toFixed(1)} s; the others went on`
+  const cost = attempts.find(({ number }) => number === attempt)?.cost
+  if (!cost) return "the attempt ended, and no other followed"
+  const lost = [cost.seconds === null ? "the next attempt does not run yet" : `${cost.seconds.toFixed(1)} s without training`]
+  if (cost.pushes > 0) lost.push(`${cost.pushes} pushes undone`)
+  if (cost.samples) lost.push(`${Intl.NumberFormat("en").format(cost.samples)} samples trained again`)
+  return lost.join(", ")
+}

@@ -1,0 +1,16 @@
+import type { Job } from "@/client"
+import { formatCount } from "@/lib/format"
+
+type StartedFrom = NonNullable<Job["started_from"]>
+
+/** What was taken of the other job, without its name: `checkpoint 3 of attempt 1, version 1,234, 39,488 samples`. */
+export function describeStart({ checkpoint, file, attempt, number, version, samples }: StartedFrom): string {
+  if (checkpoint !== "last") return file ?? checkpoint
+  return [
+    `${number ? `checkpoint ${formatCount(number)}` : "the last checkpoint"} of attempt ${attempt ?? "?"}`,
+    version != null && `version ${formatCount(version)}`,
+    samples != null && `${formatCount(samples)} samples`,
+  ]
+    .filter(Boolean)
+    .join(", ")
+}

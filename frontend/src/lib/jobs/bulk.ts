@@ -1,0 +1,53 @@
+import type { BulkAction, BulkItem, JobSummary } from "@/client"
+import { counted, formatCount } from "@/lib/format"
+import { hasEnded } from "@/lib/status"
+
+/** Ids in one request. */
+export const PORTION = 500
+
+function jobs(count: number): string {
+  return counted(count, "job")
+}
+
+/** How many jobs of the list are selected. */
+export function selected(count: number, total: number): string {
+  return `${formatCount(count)} of ${jobs(total)} selected`
+}
+
+/** What a bulk change did to the jobs as they were before it; jobs that had ended are not counted. Empty: nothing. */
+export function outcome(action: BulkAction, items: readonly BulkItem[], before: readonly JobSummary[]): string {
+  const done = new Set(items.flatMap((item) => (item.done ? [item.id] : [])))
+  const changed = before.filter(({ id, status }) => done.has(id) && hasEnded(status) === (action === "delete"))
+  const waited = changed.filter(({ status }) => status === "queued").length
+  const rest = changed.length - waited
+  const parts = [
+    rest > 0 ? `${jobs(rest)} ${rest === 1 ? "is" : "are"} ${action === "stop" ? "stopping" : "deleted"}.` : "",
+    waited > 0 ? `${jobs(waited)} that waited ${waited === 1 ? "is" : "are"} cancelled.` : "",
+  ]
+  return parts.filter(Boolean).join(" ")
+}
+
+/** What a bulk change would do, in words, before it is done. */
+export function consequence(action: BulkAction, chosen: readonly JobSummary[]): { question: string; does: string; nothing: boolean } {
+  const ended = chosen.filter(({ status }) => hasEnded(status)).length
+  const live = chosen.length - ended
+  if (action === "stop") {
+    const queued = chosen.filter(({ status }) => status === "queued").length
+    const does = [
+      live > queued ? `${jobs(live - queued)}: the workers finish the step they are in, a last checkpoint is written, and the job ends as cancelled.` : "",
+      queued > 0 ? `${jobs(queued)} that ${queued === 1 ? "waits" : "wait"} in the queue: cancelled at once.` : "",
+      ended > 0 ? `${jobs(ended)} ${ended === 1 ? "has" : "have"} ended and ${ended === 1 ? "stays" : "stay"} as ${ended === 1 ? "it is" : "they are"}.` : "",
+    ]
+    return { question: `Stop ${jobs(live)}?`, does: does.filter(Boolean).join(" "), nothing: live === 0 }
+  }
+  const does = [
+    ended > 0 ? "Models, metrics, logs and files are removed. This cannot be undone." : "",
+    live > 0 ? `${jobs(live)} ${live === 1 ? "has" : "have"} not ended and ${live === 1 ? "stays" : "stay"}: stop first, then delete.` : "",
+  ]
+  return { question: `Delete ${jobs(ended)}?`, does: does.filter(Boolean).join(" "), nothing: ended === 0 }
+}
+
+/** The sentences of those that were refused, each once. */
+export function refusals(items: readonly BulkItem[]): string[] {
+  return [...new Set(items.flatMap(({ done, message }) => (done || message === null ? [] : [message])))]
+}

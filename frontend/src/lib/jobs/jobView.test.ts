@@ -1,0 +1,40 @@
+import { expect, it } from "vitest"
+import { makeJob } from "@/lib/testing"
+import { COLUMNS, DEFAULT_COLUMNS } from "./jobColumns"
+import { addressOf, isFiltered, matches, readView, writeView } from "./jobView"
+
+const view = (search: string) => readView(new URLSearchParams(search))
+
+it("reads what an address says and takes nothing that makes no sense", () => {
+  const found = view("status=failed&status=moonstruck&strategy=adag&strategy=sync&user=ada&q=dig&sort=-accuracy&columns=loss,age,moon")
+  expect(found).toEqual({ status: ["failed"], strategy: ["adag", "sync"], user: ["ada"], q: "dig", sort: "accuracy", descending: true, columns: ["loss", "age"] })
+  expect(view("sort=moon")).toMatchObject({ sort: "created", descending: true, columns: DEFAULT_COLUMNS })
+  expect(view("sort=loss")).toMatchObject({ sort: "loss", descending: false })
+})
+
+it("writes only what differs from the default, and what it reads again is the same", () => {
+  expect(addressOf(view(""))).toBe("")
+  for (const search of ["sort=created", "q=a+b&sort=-user", "status=queued&status=running&columns=age", "user=ada&user=b%26c"]) {
+    expect(addressOf(view(search))).toBe(search)
+    expect(view(addressOf(view(search)))).toEqual(view(search))
+  }
+})
+
+it("leaves alone what others have put into the address", () => {
+  const params = new URLSearchParams("x=1&status=failed")
+  writeView(params, { ...view("q=line"), status: [] })
+  expect(params.toString()).toBe("x=1&q=line")
+})
+
+it("knows whether the server would list a job", () => {
+  const job = makeJob({ id: "abcd1234-0000", name: "Digits-1", status: "failed", strategy: "adag", user: "ada" })
+  for (const fits of ["", "q=DIGI", "q=abcd", "status=failed&user=ada", "strategy=sync&strategy=adag"]) expect(matches(view(fits), job)).toBe(true)
+  for (const not of ["q=abc1", "q=bcd1", "q=abd", "status=queued", "user=bob", "strategy=sync"]) expect(matches(view(not), job)).toBe(false)
+  expect(isFiltered(view("sort=loss"))).toBe(false)
+  expect(isFiltered(view("user=ada"))).toBe(true)
+})
+
+it("can sort by every column that says so, and by what no column shows", () => {
+  for (const { sort } of COLUMNS) if (sort) expect(view(`sort=-${sort}`).sort).toBe(sort)
+  expect(view("sort=name")).toMatchObject({ sort: "name", descending: false })
+})

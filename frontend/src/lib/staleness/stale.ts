@@ -1,0 +1,53 @@
+import { formatMoments, formatNumber } from "@/lib/format"
+
+/** How stale a push was can be told in three ways. */
+export interface Measure {
+  metric: string
+  /** Of the choice between them. */
+  label: string
+  /** As it stands in a sentence. */
+  name: string
+  /** What is counted, if it is counted: "updates". */
+  unit: string
+  about: string
+  /** Without the unit, unless it depends on the value. */
+  format: (value: number | null) => string
+  /** In words, where nothing was measured: in a cell, and in the whole job; and what else may be the reason. */
+  none: string
+  empty: string
+  unless?: string
+}
+
+export const MEASURES = {
+  versions: {
+    metric: "train/staleness", label: "Versions", name: "staleness", unit: "updates", about: "in updates",
+    format: formatNumber, none: "no push", empty: "No push has been applied",
+  },
+  seconds: {
+    metric: "train/staleness_seconds", label: "Seconds", name: "staleness in seconds", unit: "",
+    about: "time since a newer center replaced the push's base",
+    format: formatMoments, none: "no push", empty: "No push has been applied", unless: "Jobs from older versions have none.",
+  },
+  distance: {
+    metric: "train/base_distance", label: "Distance", name: "distance to the center", unit: "", about: "‖center − base‖, of a sample of pushes",
+    format: formatNumber, none: "nothing measured",
+    empty: "No distance has been measured",
+    unless: "Servers report it for one push in 32 mini-batches of a worker; never under bsp, with strategies that average, or in jobs older than this measure.",
+  },
+} as const satisfies Record<string, Measure>
+
+export type MeasureName = keyof typeof MEASURES
+
+export function measureOf(text: string | null): MeasureName {
+  return text === "seconds" || text === "distance" ? text : "versions"
+}
+
+/** What is said where a job has nothing of it: `nothing` knows whether it may still come. */
+export function emptyOf({ empty, unless }: Measure, nothing: (said: string) => string): string {
+  return [nothing(empty), unless].filter(Boolean).join(" ")
+}
+
+/** With its unit. */
+export function said({ format, unit }: Measure, value: number | null): string {
+  return unit ? `${format(value)} ${unit}` : format(value)
+}

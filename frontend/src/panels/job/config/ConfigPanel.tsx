@@ -1,0 +1,96 @@
+import { Alert, Anchor, Code, SegmentedControl, Stack, Text } from "@mantine/core"
+import { IconAlertTriangle } from "@tabler/icons-react"
+import { useState } from "react"
+import { stringify } from "yaml"
+import { bundleUrl, type JobConfig } from "@/client"
+import { CopyIcon } from "@/components/buttons/CopyIcon"
+import { SaveIcon } from "@/components/buttons/SaveIcon"
+import { Findings } from "@/components/messages/Findings"
+import { Loaded } from "@/components/messages/Loaded"
+import { Panel } from "@/components/page/Panel"
+import { useConfig } from "@/hooks/job/useConfig"
+import { useFeed } from "@/hooks/job/useFeed"
+import { counted } from "@/lib/format"
+import { ConfigDiff } from "./ConfigDiff"
+import { EnvironmentPanel } from "./EnvironmentPanel"
+
+type Shown = "sent" | "short" | "full"
+const SAYS: Record<Shown, { label: string; means: string }> = {
+  sent: { label: "As sent", means: "The submitted text, unchanged" },
+  short: { label: "Short", means: "Only values that differ from the defaults; the job is the same" },
+  full: { label: "In full", means: "With all defaults filled in, as the processes get it" },
+}
+
+export function ConfigPanel() {
+  const job = useFeed((feed) => feed.job)
+  const config = useConfig(job.id, job.shards)
+  const [wanted, want] = useState<Shown | null>(null)
+  const there: Shown[] = config.data?.source == null ? ["short", "full"] : ["sent", "short", "full"]
+  const shown = wanted ?? there[0]!
+  const text = config.data ? textOf(config.data, shown) : ""
+  return (
+    <Stack gap="md">
+      <Panel
+        title="Job file"
+        subtitle={
+          <>
+            {SAYS[shown].means}
+            {job.bundle && (
+              <>
+                .{" "}
+                <Anchor inherit underline="always" href={bundleUrl(job.bundle)} download>
+                  Download the code
+                </Anchor>{" "}
+                (bundle {job.bundle.slice(0, 12)})
+              </>
+            )}
+          </>
+        }
+        actions={
+          <>
+            <SegmentedControl
+              size="xs" aria-label="Form of the job file" value={shown} onChange={want}
+              data={there.map((value) => ({ value, label: SAYS[value].label }))}
+            />
+            <CopyIcon value={text} what="the job file" />
+            <SaveIcon text={text} name={`${job.name}.yaml`} what="the job file" />
+          </>
+        }
+      >
+        {job.warnings && job.warnings.length > 0 && (
+          <Alert mb="sm" color="yellow" variant="light" icon={<IconAlertTriangle />} title={`${counted(job.warnings.length, "warning")}: settings exceed known limits`} styles={{ title: { color: "var(--gs-wait)" } }}>
+            <Findings items={job.warnings} />
+          </Alert>
+        )}
+        {job.notes && job.notes.length > 0 && <Findings items={job.notes} />}
+        <Loaded {...config}>
+          <Code block mt="sm" tabIndex={0} aria-label="Job file">
+            {text}
+          </Code>
+          {shown === "sent" && <Overrides words={config.data?.overrides ?? []} />}
+        </Loaded>
+      </Panel>
+      <EnvironmentPanel />
+      <ConfigDiff />
+    </Stack>
+  )
+}
+
+function textOf(config: JobConfig, shown: Shown): string {
+  return shown === "sent" ? (config.source ?? "") : stringify(config[shown])
+}
+
+/** What the command line set over the text. */
+function Overrides({ words }: { words: readonly string[] }) {
+  if (words.length === 0) return null
+  return (
+    <Text size="sm" mt="sm">
+      Set over it when it was submitted:{" "}
+      {words.map((each) => (
+        <Code key={each} mr={6}>
+          {each}
+        </Code>
+      ))}
+    </Text>
+  )
+}

@@ -1,0 +1,52 @@
+import { Button, Group, SegmentedControl, Select, Slider, Text } from "@mantine/core"
+import { IconZoomReset } from "@tabler/icons-react"
+import { useId } from "react"
+import { useSamplesPerEpoch } from "@/hooks/charts/useAxisView"
+import { useBoard, useRestingRange } from "@/hooks/charts/useBoard"
+import { useChartSettings } from "@/hooks/charts/useChartSettings"
+import { AXES } from "@/lib/charts/axes"
+
+/** How all charts below are drawn. Stands twice on the page while one of them fills the screen. */
+export function ChartToolbar() {
+  const [{ axis, smoothing }, change] = useChartSettings()
+  const board = useBoard()
+  const id = useId()
+  const zoomed = useRestingRange() !== null
+  const epochs = useSamplesPerEpoch() !== null
+  const axes = AXES.filter(({ value }) => value !== "epoch" || epochs || axis === "epoch")
+  return (
+    <Group mb="md" gap="sm" justify="space-between">
+      <Group gap="sm">
+        <Text size="sm" c="dimmed" id={`${id}-axis`} visibleFrom="xs">
+          Over
+        </Text>
+        <SegmentedControl size="xs" data={axes} value={axis} onChange={(value) => change({ axis: value })} aria-labelledby={`${id}-axis`} visibleFrom="sm" />
+        <Select
+          size="xs" w={120} data={axes} value={axis} allowDeselect={false} hiddenFrom="sm" aria-label="Over"
+          onChange={(value) => value && change({ axis: value })}
+        />
+        {zoomed && (
+          <Button size="compact-xs" variant="light" leftSection={<IconZoomReset size={14} />} onClick={() => board.set(null)}>
+            Show all
+          </Button>
+        )}
+      </Group>
+      <Group gap="sm">
+        <Text size="sm" c="dimmed" id={`${id}-smoothing`}>
+          Smoothing
+        </Text>
+        <Slider
+          w={140}
+          size="sm"
+          min={0}
+          max={0.99}
+          step={0.01}
+          value={smoothing}
+          onChange={(value) => change({ smoothing: value })}
+          label={(value) => (value === 0 ? "as measured" : value.toFixed(2))}
+          thumbProps={{ "aria-labelledby": `${id}-smoothing` }}
+        />
+      </Group>
+    </Group>
+  )
+}

@@ -1,0 +1,94 @@
+import { useMemo, useRef, useState } from "react"
+import { ChartTable } from "@/charts/line/ChartTable"
+import { LineChart, type ChartHandle } from "@/charts/line/LineChart"
+import { Loaded } from "@/components/messages/Loaded"
+import { Panel } from "@/components/page/Panel"
+import { useAxisView } from "@/hooks/charts/useAxisView"
+import { useBoard } from "@/hooks/charts/useBoard"
+import { useChart } from "@/hooks/charts/useChart"
+import { scaleOf, useChartSettings } from "@/hooks/charts/useChartSettings"
+import { useMetric } from "@/hooks/charts/useMetricCatalogue"
+import { useReading } from "@/hooks/charts/useReading"
+import { useOpenedFeed } from "@/hooks/job/useFeed"
+import { useNothing } from "@/hooks/job/useNothing"
+import type { AxisView } from "@/lib/charts/axes"
+import type { ChartData } from "@/lib/charts/chartData"
+import { toLines } from "@/lib/charts/lines"
+import { formatOf, targetOf } from "@/lib/charts/metrics"
+import { ChartActions } from "./ChartActions"
+import { LatePoint } from "./LatePoint"
+import { NearestPoint } from "./NearestPoint"
+
+interface MetricPanelProps {
+  name: string
+  /** Pixels, roughly: what columns are asked for. */
+  width: number
+  height?: number
+  title?: string
+}
+
+/** One metric over the training, a line per worker or source. */
+export function MetricPanel({ name, width, height = 230, title: given }: MetricPanelProps) {
+  const metric = useMetric(name)
+  const title = given ?? metric.title
+  const chart = useChart(name, width)
+  const [settings, change] = useChartSettings()
+  const view = useAxisView(settings.axis)
+  const board = useBoard()
+  const { opened } = useOpenedFeed()
+  const nothing = useNothing()
+  const handle = useRef<ChartHandle>(null)
+  const [table, setTable] = useState(false)
+  const hidden = settings.hidden.join("\n")
+  const hiddenSet = useMemo(() => new Set(hidden.split("\n")), [hidden])
+  const threshold = useMemo(() => targetOf(opened.spec, name), [opened.spec, name])
+  const formatY = useMemo(() => formatOf(metric.unit), [metric.unit])
+  const unit = metric.unit === "1" || metric.unit === "loss" ? "" : metric.unit
+  return (
+    <Panel
+      title={title}
+      subtitle={
+        <>
+          {[metric.meaning, unit].filter(Boolean).join(" · ")} <LatePoint name={name} />
+        </>
+      }
+      actions={<ChartActions name={name} title={title} chart={handle} table={table} onTable={setTable} />}
+    >
+      <Loaded {...chart} empty={nothing("No value has been measured")} height={height}>
+        {table ? (
+          <Numbers data={chart.data} title={title} view={view} smoothing={settings.smoothing} formatY={formatY} height={height} />
+        ) : (
+          <LineChart
+            source={chart.data}
+            view={view}
+            board={board}
+            smoothing={settings.smoothing}
+            scale={scaleOf(name, settings)}
+            threshold={threshold}
+            title={title}
+            formatY={formatY}
+            hidden={hiddenSet}
+            onHide={(next) => change((now) => ({ hidden: next(now.hidden) }))}
+            syncKey={`${opened.id} ${settings.axis}`}
+            height={height}
+            nothingHere={chart.isStale ? null : <NearestPoint name={name} view={view} />}
+            handle={handle}
+          />
+        )}
+      </Loaded>
+    </Panel>
+  )
+}
+
+interface NumbersProps {
+  data: ChartData
+  title: string
+  view: AxisView
+  smoothing: number
+  formatY: (y: number) => string
+  height: number
+}
+
+function Numbers({ data, smoothing, ...table }: NumbersProps) {
+  return <ChartTable lines={toLines(useReading(data), smoothing)} {...table} />
+}

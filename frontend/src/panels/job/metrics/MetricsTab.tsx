@@ -1,0 +1,113 @@
+import { Modal, SimpleGrid, Stack, Text, TextInput, UnstyledButton } from "@mantine/core"
+import { useViewportSize } from "@mantine/hooks"
+import { IconChevronDown, IconChevronRight, IconSearch } from "@tabler/icons-react"
+import { lazy, Suspense, useEffect, useRef } from "react"
+import { Loaded } from "@/components/messages/Loaded"
+import { toggled, useChartSettings } from "@/hooks/charts/useChartSettings"
+import { useCatalogue, useMetric } from "@/hooks/charts/useMetricCatalogue"
+import { useMetricNames } from "@/hooks/charts/useMetricNames"
+import { useNothing } from "@/hooks/job/useNothing"
+import { useChartKeys, useKeys } from "@/hooks/useKeys"
+import { useTyped } from "@/hooks/useTyped"
+import { loadPart, preparePart } from "@/lib/browser/parts"
+import { metricGroups, type MetricGroup } from "@/lib/charts/metrics"
+import { ShardsPanel } from "@/panels/job/workers/ShardsPanel"
+import { ChartToolbar } from "./ChartToolbar"
+import { ExchangePanel } from "./ExchangePanel"
+import { MetricCard } from "./MetricCard"
+import classes from "./MetricsTab.module.css"
+
+const MetricPanel = lazy(() => loadPart(async () => ({ default: (await import("./MetricPanel")).MetricPanel })))
+
+/** Every metric that the job measures, in groups. */
+export function MetricsTab() {
+  const names = useMetricNames()
+  const catalogue = useCatalogue()
+  const [{ pinned, search, full }, change] = useChartSettings()
+  const groups = metricGroups(catalogue, names.data, pinned, search)
+  const nothing = useNothing()
+  useChartKeys()
+  useEffect(prepare, [])
+  return (
+    <>
+      <ChartToolbar />
+      <Search />
+      <Loaded {...names} isEmpty={groups.length === 0} empty={search ? "No metric has these words in its name." : nothing("No value has been measured")}>
+        <Stack gap="lg">
+          {groups.map((group) => (
+            <Group key={group.key} group={group} />
+          ))}
+        </Stack>
+      </Loaded>
+      {!search && (
+        <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md" mt="lg">
+          <ExchangePanel />
+          <ShardsPanel />
+        </SimpleGrid>
+      )}
+      <FullScreen name={full} onClose={() => change({ full: null })} />
+    </>
+  )
+}
+
+/** Charts will be wanted when the names are known. Should their part not come now, it is asked for again then. */
+function prepare(): void {
+  void preparePart(() => import("./MetricPanel"))
+}
+
+function Search() {
+  const [{ search }, change] = useChartSettings()
+  const [text, setText] = useTyped(search, (typed) => change({ search: typed }))
+  const field = useRef<HTMLInputElement>(null)
+  useKeys("Metrics", [{ keys: ["/"], label: "Search", run: () => field.current?.focus() }])
+  return (
+    <TextInput
+      ref={field}
+      size="xs" mb="md" maw={340} type="search" leftSection={<IconSearch size={14} />}
+      aria-label="Search metrics" aria-keyshortcuts="/" placeholder="Search metrics"
+      value={text}
+      onChange={(event) => setText(event.currentTarget.value)}
+    />
+  )
+}
+
+function Group({ group: { key, title, names } }: { group: MetricGroup }) {
+  const [{ folded }, change] = useChartSettings()
+  const open = !folded.includes(key)
+  const Icon = open ? IconChevronDown : IconChevronRight
+  return (
+    <section aria-label={title}>
+      <UnstyledButton className={classes.fold} aria-expanded={open} onClick={() => change((now) => ({ folded: toggled(now.folded, key) }))}>
+        <Icon size={16} aria-hidden /> {title}
+        <Text span size="sm" c="dimmed" fw={400}>
+          {names.length}
+        </Text>
+      </UnstyledButton>
+      {open && (
+        <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
+          {names.map((name) => (
+            <MetricCard key={name} name={name} />
+          ))}
+        </SimpleGrid>
+      )}
+    </section>
+  )
+}
+
+/** Title, legend and axes of a chart need this much beside it. */
+const AROUND = 250
+
+function FullScreen({ name, onClose }: { name: string | null; onClose: () => void }) {
+  const { width, height } = useViewportSize()
+  const { title } = useMetric(name ?? "")
+  return (
+    <Modal opened={name !== null} onClose={onClose} fullScreen title={title} closeButtonProps={{ "aria-label": "Leave full screen" }} transitionProps={{ duration: 0 }}>
+      {name && width > 0 && (
+        <Suspense fallback={<Loaded isPending>{null}</Loaded>}>
+          <ChartToolbar />
+          <MetricPanel name={name} width={Math.ceil(width / 100) * 100} height={Math.max(200, height - AROUND)} />
+        </Suspense>
+      )}
+    </Modal>
+  )
+}

@@ -1,0 +1,55 @@
+import { Table } from "@mantine/core"
+import type { AttemptOverview, Death } from "@/client"
+import { Panel } from "@/components/page/Panel"
+import { useFeed } from "@/hooks/job/useFeed"
+import { useOverview } from "@/hooks/job/useOverview"
+import { formatMoment } from "@/lib/format"
+import { priceOf } from "@/lib/job/overview"
+import { inShort } from "@/lib/job/reasons"
+import { readable } from "@/lib/status"
+
+const HEADS = ["Process", "When", "Reason", "Cost"]
+
+/** Processes that ended before their time, and what that cost; nothing where none did. */
+export function DeathsPanel() {
+  const job = useFeed((feed) => feed.job)
+  const { data } = useOverview(job)
+  if (!data || data.deaths.length === 0) return null
+  return (
+    <Panel title="Process failures" subtitle="Processes that ended early, and the cost of each failure" flush>
+      <Table.ScrollContainer minWidth={640} mah={360} type="native" role="group" tabIndex={0} aria-label="Process failures">
+        <Table>
+          <Table.Thead>
+            <Table.Tr>
+              {HEADS.map((head) => (
+                <Table.Th key={head}>{head}</Table.Th>
+              ))}
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {data.deaths.toReversed().map((death) => (
+              <Row key={death.process_id} death={death} told={inShort(death.message, job)} attempts={data.attempts} />
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+    </Panel>
+  )
+}
+
+function Row({ death, told, attempts }: { death: Death; told: string | null; attempts: readonly AttemptOverview[] }) {
+  const { label, attempt, incarnation, at, reason } = death
+  return (
+    <Table.Tr>
+      <Table.Td fw={550} style={{ whiteSpace: "nowrap" }}>
+        {label}
+        {incarnation > 0 && `.${incarnation}`}
+      </Table.Td>
+      <Table.Td className="numbers" style={{ whiteSpace: "nowrap" }}>
+        <time dateTime={at}>{formatMoment(at)}</time>, attempt {attempt}
+      </Table.Td>
+      <Table.Td style={{ overflowWrap: "anywhere" }}>{told ?? (reason && readable(reason))}</Table.Td>
+      <Table.Td className="numbers">{priceOf(death, attempts)}</Table.Td>
+    </Table.Tr>
+  )
+}

@@ -1,0 +1,54 @@
+import { Text } from "@mantine/core"
+import type { Account } from "@/client"
+import { Loaded } from "@/components/messages/Loaded"
+import { Panel } from "@/components/page/Panel"
+import { useFeed } from "@/hooks/job/useFeed"
+import { useNothing } from "@/hooks/job/useNothing"
+import { useOverview } from "@/hooks/job/useOverview"
+import { formatCount } from "@/lib/format"
+import { OUTCOMES, whyDropped } from "@/lib/job/ledger"
+import classes from "./LedgerPanel.module.css"
+
+/** What became of every push. */
+export function LedgerPanel() {
+  const job = useFeed((feed) => feed.job)
+  const overview = useOverview(job)
+  const { version } = job.progress
+  const ledger = overview.data?.ledger
+  const nothing = useNothing()
+  return (
+    <Panel title="Ledger" subtitle="Outcome of every push of all workers, in all attempts">
+      <Loaded {...overview} isEmpty={!ledger} empty={version > 0 ? "The servers count the pushes once a second." : nothing("Nothing has been pushed")}>
+        {ledger && <Line ledger={ledger} />}
+      </Loaded>
+    </Panel>
+  )
+}
+
+function Line({ ledger }: { ledger: Account }) {
+  return (
+    <dl className={classes.line}>
+      <Term name="pushed" count={ledger.pushed} meaning="by the workers" sign="" />
+      {OUTCOMES.map(({ name, meaning }, index) => (
+        <Term key={name} name={name} count={ledger[name]} meaning={name === "dropped" ? whyDropped(ledger) : meaning} sign={index === 0 ? "=" : "+"} />
+      ))}
+    </dl>
+  )
+}
+
+function Term({ name, count, meaning, sign }: { name: string; count: number; meaning: string; sign: string }) {
+  return (
+    <div className={classes.term} data-none={count === 0 || undefined}>
+      <span className={classes.sign} aria-hidden>
+        {sign}
+      </span>
+      <dt>{name}</dt>
+      <dd>
+        <strong>{formatCount(count)}</strong>
+        <Text span size="xs" c="dimmed">
+          {meaning}
+        </Text>
+      </dd>
+    </div>
+  )
+}

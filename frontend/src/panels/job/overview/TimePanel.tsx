@@ -1,0 +1,33 @@
+import { Text } from "@mantine/core"
+import { StackedBars } from "@/charts/StackedBars"
+import { Explained } from "@/components/messages/Explained"
+import { Loaded } from "@/components/messages/Loaded"
+import { Panel } from "@/components/page/Panel"
+import { useFeed } from "@/hooks/job/useFeed"
+import { useNothing } from "@/hooks/job/useNothing"
+import { useOverview } from "@/hooks/job/useOverview"
+import { formatDuration } from "@/lib/format"
+import { HATCHED, QUIET, serverBar, SLICES, workerBar } from "@/lib/job/overview"
+
+const HOW =
+  "All bars share one time axis, from the first moment when workers could train to the end of the last one. Each worker measures itself, push by push. " +
+  "Start is the time before its first push, Ended the time after its last. Other is not measured. A shard's bar is the average over its whole run."
+
+/** Where the time goes, process by process. */
+export function TimePanel() {
+  const overview = useOverview(useFeed((feed) => feed.job))
+  const nothing = useNothing()
+  const { workers = [], servers = [], seconds = 0 } = overview.data ?? {}
+  const bars = [...workers.map((worker) => workerBar(worker, seconds)), ...servers.map((server) => serverBar(server, seconds))].filter((bar) => bar !== null)
+  return (
+    <Panel title={<Explained what="Time breakdown" how={HOW} />} subtitle="Every worker and server in this attempt">
+      <Loaded {...overview} isEmpty={bars.length === 0} empty={nothing("Nothing has been measured")}>
+        <StackedBars bars={bars} order={SLICES} quiet={QUIET} hatched={HATCHED} />
+        <Text size="xs" c="dimmed" mt="xs">
+          Every bar is {formatDuration(seconds)} long. The number beside a worker is the share of computing, beside a shard the share of applying. Workers wait at the
+          gate and for responses; shards apply meanwhile.
+        </Text>
+      </Loaded>
+    </Panel>
+  )
+}

@@ -1,0 +1,62 @@
+import { Table } from "@mantine/core"
+import type { ShardLoad } from "@/client"
+import { Panel } from "@/components/page/Panel"
+import { useFeed } from "@/hooks/job/useFeed"
+import { counted, formatBytes, formatCount, formatMoments, formatPercent } from "@/lib/format"
+import { balance, emptyShards } from "@/lib/job/exchange"
+
+const HEADS = ["Slice", "Busy on average", "Apply", "Longest queue"]
+
+/** How the center is split, and how evenly its shards work. */
+export function ShardsPanel() {
+  const shards = useFeed((feed) => feed.job.progress.shards)
+  const notes = useFeed((feed) => feed.job.notes)
+  if (!shards || shards.length === 0) return null
+  const even = balance(shards)
+  const why = notes?.find(({ pointer }) => pointer === "/roles/server/count")
+  const empty = emptyShards(shards)
+  const enough = shards.length - empty.length
+  const subtitle = [
+    empty.length > 0
+      ? `${enough === 1 ? "One server is" : `${enough} servers are`} enough: the model is so small that ${counted(empty.length, "shard")} of ${shards.length} holds nothing.`
+      : "",
+    even === null ? "" : `Balance ${formatPercent(even, 0)}: mean work of a shard, relative to the busiest.`,
+    why ? `auto: ${why.message}` : "",
+  ]
+  return (
+    <Panel title="Shards" subtitle={subtitle.filter(Boolean).join(" ") || "Slices of the center, in this attempt"} flush>
+      <Table.ScrollContainer minWidth={340} mah={260} type="native" role="group" tabIndex={0} aria-label="Shards">
+        <Table>
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>Shard</Table.Th>
+              {HEADS.map((head) => (
+                <Table.Th key={head} ta="right">
+                  {head}
+                </Table.Th>
+              ))}
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody className="numbers">
+            {shards.map((shard) => (
+              <Row key={shard.rank} shard={shard} />
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+    </Panel>
+  )
+}
+
+function Row({ shard: { rank, slice_bytes, busy, apply, queue } }: { shard: ShardLoad }) {
+  return (
+    <Table.Tr>
+      <Table.Td fw={550}>{rank}</Table.Td>
+      {[slice_bytes === null ? "–" : formatBytes(slice_bytes), formatPercent(busy), formatMoments(apply), formatCount(queue)].map((said, index) => (
+        <Table.Td key={HEADS[index]} ta="right" style={{ whiteSpace: "nowrap" }}>
+          {said}
+        </Table.Td>
+      ))}
+    </Table.Tr>
+  )
+}

@@ -1,0 +1,71 @@
+import type { ReactNode } from "react"
+import { useDraftField, useStrayFaults } from "@/hooks/new-job/useDraft"
+import type { Path } from "@/lib/job-file/draft"
+import { isShown, type Field } from "@/lib/job-file/schema"
+import { ChoiceField, NumberField, NumberOrWordField, SwitchField, TextField } from "./fields"
+import { MapField } from "./MapField"
+import { OptionalGroup } from "./OptionalGroup"
+import { VariantsField } from "./VariantsField"
+import classes from "./SchemaField.module.css"
+
+/** The part of the form for one field of the schema, with all that is below it. */
+export function SchemaField({ field, path }: { field: Field; path: Path }): ReactNode {
+  switch (field.kind) {
+    case "text":
+    case "duration":
+      return <TextField field={field} path={path} />
+    case "number":
+      return <NumberField field={field} path={path} />
+    case "numberOrWord":
+      return <NumberOrWordField field={field} path={path} />
+    case "switch":
+      return <SwitchField field={field} path={path} />
+    case "choice":
+      return <ChoiceField field={field} path={path} />
+    case "variants":
+      return <VariantsField field={field} path={path} />
+    case "group":
+      return field.optional ? <OptionalGroup field={field} path={path} /> : <NestedFields field={field} path={path} titled />
+    case "map":
+      return <MapField field={field} path={path} />
+    case "fixed":
+    case "other":
+      return null
+  }
+}
+
+interface NestedProps {
+  field: { key: string; label: string; fields: readonly Field[] }
+  path: Path
+  titled?: boolean
+  /** Among the fields around it, for what is a group in the file only. */
+  flat?: boolean
+  /** The key that says which kind it is: its field, and what is said of the whole, stand elsewhere. */
+  tag?: string
+}
+
+export function NestedFields({ field, path, titled = false, flat = false, tag }: NestedProps) {
+  const { fault, warning, value } = useDraftField(path)
+  const strays = useStrayFaults(path, [...field.fields.map(({ key }) => key), ...(tag ? [tag] : [])])
+  const shown = field.fields.filter((inner) => isShown(inner, value as Record<string, unknown> | null | undefined))
+  return (
+    <fieldset className={classes.nested} data-flat={flat || undefined}>
+      {titled && <legend>{field.label}</legend>}
+      <Faults messages={[...(fault && !tag ? [fault] : []), ...strays]} />
+      {warning && !tag && <p className={classes.warning}>{warning}</p>}
+      <div className={classes.fields}>
+        {shown.map((inner) => (
+          <SchemaField key={inner.key} field={inner} path={[...path, inner.key]} />
+        ))}
+      </div>
+    </fieldset>
+  )
+}
+
+export function Faults({ messages }: { messages: readonly string[] }) {
+  return messages.map((message) => (
+    <p key={message} className={classes.fault} role="alert">
+      {message}
+    </p>
+  ))
+}

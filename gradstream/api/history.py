@@ -1,0 +1,89 @@
+"""The history of a job: its events, processes, output and files."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+from uuid import UUID
+
+from pydantic import Field
+
+from gradstream.api.base import ApiModel, Known
+from gradstream.api.statuses import ProcessStatus
+from gradstream.events import KINDS_EXPLAINED, EventKind
+from gradstream.process.order import Role
+
+ArtifactKind = Literal["model", "job", "metrics", "checkpoint", "environment"]
+
+
+class Event(ApiModel):
+    seq: int
+    time: datetime
+    kind: Known[EventKind] = Field(description=KINDS_EXPLAINED, examples=["status"])
+    actor: str = Field(description="`user:<name>`, `controller`, `node:<name>` or a process's label", examples=["controller"])
+    message: str = Field(examples=["running: all 5 processes run"])
+    data: dict[str, Any]
+
+
+class StreamEvent(NamedTuple):
+    id: int
+    """Its place in the job's feed."""
+    kind: str
+    """job, event, process, metrics, log"""
+    data: dict[str, Any]
+
+
+class Process(ApiModel):
+    id: UUID
+    seq: int
+    attempt: int
+    role: Known[Role]
+    rank: int = Field(description="Worker or shard number from 0; -1: the evaluator")
+    incarnation: int = Field(description="Respawns of this rank within the attempt")
+    node: str
+    gpu: int | None
+    status: Known[ProcessStatus]
+    exit_code: int | None
+    reason: str | None
+    message: str | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    label: str = Field(examples=["worker-0"])
+
+
+class Choice(ApiModel):
+    """An action on a process."""
+
+    possible: bool
+    message: str = Field(description="The consequence, or the reason why it is not possible")
+    new_attempt: bool = Field(False, description="It ends all processes; the job resumes from its last checkpoint")
+
+
+class Choices(ApiModel):
+    restart: Choice
+    stop: Choice
+
+
+class LogChunk(ApiModel):
+    """Some output of one process, as it came: it may begin and end within a line."""
+
+    seq: int
+    process_id: UUID
+    label: str = Field(examples=["worker-0"])
+    attempt: int
+    offset: int = Field(description="Bytes of this process's output before this chunk")
+    time: datetime
+    text: str
+
+
+class Artifact(ApiModel):
+    name: str = Field(examples=["model.safetensors"])
+    size: int
+    sha256: str
+    kind: Known[ArtifactKind]
+    note: str | None = Field(
+        None,
+        description="The evaluation of the best model; null: for any other file",
+        examples=["eval/loss 0.31 at 20,000 samples"],
+    )
+    created_at: datetime

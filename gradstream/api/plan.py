@@ -1,0 +1,108 @@
+"""The forecast of a job, before it is submitted."""
+
+from __future__ import annotations
+
+from typing import Literal
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from gradstream.api.base import ApiModel, Known
+from gradstream.api.jobs import JobWarning
+from gradstream.process.order import Role
+
+CodeState = Literal["missing", "not_uploaded", "checked"]
+
+
+class Size(BaseModel, frozen=True):
+    """The known sizes of a model."""
+
+    parameters: int = Field(ge=1, le=10**12, description="Trained parameters, of all members together", examples=[101_770])
+    step: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="Seconds that one worker takes for a mini-batch", examples=[0.004]
+    )
+
+
+class Staleness(BaseModel, frozen=True):
+    mean: float = Field(description="Updates between a pull and the push computed from it, with workers of equal speed")
+    reason: str = Field(description="The rule behind the mean, as a sentence")
+
+
+class Traffic(BaseModel, frozen=True):
+    """The traffic of one worker."""
+
+    push_bytes: int = Field(description="Bytes of a push, as the codec sends it")
+    pull_bytes: int = Field(description="Bytes of a pull, as pull_codec sends it")
+    pushes: float | None = Field(description="Pushes per mini-batch; null: it depends on the length of an epoch")
+    pulls: float | None = Field(description="Pulls per mini-batch")
+    sent_per_second: float | None = Field(
+        description="Bytes per second that a worker pushes if it never waits; null: its speed is not known"
+    )
+    received_per_second: float | None = Field(description="Bytes per second that it pulls, likewise")
+
+
+class Memory(BaseModel, frozen=True):
+    """Vectors as long as the model. Activations, mini-batches and some 300 MB of PyTorch for each process come on top."""
+
+    worker: int = Field(description="Bytes of a worker")
+    server: int = Field(description="Bytes of all shards together")
+    evaluator: int
+
+
+class PlannedProcess(ApiModel):
+    role: Known[Role]
+    rank: int = Field(description="Worker or shard number from 0; -1: the evaluator")
+    label: str = Field(examples=["worker-0"])
+    node: str
+    gpu: int | None
+
+
+class PlannedStart(ApiModel):
+    now: bool = Field(description="The job would start at once")
+    reason: str | None = Field(description="Reason of the wait, for programs", examples=["no_capacity"])
+    message: str = Field(examples=["Waits for 2 free slots; 1 of 4 is free."])
+    position: int | None = Field(description="Place in the queue, from 1; null: it would not wait")
+    ahead: int = Field(description="Jobs in the queue before it")
+    processes: list[PlannedProcess] = Field(
+        description="Placement of its processes; for a job that would wait for capacity, the placement on empty nodes; else none"
+    )
+
+
+class PlannedShards(ApiModel):
+    count: int
+    message: str
+    sure: bool = Field(description="false: `auto` decides by the model's size once the job runs")
+
+
+class SizeFrom(ApiModel):
+    """The size of the model, and its source."""
+
+    source: str = Field(description="given, job; for programs", examples=["job"])
+    job: UUID | None = Field(description="The earlier job that measured it")
+    message: str = Field(examples=["As measured in digits-adag, a job of the same code."])
+    size: Size
+
+
+class NodeMemory(ApiModel):
+    node: str
+    gpu: int | None = Field(description="Number of a GPU that one process would use; null: the machine's own memory")
+    role: Known[Role] | None = Field(description="Role of the process that would use the GPU")
+    needed: int = Field(description="Bytes of all processes planned there")
+    total: int
+
+
+class Plan(ApiModel):
+    code: Known[CodeState] = Field(
+        description="missing: the job names no bundle, so `submitJob` would refuse it; not_uploaded: the platform does not have "
+        "the bundle yet; checked: the platform has it, and it fits the job file"
+    )
+    start: PlannedStart
+    shards: PlannedShards
+    staleness: Staleness
+    size: SizeFrom | None = Field(description="null: not known yet, so traffic and memory are null too")
+    traffic: Traffic | None = Field(description="Traffic of one worker")
+    local_share: float | None = Field(description="Share of the traffic that stays within a machine, in shared memory")
+    memory: Memory | None
+    nodes: list[NodeMemory]
+    warnings: list[JobWarning] = Field(description="Limits that the job file exceeds, with remedies; and processes that do not fit")
+    notes: list[JobWarning]

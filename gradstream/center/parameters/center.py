@@ -1,0 +1,169 @@
+"""One slice of the center variable: `s` of a strategy's `apply`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradstream.center.entries import Payload
+from gradstream.center.parameters.buffers import CenterBuffers
+from gradstream.center.parameters.onepass import Descent, OnePass, Whole
+from gradstream.center.parameters.updates import PushUpdates
+from gradstream.optim.flat import FlatOptimizer
+from gradstream.optim.schedule import Constant, Schedule
+from gradstream.spec import JobSpec
+from gradstream.strategies.base import Strategy
+
+
+class Center:
+    """The numbers alone: the shard decides who changes them, and when."""
+
+    def __init__(
+        self,
+        spec: JobSpec,
+        theta: Tensor,
+        buffers: CenterBuffers | None,
+        *,
+        one_pass: bool = True,
+        run_length: tuple[int, int] = (0, 0),
+    ) -> None:
+        """All vectors like `theta` lie on its device; buffers stay on the host. `one_pass`: only on the CPU.
+        `run_length`: samples of all workers in an epoch (0: not known), and in the whole run."""
+        self._theta = theta
+        self._pass = OnePass(theta) if one_pass else Whole(theta)
+        self._due: Descent | None = None
+        """A step that `fold` decided on and `finish` makes, together with the copies for the workers that wait."""
+        self.buffers = buffers
+        self.version = 0
+        self.samples = 0
+        self.epoch_samples, self.total_samples = run_length
+        self._strategy = spec.strategy
+        self._descends_by_mean = type(spec.strategy).apply is Strategy.apply
+        self._pull_codec, self._pipeline = spec.pull_codec, spec.pipeline
+        self._slots: dict[str, Tensor] = {}
+        self._bases: dict[int, dict[int, Tensor]] = {}
+        """The centers that each rank was given and may still push from, by version."""
+        self._changed = False
+        self._calls = 0
+        self._schedule: Schedule
+        self._average_by = spec.evaluate.average
+        self._average = theta.clone() if self._average_by else None
+        self.n = spec.roles.worker.count
+        if spec.strategy.descends == "server":
+            self._optimizer = FlatOptimizer(theta, spec.optimizer, spec.strategy.lr, self.n)
+            self._schedule = spec.schedule.for_run(self.total_samples)
+        else:  # the schedule is the workers'
+            self._optimizer, self._schedule = FlatOptimizer(theta, spec.server_optimizer, 1.0, self.n), Constant()
+
+    @property
+    def theta(self) -> Tensor:
+        """Shape (n,)."""
+        self.finish()
+        return self._theta
+
+    @theta.setter
+    def theta(self, theta: Tensor) -> None:
+        """For `s.theta -= x`, which changes it in place and then sets it."""
+        assert theta is self._theta, "the center is one vector: change it in place"
+
+    def finish(self, rooms: Sequence[Tensor] = ()) -> None:
+        """Make the step that `fold` left to do, and copy theta into each of `rooms`, shape (n,)."""
+        due, self._due = self._due, None
+        if due or rooms:
+            self._pass.make(due, rooms)
+
+    def slot(self, name: str) -> Tensor:
+        if name not in self._slots:
+            self._slots[name] = torch.zeros_like(self.theta)
+        return self._slots[name]
+
+    def every(self, k: int) -> bool:
+        self._calls += 1
+        return self._calls % k == 0
+
+    def descend(self, g: Tensor) -> None:
+        self._optimizer.step(g, self._schedule.factor(self.samples))
+        self._changed = True
+
+    def add(self, d: Tensor) -> None:
+        self.theta.add_(d)
+        self._changed = True
+
+    def replace(self, x: Tensor) -> None:
+        self.theta.copy_(x)
+        self._changed = True
+
+    def send(self, x: Tensor) -> Tensor:
+        return self._pull_codec.arrives(x.cpu()).to(x.device) if self._pull_codec.lossy else x
+
+    def fold(self, us: PushUpdates) -> bool:
+        """Let the strategy apply updates that count together. True: theta changed, the version is one higher.
+
+        A plain step along the mean may stay due until `finish`; it needs the updates' vectors until then."""
+        self._changed = False
+        self.finish()
+        alpha = self._optimizer.plain(self._schedule.factor(self.samples)) if self._descends_by_mean else None
+        if alpha is None:
+            self._strategy.apply(self, us)
+        else:
+            self._due, self._changed = Descent([u.x for u in us], us.weights(), alpha), True
+        self.version += self._changed
+        self.samples += sum(u.examples for u in us)
+        if self._changed and self._average is not None and self._average_by is not None:
+            rate = 1 / (self.version + 1) if self._average_by == "uniform" else self._average_by
+            self._average.lerp_(self.theta, rate)
+        return self._changed
+
+    def read(self) -> Payload:
+        """Return the payload for a worker: theta itself, not a copy, as it is after `finish`."""
+        return Payload(self._theta, self.buffers.value() if self.buffers else None)
+
+    def read_for_evaluation(self) -> Payload:
+        """Return the average of the center over its versions, if the job evaluates that; else theta itself."""
+        return self.read() if self._average is None else self.read()._replace(x=self._average)
+
+    def base(self, rank: int, version: int) -> Tensor | None:
+        """Return the center that this rank was given at this version, if the strategy keeps bases."""
+        return self._bases.get(rank, {}).get(version)
+
+    def given_to(self, rank: int, instead_of: int = -1) -> None:
+        """Note that the rank is given the center. `instead_of`: a version that did not reach it."""
+        if self._strategy.keeps_base:
+            given = self._bases.setdefault(rank, {})
+            given.pop(instead_of, None)
+            given[self.version] = self.send(self.theta).clone()
+            if len(given) > 1 + self._pipeline:
+                del given[min(given)]
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "theta": self.theta.clone(),
+            "version": self.version,
+            "samples": self.samples,
+            "run_length": (self.epoch_samples, self.total_samples),
+            "calls": self._calls,
+            "average": None if self._average is None else self._average.clone(),
+            "optimizer": self._optimizer.state(),
+            "slots": {name: slot.clone() for name, slot in self._slots.items()},
+            "bases": {rank: {version: x.clone() for version, x in given.items()} for rank, given in self._bases.items()},
+            "buffers": self.buffers.state() if self.buffers else None,
+        }
+
+    @classmethod
+    def load(cls, spec: JobSpec, state: dict[str, Any], device: torch.device, *, one_pass: bool = True) -> Center:
+        """Build a center on `device` from the result of `state`, which may lie on another device."""
+        buffers = CenterBuffers.load(state["buffers"]) if state["buffers"] else None
+        run_length = state.get("run_length", (0, 0))  # a checkpoint of an older version has none
+        center = cls(spec, state["theta"].to(device, copy=True), buffers, one_pass=one_pass, run_length=run_length)
+        center.version, center.samples, center._calls = state["version"], state["samples"], state["calls"]
+        if center._average is not None:
+            center._average.copy_(state["average"])
+        center._optimizer.load(state["optimizer"])
+        center._slots = {name: slot.to(device, copy=True) for name, slot in state["slots"].items()}
+        center._bases = {
+            rank: {version: x.to(device, copy=True) for version, x in given.items()} for rank, given in state["bases"].items()
+        }
+        return center

@@ -1,0 +1,64 @@
+"""The model of the best evaluation, in the job's store, with the record of evaluations that the next evaluator resumes from."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from torch import Tensor
+
+from gradstream.errors import Unavailable
+from gradstream.evaluation.header import describe_model
+from gradstream.evaluation.judge import BestEvaluation, JudgeState
+from gradstream.process.order import ProcessOrder
+from gradstream.process.store import BEST, EVALUATIONS, Store
+
+log = logging.getLogger(__name__)
+
+
+class BestModel:
+    def __init__(self, store: Store, folder: Path, order: ProcessOrder) -> None:
+        """`folder` holds each file until it is stored."""
+        self._store, self._folder, self._order = store, folder, order
+        self._unsaved: tuple[BestEvaluation, dict[str, Tensor]] | None = None
+        """The best model while it is not stored yet, for example since the API is away."""
+
+    def load(self) -> JudgeState | None:
+        """Return the state that earlier evaluators have stored, also in earlier attempts; None: there is none."""
+        file = self._store.latest(EVALUATIONS, self._folder)
+        return JudgeState.model_validate_json(file.read_text()) if file else None
+
+    def keep(self, best: BestEvaluation, tensors: dict[str, Tensor]) -> None:
+        """Keep this model as the best one. The next `note` stores it."""
+        self._unsaved = best, tensors
+
+    def note(self, state: JudgeState) -> None:
+        """Store the best model and the state. If the API is away for too long, the next call tries again."""
+        try:
+            self._put_model()
+            self._put(EVALUATIONS, lambda file: file.write_text(state.model_dump_json()))
+        except Unavailable as error:
+            log.error("the best model so far is not stored yet: %s", error)
+
+    def finish(self) -> None:
+        """Store the best model if it is not stored yet. Raises: Unavailable: that failed."""
+        self._put_model()
+
+    def _put_model(self) -> None:
+        if self._unsaved is None:
+            return
+        from safetensors.torch import save_file
+
+        best, tensors = self._unsaved
+        about = describe_model(self._order, best)
+        self._put(BEST, lambda file: save_file(tensors, file, metadata=about))
+        self._unsaved = None
+
+    def _put(self, name: str, write: Callable[[Path], object]) -> None:
+        file = self._folder / f"{name}.new"
+        try:
+            write(file)
+            self._store.put(name, file)
+        finally:
+            file.unlink(missing_ok=True)

@@ -1,0 +1,90 @@
+"""Scores of a model on the whole evaluation split: `evaluate` runs on each batch, and `summarize` on all of its results."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.data import Dataset
+
+from gradstream.accuracy import described, is_number
+from gradstream.data.source import each
+from gradstream.errors import InvalidWorkload
+from gradstream.input.data import in_order
+from gradstream.model import ensemble
+from gradstream.model.guard import ParameterGuard
+from gradstream.model.usercode import UserCode, blaming
+
+Summarize = Callable[[list[dict[str, Any]]], dict[str, float]]
+
+
+class Scorer:
+    """Scores one model on the evaluation split, again and again."""
+
+    def __init__(self, code: UserCode, model: nn.Module, dataset: Dataset[Any], batch_size: int, device: torch.device) -> None:
+        self._code, self._model, self._dataset = code, model, dataset
+        self._batch_size, self._device = batch_size, device
+        self._guard = ParameterGuard(model, always=True)
+
+    def score(self) -> dict[str, float]:
+        """Return the metrics; for an ensemble also `members_<key>`, the mean of its members' own scores.
+
+        Leaves the model in eval mode. Raises: UserError, if the workload raises or changes parameters."""
+        members = ensemble.members(self._model)
+        models = [self._model] if members == [self._model] else [self._model, *members]
+        splits = [_Split(self._code.summarize) for _ in models]
+        self._model.eval()
+        self._guard.begin()
+        with torch.no_grad(), blaming("dataset('eval')"):
+            for batch, examples in in_order(self._dataset, self._batch_size, self._device, self._code.batching):
+                for model, split in zip(models, splits, strict=True):
+                    split.add(self._code.evaluate(model, batch), examples)
+        with blaming("evaluate()"):
+            self._guard.check()
+            whole, *alone = [split.metrics() for split in splits]
+        if not alone:
+            return whole
+        return {f"members_{key}": sum(one[key] for one in alone) / len(alone) for key in alone[0]} | whole
+
+
+class _Split:
+    """The results of `evaluate` for one model so far."""
+
+    def __init__(self, summarize: Summarize | None) -> None:
+        """Without `summarize`, it collects only sums."""
+        self._summarize = summarize
+        self._sums: dict[str, float] = defaultdict(float)
+        self._examples: dict[str, int] = defaultdict(int)
+        self._outputs: list[dict[str, Any]] = []
+
+    def add(self, values: dict[str, Any], examples: int) -> None:
+        """Add the results of one batch. Raises: InvalidWorkload: a value is no number, and there is no `summarize`."""
+        with blaming("evaluate()"):
+            for key, value in values.items():
+                if is_number(value) or (self._summarize is None and _one_value(value)):
+                    self._sums[key] += float(value) * examples
+                    self._examples[key] += examples
+                elif self._summarize is None:
+                    raise InvalidWorkload(
+                        f"evaluate() gives {described(value)} as '{key}', and metrics are numbers; return a mean over the batch, "
+                        "or override summarize(outputs), which gets what evaluate() returned for all batches"
+                    )
+        if self._summarize is not None:
+            self._outputs.append({key: each(value, _kept) for key, value in values.items()})
+
+    def metrics(self) -> dict[str, float]:
+        means = {key: total / self._examples[key] for key, total in self._sums.items()}
+        return means | self._summarize(self._outputs) if self._summarize is not None else means
+
+
+def _one_value(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and value.numel() == 1
+
+
+def _kept(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the tensor on the CPU, copied if it is a view that keeps something larger in memory."""
+    kept = tensor.detach().cpu()
+    return kept.clone() if kept.untyped_storage().nbytes() > kept.nbytes else kept

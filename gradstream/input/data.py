@@ -1,0 +1,161 @@
+"""A worker's share of the data: the same examples in the same order whenever they are asked for, by position.
+
+Mini-batch number p of rank r is a function of (data set, job, r, p), random numbers of the data set included. So a resumed
+worker only needs its position, and batches may be fetched before they are needed (`gradstream.input.prefetch`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sized
+from functools import partial
+from typing import Any, Protocol, cast
+
+import torch
+from torch.utils.data import Dataset, IterableDataset
+
+from gradstream.data.source import each
+from gradstream.errors import InvalidWorkload
+from gradstream.input.gather import PLAIN, Batching, Gather
+from gradstream.input.shuffled import Shuffled, batches_of
+from gradstream.input.streamed import Streamed, evaluation_batches
+from gradstream.process.begin import seed_of
+from gradstream.spec import JobSpec
+
+
+class DatasetTooSmall(Exception):
+    """There is not at least one example for every worker."""
+
+
+class Feed(Protocol):
+    """Where mini-batches come from."""
+
+    thread_safe: bool
+    """`take` draws from no generator of the process, so it may be called in a thread beside the model."""
+
+    def share(self, rank: int) -> int | None:
+        """Examples of this rank in one pass over the data; None: not known."""
+
+    def take(self, position: int) -> tuple[Any, int]:
+        """Mini-batch number `position` (from 0), on the CPU, and how many examples it has."""
+
+
+class Batches:
+    """`total` mini-batches; the last of an epoch may be smaller, or is left out."""
+
+    def __init__(self, dataset: Dataset[Any], spec: JobSpec, rank: int, batching: Batching = PLAIN) -> None:
+        """Raises: DatasetTooSmall, InvalidWorkload."""
+        self.streams = isinstance(dataset, IterableDataset)
+        """Mini-batches come in an order of their own."""
+        self._feed = _feed(dataset, spec, rank, batching)
+        self._batch, self._drop_last = spec.batch_size, batching.drop_last
+        shares = [self._feed.share(r) for r in range(spec.roles.worker.count)]
+        if not all(share is None or self._per_epoch(share) for share in shares):
+            raise _too_small([share or 0 for share in shares], self._batch if self._drop_last else 1)
+        if None in shares:
+            _needs_no_length(spec)
+        self.thread_safe = self._feed.thread_safe
+        """`fetch` may be called in a thread beside the model."""
+        self.total = self._total(spec, shares[rank])
+        self.per_epoch = self._per_epoch(shares[rank]) or self.total
+        """Mini-batches in one pass over this rank's share; if that is not known, all."""
+        self.total_samples = sum(self._samples(self._total(spec, share), share) for share in shares)
+        """Samples of the whole run; with an unknown length, those of full batches."""
+        self.epoch_samples = None if None in shares else sum(self._trained(share or 0) for share in shares)
+        """Samples in one pass of all ranks over the data; None: not known."""
+        self.fetch = self._feed.take
+        """Mini-batch number `position` (from 0) of this rank, on the CPU, and how many examples it has."""
+
+    def take(self, position: int, device: torch.device) -> tuple[Any, int]:
+        """The same, on `device`."""
+        batch, examples = self.fetch(position)
+        return to_device(batch, device), examples
+
+    def _per_epoch(self, share: int | None) -> int | None:
+        return None if share is None else batches_of(share, self._batch, self._drop_last)
+
+    def _trained(self, share: int) -> int:
+        """Examples of a share that are trained in one pass."""
+        return share - share % self._batch if self._drop_last else share
+
+    def _total(self, spec: JobSpec, share: int | None) -> int:
+        per_epoch = self._per_epoch(share)
+        by_epochs = math.ceil(spec.stop.epochs * per_epoch) if spec.stop.epochs and per_epoch else None
+        return min(t for t in (by_epochs, spec.stop.steps) if t is not None)
+
+    def _samples(self, total: int, share: int | None) -> int:
+        if share is None:
+            return total * self._batch
+        epochs, rest = divmod(total, batches_of(share, self._batch, self._drop_last))
+        return epochs * self._trained(share) + min(rest * self._batch, share)
+
+
+def _feed(dataset: Dataset[Any], spec: JobSpec, rank: int, batching: Batching) -> Feed:
+    """Raises: InvalidWorkload."""
+    if isinstance(dataset, IterableDataset):
+        return Streamed(dataset, spec, rank, batching)
+    if not isinstance(dataset, Sized):
+        raise InvalidWorkload("dataset('train') must be a map-style data set with __len__ and __getitem__, or an IterableDataset")
+    return Shuffled(Gather(dataset, batching), len(dataset), spec, rank, batching.drop_last)
+
+
+def _too_small(shares: list[int], needs: int) -> DatasetTooSmall:
+    if needs == 1:
+        return DatasetTooSmall(
+            f"dataset('train') has {sum(shares)} examples for {len(shares)} workers; give it more, or lower roles.worker.count"
+        )
+    return DatasetTooSmall(
+        f"dataset('train') has {sum(shares)} examples for {len(shares)} workers, and with drop_last each needs a mini-batch of "
+        f"{needs}; give it more, or lower batch_size or roles.worker.count"
+    )
+
+
+def _needs_no_length(spec: JobSpec) -> None:
+    """Raises: InvalidWorkload."""
+    remedy = "give dataset('train') a __len__, or say how many examples one pass has with data.length"
+    if spec.stop.epochs is not None:
+        raise InvalidWorkload(f"stop.epochs counts passes over data whose length is not known: {remedy}, or set stop.steps alone")
+    for key, cadence in (("evaluate.every", spec.evaluate.cadence), ("checkpoint.every", spec.checkpoint.cadence)):
+        if cadence.epochs is not None:
+            raise InvalidWorkload(f"{key} counts passes over data whose length is not known: {remedy}, or write samples")
+    if "epochs" in type(spec.strategy).model_fields:
+        raise InvalidWorkload(f"the strategy '{spec.strategy.name}' trains for whole epochs, whose length is not known: {remedy}")
+
+
+def never_empty(dataset: Dataset[Any]) -> None:
+    """Raises: InvalidWorkload, if the evaluation split has no example. An iterable one is found out when it is read."""
+    if isinstance(dataset, IterableDataset):
+        return
+    if not isinstance(dataset, Sized):
+        raise InvalidWorkload("dataset('eval') must be a map-style data set with __len__ and __getitem__, or an IterableDataset")
+    if not len(dataset):
+        raise InvalidWorkload("dataset('eval') is empty; the center is scored on it")
+
+
+def in_order(dataset: Dataset[Any], batch_size: int, device: torch.device, batching: Batching = PLAIN) -> Iterator[tuple[Any, int]]:
+    """The whole evaluation split once, in its own order, as (batch, examples). Raises: InvalidWorkload, if it is empty."""
+    found = False
+    for batch, examples in _in_order(dataset, batch_size, batching):
+        found = True
+        yield to_device(batch, device), examples
+    if not found:
+        raise InvalidWorkload("dataset('eval') gave no example; the center is scored on it")
+
+
+def _in_order(dataset: Dataset[Any], batch_size: int, batching: Batching) -> Iterator[tuple[Any, int]]:
+    if isinstance(dataset, IterableDataset):
+        yield from evaluation_batches(dataset, batch_size, batching)
+        return
+    gather, size = Gather(dataset, batching), len(cast(Sized, dataset))
+    for start in range(0, size, batch_size):
+        chosen = torch.arange(start, min(start + batch_size, size))
+        yield gather.take(chosen, partial(seed_of, 0, "evaluation", start)), len(chosen)
+
+
+def to_device(batch: Any, device: torch.device) -> Any:
+    """The same nest of tuples, lists and dicts with its tensors on `device`; a batch of another class by its own `to`."""
+    if device.type == "cpu":
+        return batch
+    if hasattr(batch, "to") and not isinstance(batch, torch.Tensor):
+        return batch.to(device)
+    return each(batch, lambda tensor: tensor.to(device, non_blocking=True))

@@ -1,0 +1,1 @@
+"""Embedded servers and other child processes: Postgres, Redis, and the ports that they take."""

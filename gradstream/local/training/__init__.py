@@ -1,0 +1,1 @@
+"""`gradstream train`: one job on this machine without a control plane."""

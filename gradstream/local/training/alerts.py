@@ -1,0 +1,106 @@
+"""The alerts of one run of `gradstream train`: the sentences that the platform's page shows for the same job."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from gradstream.center.ledger import Silent
+from gradstream.gate import Gate
+from gradstream.metrics import COMPARED_ROWS, NO_ROOM, RETRANSMISSIONS, SHARED_ROWS, SILENT, Point
+from gradstream.process.watchdog import Hang, hang_sentences
+from gradstream.progress import alerts, damage
+from gradstream.progress import shared_memory as room
+from gradstream.progress.evaluation_alerts import not_finite_sentence, overlap_sentence
+from gradstream.progress.remaining import Remaining
+from gradstream.progress.standing import Standings
+
+_Key = tuple[object, ...]
+
+
+class RunAlerts:
+    """Each alert once, in the order in which the run raised them, as it was worded last."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self._raised: dict[_Key, str] = {}
+        self._fresh: list[str] = []
+        """Sentences that `take_new` has not returned yet."""
+        self._hung: dict[tuple[str, str | None], dict[str, Hang]] = {}
+        """The processes that took long to start, by place and label."""
+        self._no_room: dict[int, int] = {}
+        self._silent: set[int] = set()
+        self._compared_rows = 0
+        self._slow: dict[int, float] = {}
+        self._dropping: list[str] = []
+        self._remaining, self._standings = Remaining(), Standings()
+
+    @property
+    def sentences(self) -> list[str]:
+        return list(self._raised.values())
+
+    def take_new(self) -> list[str]:
+        """The alerts that were raised since the last call."""
+        fresh, self._fresh = self._fresh, []
+        return fresh
+
+    def take(self, batches: Sequence[tuple[str, Sequence[Point]]], attempt: int) -> None:
+        """Look at the metrics of an attempt, each batch with its source."""
+        self._begin(attempt)
+        for source, points in batches:
+            for point in points:
+                self._take_point(source, point)
+            self._standings.take(source, attempt, [point for point in points if math.isfinite(point.value)])
+        self._slow = alerts.slow_workers(self._slow, self._standings)
+        self._dropping = alerts.dropped_reasons(self._dropping, self._standings.ledger)
+        for rank, factor in self._slow.items():
+            if factor and rank not in self._silent:
+                self._raise(("slow", rank), self._slow_sentence(rank, factor))
+        for reason in self._dropping:
+            self._raise(("dropped", reason), alerts.dropped_sentence(reason, self._standings.ledger, self._gate))
+
+    def take_hangs(self, hangs: Mapping[str, Hang]) -> None:
+        """`hangs`: processes that take long to start, by label. One sentence for each place."""
+        for label, hang in hangs.items():
+            at_place = self._hung.setdefault(hang.place, {})
+            at_place.setdefault(label, hang)
+            self._raise(("hang", *hang.place), hang_sentences(at_place)[0])
+
+    def _begin(self, attempt: int) -> None:
+        """Speeds and shares begin anew with an attempt; what was raised stays."""
+        if attempt != self._standings.attempt:
+            self._slow, self._remaining = {}, Remaining()
+
+    def _take_point(self, source: str, point: Point) -> None:
+        self._remaining.take(point)
+        if point.name.startswith("eval/") and not math.isfinite(point.value):
+            self._raise_once(("evaluation", point.name), not_finite_sentence(point.name, point.samples))
+        elif point.name == SILENT.name:
+            self._silent.add(point.rank)
+            self._raise_once(("silent", point.rank), Silent(point.rank, int(point.value)).sentence(self._gate))
+        elif point.name == NO_ROOM.name and point.rank not in self._no_room:
+            self._no_room[point.rank] = int(point.value)
+            self._raised.pop(("no room",), None)  # told anew: it concerns one more worker
+            self._raise(("no room",), room.sentence(self._no_room))
+        elif point.name == RETRANSMISSIONS.name:
+            who = source.rpartition(".")[0] or source
+            self._raise_once(("damaged", who), damage.sentence(who))
+        elif point.name == COMPARED_ROWS.name:
+            self._compared_rows = int(point.value)
+        elif point.name == SHARED_ROWS.name and point.value:
+            self._raise_once(("overlap",), overlap_sentence(int(point.value), self._compared_rows))
+
+    def _slow_sentence(self, rank: int, factor: float) -> str:
+        left = self._remaining.left
+        finished = 0 if rank in left else len(left)
+        return alerts.slow_sentence(rank, factor, self._gate, finished, len(self._remaining.shares), on_platform=False)
+
+    def _raise_once(self, key: _Key, sentence: str) -> None:
+        if key not in self._raised:
+            self._raise(key, sentence)
+
+    def _raise(self, key: _Key, sentence: str) -> None:
+        """Reword the alert of this key, or raise it for the first time."""
+        if key not in self._raised:
+            self._fresh.append(sentence)
+        self._raised[key] = sentence

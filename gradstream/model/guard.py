@@ -1,0 +1,140 @@
+"""Notices user code that changes parameters by itself: only the job's optimizer may.
+
+A worker trains a copy of the parameters, and the next pull replaces it. So what a loss, a forward or a hook writes into a
+parameter is lost, or is counted as a part of the next push; on one machine the same code would have trained.
+
+Each step compares what torch counts: the version of each parameter and the address of its values. Writes through `.data` or
+numpy count nothing. So the values are compared, too: in the first steps of a process, and then as often as that takes at most
+1 % of the time.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from gradstream.errors import InvalidWorkload
+from gradstream.model.buffers import plain_name
+
+GUIDE = "docs/guides/what-does-not-fit.md"
+_FIRST = 3
+"""Steps of a process whose values are always compared."""
+_FIRST_SECONDS = 1.0
+"""After which the first steps, too, are compared only as often as others: a model may have gigabytes."""
+_SHARE = 0.01
+"""Share of the time that comparing values may take after that."""
+_FROZEN_SAMPLE = 1024
+"""Values of a frozen parameter that are compared: a frozen backbone may be large."""
+
+
+class _Marks(NamedTuple):
+    versions: list[int]
+    addresses: list[int]
+
+
+class ParameterGuard:
+    """Call `begin` before user code runs and `check` after it. Not for two of them at once."""
+
+    def __init__(self, model: nn.Module, always: bool = False, clock: Callable[[], float] = time.perf_counter) -> None:
+        """`always`: compare the values every time."""
+        self._model, self._always, self._clock = model, always, clock
+        named = list(model.named_parameters())
+        self._names = [plain_name(name) for name, _ in named]
+        self._parameters = [p for _, p in named]
+        self._trained = [p.requires_grad for p in self._parameters]
+        self._frozen = [p for p in self._parameters if not p.requires_grad]
+        self._count = 0
+        self._spent, self._since = 0.0, clock()
+        self._before = self._marks()
+        self._sums: list[int] | None = None
+        """Checksums of the values at `begin`; None: not taken this time."""
+        self._addresses: dict[int, list[int]] = {}
+
+    def begin(self, home: int | None = None) -> None:
+        """`home`: address of the vector that holds the parameters, which nothing else changes in a way that torch counts. None: an
+        optimizer may have changed them since `check`."""
+        if home is None:
+            self._before = self._marks()
+        else:
+            addresses = self._addresses.get(home)
+            if addresses is None:
+                addresses = self._addresses[home] = [p.data_ptr() for p in self._parameters]
+            self._before = _Marks(self._before.versions, addresses)
+        self._sums = self._summed() if self._looks() else None
+
+    def check(self) -> None:
+        """Raises: InvalidWorkload: a parameter is not as it was at `begin`."""
+        if self._sums is not None or self._counted() or self._unfrozen():
+            self._compare(self._before, self._marks())
+
+    def _counted(self) -> bool:
+        """Torch has counted a change."""
+        versions, addresses = self._before
+        return [p._version for p in self._parameters] != versions or [p.data_ptr() for p in self._parameters] != addresses
+
+    def _unfrozen(self) -> bool:
+        return bool(self._frozen) and any([p.requires_grad for p in self._frozen])
+
+    def _looks(self) -> bool:
+        self._count += 1
+        if self._always or self._count == 1 or (self._count <= _FIRST and self._spent < _FIRST_SECONDS):
+            return True
+        return self._spent <= _SHARE * (self._clock() - self._since)
+
+    def _compare(self, before: _Marks, after: _Marks) -> None:
+        sums = None if self._sums is None else self._summed()
+        for index, name in enumerate(self._names):
+            if after.addresses[index] != before.addresses[index]:
+                raise _refusal(f"it gave the parameter {name} new memory (such as p.data = ..., p.set_(), or moving the module)")
+            if not self._trained[index] and self._parameters[index].requires_grad:
+                raise _refusal(f"it unfroze the parameter {name}, which does not train then; let it require a gradient in model()")
+            if self._sums is None or sums is None:
+                changed = after.versions[index] != before.versions[index]
+            else:  # a value that was changed and put back, bit for bit, is as it was
+                changed = sums[index] != self._sums[index]
+            if changed:
+                raise _refusal(_changed(name, self._trained[index]))
+        if after.versions != before.versions:
+            self._always = True  # this code puts back what it changes; whether it does must be looked at each time
+            self._before = after
+        self._compare_structure()
+
+    def _compare_structure(self) -> None:
+        known = {id(p) for p in self._parameters}
+        for name, p in self._model.named_parameters():
+            if id(p) not in known:
+                raise _refusal(f"it put another parameter at {plain_name(name)}, which does not train; make all of them in model()")
+
+    def _marks(self) -> _Marks:
+        return _Marks([p._version for p in self._parameters], [p.data_ptr() for p in self._parameters])
+
+    def _summed(self) -> list[int]:
+        began = self._clock()
+        sums = [_sum_of(p, trained) for p, trained in zip(self._parameters, self._trained, strict=True)]
+        self._spent += self._clock() - began
+        return sums
+
+
+def _changed(name: str, trained: bool) -> str:
+    if trained:
+        return f"it changed the parameter {name} in place; only the job's optimizer may, and a pull would undo that"
+    return f"it changed the frozen parameter {name}, which neither travels nor is kept in checkpoints; make it a buffer"
+
+
+def _refusal(what: str) -> InvalidWorkload:
+    return InvalidWorkload(f"{what}. {GUIDE} has patterns that work")
+
+
+def _sum_of(p: Tensor, whole: bool) -> int:
+    values = p.detach()
+    if values.layout is not torch.strided:
+        return 0
+    flat = values.reshape(-1)
+    if not whole:
+        flat = flat[:: max(1, flat.numel() // _FROZEN_SAMPLE)]
+    return zlib.crc32(flat.cpu().contiguous().view(torch.uint8).numpy().data) if flat.numel() else 0

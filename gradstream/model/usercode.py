@@ -1,0 +1,144 @@
+"""The user's code inside a job process: a job imports it, calls it, and names the failing part when it raises."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+from gradstream.accuracy import checked_loss, described, is_number
+from gradstream.errors import InvalidWorkload
+from gradstream.input import randomness
+from gradstream.input.gather import Batching
+from gradstream.model import ensemble
+from gradstream.process.begin import seed_of
+from gradstream.process.exits import UserError
+from gradstream.spec import JobSpec
+from gradstream.workload import Split, Workload
+
+_LONGEST_METRIC = 100
+
+
+class blaming:
+    """Turns an exception inside, also sys.exit(), into UserError("... <part>"), except for the types in `but`.
+
+    With nested parts it blames the inner one. It is a class, since each mini-batch passes three of these and a generator takes
+    twice as long."""
+
+    def __init__(self, part: str, but: type[Exception] | tuple[()] = ()) -> None:
+        self._part, self._but = part, but
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if isinstance(error, Exception | SystemExit) and not isinstance(error, UserError) and not isinstance(error, self._but):
+            raise UserError(f"the workload failed in {self._part}") from error
+
+
+class UserCode:
+    """A workload whose errors are raised as the user's: see `blaming`."""
+
+    def __init__(self, spec: JobSpec) -> None:
+        """Import the entrypoint; the import draws the same random numbers in every process of the job. Raises: UserError."""
+        self._spec = spec
+        module, _, name = spec.workload.entrypoint.partition(":")
+        with blaming(f"import {module}"), randomness.seeded(spec.seed):
+            imported = importlib.import_module(module)
+            found = getattr(imported, name, None)
+            if not (isinstance(found, type) and issubclass(found, Workload)):
+                where = getattr(imported, "__file__", None) or "Python itself"
+                raise InvalidWorkload(
+                    f"{spec.workload.entrypoint} is not a subclass of gradstream.Workload; the module '{module}' came from {where}"
+                )
+        with blaming("workload.args"), randomness.seeded(spec.seed):
+            self._workload = found(**spec.workload.args)
+
+    def model(self) -> nn.Module:
+        """Build the model, the same in every process of the job."""
+        with blaming("model()"):
+            return ensemble.build(self._workload, self._spec)
+
+    def dataset(self, split: Split) -> Dataset[Any]:
+        """Build the data set, the same in every process of the job, also if it is split at random."""
+        with blaming(f"dataset({split!r})"), randomness.seeded(self._spec.seed):
+            found = self._workload.dataset(split)
+            if isinstance(found, DataLoader):
+                raise InvalidWorkload(
+                    f"dataset({split!r}) returned a DataLoader; return the Dataset that it reads. The job makes the mini-batches: "
+                    "see batch_size in the job file, and collate_fn and drop_last of a Workload"
+                )
+            if found is None or isinstance(found, tuple):
+                raise InvalidWorkload(
+                    f"dataset({split!r}) must return a Dataset, such as TensorDataset(x, y), not {described(found)}"
+                )
+            return found
+
+    @property
+    def batching(self) -> Batching:
+        """The rule by which examples become mini-batches."""
+        collate = None if self._inherits("collate_fn") else self._workload.collate_fn
+        return Batching(collate, bool(self._workload.drop_last))
+
+    def loss(self, model: nn.Module, batch: Any) -> torch.Tensor:
+        with blaming("loss()"):
+            try:
+                return checked_loss(self._workload.loss(model, batch))
+            except ValueError as error:
+                if "more than 1 value per channel" in str(error):  # what BatchNorm says
+                    raise InvalidWorkload(
+                        f"{error}. The last mini-batch of a pass has one example, and BatchNorm needs two: set drop_last = True "
+                        "in the workload, or choose another batch_size"
+                    ) from error
+                raise
+
+    def evaluate(self, model: nn.Module, batch: Any) -> dict[str, Any]:
+        with blaming("evaluate()"):
+            values = self._workload.evaluate(model, batch)
+            if not isinstance(values, dict):
+                raise InvalidWorkload(f"evaluate() must return a dict of numbers, not {described(values)}")
+            return {_metric(key): value for key, value in values.items()}
+
+    @property
+    def summarize(self) -> Callable[[list[dict[str, Any]]], dict[str, float]] | None:
+        """None: the workload has none of its own."""
+        return None if self._inherits("summarize") else self._summarize
+
+    def _summarize(self, outputs: list[dict[str, Any]]) -> dict[str, float]:
+        with blaming("summarize()"):
+            values = self._workload.summarize(outputs)
+            if not isinstance(values, dict) or not all(map(is_number, values.values())):
+                raise InvalidWorkload(f"summarize() must return a dict of numbers, not {described(values)}")
+            return {_metric(key): float(value) for key, value in values.items()}
+
+    @property
+    def on_epoch(self) -> Callable[[int], None] | None:
+        """None: the workload has none of its own. Its random numbers change no others."""
+        return None if self._inherits("on_epoch") else self._on_epoch
+
+    def _on_epoch(self, epoch: int) -> None:
+        with blaming("on_epoch()"), randomness.seeded(seed_of(self._spec.seed, "on_epoch", epoch), gpus=False):
+            self._workload.on_epoch(epoch)
+
+    @property
+    def on_checkpoint(self) -> Callable[[nn.Module, int], None] | None:
+        """None: the workload has none of its own. Its random numbers change no others."""
+        return None if self._inherits("on_checkpoint") else self._on_checkpoint
+
+    def _on_checkpoint(self, model: nn.Module, checkpoint: int) -> None:
+        with blaming("on_checkpoint()"), randomness.seeded(seed_of(self._spec.seed, "on_checkpoint", checkpoint), gpus=False):
+            self._workload.on_checkpoint(model, checkpoint)
+
+    def _inherits(self, method: str) -> bool:
+        return getattr(type(self._workload), method) is getattr(Workload, method) and method not in vars(self._workload)
+
+
+def _metric(key: object) -> str:
+    """`key`, if it can be the name of a metric: in a URL, a legend, a column. Raises: InvalidWorkload."""
+    if isinstance(key, str) and key.isprintable() and 1 <= len(key) <= _LONGEST_METRIC:
+        return key
+    raise InvalidWorkload(f"evaluate() must name its metrics by 1 to {_LONGEST_METRIC} printable characters, not {repr(key)[:60]}")

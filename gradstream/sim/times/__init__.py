@@ -1,0 +1,1 @@
+"""Virtual time: speeds of workers, costs of messages, and schedules without costs."""

@@ -1,0 +1,14 @@
+"""The worker's loop, in the simulator and on the platform."""
+
+from __future__ import annotations
+
+from gradstream.strategies.base import Strategy
+from gradstream.train.link import Link
+from gradstream.train.replica import Replica
+
+
+def train(strategy: Strategy, w: Replica, ps: Link) -> None:
+    """Rounds until the data has ended and all of it is pushed, or the job is stopped. The worker has joined; leaving is the
+    caller's. A strategy whose rounds begin with a push makes its last round without data."""
+    while w.has_work and ps.begin():
+        strategy.round(w, ps)

@@ -1,0 +1,72 @@
+"""A problem that a replica trains: it gives gradients. Either a model with data (`gradstream.model.flat_model`), or a formula
+(`gradstream.sim.toys`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from torch import Tensor
+
+from gradstream.center.entries import Buffers
+
+
+class Gradient(NamedTuple):
+    g: Tensor
+    """Gradient of the mean loss, shape (size,). Overwritten by the next one."""
+    loss: float
+    examples: int
+
+
+class Problem(Protocol):
+    theta: Tensor
+    """The parameters that gradients are taken at, shape (size,): theta_0 at first. May be set to another vector like it that
+    holds the parameters already."""
+    total: int
+    """Mini-batches that this worker trains in all."""
+    per_epoch: int
+    """Mini-batches in one pass over this worker's share of the data."""
+    total_samples: int
+    """Examples that all workers train in all."""
+    epoch_samples: int | None
+    """Examples of one pass of all workers over the data; None: not known."""
+
+    def gradient(self, position: int) -> Gradient:
+        """Return the gradient at theta over the mini-batch number `position`, from 0."""
+
+    def buffers(self) -> Buffers | None:
+        """Return the model's buffers as they are now; None if it has none."""
+
+    def load_buffers(self, buffers: Buffers) -> None: ...
+    def state(self) -> dict[str, Any]:
+        """Return the other state that the next mini-batch depends on: random number generators, buffers."""
+
+    def load(self, state: dict[str, Any]) -> None: ...
+
+
+@runtime_checkable
+class Gathers(Protocol):
+    """A problem that gathers its gradients, and so can gather them in the buffer that they are sent from."""
+
+    def gather_into(self, out: Tensor, settle: Callable[[], None], flow: Callable[[int], None] | None) -> None:
+        """Write gradients into `out`, shape (size,), each after `settle()`. The problem calls `flow(-1)`, if given, before
+        each gradient, `flow(start)` when everything from `start` on is there, and `flow(0)` when it is whole."""
+
+
+@runtime_checkable
+class InPieces(Protocol):
+    """A problem whose gradient is in pieces before it is one vector: for a plain step the pieces are enough."""
+
+    def differentiate(self, position: int) -> tuple[float, int]:
+        """Leave the gradient at theta over the mini-batch number `position` in pieces. Returns (loss, examples)."""
+
+    def descend(self, alpha: float) -> None:
+        """Add alpha * the gradient that `differentiate` left to theta, with the bits of the same step on one vector."""
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """A problem that can use the time for which its worker waits."""
+
+    def prepare(self, position: int) -> None:
+        """Fetch the mini-batch number `position` early, if that changes nothing but the time of the fetch."""

@@ -1,0 +1,1 @@
+"""Redis for the hot path: connections, commands, entries with large fields, keys, and which instance holds what."""

@@ -1,0 +1,1 @@
+"""Metrics on their way from a job process to the control plane."""

@@ -1,0 +1,92 @@
+"""Responses between processes of one host: each incarnation of a worker has a named pipe, which the shards on its host write to.
+
+A response through Redis costs three programs their turn, one through a pipe costs two system calls. It must not arrive before the
+vector that it brings: a vector is copied before its response is written, and system calls order memory on every processor. A
+response is written whole or not at all (`PIPE_BUF`), so those of several shards cannot mix.
+
+| bytes | meaning                             |
+|-------|-------------------------------------|
+| 2     | length of what follows the shard    |
+| 2     | the shard                           |
+| ...   | a `ResponseMessage`                 |
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import struct
+from pathlib import Path
+
+from gradstream.errors import PlaneLost
+
+_FRAME = struct.Struct("<HH")
+_READ = 65_536
+
+
+class ResponsePipe:
+    """The worker's end."""
+
+    def __init__(self, folder: Path, rank: int, incarnation: int) -> None:
+        """Raises: OSError."""
+        file = _file(folder, rank, incarnation)
+        self._handle = -1
+        os.mkfifo(file, 0o600)
+        self._handle = os.open(file, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)  # also for writing: so it never ends
+        os.fchmod(self._handle, 0o666)  # shards may run under another account; the folder says who may enter
+        self._poll = select.poll()
+        self._poll.register(self._handle, select.POLLIN)
+        self._rest = b""
+        self.torn = False
+        """Something lay there that no shard has written, and was thrown away; what was behind it may be missing."""
+
+    def read(self, within: float) -> list[tuple[int, bytes]]:
+        """(shard, response) of all that lie there, waiting up to `within` seconds for the first."""
+        if not self._poll.poll(within * 1000):
+            return []
+        data, found, start = self._rest + os.read(self._handle, _READ), [], 0
+        may_go_on = len(data) - len(self._rest) == _READ
+        while start + _FRAME.size <= len(data):
+            length, shard = _FRAME.unpack_from(data, start)
+            end = start + _FRAME.size + length
+            if end > len(data):
+                break
+            found.append((shard, data[start + _FRAME.size : end]))
+            start = end
+        self._rest = data[start:] if may_go_on else b""
+        self.torn = self.torn or (not may_go_on and start < len(data))
+        return found
+
+    def __del__(self) -> None:
+        if self._handle >= 0:
+            os.close(self._handle)
+
+
+class ResponsePipeWriter:
+    """A shard's end."""
+
+    def __init__(self, folder: Path, rank: int, incarnation: int, shard: int) -> None:
+        self._shard, self._worker, self._handle = shard, f"{rank}.{incarnation}", -1
+        try:
+            self._handle = os.open(_file(folder, rank, incarnation), os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            pass  # nobody reads there: the worker is dead already, or its host's folder was removed
+
+    def put(self, response: bytes) -> None:
+        """Nothing, when the worker is dead. Raises: PlaneLost, when it has not read its responses for a long time."""
+        if self._handle < 0:
+            return
+        try:
+            os.write(self._handle, _FRAME.pack(len(response), self._shard) + response)
+        except BrokenPipeError:
+            pass  # its leave is on the way
+        except BlockingIOError as error:
+            raise PlaneLost(f"worker {self._worker} does not read its responses: its pipe is full") from error
+
+    def __del__(self) -> None:
+        if self._handle >= 0:
+            os.close(self._handle)
+
+
+def _file(folder: Path, rank: int, incarnation: int) -> Path:
+    return folder / f"{rank}.{incarnation}.responses"

@@ -1,0 +1,84 @@
+"""The user's model and methods, as a job process calls them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from gradstream.model.flat_model import FlatModel
+from gradstream.model.usercode import UserCode, blaming
+from gradstream.process import exits
+from gradstream.process.exits import Exit, ExitReason, UserError
+from gradstream.spec import JobSpec
+
+SCORES = """\
+from gradstream import Workload
+
+
+class Scores(Workload):
+    name: str = ""
+
+    def evaluate(self, model, batch):
+        return {self.name: 1} if self.name else 3.0
+"""
+
+
+@pytest.fixture
+def scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The entrypoint of a workload that names its metric by its argument, and without one returns no dict."""
+    (tmp_path / "scores_of_a_test.py").write_text(SCORES)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "scores_of_a_test", raising=False)
+    return "scores_of_a_test:Scores"
+
+
+def evaluated(entrypoint: str, **args: str) -> dict[str, float]:
+    spec = JobSpec.model_validate(
+        {"name": "x", "workload": {"entrypoint": entrypoint, "args": args}, "strategy": {"name": "sync"}, "stop": {"steps": 1}}
+    )
+    return UserCode(spec).evaluate(nn.Linear(1, 1), None)
+
+
+@pytest.mark.parametrize("name", ["f1", "top 5", "précision/2"])
+def test_a_metric_may_have_any_readable_name(scores: str, name: str) -> None:
+    assert evaluated(scores, name=name) == {name: 1.0}
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "x" * 101, ""])
+def test_other_names_of_metrics_are_the_workloads_mistake(scores: str, name: str) -> None:
+    with pytest.raises(UserError, match=r"evaluate\(\)"):
+        evaluated(scores, name=name)
+
+
+def test_the_innermost_part_is_blamed() -> None:
+    with pytest.raises(UserError, match="inner"), blaming("outer"), blaming("inner"):
+        raise ValueError
+
+
+def test_a_sparse_gradient_is_the_same_as_a_dense_one() -> None:
+    gradients = []
+    for sparse in (False, True):
+        flat = FlatModel(nn.Embedding.from_pretrained(torch.ones(5, 2), freeze=False, sparse=sparse), torch.device("cpu"))
+        flat.model(torch.tensor([1, 3, 1])).sum().backward()
+        gradients.append(flat.gather_gradient().clone())
+    assert gradients[0].tolist() == gradients[1].tolist() == [0, 0, 2, 2, 0, 0, 1, 1, 0, 0]
+
+
+def test_a_mistake_that_nothing_else_caused_is_said_once(tmp_path: Path) -> None:
+    with exits.explained(tmp_path):
+        raise UserError("evaluate() gives loss, but the target is eval/accuracy")
+    assert exits.read(tmp_path, 1).message == "evaluate() gives loss, but the target is eval/accuracy"
+
+
+def test_an_ending_can_be_stored_whatever_the_user_code_raised_with(tmp_path: Path) -> None:
+    with exits.explained(tmp_path), blaming("loss()"):
+        raise ValueError("half \ud800 and \x00" + "x" * 10_000)
+    read = exits.read(tmp_path, 1)
+    assert read.reason is ExitReason.USER_ERROR
+    assert read.message.startswith("the workload failed in loss(): ValueError: half \\ud800 and \ufffd")
+    assert len(read.message) < 2100
+    assert Exit.model_validate_json(read.model_dump_json()) == read

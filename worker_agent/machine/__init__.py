@@ -1,0 +1,1 @@
+"""This machine: its GPUs, and the usage of its processes."""

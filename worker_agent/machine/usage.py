@@ -1,0 +1,126 @@
+"""The usage of this node by each of its processes: processor time and memory from the system, a GPU's from its driver."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+from uuid import UUID
+
+import psutil
+import structlog
+
+from worker_agent.machine import gpus
+from worker_agent.processes import AgentProcess
+
+log = structlog.get_logger(__name__)
+
+EVERY = 2.0
+"""Seconds between two looks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    at: float
+    """Seconds since the epoch."""
+    cpu: float | None
+    """Cores, the mean since the look before; None at the first look."""
+    memory: int
+    """Bytes resident."""
+    gpu: float | None = None
+    """Share of the time that its GPU worked, lately."""
+    gpu_memory: int | None = None
+    """Bytes taken on its GPU."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Measuring(threading.Thread):
+    """Looks now and then, in a thread of its own: a driver that does not answer holds up neither heartbeats nor an end."""
+
+    def __init__(self) -> None:
+        super().__init__(name="measuring", daemon=True)
+        self._meter = UsageMeter()
+        self._guard, self._closed = threading.Lock(), threading.Event()
+        self._processes: list[AgentProcess] = []
+        self._found: dict[UUID, Usage] = {}
+
+    def run(self) -> None:
+        while not self._closed.wait(EVERY):
+            try:
+                found = self._meter.read(self._processes)
+            except Exception:
+                log.exception("what the processes take could not be measured; trying again")
+                continue
+            with self._guard:
+                self._found = found
+
+    def take(self, processes: Iterable[AgentProcess]) -> dict[UUID, Usage]:
+        """Return the usage found since the last call. From now on, look at these processes."""
+        with self._guard:
+            self._processes = list(processes)
+            found, self._found = self._found, {}
+        return found
+
+    def close(self) -> None:
+        self._closed.set()
+
+
+class UsageMeter:
+    """Looks at processes together with their children: a data set may have started some."""
+
+    def __init__(self) -> None:
+        self._spent: dict[UUID, tuple[float, float]] = {}
+        """Time of each process's last measurement, and its seconds of processor time then."""
+
+    def read(self, processes: Iterable[AgentProcess]) -> dict[UUID, Usage]:
+        """Measure the processes that run."""
+        moment = time.monotonic()
+        found: dict[UUID, Usage] = {}
+        spent: dict[UUID, tuple[float, float]] = {}
+        running = {process.pid: process.order for process in processes if process.state == "running" and process.pid is not None}
+        for pid, family in _families(list(running)).items():
+            order = running[pid]
+            seconds, memory = _taken(family)
+            if memory == 0:
+                continue  # it has ended; its exit is about to be seen
+            spent[order.id] = moment, seconds
+            found[order.id] = Usage(time.time(), self._cores(order.id, moment, seconds), memory, *gpus.usage(order.gpu))
+        self._spent = spent
+        return found
+
+    def _cores(self, id: UUID, moment: float, seconds: float) -> float | None:
+        if id not in self._spent:
+            return None
+        before, spent = self._spent[id]
+        return max(0.0, seconds - spent) / (moment - before)  # a child that ended takes its seconds along
+
+
+def _families(pids: Sequence[int]) -> dict[int, list[psutil.Process]]:
+    """Each of these with its children and theirs, found in one walk over all processes of the machine."""
+    children: dict[int, list[psutil.Process]] = defaultdict(list)
+    known: dict[int, psutil.Process] = {}
+    for one in psutil.process_iter(["ppid"]) if pids else ():
+        known[one.pid] = one
+        children[one.info["ppid"]].append(one)
+    families = {pid: [known[pid]] for pid in pids if pid in known}
+    for family in families.values():
+        for one in family:  # grows meanwhile
+            family += children[one.pid]
+    return families
+
+
+def _taken(family: Iterable[psutil.Process]) -> tuple[float, int]:
+    """Seconds of processor time so far and bytes of memory, of all together; who has just ended counts no more."""
+    seconds, memory = 0.0, 0
+    for one in family:
+        with suppress(psutil.Error), one.oneshot():
+            times = one.cpu_times()
+            memory += one.memory_info().rss
+            seconds += times.user + times.system
+    return seconds, memory

@@ -1,0 +1,1 @@
+"""The output of job processes, on its way to the control plane."""
