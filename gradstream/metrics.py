@@ -148,7 +148,7 @@ BUSY = define_metric("server/busy", "Share of time busy", "1", "Share of the tim
 SLICE = define_metric("server/slice_bytes", "Slice of a shard", "bytes", "Bytes of the slice of the center that a shard holds")
 PUSHED = define_metric("ledger/pushed", "Pushes posted", "pushes", "Pushes posted so far, by worker")
 APPLIED = define_metric("ledger/applied", "Pushes applied", "pushes", "Pushes applied so far, by worker")
-BUFFERED = define_metric("ledger/buffered", "Pushes buffered", "pushes", "Pushes kept for a later step of the server, by worker")
+DEFERRED = define_metric("ledger/deferred", "Pushes deferred", "pushes", "Pushes kept for a later step of the server, by worker")
 PENDING = define_metric("ledger/pending", "Pushes pending", "pushes", "Pushes waiting for their round to close, by worker")
 DROPPED = define_metric("ledger/dropped", "Pushes dropped", "pushes", "Pushes dropped, for any reason, by worker", "lower")
 DROPPED_STALE = define_metric(
@@ -175,11 +175,15 @@ DROPPED_SUPERSEDED = define_metric(
     "Pushes dropped because a newer incarnation had replaced the worker, by worker",
     "lower",
 )
-UNDONE = define_metric(
-    "ledger/undone", "Pushes undone", "pushes", "Pushes undone by a return to an earlier checkpoint, by worker", "lower"
+ROLLED_BACK = define_metric(
+    "ledger/rolled_back",
+    "Pushes rolled back",
+    "pushes",
+    "Pushes rolled back by a return to an earlier checkpoint, by worker",
+    "lower",
 )
-SILENT = define_metric(
-    "ledger/silent",
+STARVED = define_metric(
+    "ledger/starved",
     "Pushes dropped in a row",
     "pushes",
     "Pushes of a worker dropped in a row, when it was found never to contribute",
@@ -217,7 +221,7 @@ MEMORY = define_metric("system/memory", "Memory", "bytes", "Memory that a proces
 GPU = define_metric("system/gpu", "GPU", "1", "Share of the time that a process's GPU worked, by process", "higher")
 GPU_MEMORY = define_metric("system/gpu_memory", "GPU memory", "bytes", "Memory taken on a process's GPU, by process", "lower")
 
-LEDGER = (PUSHED, APPLIED, BUFFERED, DROPPED, PENDING)
+LEDGER = (PUSHED, APPLIED, DEFERRED, DROPPED, PENDING)
 """Outcomes of a worker's pushes: the first is the sum of the others."""
 REASONS = (DROPPED_STALE, DROPPED_QUORUM, DROPPED_NOT_FINITE, DROPPED_SUPERSEDED)
 """Why pushes of a worker were dropped: `DROPPED` is the sum of these. One that is 0 is not reported."""

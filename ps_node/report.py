@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from gradstream import metrics
-from gradstream.center.ledger import Decision, Silence
+from gradstream.center.ledger import Decision, StarvationDetector
 from gradstream.center.shard import Shard
 from gradstream.process.order import ProcessOrder
 from gradstream.wire.telemetry.reporter import Reporter
@@ -25,7 +25,7 @@ class Report:
         self._retransmissions = 0
         self._entries = self._queued = self._steps = 0
         self._version_times = VersionTimes()
-        self._silence = Silence(order.spec.roles.worker.count)
+        self._starvation = StarvationDetector(order.spec.roles.worker.count)
         self._active: dict[int, bool] = {}
         """True if each rank takes part, as last reported. Empty until training begins."""
         self._decided = False
@@ -61,8 +61,8 @@ class Report:
                 seconds = self._version_times.since(before - d.staleness + 1, now) if d.staleness else 0.0
                 if seconds is not None:
                     values[metrics.STALENESS_SECONDS] = seconds
-            if found := self._silence.note(d):
-                values[metrics.SILENT] = found.dropped
+            if found := self._starvation.note(d):
+                values[metrics.STARVED] = found.dropped
             place = {"rank": d.rank, "step": account.pushed, "samples": center.samples, "version": center.version}
             self._reporter.points(values, **place)
 

@@ -82,7 +82,7 @@ class Lab:
 
     def ledger(self, job: Job) -> dict[tuple[str, int], float]:
         """The last word of each account: (`pushed`, rank) -> pushes."""
-        names = [f"ledger/{outcome}" for outcome in ("pushed", "applied", "buffered", "dropped", "pending", "undone")]
+        names = [f"ledger/{outcome}" for outcome in ("pushed", "applied", "deferred", "dropped", "pending", "rolled_back")]
         return {(point.name.removeprefix("ledger/"), point.rank): point.value for point in self.points(job, *names)}
 
     def weights(self, job: Job, folder: Path) -> dict[str, Any]:

@@ -25,6 +25,8 @@ from tests.unit.strategies.cases import CASES, as_id, spec
 
 STORED = Path(__file__).parent / "stored"
 EVENTS = 24
+_RENAMED = (" buffered ", " deferred ")
+"""An outcome as it was stored, and its name today: stored runs are not written anew for a word."""
 
 
 class Slanted(Quadratic):
@@ -53,7 +55,7 @@ def trajectories(name: str) -> dict[str, Any]:
 
 def stored(name: str) -> dict[str, Any]:
     file = STORED / f"{name}.json"
-    found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    found: dict[str, Any] = json.loads(file.read_text().replace(*_RENAMED)) if file.exists() else {}
     return found
 
 

@@ -102,11 +102,11 @@ def _restart(session: Session, job: JobRow, process: ProcessRow) -> Choice:
     kept = artifacts.newest_checkpoint(session, job.id)
     made = sum(account.get("pushed", 0) for account in standings(job.progress).ledger.values())
     if kept is None:
-        since = f"from the beginning, as there is no checkpoint yet: all {made} pushes are undone"
+        since = f"from the beginning, as there is no checkpoint yet: all {made} pushes are rolled back"
     else:
         age = (now(session) - kept.created_at).total_seconds()
-        undone = max(0, made - sum(kept.manifest.get("pushed", {}).values()))
-        since = f"from checkpoint {kept.number} of attempt {kept.attempt}, {age:.0f} s old: about {undone} pushes are undone"
+        lost = max(0, made - sum(kept.manifest.get("pushed", {}).values()))
+        since = f"from checkpoint {kept.number} of attempt {kept.attempt}, {age:.0f} s old: about {lost} pushes are rolled back"
     return Choice(
         possible=True,
         new_attempt=True,

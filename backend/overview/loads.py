@@ -13,7 +13,7 @@ from gradstream.progress.standing import Standing, Standings
 from gradstream.spec import JobSpec
 
 _WORKER = "worker-"
-_OUTCOMES = ("applied", "buffered", "dropped", "pending")
+_OUTCOMES = ("applied", "deferred", "dropped", "pending")
 _REASONS = tuple(metric.name.removeprefix("ledger/") for metric in REASONS)
 _LOWER = ("loss", "error", "perplexity")
 
@@ -100,14 +100,14 @@ def _servers_by_rank(item: tuple[str, Standing]) -> tuple[bool, int]:
 
 
 def ledger(accounts: Mapping[int, Mapping[str, int]]) -> PushOutcomes | None:
-    """The shards' own count goes back with a checkpoint; what was undone is added to it."""
+    """The shards' own count goes back with a checkpoint; what was rolled back is added to it."""
     if not any(accounts.values()):
         return None
     sums = {
         outcome: sum(account.get(outcome, 0) for account in accounts.values())
-        for outcome in ("pushed", *_OUTCOMES, *_REASONS, "undone")
+        for outcome in ("pushed", *_OUTCOMES, *_REASONS, "rolled_back")
     }
-    return PushOutcomes(**{**sums, "pushed": sums["pushed"] + sums["undone"]})
+    return PushOutcomes(**{**sums, "pushed": sums["pushed"] + sums["rolled_back"]})
 
 
 def best(found: Standings, spec: JobSpec, began: datetime | None) -> list[BestMetric]:

@@ -16,7 +16,7 @@ class Cost(Schema):
     """The cost of the end of an attempt that another one followed."""
 
     seconds: float | None = Field(description="Seconds from its end until the next attempt ran; null: that does not run yet")
-    pushes: int = Field(description="Pushes that were undone")
+    pushes: int = Field(description="Pushes that were rolled back")
     samples: int | None = Field(description="Samples trained again; null: not known")
 
 
@@ -117,18 +117,18 @@ class ServerLoad(Schema):
 
 
 class PushOutcomes(Schema):
-    """The outcome of the pushes: pushed = applied + buffered + dropped + pending + undone."""
+    """The outcome of the pushes: pushed = applied + deferred + dropped + pending + rolled_back."""
 
     pushed: int
     applied: int
-    buffered: int
+    deferred: int
     dropped: int
     dropped_stale: int = Field(description="Dropped pushes that were staler than the gate allows")
     dropped_quorum: int = Field(description="Dropped pushes that came after the quorum had closed the round")
     dropped_not_finite: int = Field(description="Dropped pushes that held a NaN or an infinity")
     dropped_superseded: int = Field(description="Dropped pushes of a superseded incarnation")
     pending: int
-    undone: int
+    rolled_back: int
 
 
 class Overview(Schema):

@@ -99,7 +99,7 @@ def _cost(row: AttemptRow, then: AttemptRow, found: Standings, checkpoints: Sequ
     reached, kept = found.reached.get(row.number), _samples_at(then, checkpoints)
     return Cost(
         seconds=(then.running_at - row.ended_at).total_seconds() if then.running_at and row.ended_at else None,
-        pushes=found.undone.get(row.number, 0),
+        pushes=found.rolled_back.get(row.number, 0),
         samples=max(0, reached - kept) if reached is not None and kept is not None else None,
     )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from backend.progress.state import Folded, evaluation_alerts
-from gradstream.center.ledger import Silent
+from gradstream.center.ledger import StarvedWorker
 from gradstream.gate import Gate
 from gradstream.process.watchdog import hang_sentences
 from gradstream.progress import alerts, damage
@@ -59,9 +59,9 @@ def shown_alerts(kept: Folded, gate: Gate) -> list[str]:
     return [alert.sentence for rule, things in found if things for alert in rule.describe(kept, gate, things)]
 
 
-def _describe_silent(_kept: Folded, gate: Gate, found: Found) -> Iterator[Alert]:
+def _describe_starved(_kept: Folded, gate: Gate, found: Found) -> Iterator[Alert]:
     for rank, dropped in sorted(found.items()):
-        yield Alert(Silent(rank, dropped).sentence(gate), _SERVER, {"rank": rank, "dropped": dropped})
+        yield Alert(StarvedWorker(rank, dropped).sentence(gate), _SERVER, {"rank": rank, "dropped": dropped})
 
 
 def _describe_hanging(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
@@ -74,7 +74,7 @@ def _describe_evaluation(_kept: Folded, _gate: Gate, found: Found) -> Iterator[A
 
 
 def _find_slow(kept: Folded) -> Found:
-    return {rank: factor for rank, factor in kept.slow.items() if rank not in kept.silent}
+    return {rank: factor for rank, factor in kept.slow.items() if rank not in kept.starved}
 
 
 def _describe_slow(kept: Folded, gate: Gate, found: Found) -> Iterator[Alert]:
@@ -105,7 +105,7 @@ def _describe_sentences(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Al
 
 
 RULES: tuple[AlertRule, ...] = (
-    AlertRule(lambda kept: kept.silent, _describe_silent),
+    AlertRule(lambda kept: kept.starved, _describe_starved),
     AlertRule(lambda kept: kept.hanging, _describe_hanging, recorded=False),  # by `hanging`, also when a process goes on
     AlertRule(evaluation_alerts, _describe_evaluation),
     AlertRule(_find_slow, _describe_slow, per_attempt=True),

@@ -42,7 +42,7 @@ _TAKEN = frozenset(
         metrics.STALENESS,
         metrics.TOTAL,
         metrics.EPOCH,
-        metrics.SILENT,
+        metrics.STARVED,
         metrics.NO_ROOM,
         metrics.COMPARED_ROWS,
         metrics.SHARED_ROWS,
@@ -77,7 +77,7 @@ class Folded(BaseModel):
     compared_rows: int = 0
     shared_rows: int = 0
     """Evaluation rows that were compared with training rows, and how many of them are training rows, if many are."""
-    silent: dict[int, int] = Field(default_factory=dict)
+    starved: dict[int, int] = Field(default_factory=dict)
     """Workers that were found not to contribute, in any attempt, with how many of their pushes were dropped in a row."""
     no_room: dict[int, int] = Field(default_factory=dict)
     """Workers that did not get their shared memory, in any attempt, with the bytes that each needed."""
@@ -183,8 +183,8 @@ def _take(new: Folded, point: Point) -> None:
             new.total_samples = int(point.value)
         case metrics.EPOCH.name:
             new.epoch_samples = int(point.value)
-        case metrics.SILENT.name:
-            new.silent.setdefault(point.rank, int(point.value))
+        case metrics.STARVED.name:
+            new.starved.setdefault(point.rank, int(point.value))
         case metrics.NO_ROOM.name:
             new.no_room.setdefault(point.rank, int(point.value))
         case metrics.COMPARED_ROWS.name:

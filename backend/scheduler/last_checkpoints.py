@@ -27,7 +27,7 @@ from backend.jobs.backoff import JobBackoff
 from backend.jobs.models import JobRow
 from backend.metrics import ingest
 from backend.platform import Platform
-from backend.scheduler import undone
+from backend.scheduler import rollback
 from backend.scheduler.situation import load
 from gradstream.api.statuses import JobStatus
 from gradstream.process.order import plane_id
@@ -75,8 +75,8 @@ class StoppedJob:
     checkpoint: int | None = None
     """The checkpoint from which it resumes; None: it has none, or the database did not answer."""
     checkpoint_attempt: int | None = None
-    pushes_undone: int | None = None
-    """Pushes since that checkpoint, until this report: at least so many are undone. None: not known."""
+    pushes_rolled_back: int | None = None
+    """Pushes since that checkpoint, until this report: at least so many are rolled back. None: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +141,12 @@ def _describe_stopped(platform: Platform, request: CheckpointRequest, outcome: O
             job = job_rows.get(session, request.job_id)
             if job is None:
                 return told
-            undone_pushes, kept = undone.count(session, job, accounts)
+            lost, kept = rollback.count_pushes(session, job, accounts)
     except Exception as error:  # the report is about the other jobs, too
         log.warning("it cannot be said from where a job resumes", job=told.id, error=first_line(error))
         return told
     number, attempt = (kept.number, kept.attempt) if kept else (None, None)
-    return replace(told, checkpoint=number, checkpoint_attempt=attempt, pushes_undone=sum(undone_pushes.values()))
+    return replace(told, checkpoint=number, checkpoint_attempt=attempt, pushes_rolled_back=sum(lost.values()))
 
 
 def _request_checkpoints(database: Database) -> tuple[list[CheckpointRequest], list[CheckpointRequest]]:

@@ -24,7 +24,7 @@ from backend.logs import service as logs
 from backend.metrics import ingest
 from backend.nodes import trouble
 from backend.platform import Platform
-from backend.scheduler import finish, undone
+from backend.scheduler import finish, rollback
 from backend.scheduler.decide import (
     START_TIMEOUT,
     Fail,
@@ -187,7 +187,8 @@ class Steps:
         lifecycle.end_attempt(session, job, AttemptStatus.LOST, reason=step.reason, message=step.message)
         job.retries_used += step.charged
         used = f"{job.retries_used} of {job.spec['retries']} retries used" if step.charged else "not counted as a retry"
-        message = " ".join(filter(None, (step.message, undone.note(session, job, accounts), f"A new attempt follows ({used}).")))
+        lost = rollback.record_pushes(session, job, accounts)
+        message = " ".join(filter(None, (step.message, lost, f"A new attempt follows ({used}).")))
         event = _refer(session, job, message)
         switch(session, job, JobStatus.QUEUED, actor=_ACTOR, reason=step.reason, message=message, event=event)
         queue.hint_nodes(session, self.hints, job)
@@ -202,7 +203,7 @@ class Steps:
             return
         lifecycle.end_attempt(session, job, AttemptStatus.STOPPED, reason=SHARDED, message=message)
         follows = "A new attempt follows, not counted as a retry."
-        told = " ".join(filter(None, (message, undone.note(session, job, accounts), follows)))
+        told = " ".join(filter(None, (message, rollback.record_pushes(session, job, accounts), follows)))
         switch(session, job, JobStatus.QUEUED, actor=_ACTOR, reason=SHARDED, message=told)
         queue.hint_nodes(session, self.hints, job)
 

@@ -138,18 +138,18 @@ class Books:
             bool(self._posted)
             and self._posted == {rank: account.get("pushed") for rank, account in self._ledger.items()}
             and all(
-                account["pushed"] == account["applied"] + account["buffered"] + account["dropped"] + account["pending"]
+                account["pushed"] == account["applied"] + account["deferred"] + account["dropped"] + account["pending"]
                 for account in self._ledger.values()
             )
         )
         return {
             "ledger": {"posted": sum(self._posted.values()), **sums, "decided": self._decided, "version": self._version},
-            "ledger_closes": bool(closes and self._decided == sums["applied"] + sums["buffered"]),
+            "ledger_closes": bool(closes and self._decided == sums["applied"] + sums["deferred"]),
             "mean_staleness": self._staleness / max(1, self._decided), "vector_bytes_per_step": self._bytes / max(1, self._steps),
         }  # fmt: skip
 
 
-_LEDGER = {m.name for m in (metrics.PUSHED, metrics.APPLIED, metrics.BUFFERED, metrics.DROPPED, metrics.PENDING)}
+_LEDGER = {m.name for m in (metrics.PUSHED, metrics.APPLIED, metrics.DEFERRED, metrics.DROPPED, metrics.PENDING)}
 
 
 def _short(name: str) -> str:

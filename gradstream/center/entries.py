@@ -158,8 +158,8 @@ def seq_of(entry: Entry) -> int:
     return entry.seq if isinstance(entry, Push | Pull | Saved) else 0
 
 
-Outcome = Literal["ok", "applied", "buffered", "dropped", "go", "checkpoint", "saved", "stop", "over", "fenced"]
-"""ok: a pull or join, answered · applied, buffered, dropped: the outcome of the push · go: the gate opened, nothing else
+Outcome = Literal["ok", "applied", "deferred", "dropped", "go", "checkpoint", "saved", "stop", "over", "fenced"]
+"""ok: a pull or join, answered · applied, deferred, dropped: the outcome of the push · go: the gate opened, nothing else
 checkpoint: save your state · saved: the checkpoint is made, go on · stop: leave · over: all workers have left
 fenced: you are barred."""
 

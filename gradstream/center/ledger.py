@@ -1,4 +1,4 @@
-"""The ledger of pushes. For each worker, always: pushed = applied + buffered + dropped + pending."""
+"""The ledger of pushes. For each worker, always: pushed = applied + deferred + dropped + pending."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from gradstream.gate import Gate
 
-PushOutcome = Literal["applied", "buffered", "dropped"]
+PushOutcome = Literal["applied", "deferred", "dropped"]
+"""applied: it changed the center · deferred: it is kept for a later step of the server · dropped: it is not learned."""
 Reason = Literal["stale", "quorum", "not_finite", "superseded"]
 """Why a push is dropped: it is staler than the gate allows; the quorum had closed its round; it holds a NaN or an infinity; a newer
 incarnation has replaced its worker."""
@@ -38,7 +39,7 @@ class Account:
 
     pushed: int = 0
     applied: int = 0
-    buffered: int = 0
+    deferred: int = 0
     dropped: int = 0
     dropped_stale: int = 0
     dropped_quorum: int = 0
@@ -49,16 +50,16 @@ class Account:
     @property
     def pending(self) -> int:
         """Pushes that wait for their round to close."""
-        return self.pushed - self.applied - self.buffered - self.dropped
+        return self.pushed - self.applied - self.deferred - self.dropped
 
     def pack(self) -> bytes:
-        return b"%d %d %d %d" % (self.pushed, self.applied, self.buffered, self.dropped)
+        return b"%d %d %d %d" % (self.pushed, self.applied, self.deferred, self.dropped)
 
     @classmethod
     def unpack(cls, packed: bytes) -> Account:
         """Raises: ValueError."""
-        pushed, applied, buffered, dropped = map(int, packed.split())
-        return cls(pushed, applied, buffered, dropped)
+        pushed, applied, deferred, dropped = map(int, packed.split())
+        return cls(pushed, applied, deferred, dropped)
 
 
 class Ledger:
@@ -79,17 +80,25 @@ class Ledger:
         return {rank: asdict(account) for rank, account in self.accounts.items()}
 
     def load(self, state: dict[int, dict[str, Any]]) -> None:
-        self.accounts = defaultdict(Account, {rank: Account(**account) for rank, account in state.items()})
+        self.accounts = defaultdict(Account, {rank: _load_account(account) for rank, account in state.items()})
 
 
-SILENT_ROUNDS = 20
-"""A rank is silent after this many pushes per worker of the job have counted, none of them its own."""
-SILENT_PUSHES = 3
+_RENAMED = {"buffered": "deferred"}
+"""Outcomes that checkpoints of an older version name otherwise."""
+
+
+def _load_account(state: dict[str, int]) -> Account:
+    return Account(**{_RENAMED.get(name, name): count for name, count in state.items()})
+
+
+STARVED_ROUNDS = 20
+"""A rank is starved after this many pushes per worker of the job have counted, none of them its own."""
+STARVED_PUSHES = 3
 """At least this many pushes of that rank must have been dropped meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
-class Silent:
+class StarvedWorker:
     """A worker whose pushes are always dropped: the model does not learn from its data."""
 
     rank: int
@@ -112,21 +121,21 @@ class Silent:
         )
 
 
-class Silence:
-    """Finds workers that never contribute, each once, from the decisions in their order.
+class StarvationDetector:
+    """Finds starved workers, each once, from the decisions in their order.
 
-    A rank is silent if SILENT_ROUNDS pushes per worker have counted since it began or last counted, and its own were all
+    A rank is starved if STARVED_ROUNDS pushes per worker have counted since it began or last counted, and its own were all
     dropped. If all had the same chance to count, that would happen to one in e^20."""
 
     def __init__(self, workers: int) -> None:
-        self._enough = SILENT_ROUNDS * workers
+        self._enough = STARVED_ROUNDS * workers
         self._counted = 0
         self._since: dict[int, int] = {}
         """The number of pushes that had counted when the rank began, or last counted itself."""
         self._dropped: dict[int, int] = defaultdict(int)
         self._told: set[int] = set()
 
-    def note(self, decision: Decision) -> Silent | None:
+    def note(self, decision: Decision) -> StarvedWorker | None:
         rank = decision.rank
         if decision.outcome != "dropped":
             self._counted += 1
@@ -134,13 +143,13 @@ class Silence:
             return None
         self._dropped[rank] += 1
         missed = self._counted - self._since.setdefault(rank, self._counted)
-        if rank in self._told or missed < self._enough or self._dropped[rank] < SILENT_PUSHES:
+        if rank in self._told or missed < self._enough or self._dropped[rank] < STARVED_PUSHES:
             return None
         self._told.add(rank)
-        return Silent(rank, self._dropped[rank])
+        return StarvedWorker(rank, self._dropped[rank])
 
 
-def silent(decisions: Iterable[Decision], workers: int) -> list[Silent]:
+def starved_workers(decisions: Iterable[Decision], workers: int) -> list[StarvedWorker]:
     """Return the workers that do not contribute, in the order in which they are found."""
-    silence = Silence(workers)
-    return [found for found in map(silence.note, decisions) if found]
+    detector = StarvationDetector(workers)
+    return [found for found in map(detector.note, decisions) if found]

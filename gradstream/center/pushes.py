@@ -96,7 +96,7 @@ class Pushes:
         return PushUpdate(push, x, center.version - push.base, center.base(push.rank, push.base))
 
     def _fold(self, us: PushUpdates) -> PushOutcome:
-        outcome: PushOutcome = "applied" if self._responses.there().fold(us) else "buffered"
+        outcome: PushOutcome = "applied" if self._responses.there().fold(us) else "deferred"
         for u in us:
             self._decide(u.push, outcome, u.staleness)
         return outcome

@@ -21,7 +21,7 @@ def command(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Stop the platform of this data folder. Jobs, metrics and models stay.
 
     Running jobs take a last checkpoint first, and the next start resumes them there. With --json it prints whether a platform
-    ran, and each job that was running with its last checkpoint and the pushes since then, which are undone.
+    ran, and each job that was running with its last checkpoint and the pushes since then, which are rolled back.
     """
     from gradstream.cli.output import print_json, talk
     from gradstream.local.folder import DataFolder, LastStop

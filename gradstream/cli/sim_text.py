@@ -125,12 +125,12 @@ def _ledger(result: Result) -> list[str]:
     if len(accounts) > _MAX_RANKS:
         totals = {key: sum(getattr(account, key) for _, account in accounts) for key in ("pushed", *_OUTCOMES)}
         return ["pushes     " + ", ".join(f"{key} {count:,}" for key, count in totals.items())]
-    lines = ["rank  pushed  applied  buffered  dropped  pending  last loss"]
+    lines = ["rank  pushed  applied  deferred  dropped  pending  last loss"]
     for rank, account in accounts:
-        counts = (account.pushed, account.applied, account.buffered, account.dropped, account.pending)
+        counts = (account.pushed, account.applied, account.deferred, account.dropped, account.pending)
         last = f"{result.losses[rank][-1]:9.4g}" if result.losses.get(rank) else ""
         lines.append("{:4}  {:6}  {:7}  {:8}  {:7}  {:7}  {}".format(rank, *counts, last))
     return lines
 
 
-_OUTCOMES = ("applied", "buffered", "dropped", "pending")
+_OUTCOMES = ("applied", "deferred", "dropped", "pending")

@@ -34,7 +34,7 @@ _LAST = {
     metrics.CORES.name: "cores",
 }
 """Metrics of which only the last value is kept."""
-_LEDGER = {metric.name: metric.name.removeprefix("ledger/") for metric in (*metrics.LEDGER, *metrics.REASONS, metrics.UNDONE)}
+_LEDGER = {metric.name: metric.name.removeprefix("ledger/") for metric in (*metrics.LEDGER, *metrics.REASONS, metrics.ROLLED_BACK)}
 _OF_PROCESSES = frozenset({*_SPENT, *_LAST, metrics.APPLY.name})
 _EVAL = "eval/"
 _PROCESS = re.compile(r"(?:(?:worker|server)-[0-9]{1,9}|evaluator)\.[0-9]{1,9}")
@@ -148,7 +148,7 @@ class Standings(BaseModel):
     ledger: dict[int, dict[str, int]] = Field(default_factory=dict)
     """Pushes of each worker, by outcome. A new attempt resumes with the counts of its checkpoint; only the count of rolled-back
     pushes goes on."""
-    undone: dict[int, int] = Field(default_factory=dict)
+    rolled_back: dict[int, int] = Field(default_factory=dict)
     """Pushes that the end of an attempt rolled back, by attempt."""
     reached: dict[int, int] = Field(default_factory=dict)
     """Most samples that the center had seen, by attempt."""
@@ -163,7 +163,7 @@ class Standings(BaseModel):
             return
         if attempt != self.attempt:
             self.attempt, self.processes = attempt, {}
-            self.ledger = {rank: {"undone": account.get("undone", 0)} for rank, account in self.ledger.items()}
+            self.ledger = {rank: {"rolled_back": account.get("rolled_back", 0)} for rank, account in self.ledger.items()}
         self.reached[attempt] = max(self.reached.get(attempt, 0), max(point.samples for point in points))
         dated = [point for point in points if 0 <= point.time < _END_OF_TIME]
         for point in points:
@@ -180,9 +180,9 @@ class Standings(BaseModel):
 
     def _enter(self, attempt: int, point: Point) -> None:
         account = self.ledger.setdefault(point.rank, {})
-        if point.name == metrics.UNDONE.name:
-            more = int(point.value) - account.get("undone", 0)
-            self.undone[attempt] = self.undone.get(attempt, 0) + max(0, more)
+        if point.name == metrics.ROLLED_BACK.name:
+            more = int(point.value) - account.get("rolled_back", 0)
+            self.rolled_back[attempt] = self.rolled_back.get(attempt, 0) + max(0, more)
         account[_LEDGER[point.name]] = int(point.value)
 
     def _judge(self, attempt: int, point: Point) -> None:

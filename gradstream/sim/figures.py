@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
-from gradstream.center.ledger import silent
+from gradstream.center.ledger import starved_workers
 from gradstream.evaluation.judge import Judge, StopReason
 from gradstream.optim.spec import Sgd
 from gradstream.sim.result import Result
@@ -121,7 +121,7 @@ def momentum(spec: JobSpec) -> tuple[float, float] | None:
 
 def alerts(spec: JobSpec, result: Result) -> list[str]:
     """Return the platform's alerts for workers whose pushes were all dropped."""
-    return [found.sentence(spec.effective_gate) for found in silent(result.decisions, spec.roles.worker.count)]
+    return [found.sentence(spec.effective_gate) for found in starved_workers(result.decisions, spec.roles.worker.count)]
 
 
 def facts(spec: JobSpec, result: Result, curve: Curve, speeds: Speeds, *, small: bool) -> dict[str, Any]:

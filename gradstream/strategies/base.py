@@ -261,5 +261,5 @@ class Strategy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         raise NotImplementedError
 
     def apply(self, s: ShardSide, us: Updates) -> None:
-        """Apply the updates that count together to a shard. Leaving theta unchanged means: buffered."""
+        """Apply the updates that count together to a shard. Leaving theta unchanged means: deferred."""
         s.descend(us.mean())

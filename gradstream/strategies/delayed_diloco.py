@@ -4,7 +4,7 @@
     server:    gather K of them, whosever they are; d = their mean;  outer Nesterov step along d
 
 A momentum that is fed each stale d_i on arrival does worse than waiting; gathered ones restore it. Under `gate: {ssp: 0}` with
-K = n it is DiLoCo. An incomplete sum at the end of the job is shown as buffered.
+K = n it is DiLoCo. An incomplete sum at the end of the job is shown as deferred.
 
 Source: Liu et al. 2024, "Asynchronous Local-SGD Training for Language Modeling" (its delayed outer step).
 """

@@ -50,8 +50,8 @@ def test_under_bsp_the_model_is_that_of_the_undisturbed_run_bit_for_bit(victim: 
     ledger = lab.ledger(job)
     for rank in (0, 1):
         assert ledger["pushed", rank] == ledger["applied", rank] == 640, "the ledger goes on where the checkpoint was"
-        assert ledger["undone", rank] > 0, "and what was done since is shown as undone"
-    assert "pushes are undone: all since checkpoint" in lab.messages(job)
+        assert ledger["rolled_back", rank] > 0, "and what was done since is shown as rolled back"
+    assert "pushes are rolled back: all since checkpoint" in lab.messages(job)
     expected, got = lab.weights(calm, tmp_path), lab.weights(job, tmp_path)
     assert all(torch.equal(got[name], expected[name]) for name in expected)
 

@@ -55,7 +55,7 @@ def test_every_push_is_accounted_for(cluster: Make) -> None:  # noqa: F811
     assert attempt.run(60).isfinite().all()
     for server in attempt.servers:
         for account in server.shard.ledger.accounts.values():
-            assert account.pushed == account.applied + account.buffered + account.dropped > 0
+            assert account.pushed == account.applied + account.deferred + account.dropped > 0
 
 
 def test_a_checkpoint_of_it_resumes_on_the_cpu(cluster: Make, tmp_path: Path) -> None:  # noqa: F811

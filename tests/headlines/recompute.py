@@ -109,7 +109,7 @@ def _staleness(job: dict[str, Any], distribution: dict[str, Any], rows: list[Row
                 yield f"staleness, {name} of {who}", part[name], float(np.percentile(own, share, method="inverted_cdf"))
 
 
-_OUTCOMES = ("applied", "buffered", "dropped", "pending")
+_OUTCOMES = ("applied", "deferred", "dropped", "pending")
 _REASONS = ("stale", "quorum", "not_finite", "superseded")
 
 
@@ -120,10 +120,10 @@ def _pushes(overview: dict[str, Any], rows: list[Row]) -> Iterator[Check]:
         return
     for name in ("pushed", *_OUTCOMES, *(f"dropped_{reason}" for reason in _REASONS)):
         yield f"pushes {name}", ledger[name], sum(_last(rows, f"ledger/{name}").values())
-    yield "outcomes add up", ledger["pushed"], sum(ledger[outcome] for outcome in (*_OUTCOMES, "undone"))
+    yield "outcomes add up", ledger["pushed"], sum(ledger[outcome] for outcome in (*_OUTCOMES, "rolled_back"))
     yield "reasons add up", ledger["dropped"], sum(ledger[f"dropped_{reason}"] for reason in _REASONS)
     yield "norms are of decided pushes", len(_named(rows, "push/norm")), ledger["pushed"] - ledger["pending"]
-    yield "staleness is of those that counted", len(_named(rows, "train/staleness")), ledger["applied"] + ledger["buffered"]
+    yield "staleness is of those that counted", len(_named(rows, "train/staleness")), ledger["applied"] + ledger["deferred"]
 
 
 def _exchange(job: dict[str, Any], rows: list[Row]) -> Iterator[Check]:

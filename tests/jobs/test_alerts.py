@@ -11,7 +11,7 @@ from tests.support import eventually
 def test_a_worker_behind_the_quorum_is_told_of_while_the_job_runs(lab: Lab, tmp_path: Path) -> None:
     """One of three workers takes some hundred times as long: the quorum of two never waits for it."""
     job = lab.submit(
-        "silent", strategy={"name": "sync", "lr": 0.01}, gate={"mode": "bsp", "quorum": 2}, batch_size=8,
+        "starved", strategy={"name": "sync", "lr": 0.01}, gate={"mode": "bsp", "quorum": 2}, batch_size=8,
         args={"straggler": str(tmp_path / "straggler"), "pause": 0.002}, stop={"epochs": 5000},
         roles={"worker": {"count": 3, "device": "cpu"}, "server": {"count": 1}},
     )  # fmt: skip
@@ -19,8 +19,8 @@ def test_a_worker_behind_the_quorum_is_told_of_while_the_job_runs(lab: Lab, tmp_
     job = lab.ended(lab.client.stop(job.id))
     [alert] = job.progress.alerts
     ledger = lab.ledger(job)
-    [silent] = [rank for rank in range(3) if not ledger.get(("applied", rank), 0)]
-    assert f"Worker {silent} does not contribute" in alert
+    [starved] = [rank for rank in range(3) if not ledger.get(("applied", rank), 0)]
+    assert f"Worker {starved} does not contribute" in alert
     assert "raise gate.quorum" in alert
     [event] = [event for event in lab.client.events(job.id) if event.kind == "warning"]
-    assert (event.message, event.data["rank"]) == (alert, silent)
+    assert (event.message, event.data["rank"]) == (alert, starved)

@@ -26,8 +26,8 @@ def test_a_job_succeeds_without_the_worker_that_was_stopped(lab: Lab, tmp_path: 
 
     ledger = lab.ledger(job)
     for rank in (0, 1):
-        assert ledger["pushed", rank] == ledger["applied", rank] + ledger["buffered", rank] + ledger["dropped", rank] > 0
-        assert ledger["pending", rank] == ledger.get(("undone", rank), 0) == 0
+        assert ledger["pushed", rank] == ledger["applied", rank] + ledger["deferred", rank] + ledger["dropped", rank] > 0
+        assert ledger["pending", rank] == ledger.get(("rolled_back", rank), 0) == 0
     assert ledger["pushed", 0] > ledger["pushed", 1], "the rest of its share is left out"
     assert EPOCHS * 256 / 2 <= job.progress.samples < EPOCHS * 256
 

@@ -26,7 +26,7 @@ def test_every_strategy_trains_and_its_ledger_closes(fields: dict[str, Any], lab
     assert job.progress.samples == job.progress.total_samples == 6 * 256
     ledger = lab.ledger(job)
     for rank in (0, 1):
-        assert ledger["pushed", rank] == ledger["applied", rank] + ledger["buffered", rank] + ledger["dropped", rank] > 0
+        assert ledger["pushed", rank] == ledger["applied", rank] + ledger["deferred", rank] + ledger["dropped", rank] > 0
     staleness = [point.value for point in lab.points(job, "train/staleness")]
     assert len(staleness) == ledger["pushed", 0] + ledger["pushed", 1]
     if job.gate.startswith("bsp"):

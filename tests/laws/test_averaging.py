@@ -202,9 +202,9 @@ class TestDiLoCo:
         close(delayed.center, diloco.center)
         assert delayed.version == diloco.version == 4
 
-    def test_delayed_gathers_k_and_shows_the_rest_as_buffered(self, driver: Driver) -> None:
+    def test_delayed_gathers_k_and_shows_the_rest_as_deferred(self, driver: Driver) -> None:
         run = driver.run(self.of("delayed_diloco", 3, k=4), NoisyToy, free=True)
-        assert [decision.outcome for decision in run.decisions] == (["buffered"] * 3 + ["applied"]) * 3
+        assert [decision.outcome for decision in run.decisions] == (["deferred"] * 3 + ["applied"]) * 3
         assert run.version == 3
         for number, fold in enumerate(run.folds):
             assert torch.equal(fold.before, fold.after) == ((number + 1) % 4 != 0)

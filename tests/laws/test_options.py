@@ -152,7 +152,7 @@ class TestAverageForEvaluation:
         assert torch.equal(runs[0].center, runs[0].evaluated)
         assert not torch.equal(runs[1].center, runs[1].evaluated)
 
-    def test_what_is_buffered_or_dropped_makes_no_version(self, driver: Driver) -> None:
+    def test_what_is_deferred_or_dropped_makes_no_version(self, driver: Driver) -> None:
         spec = job(
             {"name": "delayed_diloco", "lr": 0.005, "window": 2, "k": 3}, workers=2, steps=12, evaluate={"average": "uniform"}
         )

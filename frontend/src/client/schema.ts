@@ -2117,7 +2117,7 @@ export interface components {
             seconds: number | null;
             /**
              * Pushes
-             * @description Pushes that were undone
+             * @description Pushes that were rolled back
              */
             pushes: number;
             /**
@@ -4458,15 +4458,15 @@ export interface components {
         };
         /**
          * PushOutcomes
-         * @description The outcome of the pushes: pushed = applied + buffered + dropped + pending + undone.
+         * @description The outcome of the pushes: pushed = applied + deferred + dropped + pending + rolled_back.
          */
         PushOutcomes: {
             /** Pushed */
             pushed: number;
             /** Applied */
             applied: number;
-            /** Buffered */
-            buffered: number;
+            /** Deferred */
+            deferred: number;
             /** Dropped */
             dropped: number;
             /**
@@ -4491,8 +4491,8 @@ export interface components {
             dropped_superseded: number;
             /** Pending */
             pending: number;
-            /** Undone */
-            undone: number;
+            /** Rolled Back */
+            rolled_back: number;
         };
         /** Queue */
         Queue: {

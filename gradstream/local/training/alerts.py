@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from gradstream.center.ledger import Silent
+from gradstream.center.ledger import StarvedWorker
 from gradstream.gate import Gate
-from gradstream.metrics import COMPARED_ROWS, NO_ROOM, RETRANSMISSIONS, SHARED_ROWS, SILENT, Point
+from gradstream.metrics import COMPARED_ROWS, NO_ROOM, RETRANSMISSIONS, SHARED_ROWS, STARVED, Point
 from gradstream.process.watchdog import Hang, hang_sentences
 from gradstream.progress import alerts, damage
 from gradstream.progress import shared_memory as room
@@ -29,7 +29,7 @@ class RunAlerts:
         self._hung: dict[tuple[str, str | None], dict[str, Hang]] = {}
         """The processes that took long to start, by place and label."""
         self._no_room: dict[int, int] = {}
-        self._silent: set[int] = set()
+        self._starved: set[int] = set()
         self._compared_rows = 0
         self._slow: dict[int, float] = {}
         self._dropping: list[str] = []
@@ -54,7 +54,7 @@ class RunAlerts:
         self._slow = alerts.slow_workers(self._slow, self._standings)
         self._dropping = alerts.dropped_reasons(self._dropping, self._standings.ledger)
         for rank, factor in self._slow.items():
-            if factor and rank not in self._silent:
+            if factor and rank not in self._starved:
                 self._raise(("slow", rank), self._slow_sentence(rank, factor))
         for reason in self._dropping:
             self._raise(("dropped", reason), alerts.dropped_sentence(reason, self._standings.ledger, self._gate))
@@ -75,9 +75,9 @@ class RunAlerts:
         self._remaining.take(point)
         if point.name.startswith("eval/") and not math.isfinite(point.value):
             self._raise_once(("evaluation", point.name), not_finite_sentence(point.name, point.samples))
-        elif point.name == SILENT.name:
-            self._silent.add(point.rank)
-            self._raise_once(("silent", point.rank), Silent(point.rank, int(point.value)).sentence(self._gate))
+        elif point.name == STARVED.name:
+            self._starved.add(point.rank)
+            self._raise_once(("starved", point.rank), StarvedWorker(point.rank, int(point.value)).sentence(self._gate))
         elif point.name == NO_ROOM.name and point.rank not in self._no_room:
             self._no_room[point.rank] = int(point.value)
             self._raised.pop(("no room",), None)  # told anew: it concerns one more worker

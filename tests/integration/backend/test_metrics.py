@@ -28,9 +28,9 @@ from gradstream.metrics import (
     SEND,
     SENT,
     SHARE,
-    SILENT,
     SLICE,
     STALENESS,
+    STARVED,
     THROUGHPUT,
     TOTAL,
     WAIT,
@@ -141,9 +141,9 @@ def test_the_catalogue_is_that_of_the_library(api: httpx.Client) -> None:
 
 
 def test_a_worker_that_contributes_nothing_is_told_of_once(api: httpx.Client, stream: Stream) -> None:
-    stream.send("server-0.0", 0, point(SILENT.name, 12, rank=1))
+    stream.send("server-0.0", 0, point(STARVED.name, 12, rank=1))
     stream.ingest()
-    stream.send("server-0.1", 0, point(SILENT.name, 40, rank=1), point(SILENT.name, 7, rank=0))
+    stream.send("server-0.1", 0, point(STARVED.name, 40, rank=1), point(STARVED.name, 7, rank=0))
     stream.ingest()
     events = [event for event in api.get(f"/jobs/{stream.job_id}/events").json()["items"] if event["kind"] == "warning"]
     assert [(event["data"], event["actor"]) for event in events] == [

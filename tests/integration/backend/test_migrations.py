@@ -36,14 +36,8 @@ from gradstream.process.exits import ExitReason
 from tests.integration.backend.agent import Agent
 from tests.integration.backend.jobs import spec, submit, upload
 from tests.integration.backend.metrics import Stream, point
+from tests.integration.backend.migrating import config_for
 from tests.integration.backend.running import Running
-
-
-def config_for(platform: Platform) -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
-    config.attributes["files"] = platform.files.root
-    return config
 
 
 def test_models_and_migrations_are_in_step(platform: Platform) -> None:
@@ -173,7 +167,7 @@ class TestCutsBecomeCheckpoints:
             feed.record(
                 session, jobs.lock(session, UUID(live.id)), EventKind.WARNING, abandoned, actor="controller", data={"checkpoint": 3}
             )
-            lost = "server-0 ended. 3 pushes are undone: all since checkpoint 1 of attempt 1."
+            lost = "server-0 ended. 3 pushes are rolled back: all since checkpoint 1 of attempt 1."
             session.execute(text("UPDATE attempts SET message = :lost WHERE number = 2"), {"lost": lost})
         asked = [f"/jobs/{live.id}", f"/jobs/{live.id}/config", f"/jobs/{done.id}/artifacts"]
         asked += [f"/jobs/{job.id}/{part}" for job in (done, live) for part in ("attempts", "files", "events")]

@@ -177,11 +177,11 @@ def test_down_takes_a_last_checkpoint_and_the_next_up_resumes_there(up: Up, tmp_
     assert "Took a last checkpoint of 1 job." in down.stderr
     told = json.loads(down.stdout)
     [stopped] = told["jobs"]
-    undone = stopped.pop("pushes_undone")
+    rolled_back = stopped.pop("pushes_rolled_back")
     place = {"attempt": 1, "checkpoint": 1, "checkpoint_attempt": 1}
     assert stopped == {"id": str(job.id), "name": job.name, "outcome": "taken", **place}
     assert told["messages"] == ["Took a last checkpoint of 1 job."]
-    assert 0 <= undone < 50, "only the pushes of the moments since the checkpoint"
+    assert 0 <= rolled_back < 50, "only the pushes of the moments since the checkpoint"
     assert up.end() == 0
     assert "Took a last checkpoint of 1 job." in up.said
 
@@ -192,7 +192,7 @@ def test_down_takes_a_last_checkpoint_and_the_next_up_resumes_there(up: Up, tmp_
             [checkpoint] = [
                 event for event in lab.client.events(job.id) if event.message == "checkpoint 1 of attempt 1 is committed."
             ]
-            assert checkpoint.data["samples"] >= trained, "nothing that was trained before `down` is undone"
+            assert checkpoint.data["samples"] >= trained, "nothing that was trained before `down` is rolled back"
             eventually(lambda: (j := lab.client.job(job.id)).attempt == 2 and j.status == "running", "the second attempt")
             attempts = {a["number"]: a for a in lab.client._transport.json("GET", f"jobs/{job.id}/attempts")["items"]}
             assert attempts[2]["resumed_from"] == {"attempt": 1, "checkpoint": 1}

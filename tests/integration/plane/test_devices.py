@@ -53,7 +53,7 @@ def test_every_push_is_accounted_for(name: str, cluster: Make) -> None:
     assert attempt.run().isfinite().all()
     for server in attempt.servers:
         for account in server.shard.ledger.accounts.values():
-            assert account.pushed == account.applied + account.buffered + account.dropped > 0
+            assert account.pushed == account.applied + account.deferred + account.dropped > 0
 
 
 @pytest.mark.parametrize("devices", [(CPU, None), (None, CPU), (CPU, CPU)], ids=["from it", "onto it", "on it"])

@@ -22,7 +22,7 @@ from gradstream.process.order import ProcessOrder
 from ps_node.__main__ import main
 sys.exit(main(ProcessOrder.model_validate_json(Path(sys.argv[1], "order").read_text()), Path(sys.argv[1])))
 """
-ACCOUNTS = (metrics.APPLIED, metrics.BUFFERED, metrics.DROPPED, metrics.PENDING)
+ACCOUNTS = (metrics.APPLIED, metrics.DEFERRED, metrics.DROPPED, metrics.PENDING)
 
 
 def test_a_shard_that_is_told_to_end_stores_its_ledger(cluster: Callable[..., Cluster], tmp_path: Path) -> None:

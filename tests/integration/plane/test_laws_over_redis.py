@@ -56,7 +56,7 @@ def test_every_push_is_accounted_for(name: str, gate: object, cluster: Callable[
     attempt.run()
     for server in attempt.servers:
         for account in server.shard.ledger.accounts.values():
-            assert account.pushed == account.applied + account.buffered + account.dropped > 0
+            assert account.pushed == account.applied + account.deferred + account.dropped > 0
             assert account.pending == 0
         center = server.shard.center
         assert center is not None

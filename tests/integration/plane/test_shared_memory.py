@@ -64,7 +64,7 @@ def test_every_push_is_accounted_for(name: str, cluster: Callable[..., Cluster])
     assert center.isfinite().all()
     for server in attempt.servers:
         for account in server.shard.ledger.accounts.values():
-            assert account.pushed == account.applied + account.buffered + account.dropped > 0
+            assert account.pushed == account.applied + account.deferred + account.dropped > 0
 
 
 def test_without_room_vectors_go_through_redis(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -63,27 +63,27 @@ def test_workers_lie_on_one_time_axis() -> None:
     assert loads.AttemptSpan.of(found, 100.0, {0: 105.0}).seconds == 9.0, "what was heard last of worker 1"
 
 
-def test_what_was_undone_stays_in_the_ledger() -> None:
+def test_what_was_rolled_back_stays_in_the_ledger() -> None:
     found = Standings()
     assert loads.ledger(found.ledger) is None
-    told = {metrics.PUSHED: 20, metrics.APPLIED: 18, metrics.PENDING: 2, metrics.BUFFERED: 0, metrics.DROPPED: 0}
+    told = {metrics.PUSHED: 20, metrics.APPLIED: 18, metrics.PENDING: 2, metrics.DEFERRED: 0, metrics.DROPPED: 0}
     for metric, value in told.items():
         tell(found, "server-0.0", metric, value, rank=0)
-    tell(found, "controller.0", metrics.UNDONE, 15, rank=0)
-    assert found.undone == {1: 15}
+    tell(found, "controller.0", metrics.ROLLED_BACK, 15, rank=0)
+    assert found.rolled_back == {1: 15}
     tell(found, "server-0.0", metrics.PUSHED, 6, rank=0, attempt=2)
     tell(found, "server-0.0", metrics.APPLIED, 6, rank=0, attempt=2)
-    tell(found, "controller.0", metrics.UNDONE, 17, rank=0, attempt=2)
-    assert found.undone == {1: 15, 2: 2}
+    tell(found, "controller.0", metrics.ROLLED_BACK, 17, rank=0, attempt=2)
+    assert found.rolled_back == {1: 15, 2: 2}
     account = loads.ledger(found.ledger)
     assert account is not None
-    assert (account.pushed, account.applied, account.undone, account.pending) == (23, 6, 17, 0)
+    assert (account.pushed, account.applied, account.rolled_back, account.pending) == (23, 6, 17, 0)
     tell(found, "server-0.0", metrics.DROPPED, 2, rank=0, attempt=2)
     tell(found, "server-0.0", metrics.DROPPED_NOT_FINITE, 2, rank=0, attempt=2)
     dropped = loads.ledger(found.ledger)
     assert dropped is not None
     assert (dropped.dropped, dropped.dropped_not_finite, dropped.dropped_stale) == (2, 2, 0)
-    assert account.pushed == account.applied + account.buffered + account.dropped + account.pending + account.undone
+    assert account.pushed == account.applied + account.deferred + account.dropped + account.pending + account.rolled_back
 
 
 def test_a_new_attempt_begins_with_no_process_and_keeps_the_best() -> None:

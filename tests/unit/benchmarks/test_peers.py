@@ -164,7 +164,7 @@ def books(pushed: Mapping[int, int], posted: Mapping[int, int], decided: int, dr
     made = ours.Books()
     for rank, count in pushed.items():
         account = {metrics.PUSHED: count, metrics.APPLIED: count - dropped, metrics.DROPPED: dropped}
-        values = account | {metrics.BUFFERED: 0, metrics.PENDING: 0}
+        values = account | {metrics.DEFERRED: 0, metrics.PENDING: 0}
         made.take([point(metric, rank, value) for metric, value in values.items()])
     made.take([point(metrics.STALENESS, 0, 1.0)] * decided)
     made.take([point(metrics.SENT, rank, 10.0) for rank, count in posted.items() for _ in range(count)])

@@ -308,8 +308,8 @@ class Crowd:
         outcomes = Counter((decision.rank, decision.outcome) for decision in self.decided.values())
         pushed = Counter(rank for rank, _, _ in self.delivered)
         for rank, account in self.shards[0].ledger.accounts.items():
-            assert (account.applied, account.buffered, account.dropped) == tuple(
-                outcomes[rank, outcome] for outcome in ("applied", "buffered", "dropped")
+            assert (account.applied, account.deferred, account.dropped) == tuple(
+                outcomes[rank, outcome] for outcome in ("applied", "deferred", "dropped")
             )
             assert account.pushed == pushed[rank]
             assert account.pending == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gradstream.center.entries import FINAL_CHECKPOINT, Checkpoint, Init, Join, Leave, Payload, Saved, StopWorkers
+from gradstream.center.ledger import Ledger
 from tests.unit.center.shards import ONE, begun, last, push, shard, theta, told
 
 
@@ -96,3 +97,14 @@ class TestCuts:
             assert theta(one) == [-1, -1, -1]
             assert sorted(a.rank for a in responses) == sorted(incarnation_of_responses)
             assert all(a.go for a in responses)
+
+
+def test_the_ledger_of_an_older_checkpoint_keeps_its_counts() -> None:
+    """Deferred pushes were called buffered."""
+    older, ledger = {"pushed": 9, "applied": 4, "buffered": 3, "dropped": 1, "dropped_stale": 1}, Ledger()
+    ledger.load({2: older})
+    account = ledger.accounts[2]
+    assert (account.pushed, account.applied, account.deferred, account.dropped_stale, account.pending) == (9, 4, 3, 1, 1)
+    again = Ledger()
+    again.load(ledger.state())
+    assert again.accounts == ledger.accounts

@@ -19,7 +19,15 @@ from gradstream.cli.main import app
 
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
 OBEDIENT = "import time; print('ready', flush=True); time.sleep(60)"
-JOB = {"id": "1", "name": "large", "attempt": 2, "outcome": "missed", "checkpoint": 3, "checkpoint_attempt": 1, "pushes_undone": 40}
+JOB = {
+    "id": "1",
+    "name": "large",
+    "attempt": 2,
+    "outcome": "missed",
+    "checkpoint": 3,
+    "checkpoint_attempt": 1,
+    "pushes_rolled_back": 40,
+}
 
 
 @pytest.fixture

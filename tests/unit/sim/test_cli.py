@@ -24,7 +24,7 @@ def test_prints_a_known_answer_as_json() -> None:
     assert facts["center"] == pytest.approx([1.219513530089, 2.780645292109], abs=1e-9)
     assert (facts["version"], facts["staleness"]) == (40, [0, 1, 2] + [3] * 37)
     reasons = dict.fromkeys(("dropped_stale", "dropped_quorum", "dropped_not_finite", "dropped_superseded"), 0)
-    assert facts["ledger"]["3"] == {"pushed": 10, "applied": 10, "buffered": 0, "dropped": 0, "pending": 0, **reasons}
+    assert facts["ledger"]["3"] == {"pushed": 10, "applied": 10, "deferred": 0, "dropped": 0, "pending": 0, **reasons}
 
 
 def test_prints_a_summary_for_people() -> None:

@@ -25,7 +25,7 @@ def test_the_ledger_closes_whoever_is_lost(strategy: str, seed: int) -> None:
     outcomes = {rank: [d.outcome for d in run.decisions if d.rank == rank] for rank in range(5)}
     for rank, account in run.ledger.items():
         assert account.pending == 0
-        for outcome in ("applied", "buffered", "dropped"):
+        for outcome in ("applied", "deferred", "dropped"):
             assert outcomes[rank].count(outcome) == getattr(account, outcome)
     assert run.shards[0]["members"]["positions"] == dict.fromkeys(range(5), 200), "what was lost was made again"
     assert 0 in run.checkpoints

@@ -1,22 +1,26 @@
 import { expect, it } from "vitest"
-import { accounts, whyDropped } from "./ledger"
+import { accounts, outcomeTitle, whyDropped } from "./ledger"
 
 const none = new Map<number, number>()
 
-it("adds up: pushed = applied + buffered + dropped + pending + undone", () => {
+it("adds up: pushed = applied + deferred + dropped + pending + rolled back", () => {
   const latest = {
-    pushed: new Map([[1, 20], [0, 12]]), applied: new Map([[0, 10], [1, 15]]), buffered: new Map([[1, 2]]), dropped: new Map([[1, 1]]),
-    pending: new Map([[0, 2], [1, 2]]), undone: new Map([[0, 5]]),
+    pushed: new Map([[1, 20], [0, 12]]), applied: new Map([[0, 10], [1, 15]]), deferred: new Map([[1, 2]]), dropped: new Map([[1, 1]]),
+    pending: new Map([[0, 2], [1, 2]]), rolled_back: new Map([[0, 5]]),
   }
   expect(accounts(latest)).toEqual([
-    { rank: 0, pushed: 17, applied: 10, buffered: 0, dropped: 0, pending: 2, undone: 5, missing: 0 },
-    { rank: 1, pushed: 20, applied: 15, buffered: 2, dropped: 1, pending: 2, undone: 0, missing: 0 },
+    { rank: 0, pushed: 17, applied: 10, deferred: 0, dropped: 0, pending: 2, rolled_back: 5, missing: 0 },
+    { rank: 1, pushed: 20, applied: 15, deferred: 2, dropped: 1, pending: 2, rolled_back: 0, missing: 0 },
   ])
 })
 
 it("tells what is missing", () => {
-  const [account] = accounts({ pushed: new Map([[0, 9]]), applied: new Map([[0, 8]]), buffered: none, dropped: none, pending: none, undone: none })
+  const [account] = accounts({ pushed: new Map([[0, 9]]), applied: new Map([[0, 8]]), deferred: none, dropped: none, pending: none, rolled_back: none })
   expect(account!.missing).toBe(1)
+})
+
+it("names outcomes in words", () => {
+  expect(outcomeTitle("rolled_back")).toBe("rolled back")
 })
 
 it("says why pushes were dropped", () => {

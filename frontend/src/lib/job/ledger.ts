@@ -11,10 +11,10 @@ export interface WorkerAccount extends Omit<Account, (typeof REASONS)[number]["n
 /** What can become of a push, and what that means. */
 export const OUTCOMES = [
   { name: "applied", meaning: "changed the center" },
-  { name: "buffered", meaning: "kept for a later step of the server" },
+  { name: "deferred", meaning: "kept for a later step of the server" },
   { name: "dropped", meaning: "not learned" },
   { name: "pending", meaning: "waiting for their round to close" },
-  { name: "undone", meaning: "by a return to a checkpoint" },
+  { name: "rolled_back", meaning: "by a return to a checkpoint" },
 ] as const
 
 /** Why a push was dropped. */
@@ -35,14 +35,20 @@ export function whyDropped(account: Record<Counted, number>): string {
 
 export type PushOutcome = (typeof OUTCOMES)[number]["name"]
 
-/** Latest values by worker, as the ledger's metrics tell them. The servers' own count begins anew from a checkpoint, so what was undone is added to it. */
+/** "rolled back" */
+export function outcomeTitle(name: PushOutcome): string {
+  return name.replace("_", " ")
+}
+
+/** Latest values by worker, as the ledger's metrics tell them. The servers' own count begins anew from a checkpoint, so the pushes that were rolled back are added to it. */
 export function accounts(latest: Record<"pushed" | PushOutcome, ReadonlyMap<number, number>>): WorkerAccount[] {
   return [...latest.pushed.keys()]
     .sort((a, b) => a - b)
     .map((rank) => {
       const of = (name: keyof typeof latest) => latest[name].get(rank) ?? 0
-      const [applied, buffered, dropped, pending, undone] = OUTCOMES.map(({ name }) => of(name)) as [number, number, number, number, number]
-      const pushed = of("pushed") + undone
-      return { rank, pushed, applied, buffered, dropped, pending, undone, missing: pushed - applied - buffered - dropped - pending - undone }
+      const [applied, deferred, dropped, pending, rolledBack] = OUTCOMES.map(({ name }) => of(name)) as [number, number, number, number, number]
+      const pushed = of("pushed") + rolledBack
+      const missing = pushed - applied - deferred - dropped - pending - rolledBack
+      return { rank, pushed, applied, deferred, dropped, pending, rolled_back: rolledBack, missing }
     })
 }

@@ -65,5 +65,5 @@ test("a death says what it cost", () => {
   expect(priceOf(death({ seconds: null }), [])).toBe("its rank is away; the others go on")
   expect(priceOf(death({ respawned: false }), [attempt({})])).toBe("the attempt ended, and no other followed")
   const cost = { seconds: 4, pushes: 12, samples: 3840 }
-  expect(priceOf(death({ respawned: false }), [attempt({ cost })])).toBe("4.0 s without training, 12 pushes undone, 3,840 samples trained again")
+  expect(priceOf(death({ respawned: false }), [attempt({ cost })])).toBe("4.0 s without training, 12 pushes rolled back, 3,840 samples trained again")
 })

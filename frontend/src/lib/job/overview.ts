@@ -84,7 +84,7 @@ export function priceOf({ respawned, seconds, attempt }: Death, attempts: readon
   const cost = attempts.find(({ number }) => number === attempt)?.cost
   if (!cost) return "the attempt ended, and no other followed"
   const lost = [cost.seconds === null ? "the next attempt does not run yet" : `${cost.seconds.toFixed(1)} s without training`]
-  if (cost.pushes > 0) lost.push(`${cost.pushes} pushes undone`)
+  if (cost.pushes > 0) lost.push(`${cost.pushes} pushes rolled back`)
   if (cost.samples) lost.push(`${Intl.NumberFormat("en").format(cost.samples)} samples trained again`)
   return lost.join(", ")
 }

@@ -73,7 +73,7 @@ function Price({ attempt: { cost } }: { attempt: AttemptOverview }) {
     <>
       {cost.seconds === null ? "not running yet" : formatDuration(cost.seconds)}
       <Text size="xs" c="dimmed">
-        {formatCount(cost.pushes)} pushes undone{cost.samples ? `, ${formatCount(cost.samples)} samples again` : ""}
+        {formatCount(cost.pushes)} pushes rolled back{cost.samples ? `, ${formatCount(cost.samples)} samples again` : ""}
       </Text>
     </>
   )

@@ -6,7 +6,7 @@ import { useFeed } from "@/hooks/job/useFeed"
 import { useNothing } from "@/hooks/job/useNothing"
 import { useOverview } from "@/hooks/job/useOverview"
 import { formatCount } from "@/lib/format"
-import { OUTCOMES, whyDropped } from "@/lib/job/ledger"
+import { OUTCOMES, outcomeTitle, whyDropped } from "@/lib/job/ledger"
 import classes from "./LedgerPanel.module.css"
 
 /** What became of every push. */
@@ -30,7 +30,7 @@ function Line({ ledger }: { ledger: Account }) {
     <dl className={classes.line}>
       <Term name="pushed" count={ledger.pushed} meaning="by the workers" sign="" />
       {OUTCOMES.map(({ name, meaning }, index) => (
-        <Term key={name} name={name} count={ledger[name]} meaning={name === "dropped" ? whyDropped(ledger) : meaning} sign={index === 0 ? "=" : "+"} />
+        <Term key={name} name={outcomeTitle(name)} count={ledger[name]} meaning={name === "dropped" ? whyDropped(ledger) : meaning} sign={index === 0 ? "=" : "+"} />
       ))}
     </dl>
   )

@@ -11,10 +11,10 @@ import { accounts, OUTCOMES, type PushOutcome, type WorkerAccount } from "@/lib/
 
 /** Only the latest values are wanted. */
 const COLUMNS = 200
-const HEADS = ["Worker", "Pushed", "= Applied", "+ Buffered", "+ Dropped", "+ Pending", "+ Undone", "Share applied", "Adds up"]
+const HEADS = ["Worker", "Pushed", "= Applied", "+ Deferred", "+ Dropped", "+ Pending", "+ Rolled back", "Share applied", "Adds up"]
 
 const WHOLE = "Outcome of every push, over all attempts"
-/** A push is counted when it comes, its outcome when it is decided, what was undone when the job returns to a checkpoint: in a range these would not add up. */
+/** A push is counted when it comes, its outcome when it is decided, and as rolled back when the job returns to a checkpoint: in a range these would not add up. */
 const NO_RANGE = "The whole job, not the visible range: a push and its outcome may lie on two sides of its ends"
 
 /** What became of every push of each worker. */
@@ -22,8 +22,8 @@ export function LedgerPanel() {
   const pushed = useLedger("pushed")
   const latest = {
     pushed: pushed.latest,
-    applied: useLedger("applied").latest, buffered: useLedger("buffered").latest, dropped: useLedger("dropped").latest,
-    pending: useLedger("pending").latest, undone: useLedger("undone").latest,
+    applied: useLedger("applied").latest, deferred: useLedger("deferred").latest, dropped: useLedger("dropped").latest,
+    pending: useLedger("pending").latest, rolled_back: useLedger("rolled_back").latest,
   }
   const rows = accounts(latest)
   const range = useRestingRange()

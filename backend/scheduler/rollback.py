@@ -12,12 +12,12 @@ from backend.db import now
 from backend.jobs.models import JobRow
 from backend.metrics import service as metrics
 from gradstream.center.ledger import Account
-from gradstream.metrics import STALENESS, UNDONE, Point
+from gradstream.metrics import ROLLED_BACK, STALENESS, Point
 
 _SOURCE = "controller.0"
 
 
-def count(session: Session, job: JobRow, accounts: Mapping[int, Account]) -> tuple[dict[int, int], CheckpointRow | None]:
+def count_pushes(session: Session, job: JobRow, accounts: Mapping[int, Account]) -> tuple[dict[int, int], CheckpointRow | None]:
     """Pushes of each worker since the newest checkpoint of the job, and that checkpoint.
 
     `accounts`: one of each rank, from the data plane. When that is gone, the reported pushes count, without the last moments."""
@@ -29,20 +29,20 @@ def count(session: Session, job: JobRow, accounts: Mapping[int, Account]) -> tup
     return {rank: max(0, count - pushed_at_checkpoint.get(rank, 0)) for rank, count in made.items()}, kept
 
 
-def note(session: Session, job: JobRow, accounts: Mapping[int, Account]) -> str:
-    """Enter the pushes that the end of the live attempt undoes into each worker's ledger; return a sentence about them, or "".
+def record_pushes(session: Session, job: JobRow, accounts: Mapping[int, Account]) -> str:
+    """Enter the pushes that the end of the live attempt rolls back into each worker's ledger; return a sentence about them, or "".
 
-    `accounts`: see `count`. `job` must be locked."""
-    lost, kept = count(session, job, accounts)
+    `accounts`: see `count_pushes`. `job` must be locked."""
+    lost, kept = count_pushes(session, job, accounts)
     if not any(lost.values()):
         return ""
-    before = metrics.last_values(session, job.id, UNDONE.name)
+    before = metrics.last_values(session, job.id, ROLLED_BACK.name)
     clock = now(session).timestamp()
-    points = [Point(UNDONE.name, rank, 0, 0, 0, clock, before.get(rank, 0) + count) for rank, count in sorted(lost.items())]
+    points = [Point(ROLLED_BACK.name, rank, 0, 0, 0, clock, before.get(rank, 0) + count) for rank, count in sorted(lost.items())]
     metrics.store(session, job, job.attempt, [(_SOURCE, 0, points)])
     since = (
         f"since checkpoint {kept.number} of attempt {kept.attempt}"
         if kept
         else "since the beginning, as no checkpoint was committed"
     )
-    return f"{sum(lost.values())} pushes are undone: all {since}."
+    return f"{sum(lost.values())} pushes are rolled back: all {since}."
