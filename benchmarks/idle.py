@@ -26,7 +26,7 @@ from gradstream.process.shared import SharedFolders
 from gradstream.process.zygote.zygote import Exited, Refused, Started, Zygote
 from gradstream.sim.toys import Quadratic, job
 from gradstream.spec import JobSpec
-from gradstream.train.link import Link
+from gradstream.train.link import Link, LinkEvents
 from gradstream.train.problem import Gradient
 from gradstream.train.replica import Replica
 from gradstream.wire import plane
@@ -226,13 +226,13 @@ class Idle(Quadratic):
         super().__init__(spec, 0, torch.zeros(size), torch.zeros(1), torch.zeros(1))
         self._g = torch.randn(size, generator=self._generator).mul_(1e-3)
         self._out = torch.zeros(size)
-        self._settle: Callable[[], None] = lambda: None
+        self._wait_for_push: Callable[[], None] = lambda: None
 
-    def gather_into(self, out: Tensor, settle: Callable[[], None], flow: Callable[[int], None] | None) -> None:
-        self._out, self._settle = out, settle
+    def gather_into(self, out: Tensor, wait_for_push: Callable[[], None], send_ahead: Callable[[int], None] | None) -> None:
+        self._out, self._wait_for_push = out, wait_for_push
 
     def gradient(self, position: int) -> Gradient:
-        self._settle()
+        self._wait_for_push()
         self._out.copy_(self._g)
         return Gradient(self._out, 0.0, 1)
 
@@ -244,19 +244,20 @@ def main(order: ProcessOrder, folder: Path) -> int:
     port = RedisPort(order.plane, order.plane_id, order.rank, 0, layout, spec.codec, spec.pull_codec, shared=order.shared)
     if order.shared and not port.shares:
         raise Unfinished(f"there is no room in {order.shared.folder} for {layout.size * 4 / 1e6:.0f} MB vectors")
-    link = Link(spec, port, w, order.rank, 0, save=lambda checkpoint, state: None)
+    link = Link(spec, port, w, order.rank, 0, LinkEvents())
     link.join(Payload(w.theta, None) if order.rank == 0 else None, None)
     for _ in range(_WARM_UP):
         _exchange(spec, w, link)
-    port.bytes_sent = port.bytes_received = 0
+    port.take_traffic()
     _wait_for_all(folder)
     times: list[float] = []
     began, spent = time.perf_counter(), time.process_time()
     while len(times) < args["least"] or time.perf_counter() - began < args["seconds"]:
         times.append(_exchange(spec, w, link))
+    sent, _, received = port.take_traffic()
     told: dict[str, Any] = {
         "times": times, "cpu": time.process_time() - spent, "ended": time.monotonic(), "posted": len(times) + _WARM_UP,
-        "version": link.version, "sent": port.bytes_sent, "received": port.bytes_received,
+        "version": link.version, "sent": sent, "received": received,
     }  # fmt: skip
     made = folder / "result"
     made.write_text(json.dumps(told))
@@ -269,8 +270,7 @@ def _exchange(spec: JobSpec, w: Replica, link: Link) -> float:
     link.begin()
     began = time.perf_counter()
     spec.strategy.round(w, link)
-    while link._open:  # the response brings the center, which the next round takes
-        link._take()
+    link.wait_for_responses()  # they bring the center, which the next round takes
     return time.perf_counter() - began
 
 

@@ -5,7 +5,6 @@ Vectors to and from an incarnation on this host lie in shared memory, and its me
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -23,6 +22,7 @@ from gradstream.wire.redis.client import retry
 from gradstream.wire.redis.routes import Routes
 from gradstream.wire.transport.layout import Coded, Layout, reused
 from gradstream.wire.transport.messages import FIELD, SHARED, Header, Part, ResponseMessage
+from gradstream.wire.transport.retransmissions import Retransmissions
 from ps_node.local import LocalWorker
 from ps_node.remote import RemoteWorkers
 from ps_node.settings import ServerSettings
@@ -34,7 +34,9 @@ _KEPT = 32
 
 
 class Mailbox:
-    def __init__(self, redis: Redis, routes: Routes, order: ProcessOrder, settings: ServerSettings) -> None:
+    def __init__(
+        self, redis: Redis, routes: Routes, order: ProcessOrder, settings: ServerSettings, retransmissions: Retransmissions
+    ) -> None:
         self.layout: Layout | None = None
         """Known from the first `Init`, or from the checkpoint."""
         self._redis, self._j, self._shard, self._settings = redis, order.plane_id, order.rank, settings
@@ -50,8 +52,7 @@ class Mailbox:
         self._rooms: dict[int, bytearray] = {}
         """Memory for the coded vectors of the responses to one entry."""
         self._numbers: dict[Incarnation, int] = defaultdict(int)
-        self.on_damage: Callable[[], None] = lambda: None
-        """Called when this shard requests a resend of a payload."""
+        self._retransmissions = retransmissions
         self._sent: dict[Incarnation, deque[tuple[int, bytes]]] = defaultdict(lambda: deque(maxlen=_KEPT))
         """The newest messages, with their numbers."""
         self._kept_responses: dict[Incarnation, Response] = {}
@@ -204,4 +205,4 @@ class Mailbox:
         message = ResponseMessage(0, Response(*incarnation, seq, "ok", 0, 0, 0), resend=seq)
         key = keys.responses(self._j, self._shard, *incarnation)
         retry(lambda: self._redis.xadd(key, {FIELD: message.pack()}), what="requesting a resend of an update")
-        self.on_damage()
+        self._retransmissions.add()

@@ -22,7 +22,6 @@ class Report:
         self._due = self._since + self._every
         self._busy = 0.0
         self._told_size = False
-        self._retransmissions = 0
         self._entries = self._queued = self._steps = 0
         self._version_times = VersionTimes()
         self._starvation = StarvationDetector(order.spec.roles.worker.count)
@@ -65,11 +64,6 @@ class Report:
                 values[metrics.STARVED] = found.dropped
             place = {"rank": d.rank, "step": account.pushed, "samples": center.samples, "version": center.version}
             self._reporter.points(values, **place)
-
-    def damaged(self) -> None:
-        """Report that this shard had to request a resend of a payload."""
-        self._retransmissions += 1
-        self._reporter.point(metrics.RETRANSMISSIONS, self._retransmissions)
 
     def handled(self, seconds: float, queued: int) -> None:
         """Note the seconds that an entry took, and the number of entries that wait behind it."""

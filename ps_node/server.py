@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from gradstream import metrics
 from gradstream.center.entries import Entry, Init, Join, Leave, Output, Payload, Pull, Push, Rejected, Resend, Saved, seq_of
 from gradstream.center.shard import Shard, nowhere
 from gradstream.process.order import ProcessOrder
@@ -17,6 +18,7 @@ from gradstream.wire.redis.routes import Routes
 from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.messages import Header
+from gradstream.wire.transport.retransmissions import Retransmissions
 from ps_node.checkpoint_files import CheckpointFiles
 from ps_node.log import LogReader
 from ps_node.mailbox import Incarnation, Mailbox
@@ -44,11 +46,11 @@ class Server:
         self._j = order.plane_id
         self.shard = Shard(order.spec, device)
         self._staging = Staging(device) if device else None
-        self._mailbox = Mailbox(self._redis, routes, order, settings)
+        retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count))
+        self._mailbox = Mailbox(self._redis, routes, order, settings, retransmissions)
         self._room = nowhere if device else self._mailbox.room
         self._reader = LogReader(access, order.plane_id, order.rank, settings.read_count, self._mailbox.take_in)
         self._report = Report(reporter, order, self.shard, settings)
-        self._mailbox.on_damage = self._report.damaged
         self._handled = 0
         self.leaving = False
         if resumed := files.resumed():

@@ -17,10 +17,10 @@ from torch import Tensor, nn
 
 class EarlyGradients:
     def __init__(
-        self, parameters: Sequence[nn.Parameter], out: Tensor, settle: Callable[[], None], flow: Callable[[int], None]
+        self, parameters: Sequence[nn.Parameter], out: Tensor, wait_for_push: Callable[[], None], send_ahead: Callable[[int], None]
     ) -> None:
         """`out`: shape (size,), the gradients in the order of `parameters`. See `gradstream.train.problem.Gathers`."""
-        self._parameters, self._settle, self._flow = list(parameters), settle, flow
+        self._parameters, self._wait_for_push, self._send_ahead = list(parameters), wait_for_push, send_ahead
         self._out, self._starts, self._places = out, [0], list[Tensor]()
         for p in self._parameters:
             start = self._starts[-1]
@@ -50,14 +50,14 @@ class EarlyGradients:
         for index in sorted(self._missing):
             self._put(index)
         self._missing, self._final = set(range(len(self._parameters))), len(self._parameters)
-        self._flow(0)
+        self._send_ahead(0)
         return self._out
 
     def _begin(self) -> None:
         """Before the first one of a mini-batch: an earlier gradient may have gone that was never pushed."""
         if len(self._missing) == len(self._parameters):
-            self._settle()
-            self._flow(-1)
+            self._wait_for_push()
+            self._send_ahead(-1)
 
     def _came(self, index: int, p: Tensor) -> None:
         if not self._runs:
@@ -65,7 +65,7 @@ class EarlyGradients:
         if index not in self._missing:  # of a part of the model that is computed in pieces, by a backward of its own for each
             self._places[index].add_(self._gradient(index))
             self._parameters[index].grad = None
-            self._flow(-1)
+            self._send_ahead(-1)
             return
         self._begin()
         self._put(index)
@@ -74,7 +74,7 @@ class EarlyGradients:
         while self._final and self._final - 1 not in self._missing:
             self._final -= 1
         if self._final < before:
-            self._flow(self._starts[self._final])
+            self._send_ahead(self._starts[self._final])
 
     def _put(self, index: int) -> None:
         if self._parameters[index].grad is None:

@@ -177,7 +177,7 @@ class ModelProblem:
         """That on_epoch was called for last."""
         self._modules = list(flat.model.modules())
         """Looked at instead of told for each mini-batch that they train, which takes thirty times as long."""
-        self._settle: Callable[[], None] = lambda: None
+        self._wait_for_push: Callable[[], None] = lambda: None
         self._early: EarlyGradients | None = None
         self.total = batches.total
         self.per_epoch = batches.per_epoch
@@ -196,7 +196,7 @@ class ModelProblem:
             loss = self._step(position, shares, self._early.during(backward))
             return Gradient(self._early.gathered(), loss, examples)
         loss = self._step(position, shares, backward)
-        self._settle()
+        self._wait_for_push()
         return Gradient(self._flat.gather_gradient(), loss, examples)
 
     def differentiate(self, position: int) -> tuple[float, int]:
@@ -254,10 +254,10 @@ class ModelProblem:
     def theta(self, theta: Tensor) -> None:
         self._flat.move(theta)
 
-    def gather_into(self, out: Tensor, settle: Callable[[], None], flow: Callable[[int], None] | None) -> None:
-        self._flat.gradient, self._settle = out, settle
-        if flow:
-            self._early = EarlyGradients(self._flat.trained, out, settle, flow)
+    def gather_into(self, out: Tensor, wait_for_push: Callable[[], None], send_ahead: Callable[[int], None] | None) -> None:
+        self._flat.gradient, self._wait_for_push = out, wait_for_push
+        if send_ahead:
+            self._early = EarlyGradients(self._flat.trained, out, wait_for_push, send_ahead)
 
     def buffers(self) -> Buffers | None:
         return self._flat.buffers()

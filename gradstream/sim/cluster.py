@@ -28,7 +28,7 @@ from gradstream.sim.times.costs import MovedBytes
 from gradstream.sim.times.service import Times
 from gradstream.sim.view import Watching
 from gradstream.spec import JobSpec
-from gradstream.train.link import Link
+from gradstream.train.link import Link, LinkEvents
 from gradstream.train.loop import train
 from gradstream.train.problem import Problem
 from gradstream.train.replica import Replica
@@ -46,6 +46,16 @@ class Worker:
     incarnation: int
     port: SimPort
     thread: greenlet.greenlet
+
+
+class _KeptStates(LinkEvents):
+    """Keeps the states of one worker for checkpoints."""
+
+    def __init__(self, states: dict[int, dict[int, dict[str, Any]]], rank: int) -> None:
+        self._states, self._rank = states, rank
+
+    def save_state(self, checkpoint: int, state: dict[str, Any]) -> None:
+        self._states[checkpoint][self._rank] = state
 
 
 class Simulation:
@@ -165,11 +175,8 @@ class Simulation:
             self._losses[rank].append(loss)
             self._watching.lost(loss)
 
-        def save(checkpoint: int, state: dict[str, Any]) -> None:
-            self._saved[checkpoint][rank] = state
-
         replica = Replica(self._spec, problem, on_loss)
-        link = Link(self._spec, port, replica, rank, incarnation, save)
+        link = Link(self._spec, port, replica, rank, incarnation, _KeptStates(self._saved, rank))
         theta = Payload(problem.theta, replica.buffers()) if proposes else None
 
         def live() -> None:

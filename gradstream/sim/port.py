@@ -18,11 +18,11 @@ Post = Callable[[Entry, Payload | None], None]
 
 
 class SimPort:
-    """A `gradstream.train.link.Port`: send and receive give the processor back to the cluster until it is their turn."""
+    """A `gradstream.train.port.Port`: send and receive give the processor back to the cluster until it is their turn."""
 
     out: Tensor | None = None
     centers: ClassVar[list[Tensor]] = []
-    flows: ClassVar[bool] = False
+    can_send_ahead: ClassVar[bool] = False
 
     def __init__(self, codec: Codec, post: Post, took: Callable[[float], None]) -> None:
         """`codec`: of pushes. `post` queues an entry for the log. `took(arrived)` is called for each response that the worker
@@ -43,7 +43,7 @@ class SimPort:
         self._post(entry, payload)
         self._cluster.switch()
 
-    def flow(self, seq: int, x: Tensor, start: int) -> None:
+    def send_ahead(self, seq: int, x: Tensor, start: int) -> None:
         """Nothing travels here."""
 
     def receive(self) -> Response:

@@ -8,92 +8,57 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from gradstream.center.entries import Buffers, Entry, Init, Join, Leave, Payload, Pull, Push, Response, Saved, Want
+from gradstream.center.entries import Buffers, Init, Join, Leave, Payload, Pull, Push, Response, Saved, Want
 from gradstream.codecs.coding import Residual
 from gradstream.errors import PlaneLost
 from gradstream.spec import JobSpec
+from gradstream.train.port import Port
+from gradstream.train.push_buffer import PushBuffer
 from gradstream.train.replica import LossNotFinite, Replica
+from gradstream.train.tickets import Ticket, Tickets
 
 
-class Port(Protocol):
-    """Carries entries to all shards and responses back. Vectors are whole here, and on the CPU."""
+class LinkEvents:
+    """Events of a link, which a worker overrides. Here they do nothing."""
 
-    @property
-    def out(self) -> Tensor | None:
-        """The buffer from which the port sends a vector without another copy; None: it can send from any."""
+    def save_state(self, checkpoint: int, state: dict[str, Any]) -> None:
+        """Keep this worker's state for a checkpoint."""
 
-    @property
-    def centers(self) -> list[Tensor]:
-        """The buffers into which centers arrive, in turn; empty: they arrive elsewhere. A worker whose rounds begin with a pull
-        may train in them: each center arrives in another buffer than the one before, or there is only one."""
+    def pushed(self, push: Push) -> None:
+        """Note that a push was posted."""
 
-    def send(self, entry: Entry, payload: Payload | None = None, residual: Residual | None = None) -> None:
-        """Post an entry. A push is in the log when the next entry is sent or a response received; other entries are at once.
-        The payload must not change before its response has come. A lossy codec may overwrite `out` with the decoded values.
-        `residual` holds the error of earlier pushes: it is added to this push, whose own error stays there."""
-
-    @property
-    def flows(self) -> bool:
-        """True if parts of a vector may go ahead of its header."""
-
-    def flow(self, seq: int, x: Tensor, start: int) -> None:
-        """Send `x` from `start` on ahead of the push `seq` whose payload it will be. -1: nothing of it is final, nor of the
-        parts that went."""
-
-    def receive(self) -> Response:
-        """Return the next response, joined from all shards; its vector is valid until the next response that brings one.
-
-        Waits as long as the attempt lives. Raises: PlaneLost when it does not."""
+    def measured_distance(self, distance: float) -> None:
+        """Note, for a sample of pushes, the L2 distance of the center from a push's base when the push was applied."""
 
 
-@dataclass(slots=True)
-class Ticket:
-    """An entry that is not answered yet."""
+class _NextCenter(NamedTuple):
+    """The center that the next pull gives."""
 
-    out: Tensor | None
-    is_push: bool = False
-    examples: int = 0
-    residual: Residual | None = None
-    """The residual of which this push carried some."""
-    answered: bool = False
+    x: Tensor
+    version: int
+    buffers: Buffers | None
 
 
 class Link:
-    def __init__(
-        self, spec: JobSpec, port: Port, w: Replica, rank: int, incarnation: int, save: Callable[[int, dict[str, Any]], None]
-    ) -> None:
-        """`save(checkpoint, state)` keeps this worker's state for a checkpoint."""
-        self._port, self._w, self._rank, self._incarnation = port, w, rank, incarnation
-        self._save = save
-        self._strategy_responds, self._pulls_every_round = spec.strategy.responds, spec.strategy.pulls_every_round
-        self._never_held = spec.effective_gate.never_holds
-        self._pipeline = spec.pipeline
+    def __init__(self, spec: JobSpec, port: Port, w: Replica, rank: int, incarnation: int, events: LinkEvents) -> None:
+        self._port, self._w, self._rank, self._incarnation, self._events = port, w, rank, incarnation, events
+        self._strategy, self._gate, self._pipeline = spec.strategy, spec.effective_gate, spec.pipeline
         self._fails_on_nan = spec.on_nan == "fail"
-        self._out = torch.zeros_like(w.theta, device="cpu", pin_memory=w.theta.is_cuda) if port.out is None else port.out
-        self._flowed: int | None = None
-        """The version counter of `_out` when some of it went ahead."""
-        self._hand: Tensor | None = None
-        """The center that the next pull gives."""
-        feeds_back = spec.codec.lossy and spec.strategy.pushes == "direction"
-        self._may_drop = spec.effective_gate.may_drop
-        self._checkpoint_when_answered = bool(spec.pipeline) or (self._may_drop and self._never_held)
-        """True if a checkpoint waits for the responses to all pushes: the residual of a push depends on whether it counts."""
-        self._residual = Residual(torch.zeros_like(self._out), keeps=self._may_drop) if feeds_back else None
-        self._hand_version = -1
-        self._hand_buffers: Buffers | None = None
-        self._open: dict[int, Ticket] = {}
-        self._seq = 0
+        self._buffer, self._tickets = PushBuffer(spec, port, w.theta), Tickets()
+        self._next_center: _NextCenter | None = None
         self._base = 0
+        """The version that the next push was computed from."""
         self._go = False
+        """True if the gate has opened for the next round."""
         self._checkpoint = 0
+        """The checkpoint to save state for at the next boundary; 0: none."""
         self._fresh = True
+        """True until the replica has a state of its own."""
         self.stopped = False
         self.samples = self.version = 0
         """Samples and version of the center, as of the last response."""
@@ -101,27 +66,24 @@ class Link:
         """Seconds spent since the last push."""
         self.codec_error = 0.0
         """Norm of what a lossy codec has not sent yet, over the norm of the last push."""
-        self.on_push: Callable[[Push], None] = lambda push: None
-        self.on_distance: Callable[[float], None] = lambda distance: None
-        """Called, for a sample of pushes, with the L2 distance of the center from a push's base when the push was applied."""
         if spec.strategy.leaves_theta or (spec.strategy.pulls_every_round and not spec.pipeline):
-            w.live_in(port.centers)
+            w.train_in(port.centers)
         if spec.strategy.leaves_theta and (port.out is None or not spec.codec.lossy):
-            w.gather_into(self._out, self._settle, self._flow if port.flows else None)
+            w.gather_into(self._buffer.x, self._wait_for_push, self._send_ahead if port.can_send_ahead else None)
 
-    # ---- what a strategy uses -------------------------------------------------------------------------------------------
+    # ---- for a strategy ----------------------------------------------------------------------------------------------------
 
     def pull(self, out: Tensor) -> None:
-        if self._pulls_every_round:
-            assert self._hand is not None, "a round begins after the gate has opened, which brought a center"
-            if out is self._w.theta:
-                self._w.take(self._hand)
-            else:
-                out.copy_(self._hand)
-            self._base = self._hand_version
-            self._w.pulled(self._hand_buffers)
-        else:
+        if not self._strategy.pulls_every_round:
             self.wait(self.post(None, out))
+            return
+        assert self._next_center is not None, "a round begins after the gate has opened, which brought a center"
+        if out is self._w.theta:
+            self._w.set_theta(self._next_center.x)
+        else:
+            out.copy_(self._next_center.x)
+        self._base = self._next_center.version
+        self._w.load_averaged_optimizer(self._next_center.buffers)
 
     def push(self, x: Tensor) -> None:
         self.post(x, None)
@@ -131,22 +93,19 @@ class Link:
 
     def post(self, x: Tensor | None, out: Tensor | None) -> Ticket:
         if x is None:
-            return self._enter(Pull(self._rank, self._incarnation, self._seq + 1), out)
+            return self._send_entry(Pull(self._rank, self._incarnation, self._tickets.next_seq), out)
         norm = _norm(x)
         finite = math.isfinite(norm)
         if not finite and self._fails_on_nan:
             raise LossNotFinite(f"the update that ends with mini-batch {self._w.t - 1} holds a value that is not finite")
-        self._settle()
+        self._wait_for_push()
         began = time.perf_counter()
-        if x.data_ptr() != self._out.data_ptr():
-            self._out.copy_(x)
-        if self._flowed not in (None, self._out._version):
-            self._flow(-1)  # the strategy pushes something else than the gradient that went
-        steps, examples = self._w.hand_over()
+        self._buffer.fill(self._tickets.next_seq, x)
+        steps, examples = self._w.count_push()
         push = Push(
             self._rank,
             self._incarnation,
-            self._seq + 1,
+            self._tickets.next_seq,
             base=self._base,
             steps=steps,
             examples=examples,
@@ -155,39 +114,37 @@ class Link:
             finite=finite,
             norm=norm if finite else 0.0,
         )
-        self._go = self._never_held
-        residual = self._residual if finite else None
-        ticket = self._enter(push, out, Payload(self._out, self._w.buffers()), residual)
+        self._go = self._gate.never_holds
+        residual = self._buffer.residual if finite else None
+        ticket = self._send_entry(push, out, Payload(self._buffer.x, self._w.buffers()), residual)
         if residual:
             self.codec_error = residual.norm() / norm if norm else 0.0
         self.send_seconds = time.perf_counter() - began
-        self.on_push(push)
+        self._events.pushed(push)
         return ticket
 
-    def _settle(self) -> None:
-        """Wait until no push is under way, so that `_out` may be overwritten. Where a gate may hold the response this is not
+    def _wait_for_push(self) -> None:
+        """Wait until no push is under way, so that the buffer may be overwritten. Where a gate may hold the response this is not
         needed: a round makes one push, and the next begins after its response."""
-        while self._never_held and any(ticket.is_push for ticket in self._open.values()):
-            self._take()
+        while self._gate.never_holds and self._tickets.has_push:
+            self._receive_response()
 
-    def _flow(self, start: int) -> None:
-        """Send ahead the part from `start` on of the gradient that will be pushed; -1: no part of it is final. Without a header
-        the shards do nothing with it."""
-        self._port.flow(self._seq + 1, self._out, start)
-        self._flowed = self._out._version
+    def _send_ahead(self, start: int) -> None:
+        """Send ahead the part from `start` on of the gradient that will be pushed; -1: no part of it is final."""
+        self._buffer.send_ahead(self._tickets.next_seq, start)
 
     def _wanted(self, out: Tensor | None) -> Want:
-        if self._strategy_responds:
+        if self._strategy.responds:
             return "response"
-        return "center" if self._pulls_every_round or out is not None else "ack"
+        return "center" if self._strategy.pulls_every_round or out is not None else "ack"
 
     def wait(self, ticket: Ticket) -> Tensor:
         while not ticket.answered:
-            self._take()
+            self._receive_response()
         assert ticket.out is not None, "wait is for tickets with an `out`"
         return ticket.out
 
-    # ---- what the loop uses -----------------------------------------------------------------------------------------------
+    # ---- for the loop ------------------------------------------------------------------------------------------------------
 
     def join(self, theta: Payload | None, resumed: dict[str, Any] | None) -> None:
         """Join the job. `theta`: propose it as theta_0. `resumed`: continue from this state instead of from the center."""
@@ -196,8 +153,8 @@ class Link:
         if resumed and resumed["replica"]:
             self._w.load(resumed["replica"])
             self._base, self._fresh = resumed["base"], False
-            if self._residual is not None:
-                self._residual.x.copy_(resumed["residual"])
+            if self._buffer.residual is not None:
+                self._buffer.residual.x.copy_(resumed["residual"])
         self._port.send(Join(self._rank, self._incarnation))
 
     def begin(self) -> bool:
@@ -209,18 +166,28 @@ class Link:
         The next incarnation does not learn the outcome of a push that a gate kept at the checkpoint. If that push is dropped, the
         residual that it carried is lost."""
         while not self.stopped:
-            if self._checkpoint and not (self._checkpoint_when_answered and self._open):
+            if self._checkpoint and not (self._checkpoint_waits and self._tickets):
                 self._save_for_checkpoint()
-            elif self._go and not self._checkpoint and len(self._open) <= self._pipeline:
+            elif self._go and not self._checkpoint and len(self._tickets) <= self._pipeline:
                 return self._w.has_work  # none: this rank's last incarnation had pushed all, and only its leave was missing
             else:
-                self._prepare()
-                self._take()
+                self._prepare_batch()
+                self._receive_response()
         return False
 
-    def _prepare(self) -> None:
+    @property
+    def _checkpoint_waits(self) -> bool:
+        """True if a checkpoint waits for the responses to all pushes: the residual of a push depends on whether it counts."""
+        return bool(self._pipeline) or (self._gate.may_drop and self._gate.never_holds)
+
+    def wait_for_responses(self) -> None:
+        """Wait for the responses to all entries that were sent."""
+        while self._tickets:
+            self._receive_response()
+
+    def _prepare_batch(self) -> None:
         """Fetch the next mini-batch while a response is to come."""
-        if self._open:
+        if self._tickets:
             began = time.perf_counter()
             self._w.prepare()
             self.wait_seconds += time.perf_counter() - began
@@ -231,26 +198,30 @@ class Link:
     def state(self) -> dict[str, Any]:
         """Return the state for a checkpoint. Before its first round a worker has none: its next incarnation begins at the center,
         too."""
-        residual = None if self._residual is None else self._residual.x.clone()
-        return {"replica": None if self._fresh else self._w.state(), "base": self._base, "residual": residual}
+        residual = self._buffer.residual
+        return {
+            "replica": None if self._fresh else self._w.state(),
+            "base": self._base,
+            "residual": None if residual is None else residual.x.clone(),
+        }
 
     def _save_for_checkpoint(self) -> None:
         checkpoint, self._checkpoint = self._checkpoint, 0
-        self._save(checkpoint, self.state())
-        ticket = self._enter(Saved(self._rank, self._incarnation, self._seq + 1, checkpoint), None)
+        self._events.save_state(checkpoint, self.state())
+        ticket = self._send_entry(Saved(self._rank, self._incarnation, self._tickets.next_seq, checkpoint), None)
         while not ticket.answered and not self.stopped:
-            self._take()
+            self._receive_response()
 
-    def _enter(
+    # ---- entries and responses -------------------------------------------------------------------------------------------
+
+    def _send_entry(
         self, entry: Push | Pull | Saved, out: Tensor | None, payload: Payload | None = None, residual: Residual | None = None
     ) -> Ticket:
-        self._seq = entry.seq
-        is_push = isinstance(entry, Push)
-        ticket = self._open[entry.seq] = Ticket(out, is_push, entry.examples if isinstance(entry, Push) else 0, residual)
+        ticket = self._tickets.open(entry, out, residual)
         self._port.send(entry, payload, residual)
         return ticket
 
-    def _take(self) -> None:
+    def _receive_response(self) -> None:
         """Receive one response and act on it."""
         began = time.perf_counter()
         response = self._port.receive()
@@ -258,37 +229,36 @@ class Link:
         if response.outcome == "fenced":
             raise PlaneLost(f"worker {self._rank}.{self._incarnation} is superseded by a newer incarnation; exiting")
         self.samples, self.version = response.samples, response.version
-        self._w.samples, self._w.n = response.samples, response.members
+        self._w.note_center(response.samples, response.members)
         self._go = response.go or (self._go and response.outcome != "saved")
         if response.outcome == "checkpoint":
             self._checkpoint = response.checkpoint
         elif response.outcome == "stop":
             self.stopped = True
         elif response.brings == "center":
-            self._take_center(response)
+            self._receive_center(response)
         if response.moved is not None:
-            self.on_distance(math.sqrt(response.moved))
-        ticket = self._open.pop(response.seq, None)
-        if ticket:
-            ticket.answered = True
-            self._w.posted -= ticket.examples
-            if ticket.residual and response.outcome == "dropped" and self._may_drop:
-                ticket.residual.take_back()
-            if ticket.out is not None and response.payload:
-                ticket.out.copy_(response.payload.x)
-                if not self._pulls_every_round:
-                    self._base = response.version
+            self._events.measured_distance(math.sqrt(response.moved))
+        if ticket := self._tickets.close(response):
+            self._finish_ticket(ticket, response)
 
-    def _take_center(self, response: Response) -> None:
+    def _receive_center(self, response: Response) -> None:
         assert response.payload is not None, "a response that brings a center has one"
-        if self._pulls_every_round:
-            self._hand = response.payload.x
-            self._hand_version = response.version
-            self._hand_buffers = response.payload.buffers
+        if self._strategy.pulls_every_round:
+            self._next_center = _NextCenter(response.payload.x, response.version, response.payload.buffers)
         if self._fresh and response.go:  # a replica without a state of its own goes on where its rank had got to
             self._fresh = False
             self._base = response.version
             self._w.start(response.payload, response.position)
+
+    def _finish_ticket(self, ticket: Ticket, response: Response) -> None:
+        self._w.count_answered(ticket.examples)
+        if ticket.residual and response.outcome == "dropped" and self._gate.may_drop:
+            ticket.residual.take_back()
+        if ticket.out is not None and response.payload:
+            ticket.out.copy_(response.payload.x)
+            if not self._strategy.pulls_every_round:
+                self._base = response.version
 
 
 def _norm(x: Tensor) -> float:

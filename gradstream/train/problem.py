@@ -48,9 +48,11 @@ class Problem(Protocol):
 class Gathers(Protocol):
     """A problem that gathers its gradients, and so can gather them in the buffer that they are sent from."""
 
-    def gather_into(self, out: Tensor, settle: Callable[[], None], flow: Callable[[int], None] | None) -> None:
-        """Write gradients into `out`, shape (size,), each after `settle()`. The problem calls `flow(-1)`, if given, before
-        each gradient, `flow(start)` when everything from `start` on is there, and `flow(0)` when it is whole."""
+    def gather_into(self, out: Tensor, wait_for_push: Callable[[], None], send_ahead: Callable[[int], None] | None) -> None:
+        """Write gradients into `out`, shape (size,), each after `wait_for_push()`.
+
+        The problem calls `send_ahead(-1)`, if given, before each gradient, `send_ahead(start)` when everything from `start` on is
+        there, and `send_ahead(0)` when it is whole."""
 
 
 @runtime_checkable

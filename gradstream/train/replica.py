@@ -15,6 +15,7 @@ from gradstream.optim.flat import FlatOptimizer
 from gradstream.optim.spec import Sgd
 from gradstream.spec import JobSpec
 from gradstream.train.problem import Gathers, InPieces, Prepares, Problem
+from gradstream.train.sample_count import SampleCount
 
 
 class LossNotFinite(Exception):
@@ -47,15 +48,9 @@ class Replica:
         """Addresses of the centers that theta may live in."""
         self.theta = problem.theta
         self.t = 0
-        self.n = spec.roles.worker.count
-        self.steps = self.examples = 0
-        """Mini-batches and examples since the last push."""
-        self.posted = 0
-        """Examples of pushes that are not answered yet."""
-        self._newest = 0
-        """Examples of the mini-batch taken last, along which a step is still to be made."""
-        self.samples = 0
-        """Examples that the center had seen, as of the last response."""
+        self.steps = 0
+        """Mini-batches since the last push."""
+        self._samples = SampleCount(spec.roles.worker.count)
         self.compute_seconds = 0.0
         """Seconds of computing since the last push."""
 
@@ -80,7 +75,12 @@ class Replica:
     @property
     def seen(self) -> int:
         """Samples that theta was trained on: the center's as of the last response, and this worker's since then."""
-        return self.samples + self.posted + self.examples
+        return self._samples.seen
+
+    @property
+    def n(self) -> int:
+        """Workers that take part, as of the last response."""
+        return self._samples.workers
 
     @property
     def epoch(self) -> int:
@@ -92,9 +92,8 @@ class Replica:
 
     @property
     def _factor(self) -> float:
-        """The schedule's factor for the samples before the last mini-batch, as on a server that descends. The worker assumes
-        that the others have trained as much as itself since the last response."""
-        return self._schedule.factor(self.samples + self.n * (self.posted + self.examples - self._newest))
+        """The schedule's factor for the samples before the last mini-batch, as on a server that descends."""
+        return self._schedule.factor(self._samples.before_last_batch)
 
     def grad(self, at: Tensor | None = None) -> Tensor:
         """Return the gradient of the next mini-batch at theta or `at`. Raises: LossNotFinite, if the job says so. DataEnded."""
@@ -122,8 +121,7 @@ class Replica:
             raise LossNotFinite(f"the loss of mini-batch {self.t} is {loss}")
         self.t += 1
         self.steps += 1
-        self.examples += examples
-        self._newest = examples
+        self._samples.add_batch(examples)
         self.compute_seconds += time.perf_counter() - began
 
     def prepare(self) -> None:
@@ -169,58 +167,64 @@ class Replica:
             self._slots[name] = torch.zeros_like(self.theta) if first is None else first.clone()
         return self._slots[name]
 
-    def live_in(self, centers: Sequence[Tensor]) -> None:
+    def train_in(self, centers: Sequence[Tensor]) -> None:
         """Train in the buffers into which centers arrive, so that taking one copies nothing. On a GPU, theta stays in place."""
         if centers and not self.theta.is_cuda:
             centers[0].copy_(self.theta)
             self._move(centers[0])
             self._homes = frozenset(center.data_ptr() for center in centers)
 
-    def take(self, center: Tensor) -> None:
+    def set_theta(self, center: Tensor) -> None:
         """Set theta to this center."""
         if center.data_ptr() in self._homes:
             self._move(center)
         else:
             self.theta.copy_(center)
 
-    def gather_into(self, out: Tensor, settle: Callable[[], None], flow: Callable[[int], None] | None) -> None:
-        """Gather gradients in the buffer that they are sent from. `settle()` waits until it may be overwritten; the problem calls
-        `flow(start)`, if given, when all from `start` on is there."""
+    def gather_into(self, out: Tensor, wait_for_push: Callable[[], None], send_ahead: Callable[[int], None] | None) -> None:
+        """Gather gradients in the buffer that they are sent from. `wait_for_push()` waits until it may be overwritten; the
+        problem calls `send_ahead(start)`, if given, when all from `start` on is there."""
 
-        def settled() -> None:
+        def wait() -> None:
             began = time.perf_counter()
-            settle()
+            wait_for_push()
             self.compute_seconds -= time.perf_counter() - began
 
         if isinstance(self._problem, Gathers) and not self.theta.is_cuda:
-            self._problem.gather_into(out, settled, flow)
+            self._problem.gather_into(out, wait, send_ahead)
 
     def _move(self, theta: Tensor) -> None:
         if theta.data_ptr() != self.theta.data_ptr():
             self._problem.theta = self.theta = theta
             self._optimizer.move(theta)
 
-    def hand_over(self) -> tuple[int, int]:
+    def count_push(self) -> tuple[int, int]:
         """Return the mini-batches and examples since the last push, and count them as pushed."""
-        handed = self.steps, self.examples
-        self.steps = self.examples = self._newest = 0
-        self.posted += handed[1]
-        return handed
+        steps, self.steps = self.steps, 0
+        return steps, self._samples.post()
+
+    def count_answered(self, examples: int) -> None:
+        """Note that a push of so many examples has its response."""
+        self._samples.answer(examples)
+
+    def note_center(self, samples: int, workers: int) -> None:
+        """Note what a response says: the samples that the center has seen, and the workers that take part."""
+        self._samples.center, self._samples.workers = samples, workers
 
     def buffers(self) -> Buffers | None:
         """Return the vectors that a push brings to be averaged: the buffers, and the optimizer's if the strategy averages these."""
         buffers = self._problem.buffers()
         return piggyback(buffers, self._optimizer.vectors()) if self._shares_optimizer else buffers
 
-    def pulled(self, buffers: Buffers | None) -> None:
-        """Take the buffers of a pull: if the strategy averages optimizers, the mean replaces this worker's optimizer vectors."""
+    def load_averaged_optimizer(self, buffers: Buffers | None) -> None:
+        """Replace this worker's optimizer vectors by the mean that came with a center, if the strategy averages optimizers."""
         if self._shares_optimizer and buffers:
             count = len(self._optimizer.vectors()) * self.theta.numel()
             self._optimizer.set_vectors(list(buffers.floats[buffers.floats.numel() - count :].view(-1, self.theta.numel())))
 
     def start(self, center: Payload, position: int) -> None:
         """Begin at the center, at this mini-batch. A rank that had an incarnation before takes the center's buffers, too."""
-        self.take(center.x)
+        self.set_theta(center.x)
         self.t = position
         if position and center.buffers:  # of these, the model takes as many as it has
             self._problem.load_buffers(center.buffers)
@@ -232,7 +236,7 @@ class Replica:
             "theta": self.theta.to("cpu", copy=True) if self._keeps_theta else None,
             "t": self.t,
             "steps": self.steps,
-            "examples": self.examples,
+            "examples": self._samples.unpushed,
             "slots": {name: slot.to("cpu", copy=True) for name, slot in self._slots.items()},
             "optimizer": self._optimizer.state(),
             "problem": self._problem.state(),
@@ -241,7 +245,7 @@ class Replica:
     def load(self, state: dict[str, Any]) -> None:
         if state["theta"] is not None:
             self.theta.copy_(state["theta"])
-        self.t, self.steps, self.examples = state["t"], state["steps"], state["examples"]
+        self.t, self.steps, self._samples.unpushed = state["t"], state["steps"], state["examples"]
         self._slots = {name: slot.to(self.theta.device, copy=True) for name, slot in state["slots"].items()}
         self._optimizer.load(state["optimizer"])
         self._problem.load(state["problem"])

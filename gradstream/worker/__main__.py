@@ -25,10 +25,11 @@ from gradstream.process.order import ProcessOrder
 from gradstream.process.store import Uploads, open_store
 from gradstream.process.watchdog import StartWatchdog
 from gradstream.train import loop
-from gradstream.train.link import Link
+from gradstream.train.link import Link, LinkEvents
 from gradstream.train.replica import LossNotFinite, Replica
 from gradstream.wire.port import RedisPort
 from gradstream.wire.telemetry.reporter import Reporter
+from gradstream.wire.transport.retransmissions import Retransmissions
 from gradstream.worker import setup
 from gradstream.worker.rate import Rate
 from gradstream.worker.recording import environment_recorded, tensors_recorded
@@ -54,7 +55,7 @@ def main(order: ProcessOrder, folder: Path) -> int:
     return ending.code
 
 
-class _Worker:
+class _Worker(LinkEvents):
     """The parts of a worker and how they tell of each other; `run` is its course."""
 
     def __init__(self, order: ProcessOrder, folder: Path, reporter: Reporter, watchdog: StartWatchdog) -> None:
@@ -63,12 +64,11 @@ class _Worker:
         self._store = open_store(order.store, order)
         self._uploads = Uploads(self._store, folder)
         self._replica = Replica(order.spec, self._problem, self._report_loss)
-        self._port = setup.port(order, self._flat)
-        self._link = Link(order.spec, self._port, self._replica, order.rank, order.incarnation, save=self._save)
+        retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count, rank=order.rank))
+        self._port = setup.port(order, self._flat, retransmissions)
+        self._link = Link(order.spec, self._port, self._replica, order.rank, order.incarnation, self)
         self._report_start()
-        self._link.on_push = _PushReport(reporter, self._replica, self._link, self._port, self._problem)
-        self._link.on_distance = self._report_distance
-        self._port.on_damage = lambda count: reporter.point(metrics.RETRANSMISSIONS, count, rank=order.rank)
+        self._push_report = _PushReport(reporter, self._replica, self._link, self._port, self._problem)
 
     def _set_up_user_code(self) -> None:
         order, spec, watchdog = self._order, self._order.spec, self._watchdog
@@ -111,7 +111,7 @@ class _Worker:
             torch.load(resumed, weights_only=True) if resumed else None,
         )
 
-    def _save(self, checkpoint: int, state: dict[str, Any]) -> None:
+    def save_state(self, checkpoint: int, state: dict[str, Any]) -> None:
         self._uploads.add(f"checkpoints/{checkpoint}/worker-{self._order.rank}.pt", state, needed=False)
         self._problem.on_checkpoint(checkpoint)
 
@@ -127,7 +127,10 @@ class _Worker:
             metrics.LOSS, loss, rank=self._order.rank, step=t, samples=self._replica.seen, version=self._link.version
         )
 
-    def _report_distance(self, distance: float) -> None:
+    def pushed(self, push: Push) -> None:
+        self._push_report.send(push)
+
+    def measured_distance(self, distance: float) -> None:
         self._reporter.point(
             metrics.BASE_DISTANCE,
             distance,
@@ -163,17 +166,18 @@ class _PushReport:
         self._rate = Rate()
         self._told_on_core = -math.inf
 
-    def __call__(self, push: Push) -> None:
+    def send(self, push: Push) -> None:
         now = time.perf_counter()
+        sent, raw, received = self._port.take_traffic()
         values = {
             metrics.THROUGHPUT: self._rate.after(push.examples, now - self._last),
             metrics.COMPUTE: self._w.compute_seconds - self._problem.data_seconds,
             metrics.DATA: self._problem.data_seconds,
             metrics.SEND: self._link.send_seconds,
             metrics.WAIT: self._link.wait_seconds,
-            metrics.SENT: self._port.bytes_sent,
-            metrics.RAW: self._port.bytes_raw,
-            metrics.RECEIVED: self._port.bytes_received,
+            metrics.SENT: sent,
+            metrics.RAW: raw,
+            metrics.RECEIVED: received,
         }
         if self._link.codec_error:
             values[metrics.CODEC_ERROR] = self._link.codec_error
@@ -181,5 +185,4 @@ class _PushReport:
         if on_core is not None and now >= self._told_on_core + _ON_CORE_EVERY:
             values[metrics.ON_CORE], self._told_on_core = on_core, now
         self._reporter.points(values, rank=push.rank, step=push.position, samples=self._link.samples, version=self._link.version)
-        self._port.bytes_sent = self._port.bytes_raw = self._port.bytes_received = 0
         self._last, self._w.compute_seconds, self._problem.data_seconds, self._link.wait_seconds = now, 0.0, 0.0, 0.0

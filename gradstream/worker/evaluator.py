@@ -27,6 +27,7 @@ from gradstream.process.store import MODEL, RESULT, Uploads, open_store
 from gradstream.process.watchdog import StartWatchdog
 from gradstream.wire.port import RedisPort
 from gradstream.wire.telemetry.reporter import Reporter
+from gradstream.wire.transport.retransmissions import Retransmissions
 from gradstream.worker import setup
 
 log = logging.getLogger(__name__)
@@ -48,8 +49,8 @@ class _Evaluator:
         self._order, self._reporter, self._folder = order, reporter, folder
         self._set_up_user_code(order, folder)
         self._scorer = Scorer(self._code, self._flat.model, self._dataset, order.spec.evaluate.batch_size, self._flat.device)
-        self._port: RedisPort = setup.port(order, self._flat)
-        self._port.on_damage = lambda count: reporter.point(metrics.RETRANSMISSIONS, count)
+        retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count))
+        self._port: RedisPort = setup.port(order, self._flat, retransmissions)
         self._version, self._samples = -1, 0
         """Version and samples of the model that was scored last, which is the one in `_flat`."""
         self._values: dict[str, float] = {}

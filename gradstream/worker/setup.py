@@ -16,6 +16,7 @@ from gradstream.spec import JobSpec
 from gradstream.train.replica import piggyback
 from gradstream.wire.port import RedisPort
 from gradstream.wire.transport.layout import Layout
+from gradstream.wire.transport.retransmissions import Retransmissions
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ def flat_model(code: UserCode, order: ProcessOrder, folder: Path) -> FlatModel:
         return FlatModel(model, device_of(order))
 
 
-def port(order: ProcessOrder, flat: FlatModel) -> RedisPort:
+def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions) -> RedisPort:
     """Build the port to the center. It logs about every 10 s how long it has waited for its next response."""
     layout = Layout.of(flat.theta, _travelling(flat, order.spec), order.spec.roles.server.shards)
     said = 0.0
@@ -65,6 +66,7 @@ def port(order: ProcessOrder, flat: FlatModel) -> RedisPort:
         layout,
         *codecs,
         on_wait,
+        retransmissions=retransmissions,
         shared=order.shared,
         pipeline=0 if order.rank == EVALUATOR else order.spec.pipeline,
     )

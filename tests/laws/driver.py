@@ -226,11 +226,11 @@ class InTurn:
             self.port.confirm()  # what is only posted may be overtaken by the next one's
 
     @property
-    def flows(self) -> bool:
-        return self.port.flows
+    def can_send_ahead(self) -> bool:
+        return self.port.can_send_ahead
 
-    def flow(self, seq: int, x: Tensor, start: int) -> None:
-        self.port.flow(seq, x, start)
+    def send_ahead(self, seq: int, x: Tensor, start: int) -> None:
+        self.port.send_ahead(seq, x, start)
 
     def receive(self) -> Response:
         return self.port.receive()

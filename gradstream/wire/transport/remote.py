@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from gradstream.codecs.coding import Decoding
 from gradstream.wire.redis import keys
 from gradstream.wire.redis.bulk import BulkConnection
@@ -15,6 +13,7 @@ from gradstream.wire.transport.inbox import StreamedVector
 from gradstream.wire.transport.layout import Coded
 from gradstream.wire.transport.messages import Part
 from gradstream.wire.transport.outbox import Outbox, Outgoing
+from gradstream.wire.transport.retransmissions import Retransmissions
 
 DAMAGED = 2
 """Attempts to read a complete but damaged center: the first time, it may have been damaged only on the way."""
@@ -23,14 +22,14 @@ QUIET = 20
 
 
 class RemoteServers:
-    def __init__(self, routes: Routes, j: str, rank: int, incarnation: int) -> None:
+    def __init__(self, routes: Routes, j: str, rank: int, incarnation: int, retransmissions: Retransmissions) -> None:
         """Connects to each Redis when it first needs it."""
         self._routes, self._j, self._incarnation = routes, j, (rank, incarnation)
         self._outboxes: dict[str, Outbox] = {}
         self._readers: dict[str, BulkConnection] = {}
         self._sent: dict[int, Outgoing] = {}
-        self.on_damage: Callable[[], None] = lambda: None
-        """Called when a center is read once more, since some of it came damaged."""
+        self._retransmissions = retransmissions
+        """Counts also the centers that are read once more, since some of them came damaged."""
 
     def send(self, seq: int, slices: dict[int, Coded]) -> dict[int, Part]:
         """Send these shards their slices of one vector. When it returns, Redis holds all of them whole. Raises: PlaneLost.
@@ -45,11 +44,11 @@ class RemoteServers:
             self._outbox(shard).finish([vector])
         return {k: Part(len(vector.data), vector.checksum) for k, vector in self._sent.items()}
 
-    def drop(self) -> None:
+    def forget_sent_ahead(self) -> None:
         """Forget the slices that went ahead: `send` will send others."""
         self._sent = {}
 
-    def flow(self, shard: int, seq: int, data: memoryview, start: int) -> None:
+    def send_ahead(self, shard: int, seq: int, data: memoryview, start: int) -> None:
         """Send ahead the bytes from `start` on, which are final, of the slice that `send` will get for this seq."""
         vector = self._sent[shard] = self._outgoing(shard, seq, Coded(data))
         for index in range(-(-start // PART), len(vector.sums)):
@@ -73,7 +72,7 @@ class RemoteServers:
                 return True
             if reading.look_again():
                 damaged += 1
-                self.on_damage()
+                self._retransmissions.add()
             quiet = quiet + 1 if reading.vector.missing == missing else 0
         return False
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from redis import Redis
@@ -19,8 +19,11 @@ from gradstream.center.entries import Resend
 from gradstream.errors import PlaneLost
 from gradstream.wire.redis import keys
 from gradstream.wire.redis.client import retry
+from gradstream.wire.transport.local import LocalServers
+from gradstream.wire.transport.log_writer import LogWriter
 from gradstream.wire.transport.messages import FIELD, Header, ResponseMessage
-from gradstream.wire.transport.pipe import ResponsePipe
+from gradstream.wire.transport.remote import RemoteServers
+from gradstream.wire.transport.retransmissions import Retransmissions
 
 log = logging.getLogger(__name__)
 
@@ -36,13 +39,23 @@ RESEND_TIMEOUT = 10.0
 
 class ResponseInbox:
     def __init__(
-        self, redis: Redis, j: str, incarnation: tuple[int, int], servers: int, *, local: frozenset[int], pipe: ResponsePipe | None
+        self,
+        redis: Redis,
+        j: str,
+        incarnation: tuple[int, int],
+        servers: int,
+        local: LocalServers,
+        remote: RemoteServers,
+        writer: LogWriter,
+        retransmissions: Retransmissions,
     ) -> None:
-        """`local`: the shards whose messages come through the pipe."""
-        self._redis, self._j, self._incarnation, self._local, self._pipe = redis, j, incarnation, local, pipe
+        """`remote` resends the payloads that shards reject; `writer` knows the last entry of this incarnation."""
+        self._redis, self._j, self._incarnation = redis, j, incarnation
+        self._local, self._pipe, self._remote, self._writer = local.shards, local.pipe, remote, writer
+        self._retransmissions = retransmissions
         self._messages: list[deque[ResponseMessage]] = [deque() for _ in range(servers)]
         self._numbers = [0] * servers
-        self._responses = {keys.responses(j, k, *incarnation): k for k in range(servers) if k not in local}
+        self._responses = {keys.responses(j, k, *incarnation): k for k in range(servers) if k not in self._local}
         self._read = dict.fromkeys(self._responses, "0")
         self._why: dict[int, str] = {}
         """Shards of which a message may be missing, and how that was seen."""
@@ -50,12 +63,6 @@ class ResponseInbox:
         """(shard, seq): payloads to resend. A shard may have asked several times before it was heard."""
         self._tries, self._ask_at = 0, 0.0
         self._resend_at = time.monotonic() + RESEND_TIMEOUT
-        self.on_payload_wanted: Callable[[int, int], None] = lambda shard, seq: None
-        """Told when a shard has found the payload of an entry damaged."""
-        self.on_doubt: Callable[[], None] = lambda: None
-        """Told when nothing has come for long."""
-        self.on_rejected: Callable[[], None] = lambda: None
-        """Told when a message is rejected and a resend requested."""
 
     @property
     def complete(self) -> bool:
@@ -84,7 +91,7 @@ class ResponseInbox:
         if not retry(lambda: self._redis.exists(keys.log(self._j)), what="looking for the log"):
             raise PlaneLost("the log of this attempt is gone")
         if time.monotonic() >= self._resend_at:
-            self.on_doubt()
+            self._writer.check_last()
             self._request()
 
     def _from_pipe(self, block: float) -> bool:
@@ -111,7 +118,7 @@ class ResponseInbox:
                 self._read[name] = entry.decode()
                 self._open(self._responses[name], fields.get(FIELD, b""))
         for shard, seq in sorted(self._wanted):
-            self.on_payload_wanted(shard, seq)
+            self._remote.resend(shard, seq)
         self._wanted.clear()
         return bool(found)
 
@@ -148,7 +155,7 @@ class ResponseInbox:
         self._tries, self._ask_at = self._tries + 1, time.monotonic() + RETRY_INTERVAL
         self._why.clear()
         self._request()
-        self.on_rejected()
+        self._retransmissions.add()
 
     def _request(self) -> None:
         self._resend_at = time.monotonic() + RESEND_TIMEOUT

@@ -60,7 +60,7 @@ class Shared:
         self.centers = [center.x for center in self._centers]
         """Vectors for the shards' responses, each of shape (size,)."""
         self._out = _part(memory, layout, size * centers) if len(memory) > size * centers else None
-        self.out = self._out and self._out.x
+        self.out = self._out.x if self._out else None
         """The worker's push, shape (size,). None, if it sends nothing, as an evaluator."""
 
     @classmethod

@@ -22,7 +22,7 @@ from gradstream.process.order import PlaneAccess, ProcessOrder, Resume, Role, Sh
 from gradstream.process.shared import SharedFolders
 from gradstream.process.store import Uploads, open_store
 from gradstream.spec import JobSpec
-from gradstream.train.link import Link
+from gradstream.train.link import Link, LinkEvents
 from gradstream.train.loop import train
 from gradstream.train.problem import Problem
 from gradstream.train.replica import Replica
@@ -34,6 +34,7 @@ from gradstream.wire.telemetry import records
 from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.remote import RemoteServers
+from gradstream.wire.transport.retransmissions import Retransmissions
 from ps_node.checkpoint_files import CheckpointFiles
 from ps_node.server import Server
 from ps_node.settings import ServerSettings
@@ -43,6 +44,19 @@ Make = Callable[[JobSpec, int], Problem]
 _BUILDING = threading.Lock()
 """Models are built one at a time. torch holds the lock of its generator while it makes a Python object of the state; if garbage
 collection lets another thread run there, which wants that state too, both wait for ever. Workers have a process each."""
+
+
+class _Uploading(LinkEvents):
+    """Uploads a worker's states, and notes its distances."""
+
+    def __init__(self, uploads: Uploads, rank: int, distances: list[float]) -> None:
+        self._uploads, self._rank, self._distances = uploads, rank, distances
+
+    def save_state(self, checkpoint: int, state: dict[str, Any]) -> None:
+        self._uploads.add(f"checkpoints/{checkpoint}/worker-{self._rank}.pt", state)
+
+    def measured_distance(self, distance: float) -> None:
+        self._distances.append(distance)
 
 
 @dataclass
@@ -122,11 +136,7 @@ class Cluster:
         uploads = Uploads(open_store(order.store, order), self.home(f"worker-{rank}.{incarnation}"))
         w = Replica(self.spec, problem)
         port = self.port(rank, incarnation, w)
-        link = Link(
-            self.spec, port, w, rank, incarnation,
-            save=lambda checkpoint, state: uploads.add(f"checkpoints/{checkpoint}/worker-{rank}.pt", state),
-        )  # fmt: skip
-        link.on_distance = self.distances[rank].append
+        link = Link(self.spec, port, w, rank, incarnation, _Uploading(uploads, rank, self.distances[rank]))
         proposes = rank == 0 and self.resume is None
         found = open_store(order.store, order).resumed(f"worker-{rank}.pt", self.folder) if incarnation == 0 else None
         link.join(
@@ -148,7 +158,7 @@ class Cluster:
 
     def remote(self, rank: int) -> RemoteServers:
         """What a worker sends by."""
-        return RemoteServers(Routes(self.access, self.j), self.j, rank, 0)
+        return RemoteServers(Routes(self.access, self.j), self.j, rank, 0, Retransmissions())
 
     def work(self, rank: int) -> None:
         link, w, _, uploads = self.link(rank)

@@ -34,8 +34,8 @@ def test_gradients_that_leave_during_backward(
     kind: str, local: tuple[int, ...], cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     went: list[int] = []
-    flow = RemoteServers.flow
-    monkeypatch.setattr(RemoteServers, "flow", lambda remote, shard, *rest: went.append(shard) or flow(remote, shard, *rest))
+    send = RemoteServers.send_ahead
+    monkeypatch.setattr(RemoteServers, "send_ahead", lambda remote, shard, *rest: went.append(shard) or send(remote, shard, *rest))
     spec = job(kind, shards=2, strategy={"name": "async", "lr": 0.1}, pipeline=1)
     attempt = cluster(spec, problem, local=local)
     assert torch.equal(attempt.run(), sim.run(spec, problem, align=4096).center)

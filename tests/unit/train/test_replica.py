@@ -39,13 +39,14 @@ class Losses:
 def test_each_mini_batch_of_a_window_has_a_sample_number_of_its_own() -> None:
     told: list[int] = []
     w = Replica(SPEC, Losses(*[1.0] * 6), lambda t, loss: told.append(w.seen))  # type: ignore[arg-type]
-    w.samples = 320
+    w.note_center(320, workers=2)
     w.local(3)
     assert told == [320, 336, 352]
-    w.hand_over()
+    _, posted = w.count_push()
     w.local(1)
     assert told[-1] == 368, "what is posted stands behind theta, though no response says that the center has it"
-    w.samples, w.posted = 480, 0  # the response: the other worker has pushed, too
+    w.count_answered(posted)
+    w.note_center(480, workers=2)  # the other worker has pushed, too
     w.local(1)
     assert told[-1] == 496
 

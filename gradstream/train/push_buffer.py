@@ -1,0 +1,37 @@
+"""The buffer that pushes are sent from, and what a lossy codec has not sent yet."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from gradstream.codecs.coding import Residual
+from gradstream.spec import JobSpec
+from gradstream.train.port import Port
+
+
+class PushBuffer:
+    def __init__(self, spec: JobSpec, port: Port, theta: Tensor) -> None:
+        """`theta`: pushes have its shape and dtype."""
+        self._port = port
+        self.x = torch.zeros_like(theta, device="cpu", pin_memory=theta.is_cuda) if port.out is None else port.out
+        """The vector to send, shape (size,), on the CPU."""
+        feeds_back = spec.codec.lossy and spec.strategy.pushes == "direction"
+        keeps = spec.effective_gate.may_drop
+        self.residual = Residual(torch.zeros_like(self.x), keeps=keeps) if feeds_back else None
+        """The error that pushes have left; None if the codec feeds back none."""
+        self._sent_ahead: int | None = None
+        """The version counter of `x` when some of it went ahead."""
+
+    def send_ahead(self, seq: int, start: int) -> None:
+        """Send ahead the part from `start` on of the push `seq`; -1: no part of it is final. Without a header the shards do
+        nothing with it."""
+        self._port.send_ahead(seq, self.x, start)
+        self._sent_ahead = self.x._version
+
+    def fill(self, seq: int, x: Tensor) -> None:
+        """Hold `x`, which the push `seq` will send."""
+        if x.data_ptr() != self.x.data_ptr():
+            self.x.copy_(x)
+        if self._sent_ahead not in (None, self.x._version):
+            self.send_ahead(seq, -1)  # the strategy pushes something else than the gradient that went
