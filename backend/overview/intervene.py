@@ -13,7 +13,7 @@ from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
 from backend.jobs.models import JobRow, ProcessRow
 from backend.platform import Platform
-from backend.progress.state import standings
+from backend.progress.state import process_summaries
 from backend.users.service import Caller
 from gradstream.api.history import Choice, Choices, Process
 from gradstream.api.statuses import JobStatus, ProcessStatus
@@ -100,7 +100,7 @@ def _restart(session: Session, job: JobRow, process: ProcessRow) -> Choice:
             "The others go on. No retry is used up.",
         )
     kept = artifacts.newest_checkpoint(session, job.id)
-    made = sum(account.get("pushed", 0) for account in standings(job.progress).ledger.values())
+    made = sum(account.get("pushed", 0) for account in process_summaries(job.progress).ledger.values())
     if kept is None:
         since = f"from the beginning, as there is no checkpoint yet: all {made} pushes are rolled back"
     else:

@@ -1,4 +1,4 @@
-"""From what is remembered of each process to what is shown of it. Pure."""
+"""From process summaries to the rows of the overview. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from backend.overview.schemas import BestMetric, PushOutcomes, ServerLoad, WorkerLoad
 from gradstream.metrics import CATALOGUE, REASONS
 from gradstream.progress.exchange import ShardLoad
-from gradstream.progress.standing import Standing, Standings
+from gradstream.progress.process_summary import ProcessSummaries, ProcessSummary
 from gradstream.spec import JobSpec
 
 _WORKER = "worker-"
@@ -18,7 +18,7 @@ _REASONS = tuple(metric.name.removeprefix("ledger/") for metric in REASONS)
 _LOWER = ("loss", "error", "perplexity")
 
 
-def workers(found: Standings, axis: AttemptSpan, slow: Mapping[int, float]) -> list[WorkerLoad]:
+def workers(found: ProcessSummaries, axis: AttemptSpan, slow: Mapping[int, float]) -> list[WorkerLoad]:
     """By rank."""
     clocks = {rank: account["pushed"] for rank, account in found.ledger.items() if "pushed" in account}
     fastest = max(clocks.values(), default=0)
@@ -29,7 +29,7 @@ def workers(found: Standings, axis: AttemptSpan, slow: Mapping[int, float]) -> l
     ]
 
 
-def _worker(rank: int, one: Standing, clock: int | None, fastest: int, axis: AttemptSpan) -> WorkerLoad:
+def _worker(rank: int, one: ProcessSummary, clock: int | None, fastest: int, axis: AttemptSpan) -> WorkerLoad:
     return WorkerLoad(
         rank=rank,
         label=f"{_WORKER}{rank}",
@@ -63,7 +63,7 @@ class AttemptSpan:
     """When workers left for good, by rank."""
 
     @classmethod
-    def of(cls, found: Standings, began: float, left: Mapping[int, float]) -> AttemptSpan:
+    def of(cls, found: ProcessSummaries, began: float, left: Mapping[int, float]) -> AttemptSpan:
         """It ends when the last worker has left, or with the last that was heard of one."""
         heard = {label: one for label, one in found.processes.items() if label.startswith(_WORKER)}
         over = bool(heard) and all(int(label.removeprefix(_WORKER)) in left for label in heard)
@@ -74,7 +74,7 @@ class AttemptSpan:
         return max(0.0, self.ended - self.began) if self.began else 0.0
 
 
-def servers(found: Standings, shards: Sequence[ShardLoad]) -> list[ServerLoad]:
+def servers(found: ProcessSummaries, shards: Sequence[ShardLoad]) -> list[ServerLoad]:
     """The shards by rank, then the evaluator."""
     by_label = {f"server-{shard.rank}": shard for shard in shards}
     others = {label: one for label, one in found.processes.items() if not label.startswith(_WORKER)}
@@ -94,7 +94,7 @@ def servers(found: Standings, shards: Sequence[ShardLoad]) -> list[ServerLoad]:
     ]
 
 
-def _servers_by_rank(item: tuple[str, Standing]) -> tuple[bool, int]:
+def _servers_by_rank(item: tuple[str, ProcessSummary]) -> tuple[bool, int]:
     number = item[0].rpartition("-")[2]
     return not number.isdecimal(), int(number) if number.isdecimal() else 0
 
@@ -110,7 +110,7 @@ def ledger(accounts: Mapping[int, Mapping[str, int]]) -> PushOutcomes | None:
     return PushOutcomes(**{**sums, "pushed": sums["pushed"] + sums["rolled_back"]})
 
 
-def best(found: Standings, spec: JobSpec, began: datetime | None) -> list[BestMetric]:
+def best(found: ProcessSummaries, spec: JobSpec, began: datetime | None) -> list[BestMetric]:
     marks = []
     for metric, extremes in sorted(found.evaluations.items()):
         higher = higher_is_better(metric, spec)
@@ -135,9 +135,9 @@ def _moment(seconds: float) -> datetime | None:
     return datetime.fromtimestamp(seconds, UTC) if seconds else None
 
 
-def _whole(one: Standing, name: str) -> int | None:
+def _whole(one: ProcessSummary, name: str) -> int | None:
     return int(one.last[name]) if name in one.last else None
 
 
-def _per_second(one: Standing, name: str) -> float | None:
+def _per_second(one: ProcessSummary, name: str) -> float | None:
     return one.sums.get(name, 0.0) / one.seconds if one.seconds else None

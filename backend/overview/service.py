@@ -25,7 +25,7 @@ from gradstream.api.jobs import Config
 from gradstream.api.statuses import AttemptStatus
 from gradstream.events import EventKind
 from gradstream.process.exits import GOOD, ExitReason
-from gradstream.progress.standing import Standings
+from gradstream.progress.process_summary import ProcessSummaries
 from gradstream.spec import JobSpec
 
 
@@ -33,10 +33,10 @@ def overview(session: Session, job_id: UUID) -> Overview:
     """Raises: NotFound."""
     job = jobs.find(session, job_id)
     spec, kept = JobSpec.model_validate(job.spec), Folded.model_validate(job.progress)
-    found = kept.standings
+    found = kept.summaries
     attempts, processes = job_rows.attempts(session, job_id), job_rows.processes(session, job_id)
-    live = kept if kept.attempt == job.attempt else Folded(standings=Standings(ledger=found.ledger))
-    here, begun = live.standings, live.throughput.began
+    live = kept if kept.attempt == job.attempt else Folded(summaries=ProcessSummaries(ledger=found.ledger))
+    here, begun = live.summaries, live.throughput.began
     axis = loads.AttemptSpan.of(here, begun[0] if begun else 0.0, live.remaining.left)
     checkpoints = job_rows.events(session, job_id, kinds=[EventKind.CHECKPOINT]) if len(attempts) > 1 else []
     return Overview(
@@ -59,7 +59,7 @@ def _speed(job: JobRow, spec: JobSpec, kept: Folded, processes: Sequence[Process
         for row in processes
         if row.role == "worker" and row.attempt == job.attempt
     }
-    found = {rank: one for rank in seats if (one := kept.standings.worker(rank))}
+    found = {rank: one for rank in seats if (one := kept.summaries.worker(rank))}
     examples = kept.total_samples / shares if kept.total_samples and shares else spec.batch_size
     return speed(found, seats, kept.throughput.mean, examples, spec.roles.worker.count)
 
@@ -74,7 +74,9 @@ def config(session: Session, files: FileStore, job_id: UUID) -> Config:
     return Config(source=job.source, overrides=job.overrides, short=shortest(given), full=full, effective=effective)
 
 
-def _attempts(job: JobRow, rows: Sequence[AttemptRow], found: Standings, checkpoints: Sequence[EventRow]) -> list[AttemptOverview]:
+def _attempts(
+    job: JobRow, rows: Sequence[AttemptRow], found: ProcessSummaries, checkpoints: Sequence[EventRow]
+) -> list[AttemptOverview]:
     began: list[datetime] = [job.created_at, *(row.ended_at or row.started_at for row in rows)]
     costs = {row.number: _cost(row, then, found, checkpoints) for row, then in pairwise(rows)}
     return [
@@ -95,7 +97,7 @@ def _attempts(job: JobRow, rows: Sequence[AttemptRow], found: Standings, checkpo
     ]
 
 
-def _cost(row: AttemptRow, then: AttemptRow, found: Standings, checkpoints: Sequence[EventRow]) -> Cost:
+def _cost(row: AttemptRow, then: AttemptRow, found: ProcessSummaries, checkpoints: Sequence[EventRow]) -> Cost:
     reached, kept = found.reached.get(row.number), _samples_at(then, checkpoints)
     return Cost(
         seconds=(then.running_at - row.ended_at).total_seconds() if then.running_at and row.ended_at else None,

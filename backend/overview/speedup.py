@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from backend.overview.schemas import Speed
-from gradstream.progress.standing import Standing
+from gradstream.progress.process_summary import ProcessSummary
 
 ENOUGH = 0.9
 """Share of its computing time that a worker runs on a core, from which on it has that core for itself."""
@@ -30,7 +30,7 @@ class Seat:
 
 
 def speed(
-    found: Mapping[int, Standing], seats: Mapping[int, Seat], samples_per_second: float | None, examples: float, workers: int
+    found: Mapping[int, ProcessSummary], seats: Mapping[int, Seat], samples_per_second: float | None, examples: float, workers: int
 ) -> Speed | None:
     """`found`: the workers by rank. `examples`: of a mini-batch, on average."""
     alone = {rank: examples * one.steps / busy for rank, one in found.items() if one.steps and (busy := _busy(one))}
@@ -47,12 +47,12 @@ def speed(
     )
 
 
-def _busy(one: Standing) -> float:
+def _busy(one: ProcessSummary) -> float:
     """Seconds that a worker alone would need, too."""
     return one.sums.get("compute", 0.0) + one.sums.get("data", 0.0)
 
 
-def _shared(found: Mapping[int, Standing], seats: Mapping[int, Seat]) -> str | None:
+def _shared(found: Mapping[int, ProcessSummary], seats: Mapping[int, Seat]) -> str | None:
     """Why one alone would be faster than each of them is now. None: nothing says so."""
     nodes: dict[str, list[int]] = defaultdict(list)
     for rank, seat in seats.items():
@@ -70,7 +70,9 @@ def _shared(found: Mapping[int, Standing], seats: Mapping[int, Seat]) -> str | N
     return None
 
 
-def _unknown(alone: Mapping[int, float], found: Mapping[int, Standing], seats: Mapping[int, Seat], workers: int) -> str | None:
+def _unknown(
+    alone: Mapping[int, float], found: Mapping[int, ProcessSummary], seats: Mapping[int, Seat], workers: int
+) -> str | None:
     if len(alone) < workers:
         return f"Not measured: only {len(alone)} of {workers} workers have pushed twice. {_HOW}"
     on_core = {rank: found[rank].last.get("on_core") for rank in alone if rank in seats and not seats[rank].gpu}

@@ -87,7 +87,7 @@ def _describe_slow(kept: Folded, gate: Gate, found: Found) -> Iterator[Alert]:
 
 def _describe_dropping(kept: Folded, gate: Gate, found: Found) -> Iterator[Alert]:
     for reason in found:
-        yield Alert(alerts.dropped_sentence(reason, kept.standings.ledger, gate), _SERVER, {"dropped": reason})
+        yield Alert(alerts.dropped_sentence(reason, kept.summaries.ledger, gate), _SERVER, {"dropped": reason})
 
 
 def _describe_room(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:

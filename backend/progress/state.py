@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from backend.progress.curve import LossCurve
 from backend.progress.throughput import Throughput
@@ -19,9 +19,9 @@ from gradstream.process.watchdog import Hang
 from gradstream.progress import alerts
 from gradstream.progress.evaluation_alerts import not_finite_sentence, overlap_sentence
 from gradstream.progress.exchange import FIGURES, Figures
+from gradstream.progress.process_summary import ProcessSummaries
 from gradstream.progress.remaining import TAKEN as REMAINING
 from gradstream.progress.remaining import Remaining
-from gradstream.progress.standing import Standings
 
 _LARGEST = 1e100
 """Sums of values up to here stay finite, which Postgres wants. Others are stored and drawn, but are not part of the progress."""
@@ -51,7 +51,9 @@ _TAKEN = frozenset(
 
 
 class Folded(BaseModel):
-    """State between two batches."""
+    """State between two batches. An alias is the key in stored rows, which keep it when the field gets a better name."""
+
+    model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
 
     attempt: int = 0
     samples: int = 0
@@ -97,7 +99,7 @@ class Folded(BaseModel):
     """The loss over all attempts of the job, for lists."""
     figures: Figures = Field(default_factory=Figures)
     """Figures of the exchanges of this attempt."""
-    standings: Standings = Field(default_factory=Standings)
+    summaries: ProcessSummaries = Field(default_factory=ProcessSummaries, alias="standings")
     """Summaries of its processes."""
     first_step_at: datetime | None = None
 
@@ -133,9 +135,9 @@ def fold(
     for source, points in batches:
         _take_batch(new, source, points, at.timestamp())
     new.throughput.note(at.timestamp())
-    new.done = new.remaining.done(new.standings)
-    new.slow = alerts.slow_workers(new.slow, new.standings)
-    new.dropping = alerts.dropped_reasons(new.dropping, new.standings.ledger)
+    new.done = new.remaining.done(new.summaries)
+    new.slow = alerts.slow_workers(new.slow, new.summaries)
+    new.dropping = alerts.dropped_reasons(new.dropping, new.summaries.ledger)
     if new.first_step_at is None and new.version > 0:
         new.first_step_at = at
     return new.model_dump(mode="json")
@@ -162,7 +164,7 @@ def _take_batch(new: Folded, source: str, points: Sequence[Point], at: float) ->
     if label_of(source) == _FIRST_SHARD:
         for point in finite:
             new.throughput.take(point, at)
-    new.standings.take(source, new.attempt, finite)
+    new.summaries.take(source, new.attempt, finite)
 
 
 def _note_finite(new: Folded, point: Point) -> None:
@@ -240,16 +242,16 @@ def refusing(state: dict[str, Any], which: str, sentence: str) -> dict[str, Any]
     return {**state, "refused": {**known, which: sentence}}
 
 
-def standings(state: dict[str, Any]) -> Standings:
+def process_summaries(state: dict[str, Any]) -> ProcessSummaries:
     """Return the process summaries, the ledger, and the best evaluations."""
-    return Folded.model_validate(state).standings
+    return Folded.model_validate(state).summaries
 
 
 def place_of(state: dict[str, Any], label: str) -> tuple[int, int, int]:
     """Return the step of a process, and the samples and changes that the center has seen."""
     kept = Folded.model_validate(state)
-    standing = kept.standings.processes.get(label)
-    return standing.step if standing else 0, kept.samples, kept.version
+    summary = kept.summaries.processes.get(label)
+    return summary.step if summary else 0, kept.samples, kept.version
 
 
 def center_bytes(state: dict[str, Any]) -> int | None:

@@ -17,7 +17,7 @@ _ROW, _NUMBER = 2048, 24
 
 def shown(state: dict[str, Any], gate: Gate) -> Progress:
     kept = Folded.model_validate(state)
-    low, high = kept.remaining.bounds(kept.standings) or (None, None)
+    low, high = kept.remaining.bounds(kept.summaries) or (None, None)
     return Progress(
         seconds_left_low=low,
         seconds_left_high=high,
@@ -26,7 +26,7 @@ def shown(state: dict[str, Any], gate: Gate) -> Progress:
         epoch_samples=kept.epoch_samples,
         version=kept.version,
         done=kept.done,
-        seconds_left=kept.remaining.seconds(kept.standings),
+        seconds_left=kept.remaining.seconds(kept.summaries),
         samples_per_second=kept.throughput.lately,
         mean_samples_per_second=kept.throughput.mean,
         loss=mean_loss(kept),

@@ -24,7 +24,7 @@ from backend.jobs.models import JobRow
 from backend.jobs.states import switch
 from backend.metrics import export, ingest, keeping, service
 from backend.platform import Platform
-from backend.progress.state import standings
+from backend.progress.state import process_summaries
 from backend.scheduler.situation import Situation
 from gradstream.api.statuses import AttemptStatus, JobStatus
 from gradstream.center.ledger import Account
@@ -92,7 +92,7 @@ def finish(session: Session, platform: Platform, job: JobRow, accounts: Mapping[
 
 def _complete_ledger(session: Session, job: JobRow, accounts: Mapping[int, Account]) -> None:
     """A shard that was killed has told its ledger a moment before, and noted it on the plane with its last read."""
-    found = standings(job.progress)
+    found = process_summaries(job.progress)
     told = found.ledger if found.attempt == job.attempt else {}
     behind = {rank: account for rank, account in sorted(accounts.items()) if _is_later(account, told.get(rank, {}))}
     if not behind:

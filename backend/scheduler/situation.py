@@ -111,7 +111,7 @@ def load(session: Session, job: JobRow) -> Situation:
         attempt_age=since(attempt.started_at if attempt else None),
         stop_posted=bool(attempt and attempt.stop_posted),
         stop_overdue=since(job.stop_at) if job.stop_at else None,
-        processes=standing_processes(all_rows),
+        processes=placed_processes(all_rows),
         failed_starts=_failed_attempts(attempts[:-1]),
         ended_for=min((since(row.ended_at) for row in rows if row.ended_at), default=0.0),
         checkpoint_requested=attempt.checkpoint_requested if attempt else 0,
@@ -164,7 +164,7 @@ def _failed_attempts(attempts: Sequence[AttemptRow]) -> int:
     return len(list(failed))
 
 
-def standing_processes(rows: Sequence[ProcessRow]) -> tuple[PlacedProcess, ...]:
+def placed_processes(rows: Sequence[ProcessRow]) -> tuple[PlacedProcess, ...]:
     """Return the process of each role and rank that was not replaced, with the counts of its incarnations. Linear in the rows: a
     job may have thousands."""
     incarnations = defaultdict[str, list[ProcessRow]](list)

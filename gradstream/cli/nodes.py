@@ -43,7 +43,7 @@ def command(as_json: AsJson = False, url: Url = None, token_file: TokenFile = No
         [
             (
                 node.name,
-                status(_standing(node)),
+                status(_status_word(node)),
                 f"{node.slots_used}/{node.slots}",
                 f"{sum(1 for gpu in node.gpus if gpu.used_by)}/{len(node.gpus)}",
                 str(node.cpus),
@@ -64,5 +64,5 @@ def _joined(node: Node) -> str:
     return f"{ago(node.joined_at)}, by {node.joined_with}" if node.joined_at else ""
 
 
-def _standing(node: Node) -> str:
+def _status_word(node: Node) -> str:
     return "draining" if node.draining_since else "unavailable" if node.trouble else node.status

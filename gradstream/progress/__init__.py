@@ -1,2 +1,2 @@
-"""How a job's processes stand, how long the rest takes and what is wrong: folded from metrics, for the control plane and
+"""Process summaries of a job, the time that its rest takes, and alerts: folded from metrics, for the control plane and
 `gradstream train` alike. Pure."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from statistics import median
 
 from gradstream.gate import Gate
-from gradstream.progress.standing import Standing, Standings
+from gradstream.progress.process_summary import ProcessSummaries, ProcessSummary
 
-Cost = Callable[[Standing], float]
+Cost = Callable[[ProcessSummary], float]
 
 _SLOW, _NOT_SLOW = 2.0, 1.5
 """Times slower than the others at which an alert names a worker; and below which the alert ends."""
@@ -21,7 +21,7 @@ _ENOUGH_DROPPED = {"not_finite": (3, 0.05), "stale": (20, 0.25)}
 """Dropped pushes, and share of all, from which on an alert says so. Beyond a quorum they are dropped on purpose."""
 
 
-def slow_workers(known: Mapping[int, float], found: Standings) -> dict[int, float]:
+def slow_workers(known: Mapping[int, float], found: ProcessSummaries) -> dict[int, float]:
     """Return how many times slower than the others each slow worker is, by rank. 0: it is not slow any more."""
     ranked = {int(label.removeprefix("worker-")): one for label, one in found.processes.items() if label.startswith("worker-")}
     counted = {rank: one for rank, one in ranked.items() if one.pushes >= _PUSHES and one.steps}
@@ -38,17 +38,17 @@ def slow_workers(known: Mapping[int, float], found: Standings) -> dict[int, floa
     return slow
 
 
-def _factor(one: Standing, others: list[Standing], cost: Cost) -> float:
+def _factor(one: ProcessSummary, others: list[ProcessSummary], cost: Cost) -> float:
     typical = median(cost(other) for other in others)
     return cost(one) / typical if typical > 0 else 0.0
 
 
-def _whole(one: Standing) -> float:
+def _whole(one: ProcessSummary) -> float:
     """Seconds of a mini-batch with everything. Where a gate holds the others back, it is the same for all."""
     return one.seconds / one.steps
 
 
-def _busy(one: Standing) -> float:
+def _busy(one: ProcessSummary) -> float:
     """Seconds of a mini-batch that the worker itself takes."""
     return sum(one.sums.get(part, 0.0) for part in ("compute", "data", "send")) / one.steps
 

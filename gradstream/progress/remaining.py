@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from gradstream import metrics
 from gradstream.metrics import Point
-from gradstream.progress.standing import Standing, Standings
+from gradstream.progress.process_summary import ProcessSummaries, ProcessSummary
 
 _ENOUGH = 3
 """Windows of a worker from which its slow and fast ones are told apart."""
@@ -33,20 +33,20 @@ class Remaining(BaseModel):
         elif point.name == metrics.ACTIVE.name:
             self.left[point.rank] = point.time
 
-    def done(self, found: Standings) -> float | None:
+    def done(self, found: ProcessSummaries) -> float | None:
         """Return the trained share of all mini-batches, 0 to 1. None: their number is not known."""
         total = sum(self._whole(rank, found) for rank in self.shares)
         trained = sum(min(self._whole(rank, found), _step(rank, found)) for rank in self.shares)
         return trained / total if total else None
 
-    def _whole(self, rank: int, found: Standings) -> int:
+    def _whole(self, rank: int, found: ProcessSummaries) -> int:
         return min(self.shares[rank], _step(rank, found)) if rank in self.left else self.shares[rank]
 
-    def seconds(self, found: Standings) -> float | None:
+    def seconds(self, found: ProcessSummaries) -> float | None:
         """Return the seconds until the slowest worker has trained its share. None: no worker's speed is known yet."""
         return self._until_end(found, _pace)
 
-    def bounds(self, found: Standings) -> tuple[float, float] | None:
+    def bounds(self, found: ProcessSummaries) -> tuple[float, float] | None:
         """The same if each worker goes on as in its fast windows (90th percentile of its paces), and as in its slow ones (10th).
         `seconds` is never outside. None: no worker has enough windows yet."""
         likely, low, high = self.seconds(found), self._until_end(found, _fast), self._until_end(found, _slow)
@@ -54,7 +54,7 @@ class Remaining(BaseModel):
             return None
         return min(low, likely), max(high, likely)
 
-    def _until_end(self, found: Standings, pace_of: Callable[[Standing], float]) -> float | None:
+    def _until_end(self, found: ProcessSummaries, pace_of: Callable[[ProcessSummary], float]) -> float | None:
         waiting = {rank: share - _step(rank, found) for rank, share in self.shares.items() if rank not in self.left}
         paces = {rank: pace for rank in waiting if (one := found.worker(rank)) and (pace := pace_of(one))}
         if not paces:
@@ -63,28 +63,28 @@ class Remaining(BaseModel):
         return max(max(0.0, mini_batches / paces.get(rank, slowest) - _ago(rank, found)) for rank, mini_batches in waiting.items())
 
 
-def _step(rank: int, found: Standings) -> int:
+def _step(rank: int, found: ProcessSummaries) -> int:
     one = found.worker(rank)
     return one.step if one else 0
 
 
-def _pace(one: Standing) -> float:
+def _pace(one: ProcessSummary) -> float:
     """Mini-batches per second, lately. One that has not pushed for longer than usual becomes slower."""
     overdue = max(0.0, one.at - one.since - one.pause)
     return one.recent_steps / (one.recent_seconds + overdue) if one.recent_seconds > 0 else 0.0
 
 
-def _fast(one: Standing) -> float:
+def _fast(one: ProcessSummary) -> float:
     """Mini-batches per second that only one in ten windows exceeds; 0: too few windows."""
     return quantiles(one.paces, n=10, method="inclusive")[-1] if len(one.paces) >= _ENOUGH else 0.0
 
 
-def _slow(one: Standing) -> float:
+def _slow(one: ProcessSummary) -> float:
     """Mini-batches per second that only one in ten windows falls below; 0: too few windows, or it stood still in them."""
     return quantiles(one.paces, n=10, method="inclusive")[0] if len(one.paces) >= _ENOUGH else 0.0
 
 
-def _ago(rank: int, found: Standings) -> float:
+def _ago(rank: int, found: ProcessSummaries) -> float:
     """Seconds since its last push, in which the next one was worked on."""
     one = found.worker(rank)
     return min(max(0.0, one.at - one.since), one.pause) if one else 0.0

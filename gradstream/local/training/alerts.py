@@ -12,8 +12,8 @@ from gradstream.process.watchdog import Hang, hang_sentences
 from gradstream.progress import alerts, damage
 from gradstream.progress import shared_memory as room
 from gradstream.progress.evaluation_alerts import not_finite_sentence, overlap_sentence
+from gradstream.progress.process_summary import ProcessSummaries
 from gradstream.progress.remaining import Remaining
-from gradstream.progress.standing import Standings
 
 _Key = tuple[object, ...]
 
@@ -33,7 +33,7 @@ class RunAlerts:
         self._compared_rows = 0
         self._slow: dict[int, float] = {}
         self._dropping: list[str] = []
-        self._remaining, self._standings = Remaining(), Standings()
+        self._remaining, self._summaries = Remaining(), ProcessSummaries()
 
     @property
     def sentences(self) -> list[str]:
@@ -50,14 +50,14 @@ class RunAlerts:
         for source, points in batches:
             for point in points:
                 self._take_point(source, point)
-            self._standings.take(source, attempt, [point for point in points if math.isfinite(point.value)])
-        self._slow = alerts.slow_workers(self._slow, self._standings)
-        self._dropping = alerts.dropped_reasons(self._dropping, self._standings.ledger)
+            self._summaries.take(source, attempt, [point for point in points if math.isfinite(point.value)])
+        self._slow = alerts.slow_workers(self._slow, self._summaries)
+        self._dropping = alerts.dropped_reasons(self._dropping, self._summaries.ledger)
         for rank, factor in self._slow.items():
             if factor and rank not in self._starved:
                 self._raise(("slow", rank), self._slow_sentence(rank, factor))
         for reason in self._dropping:
-            self._raise(("dropped", reason), alerts.dropped_sentence(reason, self._standings.ledger, self._gate))
+            self._raise(("dropped", reason), alerts.dropped_sentence(reason, self._summaries.ledger, self._gate))
 
     def take_hangs(self, hangs: Mapping[str, Hang]) -> None:
         """`hangs`: processes that take long to start, by label. One sentence for each place."""
@@ -68,7 +68,7 @@ class RunAlerts:
 
     def _begin(self, attempt: int) -> None:
         """Speeds and shares begin anew with an attempt; what was raised stays."""
-        if attempt != self._standings.attempt:
+        if attempt != self._summaries.attempt:
             self._slow, self._remaining = {}, Remaining()
 
     def _take_point(self, source: str, point: Point) -> None:

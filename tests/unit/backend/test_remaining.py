@@ -5,29 +5,29 @@ from __future__ import annotations
 import pytest
 
 from gradstream.metrics import ACTIVE, COMPUTE, SHARE, Metric, Point
+from gradstream.progress.process_summary import ProcessSummaries
 from gradstream.progress.remaining import Remaining
-from gradstream.progress.standing import Standings
 
 
 def point(metric: Metric, rank: int, value: float, step: int = 0, time: float = 0.0) -> Point:
     return Point(metric.name, rank, step, 0, 0, time, value)
 
 
-def job(*shares: int) -> tuple[Remaining, Standings]:
+def job(*shares: int) -> tuple[Remaining, ProcessSummaries]:
     remaining = Remaining()
     for rank, share in enumerate(shares):
         remaining.take(point(SHARE, rank, share))
-    return remaining, Standings()
+    return remaining, ProcessSummaries()
 
 
-def train(found: Standings, rank: int, until: float, pace: float, first: float = 100.0, step: int = 0) -> None:
+def train(found: ProcessSummaries, rank: int, until: float, pace: float, first: float = 100.0, step: int = 0) -> None:
     """A push for each mini-batch."""
     for number in range(int((until - first) * pace) + 1):
         found.take(f"worker-{rank}.0", 1, [point(COMPUTE, rank, 1 / pace, step + number + 1, first + number / pace)])
 
 
 def test_nothing_is_said_before_anything_is_known() -> None:
-    assert Remaining().done(Standings()) is None
+    assert Remaining().done(ProcessSummaries()) is None
     remaining, found = job(100, 100)
     assert (remaining.done(found), remaining.seconds(found)) == (0.0, None)
 
@@ -97,7 +97,7 @@ def test_all_has_been_trained() -> None:
     assert (remaining.done(found), remaining.seconds(found)) == (1.0, 0.0)
 
 
-def train_in_windows(found: Standings, rank: int, paces: list[int]) -> None:
+def train_in_windows(found: ProcessSummaries, rank: int, paces: list[int]) -> None:
     """A push a second, each with so many mini-batches; every pace is that of a window of 10 s."""
     step, moment = 1, 100.0
     found.take(f"worker-{rank}.0", 1, [point(COMPUTE, rank, 1.0, step, moment)])

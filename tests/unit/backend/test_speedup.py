@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from backend.overview.speedup import Seat, speed
-from gradstream.progress.standing import Standing
+from gradstream.progress.process_summary import ProcessSummary
 
 
-def worker(seconds: float = 0.1, on_core: float | None = 0.97, cores: float = 8, steps: int = 100) -> Standing:
+def worker(seconds: float = 0.1, on_core: float | None = 0.97, cores: float = 8, steps: int = 100) -> ProcessSummary:
     """It computes so long for a mini-batch."""
     last = {"cores": cores} if on_core is None else {"cores": cores, "on_core": on_core}
-    return Standing(steps=steps, pushes=steps, seconds=2 * steps * seconds, sums={"compute": steps * seconds}, last=last)
+    return ProcessSummary(steps=steps, pushes=steps, seconds=2 * steps * seconds, sums={"compute": steps * seconds}, last=last)
 
 
 def seats(count: int, gpu: bool = False, threads: int = 1) -> dict[int, Seat]:
@@ -37,7 +37,7 @@ def test_it_is_the_job_against_the_typical_worker() -> None:
         ({0: worker()}, seats(2), "only 1 of 2 workers"),
     ],
 )
-def test_without_a_measurement_there_is_a_reason(found: dict[int, Standing], its_seats: dict[int, Seat], says: str) -> None:
+def test_without_a_measurement_there_is_a_reason(found: dict[int, ProcessSummary], its_seats: dict[int, Seat], says: str) -> None:
     told = speed(found, its_seats, 100.0, 16.0, 2)
     assert told is not None
     assert (told.factor, told.one_alone, told.samples_per_second) == (None, None, 100.0)

@@ -142,7 +142,7 @@ describe("of many streams", () => {
     last().onopen?.()
     return mine
   }
-  const standing = () => FakeSource.opened.filter(({ closed }) => !closed).length
+  const openConnections = () => FakeSource.opened.filter(({ closed }) => !closed).length
 
   beforeEach(() => {
     stop()
@@ -159,11 +159,11 @@ describe("of many streams", () => {
     await passed(499)
     last().send("event", "8", "two")
     await passed(499)
-    expect(standing()).toBe(5)
+    expect(openConnections()).toBe(5)
     await passed(1)
-    expect(standing()).toBe(4)
+    expect(openConnections()).toBe(4)
     await passed(2000)
-    expect(standing()).toBe(5)
+    expect(openConnections()).toBe(5)
     expect(last().url).toBe("/many?after=8")
     last().send("event", "9", "three")
     expect(fifth.got).toEqual(["one", "two", "three"])
@@ -174,30 +174,30 @@ describe("of many streams", () => {
     for (let tab = 0; tab < 4; tab++) await open()
     const [fifth, sixth] = [await open(), await open()]
     const talking = FakeSource.opened.at(-1)!
-    expect(standing()).toBe(5)
+    expect(openConnections()).toBe(5)
     for (let word = 1; word <= 4; word++) {
       talking.send("event", String(word), word)
       await passed(250)
     }
     expect(talking.closed).toBe(true)
     expect(fifth.got).toEqual([1, 2, 3, 4])
-    expect(standing()).toBe(5)
+    expect(openConnections()).toBe(5)
     expect(last()).not.toBe(talking)
     last().onopen?.()
     last().send("event", "1", "its turn")
     expect(sixth.got).toEqual(["its turn"])
-    expect(standing()).toBe(5)
+    expect(openConnections()).toBe(5)
   })
 
   it("one that ends gives its place to the next that asks", async () => {
     for (let tab = 0; tab < 5; tab++) await open()
     stops[0]!()
     await passed(1999)
-    expect(standing()).toBe(4)
+    expect(openConnections()).toBe(4)
     await passed(1 + 2000)
     last().onopen?.()
     await passed(20_000)
-    expect(standing()).toBe(4)
+    expect(openConnections()).toBe(4)
     expect(last().closed).toBe(false)
   })
 
@@ -208,18 +208,18 @@ describe("of many streams", () => {
     }
     await open()
     look("hidden")
-    expect(standing()).toBe(0)
+    expect(openConnections()).toBe(0)
     await passed(2000)
     last().onopen?.()
-    expect(standing()).toBe(1)
+    expect(openConnections()).toBe(1)
     last().send("event", "1", "one")
     await passed(500)
-    expect(standing()).toBe(0)
+    expect(openConnections()).toBe(0)
     look("visible")
     await passed(0)
     last().onopen?.()
     await passed(20_000)
-    expect(standing()).toBe(1)
+    expect(openConnections()).toBe(1)
   })
 })
 

@@ -7,7 +7,7 @@ import time
 from uuid import uuid4
 
 from backend.jobs.models import ProcessRow
-from backend.scheduler.situation import standing_processes
+from backend.scheduler.situation import placed_processes
 from gradstream.api.statuses import ProcessStatus
 from gradstream.process.exits import ExitReason
 
@@ -27,12 +27,12 @@ def test_each_process_counts_its_own_incarnations_only() -> None:
         row(11, 0, lost, replaced=False),
     ]  # fmt: skip
     random.Random(0).shuffle(rows)
-    found = {process.label: (process.failed_starts, process.uncharged) for process in standing_processes(rows)}
+    found = {process.label: (process.failed_starts, process.uncharged) for process in placed_processes(rows)}
     assert found == {"worker-0": (0, 3), "worker-1": (1, 4), "worker-11": (0, 1)}
 
 
 def test_thousands_of_processes_are_read_at_once() -> None:
     rows = [row(rank, 0, None, replaced=False) for rank in range(5000)]
     began = time.process_time()
-    assert len(standing_processes(rows)) == 5000
+    assert len(placed_processes(rows)) == 5000
     assert time.process_time() - began < 5, "comparing each with each would take a minute"

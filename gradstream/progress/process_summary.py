@@ -1,4 +1,4 @@
-"""How each process of a job stands, folded from its metrics as they arrive. Kept in the job's row with its progress; pure."""
+"""Process summaries of a job, folded from its metrics as they arrive. Kept in the job's row with its progress; pure."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 
 @dataclass(slots=True)
-class Standing:
+class ProcessSummary:
     """The summary of one process in the live attempt, over all its incarnations. Counting begins after its first push, whose
     duration is not known."""
 
@@ -141,9 +141,11 @@ class Extremes(BaseModel):
     high: Mark
 
 
-class Standings(BaseModel):
+class ProcessSummaries(BaseModel):
+    """Summary of each process, with the ledger and the best evaluations of the job."""
+
     attempt: int = 0
-    processes: dict[str, Standing] = Field(default_factory=dict)
+    processes: dict[str, ProcessSummary] = Field(default_factory=dict)
     """Processes of the live attempt, by label."""
     ledger: dict[int, dict[str, int]] = Field(default_factory=dict)
     """Pushes of each worker, by outcome. A new attempt resumes with the counts of its checkpoint; only the count of rolled-back
@@ -154,7 +156,7 @@ class Standings(BaseModel):
     """Most samples that the center had seen, by attempt."""
     evaluations: dict[str, Extremes] = Field(default_factory=dict)
 
-    def worker(self, rank: int) -> Standing | None:
+    def worker(self, rank: int) -> ProcessSummary | None:
         return self.processes.get(f"worker-{rank}")
 
     def take(self, source: str, attempt: int, points: Sequence[Point]) -> None:
@@ -174,7 +176,7 @@ class Standings(BaseModel):
                 self._judge(attempt, point)
         if dated and _PROCESS.fullmatch(source):
             label, _, incarnation = source.rpartition(".")
-            process, number = self.processes.setdefault(label, Standing()), int(incarnation)
+            process, number = self.processes.setdefault(label, ProcessSummary()), int(incarnation)
             for point in dated:
                 process.take(number, point)
 

@@ -1,13 +1,14 @@
-"""What is remembered of each process, and what is made of it."""
+"""Process summaries, and the rows of the overview that are made of them."""
 
 from __future__ import annotations
 
 import pytest
 
 from backend.overview import loads
+from backend.progress.state import Folded
 from gradstream import metrics
 from gradstream.metrics import Metric, Point
-from gradstream.progress.standing import Standings
+from gradstream.progress.process_summary import ProcessSummaries
 from gradstream.spec import JobSpec
 
 SPEC = JobSpec.model_validate(
@@ -16,20 +17,22 @@ SPEC = JobSpec.model_validate(
 NO_TIME = loads.AttemptSpan(0.0, 0.0, {})
 
 
-def tell(found: Standings, source: str, metric: Metric | str, value: float, *, rank: int = 0, step: int = 0, time: float = 100.0,
-         attempt: int = 1, samples: int = 0) -> None:  # fmt: skip
+def tell(
+    found: ProcessSummaries, source: str, metric: Metric | str, value: float, *, rank: int = 0, step: int = 0,
+    time: float = 100.0, attempt: int = 1, samples: int = 0,
+) -> None:  # fmt: skip
     name = metric if isinstance(metric, str) else metric.name
     found.take(source, attempt, [Point(name, rank, step, samples, 0, time, value)])
 
 
-def push(found: Standings, source: str, step: int, time: float, compute: float = 0.25, wait: float = 0.5) -> None:
+def push(found: ProcessSummaries, source: str, step: int, time: float, compute: float = 0.25, wait: float = 0.5) -> None:
     rank = int(source[len("worker-")])
     for metric, value in {metrics.THROUGHPUT: 8.0, metrics.COMPUTE: compute, metrics.DATA: 0.25, metrics.WAIT: wait}.items():
         tell(found, source, metric, value, rank=rank, step=step, time=time)
 
 
 def test_counting_begins_at_the_first_push_of_each_incarnation() -> None:
-    found = Standings()
+    found = ProcessSummaries()
     push(found, "worker-0.0", 4, 100.0, compute=60.0)
     push(found, "worker-0.0", 8, 101.0)
     push(found, "worker-0.0", 12, 102.5)
@@ -42,7 +45,7 @@ def test_counting_begins_at_the_first_push_of_each_incarnation() -> None:
 
 
 def test_how_far_a_worker_is_behind() -> None:
-    found = Standings()
+    found = ProcessSummaries()
     for rank, pushed in ((0, 30), (1, 7)):
         push(found, f"worker-{rank}.0", pushed, 100.0)
         tell(found, "server-0.0", metrics.PUSHED, pushed, rank=rank)
@@ -51,7 +54,7 @@ def test_how_far_a_worker_is_behind() -> None:
 
 def test_workers_lie_on_one_time_axis() -> None:
     """Worker 0 trains from 102 to 104 and has ended by 105; worker 1 goes on until 110."""
-    found = Standings()
+    found = ProcessSummaries()
     for rank, times in ((0, (102.0, 104.0)), (1, (101.0, 109.0))):
         for step, time in enumerate(times, start=1):
             push(found, f"worker-{rank}.0", step, time)
@@ -64,7 +67,7 @@ def test_workers_lie_on_one_time_axis() -> None:
 
 
 def test_what_was_rolled_back_stays_in_the_ledger() -> None:
-    found = Standings()
+    found = ProcessSummaries()
     assert loads.ledger(found.ledger) is None
     told = {metrics.PUSHED: 20, metrics.APPLIED: 18, metrics.PENDING: 2, metrics.DEFERRED: 0, metrics.DROPPED: 0}
     for metric, value in told.items():
@@ -87,7 +90,7 @@ def test_what_was_rolled_back_stays_in_the_ledger() -> None:
 
 
 def test_a_new_attempt_begins_with_no_process_and_keeps_the_best() -> None:
-    found = Standings()
+    found = ProcessSummaries()
     push(found, "worker-0.0", 1, 100.0)
     tell(found, "evaluator.0", "eval/accuracy", 0.9, rank=-1, samples=640)
     tell(found, "evaluator.0", "eval/accuracy", 0.5, rank=-1, attempt=2)
@@ -110,7 +113,7 @@ def test_the_target_knows_better_than_the_name() -> None:
 
 
 def test_the_system_tells_of_shards_and_the_evaluator_too() -> None:
-    found = Standings()
+    found = ProcessSummaries()
     for source in ("evaluator.0", "server-1.0", "server-0.0"):
         tell(found, source, metrics.CPU, 0.5, rank=-1)
         tell(found, source, metrics.MEMORY, 4096, rank=-1)
@@ -125,15 +128,22 @@ NOISE = ["worker-x.0", "worker-.0", "worker-0.x", "worker--1.0", "worker-\u0663.
 
 @pytest.mark.parametrize("source", NOISE)
 def test_who_is_no_process_is_left_out(source: str) -> None:
-    found = Standings()
+    found = ProcessSummaries()
     tell(found, source, metrics.CPU, 0.5)
     assert found.processes == {}
 
 
 @pytest.mark.parametrize("time", [1e300, -1e300, -1.0])
 def test_a_time_that_is_no_date_is_left_out(time: float) -> None:
-    found = Standings()
+    found = ProcessSummaries()
     tell(found, "worker-0.0", metrics.CPU, 0.5, time=time)
     tell(found, "evaluator.0", "eval/accuracy", 0.9, rank=-1, time=time)
     assert loads.workers(found, NO_TIME, {}) == []
     assert loads.best(found, SPEC, None) == []
+
+
+def test_stored_progress_keeps_its_keys() -> None:
+    """Rows of older data folders hold these keys."""
+    stored = Folded(summaries=ProcessSummaries(reached={1: 640})).model_dump(mode="json")
+    assert stored["standings"]["reached"] == {"1": 640}
+    assert Folded.model_validate(stored).summaries.reached == {1: 640}
