@@ -25,7 +25,7 @@ class DatabaseAway(Unavailable):
 REDIS = client.AWAY
 AWAY = (DatabaseAway, PoolTimeout, NotMigrated, *REDIS)
 MAY_PASS = (*AWAY, OperationalError)
-"""For work that is repeated anyway: also a database that cannot do it, for a lock or for want of time, memory or room."""
+"""For work that is repeated anyway: also a database that cannot do it, for a lock or for want of time, memory or disk space."""
 
 _ENDED = ("08", "57P01", "57P02", "57P03", "57P05", "25P03", "25P04")
 """Beginnings of the SQLSTATEs with which Postgres ends or refuses a connection, whatever was asked."""

@@ -243,7 +243,7 @@ def main(order: ProcessOrder, folder: Path) -> int:
     layout = Layout.of(w.theta, None, spec.roles.server.shards)
     port = RedisPort(order.plane, order.plane_id, order.rank, 0, layout, spec.codec, spec.pull_codec, shared=order.shared)
     if order.shared and not port.shares:
-        raise Unfinished(f"there is no room in {order.shared.folder} for {layout.size * 4 / 1e6:.0f} MB vectors")
+        raise Unfinished(f"vectors of {layout.size * 4 / 1e6:.0f} MB do not fit into {order.shared.folder}")
     link = Link(spec, port, w, order.rank, 0, LinkEvents())
     link.join(Payload(w.theta, None) if order.rank == 0 else None, None)
     for _ in range(_WARM_UP):

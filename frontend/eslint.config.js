@@ -4,7 +4,7 @@ import { defineConfig, globalIgnores } from "eslint/config"
 import ts from "typescript-eslint"
 import { prose } from "./eslint/prose.js"
 
-/** Page composes, panel binds, hook fetches, chart draws: who may import whom, in all rooms of a folder. */
+/** Page composes, panel binds, hook fetches, chart draws: who may import whom, in all folders below. */
 const layer = (folder, forbidden, why) => ({
   files: [`src/${folder}/**`],
   rules: {
@@ -13,7 +13,7 @@ const layer = (folder, forbidden, why) => ({
       {
         patterns: [
           ...(forbidden.length ? [{ group: forbidden.map((name) => `@/${name}/**`).concat(forbidden.map((name) => `@/${name}`)), message: why }] : []),
-          { regex: "^\\.\\./", message: "Another room is named from the top: @/..." },
+          { regex: "^\\.\\./", message: "Another folder is named from the top: @/..." },
         ],
       },
     ],

@@ -189,7 +189,7 @@ STARVED = define_metric(
     "Pushes of a worker dropped in a row, when it was found never to contribute",
     "lower",
 )
-NO_ROOM = define_metric(
+SHARED_MEMORY_SHORTFALL = define_metric(
     "worker/no_room",
     "Shared-memory shortfall",
     "bytes",

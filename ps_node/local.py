@@ -12,7 +12,7 @@ from gradstream.wire.transport.shm import Shared
 
 class LocalWorker:
     def __init__(self, folder: Path, incarnation: tuple[int, int], shard: int, centers: int) -> None:
-        """`centers`: how many the worker has room for."""
+        """`centers`: how many the worker's shared memory holds."""
         self._folder, self._incarnation, self._centers = folder, incarnation, centers
         self._vectors: Shared | None = None
         self.responses = ResponsePipeWriter(folder, *incarnation, shard)

@@ -49,7 +49,7 @@ class Mailbox:
         self.take_in = self._remote.take_in
         self._filled: set[Incarnation] = set()
         """Incarnations whose next center already lies in their buffer; `write_responses` clears it."""
-        self._rooms: dict[int, bytearray] = {}
+        self._coded_responses: dict[int, bytearray] = {}
         """Memory for the coded vectors of the responses to one entry."""
         self._numbers: dict[Incarnation, int] = defaultdict(int)
         self._retransmissions = retransmissions
@@ -86,14 +86,14 @@ class Mailbox:
         out = torch.empty(mine.stop - mine.start, dtype=self.layout.torch_dtype)
         return self.layout.decoding(self._codec, memory, self._shard, out)
 
-    def room(self, response: Response) -> Tensor | None:
+    def destination(self, response: Response) -> Tensor | None:
         """Return the buffer for the center of a worker on this host. The caller fills it before `write_responses`."""
         incarnation = (response.rank, response.incarnation)
         local = self._local.get(incarnation)
         if local is None or self._pull_codec.lossy or self.layout is None:
             return None
         self._filled.add(incarnation)
-        return local.vectors(self.layout).room(local.into, self._shard)
+        return local.vectors(self.layout).center_slice(local.into, self._shard)
 
     def write_responses(self, responses: list[Response], position: str) -> None:
         """Write the responses' vectors into shared memory, then the messages, then the vectors in Redis. Messages through Redis are
@@ -198,7 +198,7 @@ class Mailbox:
         assert self.layout is not None, "there is a center, so there was an Init"
         if not codec.lossy:
             return Coded(self.layout.encode(codec, payload))
-        data = reused(self._rooms, number, self.layout.coded(codec, self._shard))
+        data = reused(self._coded_responses, number, self.layout.coded(codec, self._shard))
         return self.layout.coding(codec, payload, self._shard, memoryview(data))
 
     def _request_resend(self, incarnation: Incarnation, seq: int) -> None:

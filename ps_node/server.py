@@ -48,7 +48,7 @@ class Server:
         self._staging = Staging(device) if device else None
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count))
         self._mailbox = Mailbox(self._redis, routes, order, settings, retransmissions)
-        self._room = nowhere if device else self._mailbox.room
+        self._destination = nowhere if device else self._mailbox.destination
         self._reader = LogReader(access, order.plane_id, order.rank, settings.read_count, self._mailbox.take_in)
         self._report = Report(reporter, order, self.shard, settings)
         self._handled = 0
@@ -93,7 +93,7 @@ class Server:
             self._mailbox.resend_messages((entry.rank, entry.incarnation), entry.opened[self._order.rank])
         if isinstance(entry, Rejected) and entry.brings == "response" and self.shard.is_news(entry):
             self._mailbox.resend_response((entry.rank, entry.incarnation), entry.number, position)
-        output = self.shard.handle(entry, payload, self._room)
+        output = self.shard.handle(entry, payload, self._destination)
         if self._order.rank == 0:
             self._note_accounts(entry, output)
         self._after(output, position)

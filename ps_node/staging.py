@@ -59,7 +59,7 @@ class Staging:
             if response.payload is not None:
                 x = response.payload.x
                 if x.data_ptr() not in copies:
-                    copies[x.data_ptr()] = self._room(len(copies), x).copy_(x, non_blocking=True)
+                    copies[x.data_ptr()] = self._pinned_copy(len(copies), x).copy_(x, non_blocking=True)
                 response = replace(response, payload=response.payload._replace(x=copies[x.data_ptr()]))
             given.append(response)
         if copies:
@@ -71,12 +71,12 @@ class Staging:
         """It pushes nothing any more. The rounds keep the pushes that wait for them."""
         self._vectors.pop(incarnation, None)
 
-    def _room(self, number: int, x: Tensor) -> Tensor:
+    def _pinned_copy(self, number: int, x: Tensor) -> Tensor:
         """Pinned memory for the copy of this number, the same one each time: to pin new pages takes long."""
-        room = self._given.get(number)
-        if room is None or (room.shape, room.dtype) != (x.shape, x.dtype):
-            room = self._given[number] = self._host(x.numel(), x.dtype)
-        return room
+        memory = self._given.get(number)
+        if memory is None or (memory.shape, memory.dtype) != (x.shape, x.dtype):
+            memory = self._given[number] = self._host(x.numel(), x.dtype)
+        return memory
 
     def _host(self, count: int, dtype: torch.dtype) -> Tensor:
         return torch.empty(count, dtype=dtype, pin_memory=self._pinned)

@@ -59,7 +59,7 @@ class BoundedConnection(H11Protocol):
         self.by_address[self._address] += 1
         self._waits_since = self.loop.time()
         self._expect(self.header_seconds)
-        if not self._make_room():
+        if not self._admit():
             transport.write(_REFUSAL)
             self._close()
 
@@ -170,7 +170,7 @@ class BoundedConnection(H11Protocol):
             if not self.by_address[self._address]:
                 del self.by_address[self._address]
 
-    def _make_room(self) -> bool:
+    def _admit(self) -> bool:
         """Return whether this connection may stay."""
         crowded = self.by_address[self._address] > self.most_of_address
         if not crowded and len(self.connections) <= self.most:

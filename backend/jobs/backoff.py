@@ -26,7 +26,7 @@ Work = Literal["place", "ingest", "advance", "lose", "fold", "retention", "sweep
 RETRY_INTERVAL, MAX_RETRY_INTERVAL = 1.0, 600.0
 """Seconds; the pause doubles with each failure in a row."""
 MAX_DATABASE_RETRY_INTERVAL = 5.0
-"""Seconds, where the database answers but has no room or time: that is not due to the job, and passes."""
+"""Seconds, where the database answers but is full or too slow: that is not due to the job, and passes."""
 _TOLD_AFTER = 5
 """Such failures in a row before the job's events tell of it."""
 _EVENTS_AT_ONCE = 50

@@ -1,5 +1,5 @@
 """Admission of metric batches. User code shares its process's account on the data plane, so a batch may hold anything.
-Points that Postgres cannot hold, or that would take other jobs' room, are left out; a sentence names the field. No database."""
+Points that Postgres cannot hold, or that would take other jobs' space, are left out; a sentence names the field. No database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from backend.db import storable
-from backend.metrics.origins import MAX_SERIES, MAX_SERIES_PER_SOURCE, SeriesKey, SeriesRoom
+from backend.metrics.origins import MAX_SERIES, MAX_SERIES_PER_SOURCE, SeriesCapacity, SeriesKey
 from backend.metrics.store.points import Decoded, decode
 from gradstream.process.order import label_of
 from gradstream.wire.telemetry import records
@@ -75,14 +75,14 @@ class Came:
     def refused(cls, source: str, number: int, fault: PointFault) -> Self:
         return cls(source, number, _NOTHING, decode(_NOTHING), fault)
 
-    def within(self, known: Collection[SeriesKey], room: SeriesRoom) -> Self:
+    def within(self, known: Collection[SeriesKey], capacity: SeriesCapacity) -> Self:
         """Return the batch without the points of series that cannot be stored beside the `known` ones."""
         wrong = [fault for name, _ in self.decoded.keys if (fault := _long(name))]
         kept = np.array([_long(name) is None for name, _ in self.decoded.keys], bool)
         source = label_of(self.source)
         for place, (name, rank) in enumerate(self.decoded.keys):
             if kept[place] and (source, name, rank) not in known:
-                kept[place] = room.admit(source, name, rank)
+                kept[place] = capacity.admit(source, name, rank)
         if kept.all():
             return self
         wrong.append(PointFault("name", _TOO_MANY))

@@ -48,8 +48,8 @@ class Origins:
         return not source.startswith("worker-") or rank in (-1, int(source.removeprefix("worker-")))
 
 
-class SeriesRoom:
-    """How many series may still begin in an attempt, for each process and in all."""
+class SeriesCapacity:
+    """Number of series that may still begin in an attempt, for each process and in all."""
 
     def __init__(self, known: Iterable[SeriesKey], origins: Origins) -> None:
         self._origins = origins

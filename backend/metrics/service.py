@@ -19,7 +19,7 @@ from backend.metrics.admission import Came
 from backend.metrics.charts import chart, live
 from backend.metrics.charts.live import Arrived
 from backend.metrics.models import MetricBatchRow
-from backend.metrics.origins import Origins, SeriesKey, SeriesRoom
+from backend.metrics.origins import Origins, SeriesCapacity, SeriesKey
 from backend.metrics.repository import NewBatch
 from backend.metrics.schemas import CatalogueEntry, LiveMetrics, MeasuredName, MeasuredNames, MetricPage, Storage
 from backend.metrics.store import folding, payloads
@@ -99,12 +99,12 @@ def _believed(batch: Came, origins: Origins) -> list[Point]:
 def _keep(session: Session, job: JobRow, attempt: int, first: int, new: Sequence[Came]) -> list[Came]:
     """Write the batches, numbered from `first` on, and the counts of their series. Return the batches as they are stored."""
     counts = repository.counts(session, job.id, attempt)
-    room = SeriesRoom(tuple(counts), _origins(job))
+    capacity = SeriesCapacity(tuple(counts), _origins(job))
     counted: dict[SeriesKey, int] = {}
     rows: list[NewBatch] = []
     stored: list[Came] = []
     for seq, batch in enumerate(new, start=first):
-        kept = batch.within(counts, room)
+        kept = batch.within(counts, capacity)
         totals = []
         for (name, rank), points in zip(kept.decoded.keys, kept.decoded.counts(), strict=True):
             key = (label_of(kept.source), name, rank)

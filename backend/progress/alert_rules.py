@@ -13,8 +13,7 @@ from backend.progress.state import Folded, evaluation_alerts
 from gradstream.center.ledger import StarvedWorker
 from gradstream.gate import Gate
 from gradstream.process.watchdog import hang_sentences
-from gradstream.progress import alerts, damage
-from gradstream.progress import shared_memory as room
+from gradstream.progress import alerts, damage, shared_memory
 
 Found = Mapping[Any, Any]
 """Each thing that a rule finds, by a key that stays the same from report to report."""
@@ -90,9 +89,9 @@ def _describe_dropping(kept: Folded, gate: Gate, found: Found) -> Iterator[Alert
         yield Alert(alerts.dropped_sentence(reason, kept.summaries.ledger, gate), _SERVER, {"dropped": reason})
 
 
-def _describe_room(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
+def _describe_shared_memory(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
     """Workers that are found together share one alert."""
-    yield Alert(room.sentence(dict(found)), f"worker-{min(found)}", {"ranks": sorted(found), "bytes": max(found.values())})
+    yield Alert(shared_memory.sentence(dict(found)), f"worker-{min(found)}", {"ranks": sorted(found), "bytes": max(found.values())})
 
 
 def _describe_damage(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
@@ -110,7 +109,7 @@ RULES: tuple[AlertRule, ...] = (
     AlertRule(evaluation_alerts, _describe_evaluation),
     AlertRule(_find_slow, _describe_slow, per_attempt=True),
     AlertRule(lambda kept: dict.fromkeys(kept.dropping), _describe_dropping),
-    AlertRule(lambda kept: kept.no_room, _describe_room),
+    AlertRule(lambda kept: kept.shared_memory_shortfalls, _describe_shared_memory),
     AlertRule(lambda kept: kept.damaged, _describe_damage, shown=False),  # a resend has repaired it
     AlertRule(lambda kept: {"": kept.waits_for} if kept.waits_for else {}, _describe_sentences, recorded=False),  # by the scheduler
     AlertRule(lambda kept: kept.refused, _describe_sentences, recorded=False),  # by `service`, which bounds their number

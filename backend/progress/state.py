@@ -43,7 +43,7 @@ _TAKEN = frozenset(
         metrics.TOTAL,
         metrics.EPOCH,
         metrics.STARVED,
-        metrics.NO_ROOM,
+        metrics.SHARED_MEMORY_SHORTFALL,
         metrics.COMPARED_ROWS,
         metrics.SHARED_ROWS,
     )
@@ -81,7 +81,7 @@ class Folded(BaseModel):
     """Evaluation rows that were compared with training rows, and how many of them are training rows, if many are."""
     starved: dict[int, int] = Field(default_factory=dict)
     """Workers that were found not to contribute, in any attempt, with how many of their pushes were dropped in a row."""
-    no_room: dict[int, int] = Field(default_factory=dict)
+    shared_memory_shortfalls: dict[int, int] = Field(default_factory=dict, alias="no_room")
     """Workers that did not get their shared memory, in any attempt, with the bytes that each needed."""
     damaged: dict[str, int] = Field(default_factory=dict)
     """Processes that received corrupt messages, in any attempt, with their number of retransmissions."""
@@ -187,8 +187,8 @@ def _take(new: Folded, point: Point) -> None:
             new.epoch_samples = int(point.value)
         case metrics.STARVED.name:
             new.starved.setdefault(point.rank, int(point.value))
-        case metrics.NO_ROOM.name:
-            new.no_room.setdefault(point.rank, int(point.value))
+        case metrics.SHARED_MEMORY_SHORTFALL.name:
+            new.shared_memory_shortfalls.setdefault(point.rank, int(point.value))
         case metrics.COMPARED_ROWS.name:
             new.compared_rows = int(point.value)
         case metrics.SHARED_ROWS.name:

@@ -133,7 +133,7 @@ class Controller:
             if plane_away and status is not JobStatus.STOPPING:
                 continue  # it needs the plane; only ends can be reached without
             error = self._serve(job_id, attempt, status)
-            if not isinstance(error, OutOfMemoryError):  # one that is full still answers, and ends make room
+            if not isinstance(error, OutOfMemoryError):  # one that is full still answers, and jobs that end free memory
                 plane_away = error or plane_away
         self._backoff.write_events()
         if plane_away:

@@ -146,7 +146,7 @@ class Steps:
         switch(session, job, JobStatus.RUNNING, actor=_ACTOR, message="All processes run.")
 
     def _respawn(self, session: Session, job: JobRow, step: Respawn) -> None:
-        """Start the next incarnation on a machine with room. Without any, the others go on and a later pass tries again."""
+        """Start the next incarnation on a machine where it fits. Without any, the others go on and a later pass tries again."""
         process = job_rows.process(session, step.process)
         assert process is not None, "it is part of the situation"
         if not try_lock(session, PLACES):
@@ -154,7 +154,7 @@ class Steps:
         spec = load(session, job).spec
         where = place_again(process.role, process.rank, spec, queue.free_machines(session), process.node_id)
         if where is None:
-            self._note_waiting(session, job, f"{step.label} waits for a machine with room; the others go on.")
+            self._note_waiting(session, job, f"{step.label} waits for a machine with free capacity; the others go on.")
             return
         process.replaced, process.seq = True, feed.take(session, job)
         job.retries_used += step.charged

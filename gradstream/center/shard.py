@@ -47,7 +47,7 @@ from gradstream.center.waiting import WaitingRanks
 from gradstream.center.watchers import Watchers
 from gradstream.spec import JobSpec
 
-Room = Callable[[Response], Tensor | None]
+Destination = Callable[[Response], Tensor | None]
 """Returns the buffer for the center of a response, shape (n,) of this slice; None: no copy."""
 
 
@@ -84,9 +84,9 @@ class Shard:
         self._checkpoints, self.ledger = self._checkpoint_making.schedule, self._pushes.ledger
         self._out = Output()
 
-    def handle(self, entry: Entry, payload: Payload | None = None, room: Room = nowhere) -> Output:
-        """Take the next entry of the log. `room` gives a buffer for each response that brings the center; theta is copied into
-        it before this returns. Raises: ProtocolError."""
+    def handle(self, entry: Entry, payload: Payload | None = None, destination: Destination = nowhere) -> Output:
+        """Take the next entry of the log. `destination` gives a buffer for each response that brings the center; theta is
+        copied into it before this returns. Raises: ProtocolError."""
         self._out = Output()
         self._responses.written, self._pushes.decisions = self._out.responses, self._out.decisions
         match entry:
@@ -115,7 +115,7 @@ class Shard:
                 self._resending.resend(entry)
         self._settle()
         self._try_checkpoint()
-        self._finish(room)
+        self._finish(destination)
         return self._out
 
     def is_news(self, entry: Entry) -> bool:
@@ -207,13 +207,13 @@ class Shard:
         if self.over:
             self._watchers.tell_it_is_over()
 
-    def _finish(self, room: Room) -> None:
+    def _finish(self, destination: Destination) -> None:
         """Make the step that this entry led to, and copy theta into the buffers of the responses that bring it."""
         if self.center is None:
             return
         given = [response for response in self._out.responses if response.brings == "center" and response.rank != EVALUATOR]
-        rooms = (room(response) for response in given)
-        self.center.finish([x for x in rooms if x is not None])
+        destinations = (destination(response) for response in given)
+        self.center.finish([x for x in destinations if x is not None])
         if self._drift:
             for response in given:
                 self._drift.given(response.rank, self.center)

@@ -71,11 +71,11 @@ def _print_for_people(console: Console, columns: list[Column], rows: Sequence[Se
     console.print(table)
 
 
-def _choose_columns(columns: list[Column], widths: list[int], room: int) -> list[int]:
+def _choose_columns(columns: list[Column], widths: list[int], available: int) -> list[int]:
     """The columns that fit; optional ones are left out from the right."""
     shown = list(range(len(columns)))
     for at in reversed(range(len(columns))):
-        if sum(_least(columns[i], widths[i]) + _GAP for i in shown) - _GAP <= room:
+        if sum(_least(columns[i], widths[i]) + _GAP for i in shown) - _GAP <= available:
             break
         if columns[at].optional:
             shown.remove(at)

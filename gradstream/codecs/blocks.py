@@ -16,7 +16,7 @@ def rows(x: Tensor, block: int) -> Tensor:
 
 
 def padded(out: Tensor, block: int) -> Tensor:
-    """Room for the rows of `out`: itself, if its length and kind allow that. Then `put_back` has nothing to do."""
+    """Memory for the rows of `out`: itself, if its length and kind allow that. Then `put_back` has nothing to do."""
     if out.dtype == torch.float32 and out.numel() % block == 0:
         return out.view(-1, block)
     return torch.empty(count(out.numel(), block), block)

@@ -197,7 +197,7 @@ class _Ahead:
             if time.monotonic() > deadline:
                 raise FetcherLost(f"the data set has not returned a mini-batch within {_TIMEOUT:.0f} s")
             try:
-                self._ready.get(timeout=0.01)  # it may be waiting for room
+                self._ready.get(timeout=0.01)  # it may be waiting for a free place
             except queue.Empty:
                 pass
             self._thread.join(0.01)

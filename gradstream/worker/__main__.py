@@ -118,7 +118,7 @@ class _Worker(LinkEvents):
     def _report_start(self) -> None:
         order, port = self._order, self._port
         if order.shared and order.shared.servers and not port.shares:
-            self._reporter.point(metrics.NO_ROOM, (2 + order.spec.pipeline) * port.nbytes, rank=order.rank)
+            self._reporter.point(metrics.SHARED_MEMORY_SHORTFALL, (2 + order.spec.pipeline) * port.nbytes, rank=order.rank)
         self._reporter.point(metrics.SHARE, self._problem.total, rank=order.rank)
         self._reporter.point(metrics.CORES, physical_cores(), rank=order.rank)
 

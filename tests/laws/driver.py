@@ -90,11 +90,11 @@ class Watch:
         handle, fold = Shard.handle, Center.fold
         self.clear()
 
-        def watched_handle(shard: Shard, entry: Entry, payload: Payload | None = None, *room: Any) -> Output:
+        def watched_handle(shard: Shard, entry: Entry, payload: Payload | None = None, *destination: Any) -> Output:
             first = self._first(shard)
             if first and entry_rank(entry) not in (None, EVALUATOR):
                 self.order.append(entry.rank)  # type: ignore[union-attr]
-            output = handle(shard, entry, payload, *room)
+            output = handle(shard, entry, payload, *destination)
             if first:
                 self.decisions += output.decisions
             return output

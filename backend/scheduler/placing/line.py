@@ -20,7 +20,7 @@ class Waits:
 class QueueLine:
     """One look at the queue: jobs come in their order, and each gets its places or a reason why it waits.
 
-    No job overtakes one that waits for room, so small jobs do not starve a large one. A job that could never fit on the
+    No job overtakes one that waits for free slots, so small jobs do not starve a large one. A job that could never fit on the
     available machines holds up no other."""
 
     def __init__(self, machines: Sequence[Machine]) -> None:

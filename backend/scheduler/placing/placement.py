@@ -45,17 +45,17 @@ def place(spec: Placeable, machines: Sequence[Machine], shard_takes: int = 0) ->
         workers = _workers(spec, without_places(ordered[:count], servers))
         if len(servers) == spec.roles.server.shards and len(workers) == spec.roles.worker.count:
             return (*servers, *workers, _evaluator(workers))
-    return _no_room_for_both(spec, ordered, shard_takes)
+    return _shortage_of_both(spec, ordered, shard_takes)
 
 
 def _workers(spec: Placeable, machines: Sequence[Machine]) -> list[Place]:
-    """Place as many workers as there is room for, and fill each machine before the next one."""
+    """Place as many workers as fit, and fill each machine before the next one."""
     count, device = spec.roles.worker.count, spec.roles.worker.device
     places: list[Place] = []
     for machine in machines:
         gpus = () if device == "cpu" else machine.free_gpus
-        room = min(len(machine.free_slots), len(gpus)) if device == "cuda" else len(machine.free_slots)
-        for place_on in range(min(room, count - len(places))):
+        free = min(len(machine.free_slots), len(gpus)) if device == "cuda" else len(machine.free_slots)
+        for place_on in range(min(free, count - len(places))):
             gpu = gpus[place_on] if place_on < len(gpus) else None
             places.append(Place("worker", len(places), machine.id, machine.name, machine.free_slots[place_on], gpu))
     return places
@@ -113,7 +113,7 @@ def _preference(machine: Machine, spec: Placeable) -> tuple[int, int, str]:
 
 
 def place_again(role: Role, rank: int, spec: JobSpec, machines: Sequence[Machine], before: UUID) -> Place | None:
-    """One process of a running job anew, on the machine where it was if that still has room."""
+    """One process of a running job anew, on the machine where it was if it still fits there."""
     if role == "worker":
         places = place(spec.model_copy(update={"roles": _one_worker(spec)}), sorted(machines, key=lambda m: m.id != before)[:1])
         if isinstance(places, Shortage):
@@ -135,7 +135,7 @@ def _one_worker(spec: JobSpec) -> object:
     return spec.roles.model_copy(update={"worker": spec.roles.worker.model_copy(update={"count": 1}), "server": server})
 
 
-def _no_room_for_both(spec: Placeable, machines: Sequence[Machine], takes: int) -> Shortage:
+def _shortage_of_both(spec: Placeable, machines: Sequence[Machine], takes: int) -> Shortage:
     """GPUs and slots are there, but not beside each other."""
     empty = [replace(m, free_slots=tuple(range(m.slots)), free_gpus=tuple(m.every_gpu)) for m in machines]
     servers = _servers_on_gpus(spec, empty, takes)

@@ -17,7 +17,7 @@ class Shortage:
 
     @property
     def passes_by_itself(self) -> bool:
-        """Room will appear when running jobs end. Else only another machine, or another job file, would help."""
+        """Capacity becomes free when running jobs end. Else only another machine, or another job file, would help."""
         return self.reason in ("no_capacity", "no_gpu")
 
 

@@ -14,7 +14,7 @@ AT = 4
 ADAMW = {"optimizer": {"name": "adamw"}}
 TOLERANCE = 0.01
 """The best rate of a short run with few workers is often the last before it diverges: one that is at most this much less accurate
-leaves room for more workers and longer runs."""
+leaves a margin for more workers and longer runs."""
 
 JOBS: dict[str, dict[str, Any]] = {
     "downpour": {"strategy": {"n_push": 4, "n_fetch": 4}},

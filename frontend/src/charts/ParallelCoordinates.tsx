@@ -20,12 +20,12 @@ const LONGEST = 17
 
 /** A line for each job across its settings and results. One is picked out by pointing at it, or for good by its name below. */
 export function ParallelCoordinates({ axes, lines, title, height = 300 }: ParallelCoordinatesProps) {
-  const { ref, width: room } = useElementSize<HTMLDivElement>()
+  const { ref, width: available } = useElementSize<HTMLDivElement>()
   const scheme = useComputedColorScheme("light")
   const [pointed, setPointed] = useState<string | null>(null)
   const [picked, setPicked] = useState<string | null>(null)
   const chosen = pointed ?? picked
-  const width = Math.max(room, 2 * SIDE + NARROWEST * (axes.length - 1))
+  const width = Math.max(available, 2 * SIDE + NARROWEST * (axes.length - 1))
   const x = (axis: number) => (axes.length === 1 ? width / 2 : SIDE + ((width - 2 * SIDE) * axis) / (axes.length - 1))
   const y = (place: number) => TOP + (height - TOP - BOTTOM) * (1 - place)
   const known = chosen !== null && lines.some(({ key }) => key === chosen)

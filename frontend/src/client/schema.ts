@@ -42,7 +42,7 @@ export interface paths {
          * @description Start a browser session from a one-time code or an API token of the scope full. Sets an HttpOnly, SameSite=Strict cookie.
          *
          *     The session ends with its token: the one given here, or the one that made the code. A user has at most 100 sessions; the one
-         *     that was used longest ago makes room.
+         *     that was used longest ago ends for a new one.
          */
         post: operations["signIn"];
         /**

@@ -69,11 +69,11 @@ class Center:
         """For `s.theta -= x`, which changes it in place and then sets it."""
         assert theta is self._theta, "the center is one vector: change it in place"
 
-    def finish(self, rooms: Sequence[Tensor] = ()) -> None:
-        """Make the step that `fold` left to do, and copy theta into each of `rooms`, shape (n,)."""
+    def finish(self, destinations: Sequence[Tensor] = ()) -> None:
+        """Make the step that `fold` left to do, and copy theta into each of `destinations`, shape (n,)."""
         due, self._due = self._due, None
-        if due or rooms:
-            self._pass.make(due, rooms)
+        if due or destinations:
+            self._pass.make(due, destinations)
 
     def slot(self, name: str) -> Tensor:
         if name not in self._slots:

@@ -1,6 +1,6 @@
 """A plain step of the center and its copies for the waiting workers, in one pass over memory.
 
-    for each block:   mean of the pushes (in cache) -> theta's block += alpha * mean -> the same block of each room
+    for each block:   mean of the pushes (in cache) -> theta's block += alpha * mean -> the same block of each destination
 
 Operations on whole vectors would read theta once more for each copy, and would write a mean and read it again.
 Blocks begin at multiples of `ALIGN`, so the bits are those of the whole vector.
@@ -46,36 +46,36 @@ class OnePass:
         self._theta = theta
         self._split: dict[tuple[int, int, int], _Blocks] = {}
 
-    def make(self, descent: Descent | None, rooms: Sequence[Tensor]) -> None:
-        """Make the step, and copy theta as it is then into each room, shape (n,)."""
-        hands = self._hands(len(rooms))
-        block = self._block(len(rooms), len(descent.xs) if descent else 0) if hands == 1 else LARGEST
+    def make(self, descent: Descent | None, destinations: Sequence[Tensor]) -> None:
+        """Make the step, and copy theta as it is then into each of `destinations`, shape (n,)."""
+        hands = self._hands(len(destinations))
+        block = self._block(len(destinations), len(descent.xs) if descent else 0) if hands == 1 else LARGEST
         share = -(-self._theta.numel() // (hands * block)) * block
         mine = [slice(hand * share, (hand + 1) * share) for hand in range(hands)]
-        others = [self._threads.submit(self._work, descent, rooms, part, block) for part in mine[1:]]
-        self._work(descent, rooms, mine[0], block)
+        others = [self._threads.submit(self._work, descent, destinations, part, block) for part in mine[1:]]
+        self._work(descent, destinations, mine[0], block)
         for other in others:
             other.result()
 
-    def _hands(self, rooms: int) -> int:
+    def _hands(self, destinations: int) -> int:
         """Return the number of threads: one for each worker that waits for this step, since its core is idle until then."""
-        return 1 if self._theta.nbytes < LARGE else max(1, min(rooms, _cores()))
+        return 1 if self._theta.nbytes < LARGE else max(1, min(destinations, _cores()))
 
-    def _block(self, rooms: int, pushes: int) -> int:
-        vectors = 1 + rooms + pushes + (pushes > 1)
+    def _block(self, destinations: int, pushes: int) -> int:
+        vectors = 1 + destinations + pushes + (pushes > 1)
         return max(SMALLEST, min(LARGEST, CACHE // (vectors * self._theta.itemsize) // ALIGN * ALIGN))
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(_cores(), thread_name_prefix="one-pass")
 
-    def _work(self, descent: Descent | None, rooms: Sequence[Tensor], mine: slice, block: int) -> None:
+    def _work(self, descent: Descent | None, destinations: Sequence[Tensor], mine: slice, block: int) -> None:
         """Do the work of `make` for one part of the slice."""
         key = mine.start, mine.stop, block
         blocks = self._split.get(key) or self._split.setdefault(key, _Blocks(self._theta[mine], block))
         xs = [x[mine].split_with_sizes(blocks.sizes) for x in descent.xs] if descent else []
         scratch = torch.empty_like(blocks.thetas[0]) if len(xs) > 1 else None
-        copies = [_bytes(room[mine]) for room in rooms]
+        copies = [_bytes(destination[mine]) for destination in destinations]
         for number, theta in enumerate(blocks.thetas):
             if descent:
                 direction = xs[0][number] if scratch is None else _mean([x[number] for x in xs], descent.weights, scratch)
@@ -103,14 +103,15 @@ class Whole:
     def __init__(self, theta: Tensor) -> None:
         self._theta = theta
 
-    def make(self, descent: Descent | None, rooms: Sequence[Tensor]) -> None:
-        """Do the work of `OnePass.make` in the order of this device's stream. A room on another device may be filled later."""
+    def make(self, descent: Descent | None, destinations: Sequence[Tensor]) -> None:
+        """Do the work of `OnePass.make` in the order of this device's stream. A destination on another device may be
+        filled later."""
         if descent:
             xs = descent.xs
             direction = xs[0] if len(xs) == 1 else _mean(xs, descent.weights, torch.empty_like(self._theta))
             self._theta.add_(direction, alpha=descent.alpha)
-        for room in rooms:
-            room.copy_(self._theta, non_blocking=True)
+        for destination in destinations:
+            destination.copy_(self._theta, non_blocking=True)
 
 
 def _mean(xs: Sequence[Tensor], weights: Sequence[float], scratch: Tensor) -> Tensor:

@@ -121,7 +121,7 @@ class Child:
         except FileNotFoundError:
             return False
         except OSError:
-            pass  # a full disk keeps no older part, and needs the room all the more
+            pass  # a full disk keeps no older part, and needs the space all the more
         os.truncate(self.log, 0)
         return True
 

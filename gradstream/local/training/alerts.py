@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from gradstream.center.ledger import StarvedWorker
 from gradstream.gate import Gate
-from gradstream.metrics import COMPARED_ROWS, NO_ROOM, RETRANSMISSIONS, SHARED_ROWS, STARVED, Point
+from gradstream.metrics import COMPARED_ROWS, RETRANSMISSIONS, SHARED_MEMORY_SHORTFALL, SHARED_ROWS, STARVED, Point
 from gradstream.process.watchdog import Hang, hang_sentences
-from gradstream.progress import alerts, damage
-from gradstream.progress import shared_memory as room
+from gradstream.progress import alerts, damage, shared_memory
 from gradstream.progress.evaluation_alerts import not_finite_sentence, overlap_sentence
 from gradstream.progress.process_summary import ProcessSummaries
 from gradstream.progress.remaining import Remaining
@@ -28,7 +27,7 @@ class RunAlerts:
         """Sentences that `take_new` has not returned yet."""
         self._hung: dict[tuple[str, str | None], dict[str, Hang]] = {}
         """The processes that took long to start, by place and label."""
-        self._no_room: dict[int, int] = {}
+        self._shortfalls: dict[int, int] = {}
         self._starved: set[int] = set()
         self._compared_rows = 0
         self._slow: dict[int, float] = {}
@@ -78,10 +77,10 @@ class RunAlerts:
         elif point.name == STARVED.name:
             self._starved.add(point.rank)
             self._raise_once(("starved", point.rank), StarvedWorker(point.rank, int(point.value)).sentence(self._gate))
-        elif point.name == NO_ROOM.name and point.rank not in self._no_room:
-            self._no_room[point.rank] = int(point.value)
-            self._raised.pop(("no room",), None)  # told anew: it concerns one more worker
-            self._raise(("no room",), room.sentence(self._no_room))
+        elif point.name == SHARED_MEMORY_SHORTFALL.name and point.rank not in self._shortfalls:
+            self._shortfalls[point.rank] = int(point.value)
+            self._raised.pop(("shared memory",), None)  # told anew: it concerns one more worker
+            self._raise(("shared memory",), shared_memory.sentence(self._shortfalls))
         elif point.name == RETRANSMISSIONS.name:
             who = source.rpartition(".")[0] or source
             self._raise_once(("damaged", who), damage.sentence(who))

@@ -109,8 +109,8 @@ class _Stream:
         self.done, self.handed_out = seq, self.arriving.pop(seq)
         return self.handed_out.memory
 
-    def make_room(self, seq: int) -> None:
-        """Make room for a vector that a header has named. If it is here and whole, it is not that header's, so drop it."""
+    def free_place(self, seq: int) -> None:
+        """Free a place for a vector that a header has named. If it is here and whole, it is not that header's, so drop it."""
         if seq in self.arriving:
             if self.arriving[seq].whole:
                 del self.arriving[seq]
@@ -185,7 +185,7 @@ class Inbox:
             if not armed:
                 self._ask({key.encode(): stream}, ())
             if not self.take() and not armed:  # what was armed may have ended long ago
-                stream.make_room(seq)
+                stream.free_place(seq)
                 return None
         self.arm()
         self._confirm_trims()

@@ -81,14 +81,14 @@ class Layout:
             whole += values.view(torch.uint8).numpy().data
         return memoryview(whole)
 
-    def coding(self, codec: Codec, part: Payload, shard: int, room: memoryview, residual: Residual | None = None) -> Coded:
-        """Encode into `room`, which has `coded` bytes, only as far as the caller asks. `residual`: see `Coding`."""
-        vector = len(room) - self._piggyback_bytes(shard)
+    def coding(self, codec: Codec, part: Payload, shard: int, out: memoryview, residual: Residual | None = None) -> Coded:
+        """Encode into `out`, which has `coded` bytes, only as far as the caller asks. `residual`: see `Coding`."""
+        vector = len(out) - self._piggyback_bytes(shard)
         at = vector
         for values in part.buffers or ():
-            room[at : at + values.nbytes] = values.view(torch.uint8).numpy().data
+            out[at : at + values.nbytes] = values.view(torch.uint8).numpy().data
             at += values.nbytes
-        return Coded(room, Coding(codec, part.x, room[:vector], residual, self.slices[shard].start).until)
+        return Coded(out, Coding(codec, part.x, out[:vector], residual, self.slices[shard].start).until)
 
     def decoding(self, codec: Codec, data: bytearray, shard: int, out: Tensor) -> Decoding:
         """Return the decoding of the vector in `data`, which `encode` made."""
@@ -130,8 +130,8 @@ def _values(data: bytearray, dtype: torch.dtype) -> Tensor:
     return torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)
 
 
-def reused(rooms: dict[int, bytearray], number: int, nbytes: int) -> bytearray:
+def reused(buffers: dict[int, bytearray], number: int, nbytes: int) -> bytearray:
     """Return the same buffer each time: the first touch of new pages costs more than coding does."""
-    if number not in rooms or len(rooms[number]) != nbytes:
-        rooms[number] = bytearray(nbytes)
-    return rooms[number]
+    if number not in buffers or len(buffers[number]) != nbytes:
+        buffers[number] = bytearray(nbytes)
+    return buffers[number]

@@ -9,7 +9,7 @@ from pathlib import Path
 from gradstream.process.order import SharedMemory
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.pipe import ResponsePipe
-from gradstream.wire.transport.shm import NoRoom, Shared
+from gradstream.wire.transport.shm import Shared, SharedMemoryError
 
 log = logging.getLogger(__name__)
 
@@ -29,8 +29,8 @@ class LocalServers:
             return cls()
         folder = Path(shared.folder)
         try:
-            pipe = ResponsePipe(folder, rank, incarnation)  # first: without it, the vectors would be room for nothing
+            pipe = ResponsePipe(folder, rank, incarnation)  # first: without it, the vectors would be of no use
             return cls(frozenset(shared.servers), Shared.make(folder, rank, incarnation, layout, centers), pipe)
-        except (NoRoom, OSError) as error:
+        except (SharedMemoryError, OSError) as error:
             log.warning("no shared memory, so vectors go through Redis: %s", error)
             return cls()

@@ -29,8 +29,8 @@ _ALIGN = 64
 """Parts begin at the beginning of a cache line."""
 
 
-class NoRoom(Exception):
-    """The folder lies in memory, which is small here, or cannot be written to."""
+class SharedMemoryError(Exception):
+    """A file could not be allocated: its folder lies in memory, which is small here, or cannot be written to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +65,19 @@ class Shared:
 
     @classmethod
     def make(cls, folder: Path, rank: int, incarnation: int, layout: Layout, centers: int = 1) -> Shared:
-        """Raises: NoRoom."""
+        """Raises: SharedMemoryError."""
         file, size = _file(folder, rank, incarnation), _file_size(rank, layout, centers)
         try:
             handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise NoRoom(f"{file} cannot be made: {error.strerror}") from error
+            raise SharedMemoryError(f"{file} cannot be made: {error.strerror}") from error
         try:
             os.fchmod(handle, 0o666)  # shards may run under another account; the folder says who may enter
-            os.posix_fallocate(handle, 0, size)  # so that no later write can fail for want of room
+            os.posix_fallocate(handle, 0, size)  # so that no later write can fail for want of memory
             return cls(mmap.mmap(handle, size), layout, centers)
         except OSError as error:
             file.unlink()
-            raise NoRoom(f"{size / 1e6:.0f} MB cannot be had in {folder}: {error.strerror}") from error
+            raise SharedMemoryError(f"{size / 1e6:.0f} MB cannot be allocated in {folder}: {error.strerror}") from error
         finally:
             os.close(handle)
 
@@ -100,14 +100,14 @@ class Shared:
         assert self._out is not None, "whoever pushes has something to send from"
         return Payload(self._out.x[self._slices[shard]], self._out.buffers() if shard == 0 else None)
 
-    def room(self, into: int, shard: int) -> Tensor:
+    def center_slice(self, into: int, shard: int) -> Tensor:
         """A shard's part of a center."""
         return self.centers[into][self._slices[shard]]
 
     def put_center(self, into: int, shard: int, x: Tensor | None, buffers: Buffers | None) -> None:
         """A shard's part of a center; `x` is None if it lies there already."""
         if x is not None:
-            self.room(into, shard).copy_(x)
+            self.center_slice(into, shard).copy_(x)
         self._centers[into].put(buffers)
 
     def center_buffers(self, into: int) -> Buffers | None:

@@ -121,7 +121,7 @@ def test_tokens_expire_and_are_revoked(
     fresh = api.post("/tokens", json={"name": "machines", "kind": "join", "expires_in": 60}).json()
     listed = {one["id"] for one in api.get("/tokens").json()["items"]}
     assert fresh["id"] in listed
-    assert join_token["id"] not in listed, "an expired join token makes room"
+    assert join_token["id"] not in listed, "an expired join token ends for a new one"
     assert api.delete(f"/tokens/{fresh['id']}").status_code == 204
     assert anonymous.post("/agent/join", json={"name": "second"}, headers=bearer(fresh["token"])).status_code == 401
 

@@ -288,7 +288,7 @@ def test_an_agent_that_starts_again_has_lost_its_processes(running: Running) -> 
     assert set(running.processes(1).values()) == {"lost"}
 
 
-def test_jobs_wait_with_a_reason_and_run_when_room_appears(running: Running, tmp_path: Path) -> None:
+def test_jobs_wait_with_a_reason_and_run_when_slots_become_free(running: Running, tmp_path: Path) -> None:
     api, controller = running.api, running.controller
     big = submit(api, tmp_path, name="big", roles=workers(3))
     huge = submit(api, tmp_path, name="huge", roles=workers(5))

@@ -20,7 +20,6 @@ from gradstream.metrics import (
     EPOCH,
     EVAL_ACCURACY,
     LOSS,
-    NO_ROOM,
     QUEUE,
     RAW,
     RECEIVED,
@@ -28,6 +27,7 @@ from gradstream.metrics import (
     SEND,
     SENT,
     SHARE,
+    SHARED_MEMORY_SHORTFALL,
     SLICE,
     STALENESS,
     STARVED,
@@ -184,15 +184,15 @@ def test_a_process_that_was_sent_something_damaged_is_told_of_once(api: httpx.Cl
     assert "discarded and resent" in told[0]["message"]
 
 
-def test_workers_without_room_in_shared_memory_are_told_of_once(api: httpx.Client, stream: Stream) -> None:
-    stream.send("worker-0.0", 0, point(NO_ROOM.name, 16e6, rank=0))
-    stream.send("worker-1.0", 0, point(NO_ROOM.name, 16e6, rank=1))
+def test_workers_without_enough_shared_memory_have_one_alert(api: httpx.Client, stream: Stream) -> None:
+    stream.send("worker-0.0", 0, point(SHARED_MEMORY_SHORTFALL.name, 16e6, rank=0))
+    stream.send("worker-1.0", 0, point(SHARED_MEMORY_SHORTFALL.name, 16e6, rank=1))
     stream.ingest()
-    stream.send("worker-1.1", 0, point(NO_ROOM.name, 16e6, rank=1))
-    stream.send("worker-2.0", 0, point(NO_ROOM.name, 16e6, rank=2))
+    stream.send("worker-1.1", 0, point(SHARED_MEMORY_SHORTFALL.name, 16e6, rank=1))
+    stream.send("worker-2.0", 0, point(SHARED_MEMORY_SHORTFALL.name, 16e6, rank=2))
     stream.ingest()
     events = [event for event in api.get(f"/jobs/{stream.job_id}/events").json()["items"] if event["kind"] == "warning"]
     assert [event["data"] for event in events] == [{"ranks": [0, 1], "bytes": 16_000_000}, {"ranks": [2], "bytes": 16_000_000}]
     assert "--shm-size" in events[0]["message"]
     [alert] = api.get(f"/jobs/{stream.job_id}").json()["progress"]["alerts"]
-    assert alert.startswith("Workers 0, 1 and 2 found no room for 16.0 MB each")
+    assert alert.startswith("Workers 0, 1 and 2 could not allocate 16.0 MB of shared memory each")

@@ -110,7 +110,7 @@ def test_a_node_that_names_what_it_was_told_is_left_in_peace(
     assert node(api)["trouble"] is None
 
 
-def test_a_node_without_room_on_its_disk_is_not_charged_to_the_job(running: Running, other: Agent) -> None:
+def test_a_node_with_a_full_disk_is_not_charged_to_the_job(running: Running, other: Agent) -> None:
     running.agent.exit("server-0", reason=ExitReason.NODE_UNFIT, code=71, message="No space left on device")
     running.controller.run_once()
     running.end_all()

@@ -44,7 +44,7 @@ def test_a_job_process_says_in_ps_what_it_is(client: Client, submit: Callable[..
         return [process for process in psutil.Process(os.getpid()).children(recursive=True) if _command_line(process) == wanted]
 
     [process] = eventually(titled, "a process with this title")
-    assert orphans.OWNER in process.environ(), "the title takes no room from the environment, which says whose the process is"
+    assert orphans.OWNER in process.environ(), "the title takes no space from the environment, which says whose the process is"
 
 
 def _command_line(process: psutil.Process) -> str:

@@ -112,7 +112,7 @@ def test_a_worker_without_shared_memory_says_what_to_do(tmp_path: Path, monkeypa
     result, said = train(tmp_path, 1)
     assert result["status"] == "succeeded", said
     [alert] = result["alerts"]
-    assert alert.startswith("Worker 0 found no room for 48.0 MB in shared memory, so vectors go through Redis")
+    assert alert.startswith("Worker 0 could not allocate 48.0 MB of shared memory, so vectors go through Redis")
     assert f"alert: {alert}" in said
     assert result["exchange"]["sent_bytes"] == result["exchange"]["raw_bytes"] == 4 * PARAMETERS
 

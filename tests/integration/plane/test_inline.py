@@ -243,12 +243,12 @@ def test_a_full_redis_makes_the_sender_wait(ends: Ends) -> None:
     data = os.urandom(LONG)
     vector = Outgoing(KEY, 1, memoryview(data))
     ends.admin.ask(("CONFIG", "SET", "maxmemory", 5_000_000))
-    room = threading.Timer(1.0, ends.admin.ask, [("CONFIG", "SET", "maxmemory", 100_000_000)])
-    room.start()
+    more_memory = threading.Timer(1.0, ends.admin.ask, [("CONFIG", "SET", "maxmemory", 100_000_000)])
+    more_memory.start()
     for index in range(8):
         ends.outbox.put(vector, index)
     ends.outbox.finish([vector])
-    room.join()
+    more_memory.join()
     assert ends.receive(vector) == data
 
 

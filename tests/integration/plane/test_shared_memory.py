@@ -1,4 +1,4 @@
-"""The transport over shared memory: the same bits, nothing left behind, and Redis where there is no room or no common host."""
+"""The transport over shared memory: the same bits, nothing left behind, and Redis where it does not fit or hosts differ."""
 
 from __future__ import annotations
 
@@ -67,19 +67,19 @@ def test_every_push_is_accounted_for(name: str, cluster: Callable[..., Cluster])
             assert account.pushed == account.applied + account.deferred + account.dropped > 0
 
 
-def test_without_room_vectors_go_through_redis(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_without_enough_memory_vectors_go_through_redis(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A file system in memory of 1 MiB, made in a mount namespace of its own, as a small container has it."""
     code = f"""
 import torch
 from pathlib import Path
 from gradstream.wire.transport.layout import Layout
-from gradstream.wire.transport.shm import NoRoom, Shared
+from gradstream.wire.transport.shm import SharedMemoryError, Shared
 folder = Path({str(tmp_path / "memory")!r})
 small, large = (Layout.of(torch.empty(n), None, 1) for n in (1000, 10**6))
 Shared.make(folder, 0, 0, small)
 try:
     Shared.make(folder, 1, 0, large)
-except NoRoom as error:
+except SharedMemoryError as error:
     print(error)
 assert [file.name for file in folder.iterdir()] == ["0.0"]
 """
@@ -91,10 +91,10 @@ assert [file.name for file in folder.iterdir()] == ["0.0"]
     if "Operation not permitted" in done.stderr or "unshare failed" in done.stderr:
         pytest.skip("this machine lets nobody make a mount namespace")
     assert done.returncode == 0, done.stderr
-    assert "8 MB cannot be had" in done.stdout
+    assert "8 MB cannot be allocated" in done.stdout
 
 
-def test_a_worker_without_room_says_so_to_nobody_and_trains(cluster: Callable[..., Cluster]) -> None:
+def test_a_worker_without_enough_memory_trains_on_redis(cluster: Callable[..., Cluster]) -> None:
     """Its file is there already, so it can make none: its join names no shards, and everything goes through Redis."""
     spec = job({"name": "sync", "lr": 0.1}, workers=2, shards=2, steps=5)
     attempt = cluster(spec, bowl, local=(0, 1))

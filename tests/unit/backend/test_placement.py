@@ -143,7 +143,7 @@ def test_shards_that_fit_on_no_gpu_are_told_what_helps() -> None:
     assert both.reason == "too_large", "a worker would have no slot beside its GPU"
 
 
-def test_gpus_and_slots_that_are_apart_are_no_room() -> None:
+def test_gpus_and_slots_on_different_machines_do_not_fit() -> None:
     split = [machine("a", 0, slots=2, gpus=2), machine("b", 2)]
     plan = place(job(1, "cuda", 1, "cuda"), split)
     assert isinstance(plan, Shortage)
@@ -173,7 +173,7 @@ def test_cpu_leaves_gpus_alone() -> None:
     assert workers(place(job(1, "cpu"), [machine("b", 2, gpus=2)])) == [("b", 0, None)]
 
 
-def test_a_respawn_stays_where_it_was_if_there_is_room() -> None:
+def test_a_respawn_stays_where_it_was_if_a_slot_is_free() -> None:
     machines = [machine("a", 4), machine("b", 1, slots=4)]
     assert place_again("worker", 3, job(4), machines, UUID(int=ord("b"))) == Place("worker", 3, UUID(int=ord("b")), "b", 3)
     full = [machine("a", 4), machine("b", 0, slots=4)]
@@ -182,7 +182,7 @@ def test_a_respawn_stays_where_it_was_if_there_is_room() -> None:
     assert place_again("evaluator", -1, job(4), full, UUID(int=ord("b"))) == Place("evaluator", -1, UUID(int=ord("b")), "b")
 
 
-def test_nobody_overtakes_a_job_that_waits_for_room_but_one_that_never_fits_holds_up_nobody() -> None:
+def test_nobody_overtakes_a_job_that_waits_for_slots_but_one_that_never_fits_holds_up_nobody() -> None:
     line = QueueLine([machine("a", 3, slots=4)])
     too_large, first, waiting, small = (line.next(job(count)) for count in (9, 1, 4, 1))
     assert not isinstance(first, Waits)

@@ -35,7 +35,7 @@ def test_nobody_changes_what_others_read() -> None:
         group.points["value"] = 0
 
 
-def test_the_oldest_make_room_and_the_largest_is_not_kept() -> None:
+def test_the_oldest_are_dropped_and_the_largest_is_not_kept() -> None:
     one = Apart()
     one.groups(batch(0))
     apart = Apart(most=3 * one.bytes + one.bytes // 2)

@@ -110,7 +110,7 @@ def test_an_incarnation_that_ends_takes_its_copy_along() -> None:
     assert found == [None, 0.0]
 
 
-def test_a_push_that_is_dropped_is_not_measured_and_makes_room() -> None:
+def test_a_push_that_is_dropped_is_not_measured_and_frees_its_place() -> None:
     to = begun({"mode": "asp", "max_staleness": 3}, 2)
     version = 0
     for seq in range(1, EVERY + 1):

@@ -1,4 +1,4 @@
-"""Tables at a terminal, in a pipe, and in a terminal without room."""
+"""Tables at a terminal, in a pipe, and in a narrow terminal."""
 
 from __future__ import annotations
 

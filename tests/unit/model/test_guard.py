@@ -239,7 +239,7 @@ def test_values_are_compared_again_and_again_for_one_percent_of_the_time() -> No
         guard.check()
         now += 0.1
     assert all(looked[:3])
-    assert 90 <= sum(looked) <= 110, "200 s have room for 100 looks of 20 ms"
+    assert 90 <= sum(looked) <= 110, "100 looks of 20 ms fit into 200 s"
     model.weight.data.zero_()
     guard.begin()
     now += 100

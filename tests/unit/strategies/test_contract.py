@@ -227,7 +227,7 @@ class TestWarmStart:
         assert [positions[rank] for rank in ((0, 1, 2, 3) if respawn else (2, 3))] == [40] * (4 if respawn else 2)
         assert run.samples >= 640
 
-    def test_one_that_ends_before_the_samples_makes_room_for_the_next(self, name: str) -> None:
+    def test_one_that_ends_before_the_samples_frees_its_place_for_the_next(self, name: str) -> None:
         run = sim.run(spec(name, {"mode": "asp", "warm_start": 10**6}, steps=10), NoisyToy, schedule="random")
         ranks = [decision.rank for decision in run.decisions if decision.examples]
         assert ranks == sorted(ranks)

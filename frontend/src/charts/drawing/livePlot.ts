@@ -6,7 +6,7 @@ import { windowOf, type Window } from "./window"
 /** A uPlot and the picture on it, of which as little is drawn anew as has changed. */
 export class LivePlot {
   readonly plot: uPlot
-  /** The picture is as it would be drawn at once: without room, and without seams where points were added. */
+  /** The picture is as it would be drawn at once: without a margin, and without seams where points were added. */
   rests = true
   private seen: Picture
   private window: Window

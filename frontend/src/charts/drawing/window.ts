@@ -9,27 +9,27 @@ export interface Window {
   y: [number, number]
 }
 
-/** Room for what comes next, as a share of the width: some pixels. */
-const ROOM = 1 / 32
+/** Margin for points to come, as a share of the width: some pixels. */
+const MARGIN = 1 / 32
 
 /**
- * What is to be seen. `before`: the ends of a picture to which points come fast. They stay while the points fit, and then make room,
+ * What is to be seen. `before`: the ends of a picture to which points come fast. They stay while the points fit, and then leave a margin,
  * so that most points find the rest of the picture in its place.
  */
 export function windowOf({ lines, view, range, scale, threshold }: Picture, before: Window | null = null): Window {
   const [from, to] = range ? [range.from, range.to] : (reach(lines) ?? [view.offset, view.offset + view.unit])
   const wide = from === to ? [from - view.unit / 2, to + view.unit / 2] : [from, to]
   const ends: [number, number] = [shown(wide[0]!, view), shown(wide[1]!, view)]
-  const x = before && !range ? roomy(ends, before.x) : ends
+  const x = before && !range ? withMargin(ends, before.x) : ends
   const y = span(lines, from, to, scale, threshold) ?? (scale === "log" ? [0.1, 1] : [0, 1])
   return before && same(x, before.x) && fits(y, before.y, scale) ? before : { x, y }
 }
 
-function roomy([from, to]: [number, number], before: [number, number]): [number, number] {
+function withMargin([from, to]: [number, number], before: [number, number]): [number, number] {
   if (from !== before[0]) return [from, to]
-  const room = ROOM * (to - from)
-  if (to > before[1]) return [from, to + room]
-  return before[1] - to <= room ? before : [from, to]
+  const margin = MARGIN * (to - from)
+  if (to > before[1]) return [from, to + margin]
+  return before[1] - to <= margin ? before : [from, to]
 }
 
 /** Values that reach no further than the air around those before. */

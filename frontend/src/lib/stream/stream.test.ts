@@ -201,7 +201,7 @@ describe("of many streams", () => {
     expect(last().closed).toBe(false)
   })
 
-  it("one that nobody looks at makes room, and is there at once when somebody does", async () => {
+  it("one that nobody looks at closes, and is there at once when somebody does", async () => {
     const look = (state: DocumentVisibilityState) => {
       vi.spyOn(document, "visibilityState", "get").mockReturnValue(state)
       document.dispatchEvent(new Event("visibilitychange"))

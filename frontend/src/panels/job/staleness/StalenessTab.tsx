@@ -28,10 +28,10 @@ export function StalenessTab() {
 }
 
 /** Pixels kept free for the heat map until its height is known. */
-const ROOM = 260
+const RESERVED = 260
 
 function Wide() {
-  const [element, { width, height = ROOM }] = useSight<HTMLDivElement>()
+  const [element, { width, height = RESERVED }] = useSight<HTMLDivElement>()
   return (
     <div ref={element} style={{ gridColumn: "1 / -1", minWidth: 0, minHeight: width === null ? height : undefined }}>
       {width !== null && <HeatMapPanel width={width} />}
