@@ -112,7 +112,7 @@ def test_only_what_differs_between_the_job_files(open_page: OpenPage, jobs: list
 
 def test_jobs_are_added_by_name_and_removed(open_page: OpenPage, jobs: list[Job]) -> None:
     page = open_page("/compare")
-    expect(page.get_by_text("No job is chosen")).to_be_visible(timeout=TIMEOUT_MS)
+    expect(page.get_by_text("No job is selected")).to_be_visible(timeout=TIMEOUT_MS)
     for job in jobs[:2]:
         page.get_by_role("combobox", name="Add a job").fill(job.name)
         page.get_by_role("option", name=re.compile(job.name)).click()

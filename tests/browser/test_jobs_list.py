@@ -140,7 +140,7 @@ def test_filters_stand_in_the_address_and_can_be_named(open_page: OpenPage, many
     expect(page.get_by_text(re.compile(r"\d+ jobs fit"))).to_be_visible()
 
 
-def test_columns_are_chosen(open_page: OpenPage, many: int) -> None:
+def test_columns_are_selected(open_page: OpenPage, many: int) -> None:
     page = open_page()
     page.get_by_role("button", name="Columns").click()
     page.get_by_role("checkbox", name="User").click()
@@ -170,7 +170,7 @@ def test_new_jobs_are_told_and_move_no_row(open_page: OpenPage, client: Client, 
 
 def test_all_jobs_of_a_long_list_are_selected(open_page: OpenPage, many: int) -> None:
     page = open_page()
-    page.get_by_role("checkbox", name="Choose all that are read").check()
+    page.get_by_role("checkbox", name="Select all that are read").check()
     bar = page.get_by_role("region", name="Selected jobs")
     expect(bar.get_by_role("status")).to_have_text(f"200 of {many:,} jobs selected")
     bar.get_by_role("button", name=f"Select all {many:,}").click()
@@ -182,8 +182,8 @@ def test_many_are_stopped_with_one_question(open_page: OpenPage, client: Client,
     jobs = [submit_slow(client, name=f"stop-me-{n}", steps=100_000) for n in range(3)]
     page = open_page("/jobs?q=stop-me")
     expect(rows(page)).to_have_count(3)
-    page.get_by_role("checkbox", name="Choose stop-me-0").click()
-    page.get_by_role("checkbox", name="Choose stop-me-2").click(modifiers=["Shift"])
+    page.get_by_role("checkbox", name="Select stop-me-0").click()
+    page.get_by_role("checkbox", name="Select stop-me-2").click(modifiers=["Shift"])
     bar = page.get_by_role("region", name="Selected jobs")
     expect(bar.get_by_role("status")).to_have_text("3 of 3 jobs selected")
     page.get_by_role("button", name="Stop").click()
@@ -197,7 +197,7 @@ def test_many_are_stopped_with_one_question(open_page: OpenPage, client: Client,
         expect(rows(page).filter(has_text=f"stop-me-{n}")).to_contain_text(re.compile("stopping|cancelled"))
     for job in jobs:
         assert client.wait(job.id, timeout=120).status == "cancelled"
-    page.get_by_role("checkbox", name="Choose all that are read").click()
+    page.get_by_role("checkbox", name="Select all that are read").click()
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("dialog", name="Delete 3 jobs?").get_by_role("button", name="Delete").click()
     expect(page.get_by_text("No job fits these filters.")).to_be_visible()
@@ -241,7 +241,7 @@ def test_by_keys_alone(open_page: OpenPage, many: int) -> None:
 
 @pytest.fixture(scope="class")
 def busy(client: Client) -> Iterator[None]:
-    """A job that runs, and one that waits for room."""
+    """A job that runs, and one that waits for free slots."""
     jobs = [submit_slow(client, name=name, steps=100_000) for name in ("runs", "runs-too", "waits")]
     yield
     for job in jobs:

@@ -61,7 +61,7 @@ def test_what_a_push_costs_and_how_its_shards_are_loaded(open_page: OpenPage, cl
     client.wait(job.id, timeout=120)
 
 
-def test_logs_come_as_they_are_written_for_the_chosen_process(open_page: OpenPage, client: Client) -> None:
+def test_logs_come_as_they_are_written_for_the_selected_process(open_page: OpenPage, client: Client) -> None:
     job = submit_slow(client, name="talkative", steps=150)
     page = open_page(f"/jobs/{job.id}/logs?role=worker&rank=1")
     log = page.get_by_role("log")

@@ -65,7 +65,7 @@ class Circle(Workload):
 def test_nothing_is_green_before_there_is_code_and_the_code_names_its_workload(open_page: OpenPage, tmp_path: Path) -> None:
     page = open_page("/jobs/new")
     status, submit = page.get_by_role("status"), page.get_by_role("button", name=re.compile("submit", re.I))
-    expect(page.get_by_text("Choose the folder with your code.")).to_be_visible()
+    expect(page.get_by_text("Select the folder with your code.")).to_be_visible()
     expect(submit).to_be_disabled()
     expect(page.get_by_test_id("plan")).to_have_count(0)
 
@@ -178,13 +178,13 @@ def test_a_draft_outlives_a_reload_until_it_is_submitted_or_begun_anew(open_page
     expect(page.get_by_role("button", name="Start over")).to_have_count(0)
 
 
-def test_files_that_were_chosen_before_a_reload_are_asked_for_again(open_page: OpenPage) -> None:
+def test_files_that_were_selected_before_a_reload_are_asked_for_again(open_page: OpenPage) -> None:
     page = open_page("/jobs/new?example=digits", watched=False)  # the code is not what the example needs
     expect(page.get_by_label(YAML)).to_have_value(re.compile("digits:Digits"))
     page.get_by_label("A folder of code").set_input_files(WORKLOAD)
     expect(page.get_by_test_id("code")).to_contain_text("slow.py")
     page.reload()
-    note = page.get_by_text("must be chosen again")
+    note = page.get_by_text("must be selected again")
     expect(note).to_be_visible()
     page.get_by_label("A folder of code").set_input_files(WORKLOAD)
     expect(page.get_by_test_id("code")).to_contain_text("slow.py")

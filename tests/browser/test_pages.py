@@ -44,7 +44,7 @@ def test_the_narrow_page_has_its_places_behind_a_button(open_page: OpenPage) -> 
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-def test_the_colours_stay_as_chosen(open_page: OpenPage) -> None:
+def test_the_colours_stay_as_selected(open_page: OpenPage) -> None:
     page = open_page("/settings", scheme="light")
     html = page.locator("html")
     expect(html).to_have_attribute("data-mantine-color-scheme", "light")

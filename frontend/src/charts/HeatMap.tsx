@@ -12,14 +12,14 @@ interface HeatMapProps {
   formatValue: (value: number) => string
   /** Said of a cell without a value. */
   none: string
-  /** A cell was chosen, or several beside each other. */
+  /** A cell was selected, or several beside each other. */
   onPick: (range: Range) => void
 }
 
 interface Cell {
   row: number
   slice: number
-  /** The slice that several are chosen from; undefined: this one alone is looked at. */
+  /** The slice that several are selected from; undefined: this one alone is looked at. */
   since?: number | undefined
 }
 
@@ -91,13 +91,13 @@ export function HeatMap({ heat, label, formatX, formatValue, none, onPick }: Hea
         <span className={classes.scale}>
           0 <i style={{ background: heatGradient() }} aria-hidden /> {formatValue(highest)}
         </span>
-        <span aria-live="polite">{cell ? told(heat, cell, { formatX, formatValue, none }) : "Choose a cell, or drag over several, to see their time on all charts"}</span>
+        <span aria-live="polite">{cell ? told(heat, cell, { formatX, formatValue, none }) : "Select a cell, or drag over several, to see their time on all charts"}</span>
       </div>
     </div>
   )
 }
 
-/** The first and the last slice that are chosen. */
+/** The first and the last slice that are selected. */
 function spanOf({ slice, since = slice }: Cell): [first: number, last: number] {
   return [Math.min(slice, since), Math.max(slice, since)]
 }
@@ -117,8 +117,8 @@ function told(heat: Heat, cell: Cell, { formatX, formatValue, none }: Pick<HeatM
   return `worker ${heat.ranks[cell.row]}, ${when}: ${value === null ? none : formatValue(value)}`
 }
 
-/** Draws the cells, and a frame around the one that is looked at, or around all of the times that are chosen. */
-function useCells(heat: Heat, chosen: Cell | null) {
+/** Draws the cells, and a frame around the one that is looked at, or around all of the times that are selected. */
+function useCells(heat: Heat, selected: Cell | null) {
   const canvas = useRef<HTMLCanvasElement>(null)
   const [width, setWidth] = useState(0)
   useEffect(() => {
@@ -142,13 +142,13 @@ function useCells(heat: Heat, chosen: Cell | null) {
         context.fillRect(slice * across, row * ROW_PX + 1, across + 0.6, ROW_PX - 2)
       }),
     )
-    if (!chosen) return
+    if (!selected) return
     context.strokeStyle = getComputedStyle(current).color
     context.lineWidth = 2
-    const [first, last] = spanOf(chosen)
-    const [row, rows] = first < last ? [0, heat.ranks.length] : [chosen.row, 1]
+    const [first, last] = spanOf(selected)
+    const [row, rows] = first < last ? [0, heat.ranks.length] : [selected.row, 1]
     context.strokeRect(first * across, row * ROW_PX + 1, Math.max((last - first + 1) * across, 4), rows * ROW_PX - 2)
-  }, [heat, chosen, width])
+  }, [heat, selected, width])
   return canvas
 }
 

@@ -73,7 +73,7 @@ it("keeps both of two quick changes of one list", () => {
   expect(jobs.current.search).toBe("?jobs=b")
 })
 
-it("filters logs without undoing what was chosen while somebody typed", () => {
+it("filters logs without undoing what was selected while somebody typed", () => {
   const useBoth = () => ({ one: useLogFilter()[1], other: useLogFilter()[1] })
   const result = at("/?role=worker", useBoth)
   act(() => {

@@ -11,13 +11,13 @@ import { useComparedMetric } from "@/hooks/compare/useComparedMetric"
 import { useComparison } from "@/hooks/compare/useComparison"
 import { differingPaths } from "@/lib/compare/fields"
 import type { Compared } from "@/lib/compare/groups"
-import { ChosenPanel } from "@/panels/compare/ChosenPanel"
+import { SelectedPanel } from "@/panels/compare/SelectedPanel"
 import { CurvesPanel } from "@/panels/compare/CurvesPanel"
 import { DiffPanel } from "@/panels/compare/DiffPanel"
 import { ParallelPanel } from "@/panels/compare/ParallelPanel"
 import { TargetPanel } from "@/panels/compare/TargetPanel"
 
-/** Any number of jobs beside each other. All that is chosen here stands in the address. */
+/** Any number of jobs beside each other. All that is selected here stands in the address. */
 export function ComparePage() {
   const [{ jobs: ids }] = useComparison()
   const found = useComparedJobs(ids)
@@ -30,7 +30,7 @@ export function ComparePage() {
         actions={ids.length > 0 && <CopyIcon value={window.location.href} what="the link to this comparison" />}
       />
       <Stack gap="md">
-        <ChosenPanel jobs={jobs} missing={missing} />
+        <SelectedPanel jobs={jobs} missing={missing} />
         <Loaded {...found} isPending={found.isPending && jobs.length === 0} isEmpty={jobs.length === 0} empty={<Nothing />} emptyIcon={IconGitCompare} height={280}>
           <Comparing jobs={jobs} />
         </Loaded>
@@ -55,7 +55,7 @@ function Comparing({ jobs }: { jobs: readonly Compared[] }) {
 function Nothing() {
   return (
     <>
-      No job is chosen. Add jobs by their names above, or select them in the{" "}
+      No job is selected. Add jobs by their names above, or select them in the{" "}
       <Anchor component={Link} to="/jobs" underline="always" size="sm">
         list of jobs
       </Anchor>

@@ -19,7 +19,7 @@ it("shows from the first point to the last, and their extremes", () => {
   expect(windowOf(until(320, 7))).toEqual({ x: [0, 320], y: [0, 7] })
 })
 
-it("makes room when points come, in which the next ones leave all in its place", () => {
+it("leaves a margin when points come, so that the next ones move nothing", () => {
   const first = windowOf(until(319))
   const grown = windowOf(until(320), first)
   expect(grown.x).toEqual([0, 330])
@@ -42,7 +42,7 @@ it("stays as it is for values in the air around the others", () => {
   expect(windowOf(until(321, 1.05))).toEqual({ x: [0, 321], y: [0, 1.05] })
 })
 
-it("is another one when an extreme comes, when less is there than before, and when a range is chosen", () => {
+it("is another one when an extreme comes, when less is there than before, and when a range is selected", () => {
   const grown = windowOf(until(320), windowOf(until(319)))
   expect(windowOf(until(321, 9), grown)).toEqual({ x: grown.x, y: [0, 9] })
   expect(windowOf(until(200), grown).x).toEqual([0, 200])

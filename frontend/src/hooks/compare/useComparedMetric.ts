@@ -4,7 +4,7 @@ import { entryOf, targetOf } from "@/lib/charts/metrics"
 import type { Compared } from "@/lib/compare/groups"
 import { useComparison, type Direction } from "./useComparison"
 
-/** The metric that jobs are compared by, all that could be chosen, and which value of it is a target from which side. */
+/** The metric that jobs are compared by, all that could be selected, and which value of it is a target from which side. */
 export function useComparedMetric(jobs: readonly Compared[]) {
   const [{ metric, target, direction }] = useComparison()
   const catalogue = useCatalogue()

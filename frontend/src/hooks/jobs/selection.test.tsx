@@ -7,7 +7,7 @@ import { useSelection } from "./useSelection"
 
 const order = ["a", "b", "c", "d", "e"]
 
-it("chooses one by one, and all between two", () => {
+it("selects one by one, and all between two", () => {
   const { result } = renderHook(() => useSelection(order))
   const ids = () => [...result.current.ids].sort().join("")
   act(() => result.current.toggle("b"))
@@ -23,13 +23,13 @@ it("chooses one by one, and all between two", () => {
 
 it("moves over rows by letters, and acts on the one where it is", () => {
   const did: string[] = []
-  const options = { ids: ["a", "b", "c"], before: null, open: (at: number) => did.push(`open ${at}`), choose: (at: number) => did.push(`choose ${at}`), clear: () => did.push("clear") }
+  const options = { ids: ["a", "b", "c"], before: null, open: (at: number) => did.push(`open ${at}`), select: (at: number) => did.push(`select ${at}`), clear: () => did.push("clear") }
   const { result, rerender, unmount } = renderHook((props) => useRowKeys(props), { initialProps: options })
   const press = (key: string) => act(() => void keyMap.press(new KeyboardEvent("keydown", { key })))
   press("Enter")
   expect(result.current.active).toBeNull()
   for (const key of ["j", "j", " ", "j", "j", "Enter", "k", "x", "Escape"]) press(key)
-  expect(did).toEqual(["choose 1", "open 2", "choose 1", "clear"])
+  expect(did).toEqual(["select 1", "open 2", "select 1", "clear"])
   rerender({ ...options, ids: ["new", "a", "b", "c"] })
   expect(result.current).toMatchObject({ active: 2, activeId: "b" })
   rerender({ ...options, ids: ["a", "c"] })
@@ -43,7 +43,7 @@ it("moves over rows by letters, and acts on the one where it is", () => {
 })
 
 it("begins at the row where one was, wherever it stands now", () => {
-  const options = { before: "b", open: () => undefined, choose: () => undefined, clear: () => undefined }
+  const options = { before: "b", open: () => undefined, select: () => undefined, clear: () => undefined }
   const { result, rerender } = renderHook((ids: string[]) => useRowKeys({ ...options, ids }), { initialProps: [] as string[] })
   expect(result.current.active).toBeNull()
   rerender(["c", "a", "b"])

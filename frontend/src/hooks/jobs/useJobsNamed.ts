@@ -3,7 +3,7 @@ import { api, body } from "@/client"
 
 const FOUND = 20
 
-/** The newest jobs whose name or id fits, to choose one from. Not under "jobs": what stands there are pages of the list. */
+/** The newest jobs whose name or id fits, to select one from. Not under "jobs": what stands there are pages of the list. */
 export function useJobsNamed(q: string) {
   return useQuery({
     queryKey: ["jobs named", q],

@@ -14,15 +14,15 @@ interface Options {
   /** The row that was active when one left. */
   before: string | null
   open: (index: number) => void
-  choose: (index: number, range: boolean) => void
+  select: (index: number, range: boolean) => void
   clear: () => void
 }
 
 /** Rows that fit on a screen, about. */
 const PAGE = 15
 
-/** Moving over rows, choosing and opening them: by letters wherever the focus is, by arrows on the rows themselves. */
-export function useRowKeys({ ids, before, open, choose, clear }: Options): RowKeys {
+/** Moving over rows, selecting and opening them: by letters wherever the focus is, by arrows on the rows themselves. */
+export function useRowKeys({ ids, before, open, select, clear }: Options): RowKeys {
   const [place, setPlace] = useState({ id: before, index: 0 })
   const count = ids.length
   const active = placeOf(place, ids)
@@ -35,10 +35,10 @@ export function useRowKeys({ ids, before, open, choose, clear }: Options): RowKe
   useKeys("Jobs", [
     { keys: ["j"], label: "Next job (also ↓)", run: () => move(1) },
     { keys: ["k"], label: "Previous job (also ↑)", run: () => move(-1) },
-    { keys: [" ", "x"], label: "Choose the job", run: () => at((index) => choose(index, false)) },
-    { keys: ["X"], label: "Choose all from the last one chosen", run: () => at((index) => choose(index, true)) },
+    { keys: [" ", "x"], label: "Select the job", run: () => at((index) => select(index, false)) },
+    { keys: ["X"], label: "Select all from the last one selected", run: () => at((index) => select(index, true)) },
     { keys: ["Enter", "o"], label: "Open the job", run: () => at(open) },
-    { keys: ["Escape"], label: "Choose nothing", run: clear },
+    { keys: ["Escape"], label: "Clear the selection", run: clear },
   ])
   const steps: Record<string, () => void> = {
     ArrowDown: () => move(1),

@@ -2,14 +2,14 @@ import { useState } from "react"
 
 export interface Selection {
   ids: ReadonlySet<string>
-  /** With `range`, all from the one that was chosen last. */
+  /** With `range`, all from the one that was selected last. */
   toggle: (id: string, range?: boolean) => void
   all: (on: boolean) => void
   select: (ids: readonly string[]) => void
   drop: (gone: ReadonlySet<string>) => void
 }
 
-/** Which of the listed ids are chosen; `order` is how they stand. */
+/** Which of the listed ids are selected; `order` is how they stand. */
 export function useSelection(order: readonly string[]): Selection {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set())
   const [last, setLast] = useState<string | null>(null)

@@ -35,7 +35,7 @@ export function useNewJob(initial: Kept, place: string) {
   const missing = getIn(draft.value, ENTRYPOINT) === NO_ENTRYPOINT && workloads.length === 1 ? workloads[0]!.entrypoint : null
   if (missing) setDraft(setInDraft(draft, ENTRYPOINT, missing)) // once: then it is named
 
-  const forgetChosen = () => setBefore((kept) => kept && { ...kept, chosen: 0 })
+  const forgetSelected = () => setBefore((kept) => kept && { ...kept, chosen: 0 })
   /** What the server refused may be repaired by any change. */
   const changing = <Argument>(change: (argument: Argument) => void) => (argument: Argument) => {
     submission.reset()
@@ -48,11 +48,11 @@ export function useNewJob(initial: Kept, place: string) {
     code,
     picked,
     setCode: changing<Code | null>((next) => {
-      forgetChosen()
+      forgetSelected()
       take(next)
     }),
     setPicked: changing<Picked | null>((next) => {
-      forgetChosen()
+      forgetSelected()
       pick(next)
     }),
     send,
@@ -66,8 +66,8 @@ export function useNewJob(initial: Kept, place: string) {
     differs,
     /** It goes on where an earlier visit ended. */
     resumed: before !== null,
-    /** How many files were chosen before a reload and have to be chosen again. */
-    toChooseAgain: picked ? 0 : chosen,
+    /** How many files were selected before a reload and have to be selected again. */
+    toSelectAgain: picked ? 0 : chosen,
     startOver: changing(() => {
       setBefore(null)
       setDraft(readDraft(initial.text))

@@ -12,7 +12,7 @@ function compared(label: string, spec: object, accuracy?: number): Compared {
   return { job, fields: fieldsOf(spec), label }
 }
 
-it("has an axis for each chosen field and for each result that was measured", () => {
+it("has an axis for each selected field and for each result that was measured", () => {
   const jobs = [compared("a", { lr: 0.1, gate: "asp" }, 0.9), compared("b", { lr: 0.2 })]
   const axes = axesOf(jobs, ["lr", "gate"], NOW)
   expect(axes.map(({ label, texts }) => `${label}: ${texts.join(" ")}`)).toEqual([

@@ -44,7 +44,7 @@ function speed(job: Job, now: number): number | null {
   return seconds ? job.progress.samples / seconds : null
 }
 
-/** Chosen fields of the job files, then results that at least one job has. A field of numbers alone is a scale, any other has words. */
+/** Selected fields of the job files, then results that at least one job has. A field of numbers alone is a scale, any other has words. */
 export function axesOf(jobs: readonly Compared[], paths: readonly string[], now: number): ParallelAxis[] {
   const fields = paths.map((path) => {
     const values = jobs.map(({ fields }) => fields.get(path) ?? null)

@@ -4,7 +4,7 @@ import type { Code } from "@/lib/upload/bundle"
 export interface Kept {
   text: string
   code: Code | null
-  /** How many files were chosen and not sent yet. A browser does not keep those. */
+  /** How many files were selected and not sent yet. A browser does not keep those. */
   chosen?: number
 }
 

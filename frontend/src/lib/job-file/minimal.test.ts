@@ -37,7 +37,7 @@ it("keeps what differs from its default, what is required, and names", () => {
   expect(withoutDefaults(spec, schema)).toEqual({ version: 1, name: "a", strategy: { name: "local" }, roles: { worker: { count: 4 } } })
 })
 
-it("looks into the kind that was chosen", () => {
+it("looks into the kind that was selected", () => {
   const other = { ...spec, optimizer: { name: "adam", eps: 1e-8 }, seed: 2 }
   expect(withoutDefaults(other, schema)).toMatchObject({ optimizer: { name: "adam" }, seed: 2 })
 })

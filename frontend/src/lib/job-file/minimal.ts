@@ -18,7 +18,7 @@ function minimal(value: Mapping, schema: JsonSchema, root: JsonSchema): Mapping 
 }
 
 function below(value: unknown, property: JsonSchema, root: JsonSchema): unknown {
-  const schema = chosen(property, value, root)
+  const schema = selected(property, value, root)
   if (!isMapping(value) || !schema?.properties) return value
   const rest = minimal(value, schema, root)
   const [first] = Object.entries(value)
@@ -26,14 +26,14 @@ function below(value: unknown, property: JsonSchema, root: JsonSchema): unknown 
 }
 
 /** What of a union stands there: the kind that its name says, or what is not null. */
-function chosen(property: JsonSchema, value: unknown, root: JsonSchema): JsonSchema | undefined {
+function selected(property: JsonSchema, value: unknown, root: JsonSchema): JsonSchema | undefined {
   const schema = resolve(property, root)
   if (schema.discriminator && isMapping(value)) {
     const $ref = schema.discriminator.mapping[String(value[schema.discriminator.propertyName])]
     return $ref === undefined ? undefined : resolve({ $ref }, root)
   }
   const others = schema.anyOf?.filter((part) => part.type !== "null")
-  return others?.length === 1 ? chosen(others[0]!, value, root) : schema
+  return others?.length === 1 ? selected(others[0]!, value, root) : schema
 }
 
 function isTag({ const: only }: JsonSchema): boolean {

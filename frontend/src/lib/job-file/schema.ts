@@ -58,7 +58,7 @@ export type Field = Kind & {
   required: boolean
   /** null is a value of it: "not set". */
   optional: boolean
-  /** What null means, where it is not the default and so has to be chosen. */
+  /** What null means, where it is not the default and so has to be selected. */
   none: string | undefined
   /** It means something only while its neighbour `key` has this value. */
   when: { key: string; value: unknown; default: unknown } | undefined

@@ -74,15 +74,15 @@ export function fits(event: JobEvent, { kinds, process, text }: EventFilter): bo
   return (kinds.length === 0 || kinds.includes(event.kind)) && (process === null || processOf(event) === process) && said.includes(text.toLowerCase())
 }
 
-/** How many events each choice would show beside what else is chosen, those that are there by name; a chosen one even if it shows nothing. */
+/** How many events each choice would show beside what else is selected, those that are there by name; a selected one even if it shows nothing. */
 export function choices(events: readonly JobEvent[], filter: EventFilter): { kinds: Map<string, number>; processes: Map<string, number> } {
   const kinds = count(events, ({ kind }) => kind, (event) => fits(event, { ...filter, kinds: [] }), filter.kinds)
   const processes = count(events, processOf, (event) => fits(event, { ...filter, process: null }), filter.process === null ? [] : [filter.process])
   return { kinds, processes }
 }
 
-function count(events: readonly JobEvent[], of: (event: JobEvent) => string | null, counts: (event: JobEvent) => boolean, chosen: readonly string[]) {
-  const found = new Map<string, number>(chosen.map((value) => [value, 0]))
+function count(events: readonly JobEvent[], of: (event: JobEvent) => string | null, counts: (event: JobEvent) => boolean, selected: readonly string[]) {
+  const found = new Map<string, number>(selected.map((value) => [value, 0]))
   for (const event of events) {
     const value = of(event)
     if (value !== null) found.set(value, (found.get(value) ?? 0) + Number(counts(event)))

@@ -28,11 +28,11 @@ export function outcome(action: BulkAction, items: readonly BulkItem[], before: 
 }
 
 /** What a bulk change would do, in words, before it is done. */
-export function consequence(action: BulkAction, chosen: readonly JobSummary[]): { question: string; does: string; nothing: boolean } {
-  const ended = chosen.filter(({ status }) => hasEnded(status)).length
-  const live = chosen.length - ended
+export function consequence(action: BulkAction, selection: readonly JobSummary[]): { question: string; does: string; nothing: boolean } {
+  const ended = selection.filter(({ status }) => hasEnded(status)).length
+  const live = selection.length - ended
   if (action === "stop") {
-    const queued = chosen.filter(({ status }) => status === "queued").length
+    const queued = selection.filter(({ status }) => status === "queued").length
     const does = [
       live > queued ? `${jobs(live - queued)}: the workers finish the step they are in, a last checkpoint is written, and the job ends as cancelled.` : "",
       queued > 0 ? `${jobs(queued)} that ${queued === 1 ? "waits" : "wait"} in the queue: cancelled at once.` : "",

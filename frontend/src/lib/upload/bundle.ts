@@ -17,7 +17,7 @@ export interface PickedFile {
   file: File
 }
 
-/** Files that are chosen and not uploaded yet. */
+/** Files that are selected and not uploaded yet. */
 export interface Picked {
   files: readonly PickedFile[]
   /** What stays on this machine, and why. */

@@ -20,7 +20,7 @@ import { formatNumber } from "@/lib/format"
 import { CompareToolbar } from "./CompareToolbar"
 
 const HEIGHT = 360
-/** Columns asked of the server for each job, and places at which groups are averaged: fewer where many jobs share the room. */
+/** Columns asked of the server for each job, and places at which groups are averaged: fewer where many jobs share the width. */
 const COLUMNS = 800
 const COLUMNS_OF_MANY = 300
 const MANY = 12

@@ -8,13 +8,13 @@ import { formatAgo } from "@/lib/format"
 import { readable } from "@/lib/status"
 
 /** Finds jobs by name, on the server, and adds what is picked to the comparison. */
-export function JobPicker({ chosen, onAdd }: { chosen: readonly string[]; onAdd: (id: string) => void }) {
+export function JobPicker({ selected, onAdd }: { selected: readonly string[]; onAdd: (id: string) => void }) {
   const [typed, setTyped] = useState("")
   const [q] = useDebouncedValue(typed.trim(), 200)
   const { data = [], isFetching } = useJobsNamed(q)
   const now = useNow(false)
   const options = data
-    .filter(({ id }) => !chosen.includes(id))
+    .filter(({ id }) => !selected.includes(id))
     .map(({ id, name, strategy, status, created_at }) => ({ value: id, label: name, about: `${strategy}, ${readable(status)}, ${formatAgo(created_at, now)}` }))
   return (
     <Select

@@ -10,25 +10,25 @@ import { groupBy, type Compared } from "@/lib/compare/groups"
 import { axesOf } from "@/lib/compare/results"
 import { hasEnded } from "@/lib/status"
 
-/** Fields that have an axis unless others are chosen. */
+/** Fields that have an axis unless others are selected. */
 const FIRST = 5
 
 /** What the jobs were given against what came out of them. */
 export function ParallelPanel({ jobs, paths }: { jobs: readonly Compared[]; paths: readonly string[] }) {
   const [{ fields, group }, change] = useComparison()
   const now = useNow(jobs.some(({ job }) => !hasEnded(job.status)))
-  const chosen = fields ?? paths.slice(0, FIRST)
-  const axes = axesOf(jobs, chosen, now)
+  const selected = fields ?? paths.slice(0, FIRST)
+  const axes = axesOf(jobs, selected, now)
   const lines = useMemo(() => {
     const places = new Map(groupBy(jobs, group).flatMap(({ jobs, index }) => jobs.map(({ job }) => [job.id, index])))
     return jobs.map(({ job, label }) => ({ key: job.id, label, index: places.get(job.id)! }))
   }, [jobs, group])
-  const known = new Set([...chosen, ...paths, ...allPaths(jobs.map(({ fields }) => fields))])
+  const known = new Set([...selected, ...paths, ...allPaths(jobs.map(({ fields }) => fields))])
   return (
     <Panel title="Settings against results" subtitle="A line for each job; point at it, or pick its name">
       <Loaded isEmpty={jobs.length < 2} empty="Add a second job to see the settings that differ.">
         <MultiSelect
-          size="xs" mb="md" label="Settings" placeholder={chosen.length > 0 ? undefined : "None"} data={[...known]} value={[...chosen]} searchable clearable
+          size="xs" mb="md" label="Settings" placeholder={selected.length > 0 ? undefined : "None"} data={[...known]} value={[...selected]} searchable clearable
           clearButtonProps={{ "aria-label": "No settings" }} onChange={(after) => change({ fields: after })}
         />
         <ParallelCoordinates axes={axes} lines={lines} title="Settings against results" />

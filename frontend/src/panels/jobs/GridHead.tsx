@@ -13,21 +13,21 @@ interface GridHeadProps {
   columns: readonly JobColumn[]
   order: Order
   onOrder: (order: Order) => void
-  chosen: "all" | "some" | "none"
-  onChooseAll: (on: boolean) => void
+  selected: "all" | "some" | "none"
+  onSelectAll: (on: boolean) => void
 }
 
-export function GridHead({ columns, order, onOrder, chosen, onChooseAll }: GridHeadProps) {
+export function GridHead({ columns, order, onOrder, selected, onSelectAll }: GridHeadProps) {
   return (
     <div role="rowgroup" className={classes.head}>
       <div role="row" aria-rowindex={1} className={classes.titles}>
-        <div role="columnheader" className={classes.choose}>
+        <div role="columnheader" className={classes.select}>
           <Checkbox
             size="xs"
-            aria-label="Choose all that are read"
-            checked={chosen === "all"}
-            indeterminate={chosen === "some"}
-            onChange={(event) => onChooseAll(event.currentTarget.checked)}
+            aria-label="Select all that are read"
+            checked={selected === "all"}
+            indeterminate={selected === "some"}
+            onChange={(event) => onSelectAll(event.currentTarget.checked)}
           />
         </div>
         <Title label="Job" sort="name" order={order} onOrder={onOrder} />

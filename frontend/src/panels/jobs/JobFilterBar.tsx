@@ -12,9 +12,9 @@ import { ColumnsMenu } from "./ColumnsMenu"
 import { SavedFilters } from "./SavedFilters"
 import classes from "./JobFilterBar.module.css"
 
-/** What is there to choose from, with how often, and what is chosen though it is not there. */
-function choices(counts: Record<string, number> | undefined, chosen: readonly string[]): { value: string; label: string }[] {
-  const values = new Set([...Object.keys(counts ?? {}).sort(), ...chosen])
+/** Options with their counts, and selected ones that no job has. */
+function options(counts: Record<string, number> | undefined, selected: readonly string[]): { value: string; label: string }[] {
+  const values = new Set([...Object.keys(counts ?? {}).sort(), ...selected])
   return [...values].map((value) => ({ value, label: `${value} (${counts?.[value] ?? 0})` }))
 }
 
@@ -47,7 +47,7 @@ export function JobFilterBar({ view, change }: { view: JobView; change: Change<J
       <MultiSelect
         aria-label="Strategy"
         placeholder={view.strategy.length > 0 ? undefined : "Any strategy"}
-        data={choices(counts?.strategy, view.strategy)}
+        data={options(counts?.strategy, view.strategy)}
         value={view.strategy}
         onChange={(strategy) => change({ strategy })}
         clearable
@@ -55,7 +55,7 @@ export function JobFilterBar({ view, change }: { view: JobView; change: Change<J
       <MultiSelect
         aria-label="User"
         placeholder={view.user.length > 0 ? undefined : "Any user"}
-        data={choices(counts?.user, view.user)}
+        data={options(counts?.user, view.user)}
         value={view.user}
         onChange={(user) => change({ user })}
         clearable

@@ -13,14 +13,14 @@ interface JobRowProps {
   columns: readonly JobColumn[]
   now: number
   active: boolean
-  chosen: boolean
-  onChoose: (range: boolean) => void
+  selected: boolean
+  onSelect: (range: boolean) => void
 }
 
 export const rowId = (id: string) => `job-${id}`
 
 /** The link reaches over the whole row. Keys work on the grid, so nothing in a row is a stop of the tab key. */
-export function JobRow({ job, item, measure, columns, now, active, chosen, onChoose }: JobRowProps) {
+export function JobRow({ job, item, measure, columns, now, active, selected, onSelect }: JobRowProps) {
   return (
     <div
       role="row"
@@ -30,18 +30,18 @@ export function JobRow({ job, item, measure, columns, now, active, chosen, onCho
       data-active={active || undefined}
       data-status={job.status}
       aria-rowindex={item.index + 2}
-      aria-selected={chosen}
+      aria-selected={selected}
       className={classes.row}
       style={{ transform: `translateY(${item.start}px)` }}
     >
-      <div role="gridcell" className={classes.choose}>
+      <div role="gridcell" className={classes.select}>
         <Checkbox
           size="xs"
           tabIndex={-1}
-          checked={chosen}
-          aria-label={`Choose ${job.name}`}
+          checked={selected}
+          aria-label={`Select ${job.name}`}
           onChange={() => undefined}
-          onClick={(event) => onChoose(event.shiftKey)}
+          onClick={(event) => onSelect(event.shiftKey)}
         />
       </div>
       <div role="gridcell" className={classes.name}>

@@ -58,7 +58,7 @@ export function JobsGrid({ jobs, total, columns, order, onOrder, selection, rows
     if (active !== null && activeId !== shown.current) virtual.scrollToIndex(active)
     shown.current = activeId
   }, [active, activeId, virtual])
-  const chosen = selection.ids.size === 0 ? "none" : selection.ids.size >= jobs.length ? "all" : "some"
+  const selected = selection.ids.size === 0 ? "none" : selection.ids.size >= jobs.length ? "all" : "some"
   const tracks = ["36px", "minmax(150px, 2fr)", ...columns.map(({ width }) => width)].join(" ")
   return (
     <div
@@ -74,7 +74,7 @@ export function JobsGrid({ jobs, total, columns, order, onOrder, selection, rows
       onScroll={onScroll}
       onKeyDown={(event: KeyboardEvent) => rows.onKeyDown(event)}
     >
-      <GridHead columns={columns} order={order} onOrder={onOrder} chosen={chosen} onChooseAll={selection.all} />
+      <GridHead columns={columns} order={order} onOrder={onOrder} selected={selected} onSelectAll={selection.all} />
       <div role="rowgroup" className={classes.body} style={{ height: virtual.getTotalSize() }}>
         {items.map((item) => {
           const job = jobs[item.index]!
@@ -87,8 +87,8 @@ export function JobsGrid({ jobs, total, columns, order, onOrder, selection, rows
               columns={columns}
               now={now}
               active={item.index === active}
-              chosen={selection.ids.has(job.id)}
-              onChoose={(range) => selection.toggle(job.id, range)}
+              selected={selection.ids.has(job.id)}
+              onSelect={(range) => selection.toggle(job.id, range)}
             />
           )
         })}

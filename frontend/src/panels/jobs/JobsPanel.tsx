@@ -26,12 +26,12 @@ export function JobsPanel({ changes }: { changes: readonly Change[] }) {
   const items = useMemo(() => listed(jobs.data), [jobs.data])
   const ids = useMemo(() => items.map(({ id }) => id), [items])
   const selection = useSelection(ids)
-  const chosen = items.filter(({ id }) => selection.ids.has(id))
+  const selected = items.filter(({ id }) => selection.ids.has(id))
   const rows = useRowKeys({
     ids,
     before: kept.place?.active ?? null,
     open: (index) => void navigate(`/jobs/${items[index]!.id}`),
-    choose: (index, range) => selection.toggle(items[index]!.id, range),
+    select: (index, range) => selection.toggle(items[index]!.id, range),
     clear: () => selection.all(false),
   })
   const { hasNextPage, isFetching, fetchNextPage } = jobs
@@ -49,10 +49,10 @@ export function JobsPanel({ changes }: { changes: readonly Change[] }) {
     <Panel flush>
       <JobFilterBar view={view} change={change} />
       <ListStatus total={total} filtered={isFiltered(view)} fresh={fresh} readAgain={readAgain} />
-      <SelectionBar chosen={chosen} total={Math.max(total ?? 0, items.length)} selection={selection}>
+      <SelectionBar selectedJobs={selected} total={Math.max(total ?? 0, items.length)} selection={selection}>
         <SelectAllButton
           key={list}
-          offered={hasNextPage && chosen.length === items.length}
+          offered={hasNextPage && selected.length === items.length}
           read={items.length}
           total={total}
           fetchNextPage={fetchNextPage}

@@ -10,7 +10,7 @@ import { consequence, outcome, refusals, selected } from "@/lib/jobs/bulk"
 import classes from "./SelectionBar.module.css"
 
 interface SelectionBarProps {
-  chosen: readonly JobSummary[]
+  selectedJobs: readonly JobSummary[]
   /** How many jobs the list has, with those that have not been read yet. */
   total: number
   selection: Selection
@@ -19,18 +19,18 @@ interface SelectionBarProps {
 }
 
 /** Changes the selected jobs after one question, and says then what was done and what was refused. */
-export function SelectionBar({ chosen, total, selection, children }: SelectionBarProps) {
+export function SelectionBar({ selectedJobs, total, selection, children }: SelectionBarProps) {
   const change = useChangeJobs()
   const [done, setDone] = useState("")
   const refused = refusals(change.data ?? [])
-  if (chosen.length === 0 && refused.length === 0 && !done) return null
+  if (selectedJobs.length === 0 && refused.length === 0 && !done) return null
   const run = async (action: BulkAction) => {
-    const items = await change.mutateAsync({ action, ids: chosen.map(({ id }) => id) })
-    setDone(outcome(action, items, chosen))
+    const items = await change.mutateAsync({ action, ids: selectedJobs.map(({ id }) => id) })
+    setDone(outcome(action, items, selectedJobs))
     selection.drop(new Set(items.flatMap(({ id, done }) => (done ? [id] : []))))
   }
   const button = (action: BulkAction, label: string, icon: ReactNode) => {
-    const { question, does, nothing } = consequence(action, chosen)
+    const { question, does, nothing } = consequence(action, selectedJobs)
     return (
       <ConfirmButton
         label={label}
@@ -49,16 +49,16 @@ export function SelectionBar({ chosen, total, selection, children }: SelectionBa
   return (
     <div className={classes.bar} role="region" aria-label="Selected jobs">
       <span role="status" className="numbers">
-        {[done, chosen.length > 0 && selected(chosen.length, total)].filter(Boolean).join(" ")}
+        {[done, selectedJobs.length > 0 && selected(selectedJobs.length, total)].filter(Boolean).join(" ")}
       </span>
-      {chosen.length > 0 && children}
-      {chosen.length > 1 && (
-        <Button size="xs" variant="default" component={Link} to={`/compare?jobs=${chosen.map(({ id }) => id).join()}`} leftSection={<IconArrowsDiff size={14} />}>
+      {selectedJobs.length > 0 && children}
+      {selectedJobs.length > 1 && (
+        <Button size="xs" variant="default" component={Link} to={`/compare?jobs=${selectedJobs.map(({ id }) => id).join()}`} leftSection={<IconArrowsDiff size={14} />}>
           Compare
         </Button>
       )}
-      {chosen.length > 0 && button("stop", "Stop", <IconPlayerStop size={14} />)}
-      {chosen.length > 0 && button("delete", "Delete", <IconTrash size={14} />)}
+      {selectedJobs.length > 0 && button("stop", "Stop", <IconPlayerStop size={14} />)}
+      {selectedJobs.length > 0 && button("delete", "Delete", <IconTrash size={14} />)}
       <Button
         size="xs"
         variant="subtle"
@@ -68,7 +68,7 @@ export function SelectionBar({ chosen, total, selection, children }: SelectionBa
           change.reset()
         }}
       >
-        {chosen.length > 0 ? "Clear selection" : "Close"}
+        {selectedJobs.length > 0 ? "Clear selection" : "Close"}
       </Button>
       {refused.map((sentence) => (
         <p key={sentence} className={classes.refused} role="alert">

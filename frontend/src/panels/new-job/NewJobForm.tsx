@@ -15,7 +15,7 @@ export function NewJobForm({ initial, place }: { initial: Beginning; place: stri
   const job = useNewJob(initial, place)
   return (
     <DraftContext value={{ value: job.draft.value, set: job.setValue, faults: job.faultsByPointer, warnings: job.warningsByPointer, arguments: job.arguments }}>
-      {job.resumed && job.differs && <Resumed toChooseAgain={job.toChooseAgain} onOver={job.startOver} />}
+      {job.resumed && job.differs && <Resumed toSelectAgain={job.toSelectAgain} onOver={job.startOver} />}
       <div className={classes.columns}>
         <Stack gap="md" miw={0}>
           <CodePanel job={job} />
@@ -31,12 +31,12 @@ export function NewJobForm({ initial, place }: { initial: Beginning; place: stri
   )
 }
 
-function Resumed({ toChooseAgain, onOver }: { toChooseAgain: number; onOver: NewJob["startOver"] }) {
+function Resumed({ toSelectAgain, onOver }: { toSelectAgain: number; onOver: NewJob["startOver"] }) {
   return (
     <Group gap="sm" mb="md">
       <Text size="sm">
         This is what you had typed here before.
-        {toChooseAgain > 0 && ` The ${toChooseAgain === 1 ? "file" : `${toChooseAgain} files`} that you had chosen must be chosen again: a browser does not keep them.`}
+        {toSelectAgain > 0 && ` The ${toSelectAgain === 1 ? "file" : `${toSelectAgain} files`} that you had selected must be selected again: a browser does not keep them.`}
       </Text>
       <Button size="xs" variant="default" leftSection={<IconRotate size={14} />} onClick={onOver}>
         Start over

@@ -31,7 +31,7 @@ it("tells limits that a valid file is over, with their place, and lets it be sub
 
 it("is never green without code, and says what to do", () => {
   show({ hasCode: false, ready: false })
-  expect(screen.getByRole("status").textContent).toBe("Choose the folder with your code.")
+  expect(screen.getByRole("status").textContent).toBe("Select the folder with your code.")
   expect(screen.getByRole("button", { name: "Submit" }).hasAttribute("disabled")).toBe(true)
 })
 

@@ -49,7 +49,7 @@ function Readiness({ job }: { job: NewJob }) {
       </>
     )
   }
-  if (!job.hasCode) return <p className={classes.warned}>Choose the folder with your code.</p>
+  if (!job.hasCode) return <p className={classes.warned}>Select the folder with your code.</p>
   if (!job.ready) return <Text size="sm" c="dimmed">Checking…</Text>
   return (
     <>

@@ -40,18 +40,18 @@ function nameOf(spec: object): string {
 
 function JobPicker({ own, value, onChange }: { own: string; value: string | null; onChange: (id: string | null) => void }) {
   const [typed, setTyped] = useState("")
-  const [chosen, choose] = useState<ComboboxItem | null>(null)
-  const [q] = useDebouncedValue(typed === chosen?.label ? "" : typed, TYPED_MS)
+  const [selected, select] = useState<ComboboxItem | null>(null)
+  const [q] = useDebouncedValue(typed === selected?.label ? "" : typed, TYPED_MS)
   const { data: found = [] } = useJobsNamed(q)
   const data = found.filter(({ id }) => id !== own).map(({ id, name, created_at }) => ({ value: id, label: `${name}, ${formatMoment(created_at)}` }))
-  const shown = value !== null && !data.some((item) => item.value === value) ? [...data, chosen ?? { value, label: value.slice(0, 8) }] : data
+  const shown = value !== null && !data.some((item) => item.value === value) ? [...data, selected ?? { value, label: value.slice(0, 8) }] : data
   const pick = (id: string | null, option: ComboboxItem | null) => {
-    choose(option)
+    select(option)
     onChange(id)
   }
   return (
     <Select
-      size="xs" maw={340} aria-label="Job to compare with" placeholder="Choose a job" data={shown} searchable clearable nothingFoundMessage="No job of this name"
+      size="xs" maw={340} aria-label="Job to compare with" placeholder="Select a job" data={shown} searchable clearable nothingFoundMessage="No job of this name"
       value={value} onChange={pick} filter={({ options }) => options}
       searchValue={typed} onSearchChange={setTyped}
     />

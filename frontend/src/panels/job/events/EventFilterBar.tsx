@@ -14,7 +14,7 @@ export function EventFilterBar({ events }: { events: readonly JobEvent[] }) {
       <MultiSelect
         size="xs" miw={170} aria-label="Kind" placeholder={filter.kinds.length > 0 ? undefined : "All kinds"} data={labelled(kinds)} clearable
         value={[...filter.kinds]}
-        onChange={(chosen) => change({ kinds: chosen })}
+        onChange={(selected) => change({ kinds: selected })}
       />
       <Select
         size="xs" w={150} aria-label="Process" placeholder="All processes" data={labelled(processes)} clearable

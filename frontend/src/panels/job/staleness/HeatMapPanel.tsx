@@ -19,19 +19,19 @@ import { emptyOf, MEASURES, said, type Measure, type MeasureName } from "@/lib/s
 const PX_PER_CELL = 10
 const KEYS = [
   { keys: ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], label: "Go from cell to cell" },
-  { keys: ["Shift ArrowLeft", "Shift ArrowRight"], label: "Choose several" },
+  { keys: ["Shift ArrowLeft", "Shift ArrowRight"], label: "Select several" },
   { keys: ["Enter", " "], label: "Show their time on all charts" },
 ]
 const CHOICES = (Object.keys(MEASURES) as MeasureName[]).map((value) => ({ value, label: MEASURES[value].label }))
 const WORDS = { mean: "Mean", high: "Highest" } as const
 
-/** Which worker was how stale when: over time, or over what a range is chosen of, so that it shows the same part as all charts. */
+/** Which worker was how stale when: over time, or over what a range is selected of, so that it shows the same part as all charts. */
 export function HeatMapPanel({ width }: { width: number }) {
-  const [{ axis: chosen, cell, measure: inWhat }, change] = useChartSettings()
+  const [{ axis: selected, cell, measure: inWhat }, change] = useChartSettings()
   const measure: Measure = MEASURES[inWhat]
   const nothing = useNothing()
   const range = useRestingRange()
-  const axis = range || wireAxis(chosen) === "time" ? chosen : "time"
+  const axis = range || wireAxis(selected) === "time" ? selected : "time"
   const slices = Math.floor(width / PX_PER_CELL)
   const chart = useColumns(measure.metric, wireAxis(axis), range, 4 * slices)
   const lines = useReading(chart.data)
@@ -45,7 +45,7 @@ export function HeatMapPanel({ width }: { width: number }) {
     return seen && heatOf(lines, seen, slices, cell)
   }, [lines, range, slices, cell])
   const pick = (picked: Range) => {
-    if (axis === chosen) board.set(picked)
+    if (axis === selected) board.set(picked)
     else change({ axis, range: picked })
   }
   const over = wireAxis(axis) === "time" ? "over time" : `over ${AXES.find(({ value }) => value === axis)!.label.toLowerCase()}`

@@ -27,14 +27,14 @@ export function CodePanel({ job }: { job: NewJob }) {
           <FileButton onChange={(files) => void take(picked(files))} multiple inputProps={{ "aria-label": "A folder of code", ...({ webkitdirectory: "" } as object) }}>
             {(props) => (
               <Button {...props} variant="default" leftSection={<IconFolder size={16} />}>
-                Choose a folder
+                Select a folder
               </Button>
             )}
           </FileButton>
           <FileButton onChange={(files) => void take(picked(files))} multiple inputProps={{ "aria-label": "Files of code" }}>
             {(props) => (
               <Button {...props} variant="default" leftSection={<IconFiles size={16} />}>
-                Choose files
+                Select files
               </Button>
             )}
           </FileButton>
@@ -46,25 +46,25 @@ export function CodePanel({ job }: { job: NewJob }) {
           {refused}
         </Alert>
       )}
-      {job.picked ? <Chosen job={job} /> : job.code && <Uploaded job={job} />}
+      {job.picked ? <Selected job={job} /> : job.code && <Uploaded job={job} />}
       <FoundWorkloads job={job} />
     </Panel>
   )
 }
 
-function Chosen({ job: { picked: chosen, setPicked, send, upload } }: { job: NewJob }) {
-  const files = chosen!.files.map(({ path, file }) => ({ path, size: file.size }))
-  const problem = tooMuch(chosen!.files)
+function Selected({ job: { picked: selected, setPicked, send, upload } }: { job: NewJob }) {
+  const files = selected!.files.map(({ path, file }) => ({ path, size: file.size }))
+  const problem = tooMuch(selected!.files)
   return (
     <CodeFiles files={files} headline={<>To be uploaded:</>}>
-      <LeftOutFiles leftOut={chosen!.leftOut} />
+      <LeftOutFiles leftOut={selected!.leftOut} />
       {problem && (
         <Alert mt="sm" color="red" variant="light" icon={<IconAlertTriangle />} title="Invalid bundle">
           {problem}
         </Alert>
       )}
       <Group gap="xs" mt="sm">
-        <Button size="xs" disabled={problem !== null} loading={upload.isPending} onClick={() => void send(chosen!).catch(() => undefined)}>
+        <Button size="xs" disabled={problem !== null} loading={upload.isPending} onClick={() => void send(selected!).catch(() => undefined)}>
           Upload now
         </Button>
         <Button size="xs" variant="default" onClick={() => setPicked(null)}>

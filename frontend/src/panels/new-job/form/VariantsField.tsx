@@ -16,9 +16,9 @@ export function VariantsField({ field, path }: { field: Variants; path: Path }) 
   const { value, set, ...said } = useDraftField(path)
   const ofName = useDraftField([...path, field.tag])
   const named = (value as Record<string, unknown> | null | undefined)?.[field.tag]
-  const chosen = field.variants.find((variant) => variant.value === named)
+  const selected = field.variants.find((variant) => variant.value === named)
   const fallback = (field.default as Record<string, string> | null | undefined)?.[field.tag]
-  const description = chosen && chosen.summary !== "" ? chosen.summary : field.description
+  const description = selected && selected.summary !== "" ? selected.summary : field.description
   const help = { ...field, kind: "other" as const, description, default: undefined }
   return (
     <>
@@ -36,12 +36,12 @@ export function VariantsField({ field, path }: { field: Variants; path: Path }) 
         nothingFoundMessage="No match"
         maxDropdownHeight={340}
         renderOption={({ option }) => <Option name={option.value} summary={summaryOf(field, option.value)} />}
-        value={chosen?.value ?? null}
+        value={selected?.value ?? null}
         onChange={(next) => set(next === null ? undefined : { [field.tag]: next })}
         clearable={!field.required}
         allowDeselect={false}
       />
-      {chosen && chosen.fields.length > 0 && <NestedFields field={{ ...field, fields: chosen.fields }} path={path} tag={field.tag} />}
+      {selected && selected.fields.length > 0 && <NestedFields field={{ ...field, fields: selected.fields }} path={path} tag={field.tag} />}
     </>
   )
 }
@@ -50,7 +50,7 @@ function summaryOf(field: Variants, value: string): string {
   return field.variants.find((variant) => variant.value === value)?.summary ?? ""
 }
 
-/** Found by its name and by the words of its summary. The text of what is chosen hides nothing. */
+/** Found by its name and by the words of its summary. The text of what is selected hides nothing. */
 function matching(field: Variants): OptionsFilter {
   return ({ options, search }) => {
     const words = search.toLowerCase().split(/\s+/)

@@ -7,10 +7,10 @@ import { Panel } from "@/components/page/Panel"
 import { useComparison } from "@/hooks/compare/useComparison"
 import { groupBy, type Compared } from "@/lib/compare/groups"
 import { JobPicker } from "./JobPicker"
-import classes from "./ChosenPanel.module.css"
+import classes from "./SelectedPanel.module.css"
 
 /** The jobs of the comparison, with what became of those that are not there. */
-export function ChosenPanel({ jobs, missing }: { jobs: readonly Compared[]; missing: readonly string[] }) {
+export function SelectedPanel({ jobs, missing }: { jobs: readonly Compared[]; missing: readonly string[] }) {
   const [{ jobs: ids, group }, change] = useComparison()
   const scheme = useComputedColorScheme("light")
   const colors = new Map(groupBy(jobs, group).flatMap(({ jobs, index }) => jobs.map(({ job }) => [job.id, seriesColor(index, scheme)])))
@@ -20,7 +20,7 @@ export function ChosenPanel({ jobs, missing }: { jobs: readonly Compared[]; miss
       <Stack gap="sm">
         <Group gap="sm">
           <div className={classes.picker}>
-            <JobPicker chosen={ids} onAdd={(id) => change((now) => ({ jobs: [...now.jobs, id] }))} />
+            <JobPicker selected={ids} onAdd={(id) => change((now) => ({ jobs: [...now.jobs, id] }))} />
           </div>
           {ids.length > 1 && (
             <Button variant="subtle" color="gray" c="dimmed" size="xs" onClick={() => change({ jobs: [] })}>
