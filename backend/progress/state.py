@@ -99,7 +99,7 @@ class Folded(BaseModel):
     """The loss over all attempts of the job, for lists."""
     figures: Figures = Field(default_factory=Figures)
     """Figures of the exchanges of this attempt."""
-    summaries: ProcessSummaries = Field(default_factory=ProcessSummaries, alias="standings")
+    summaries: ProcessSummaries = Field(default_factory=ProcessSummaries, alias="standings")  # prose: the stored key
     """Summaries of its processes."""
     first_step_at: datetime | None = None
 
