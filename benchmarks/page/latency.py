@@ -56,7 +56,7 @@ def _percentiles(values: list[float]) -> dict[str, float]:
 
 
 def markdown(found: dict[str, Any]) -> list[str]:
-    names = {"told": "the page is told", "drawn": "it is drawn"}
+    names = {"told": "the page has the message", "drawn": "it is drawn"}
     rows = [(names[part], *(f"{ms[of]:,.0f}" for of in ("p50", "p95", "most"))) for part, ms in found["ms"].items()]
     wanted = f"drawn in less than {found['wanted_ms']:.0f} ms (p95)"
     said = f"{found['events']} values, reported while all workers report; wanted: {wanted}."
