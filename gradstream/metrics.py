@@ -190,7 +190,7 @@ STARVED = define_metric(
     "lower",
 )
 SHARED_MEMORY_SHORTFALL = define_metric(
-    "worker/no_room",
+    "worker/shared_memory_shortfall",
     "Shared-memory shortfall",
     "bytes",
     "Shared memory that a worker did not get, so its vectors go through Redis",

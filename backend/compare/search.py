@@ -24,8 +24,8 @@ class Tree:
     """One summary, of all points."""
     blocks: int | Mapping[Place, Array]
     """The series (its id) whose blocks are in the database, or the blocks."""
-    undone_from: float = np.inf
-    """Points with as many samples or more were undone by a later attempt."""
+    rolled_back_from: float = np.inf
+    """Points with as many samples or more were rolled back by a later attempt."""
 
 
 class Wanted(NamedTuple):
@@ -76,7 +76,7 @@ class Goal:
 
 
 def first(trees: Sequence[Tree], goal: Goal) -> Search[tuple[int, Any] | None]:
-    """The earliest point that reached the goal and was not undone, behind the place of its series."""
+    """The earliest point that reached the goal and was not rolled back, behind the place of its series."""
     waiting: list[list[tuple[float, int, int]]] = [[] for _ in trees]
     found: tuple[int, Any] | None = None
     for place, tree in enumerate(trees):
@@ -90,35 +90,35 @@ def first(trees: Sequence[Tree], goal: Goal) -> Search[tuple[int, Any] | None]:
             if level:
                 _consider(waiting[place], tree, goal, level, number, rows)
                 continue
-            hits = rows[goal.reached(of_points(rows)) & (rows["samples"] < tree.undone_from)]
+            hits = rows[goal.reached(of_points(rows)) & (rows["samples"] < tree.rolled_back_from)]
             for hit in hits[np.argsort(hits["time"], kind="stable")][:1]:
                 if found is None or hit["time"] < found[1]["time"]:
                     found = place, hit
 
 
 def _consider(waiting: list[tuple[float, int, int]], tree: Tree, goal: Goal, level: int, number: int, summaries: Array) -> None:
-    hopeful = goal.reached(summaries) & (summaries["samples_min"] < tree.undone_from)
+    hopeful = goal.reached(summaries) & (summaries["samples_min"] < tree.rolled_back_from)
     for row in np.flatnonzero(hopeful):
         heapq.heappush(waiting, (float(summaries["time_min"][row]), level - 1, number * CHILDREN + int(row)))
 
 
 def best(trees: Sequence[Tree], goal: Goal) -> Search[float | None]:
-    """The value nearest to the goal, or furthest beyond it, of all points that were not undone; None where none is finite."""
-    parts = yield from _upto(trees, "samples", [tree.undone_from - 1 for tree in trees])
+    """The value nearest to the goal, or furthest beyond it, of all points that were not rolled back; None where none is finite."""
+    parts = yield from _upto(trees, "samples", [tree.rolled_back_from - 1 for tree in trees])
     nearest = (np.fmax if goal.rising else np.fmin).reduce([goal.best(part) for part in parts], initial=np.nan)
     return None if np.isnan(nearest) else float(nearest)
 
 
 def newest_before(trees: Sequence[Tree], time: float) -> Search[int | None]:
-    """Samples of the newest point, not undone, that was measured before then (seconds since the epoch)."""
+    """Samples of the newest point, not rolled back, that was measured before then (seconds since the epoch)."""
     parts = yield from _upto(trees, "time", [float(np.nextafter(time, -np.inf))] * len(trees))
-    undone_from = min((tree.undone_from for tree in trees), default=np.inf)
-    seen = [int(value) for part in parts for value in part["samples_max"] if value < undone_from]
+    rolled_back_from = min((tree.rolled_back_from for tree in trees), default=np.inf)
+    seen = [int(value) for part in parts for value in part["samples_max"] if value < rolled_back_from]
     return max(seen, default=None)
 
 
 def total(trees: Sequence[Tree], until: float) -> Search[float]:
-    """The sum of the finite values measured until then (seconds since the epoch), those among them that were undone later."""
+    """The sum of the finite values measured until then (seconds since the epoch), those among them that were rolled back later."""
     parts = yield from _upto(trees, "time", [until] * len(trees))
     return sum(float(part["sum"].sum()) for part in parts)
 

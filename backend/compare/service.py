@@ -47,8 +47,8 @@ def _goal(at_least: float | None, at_most: float | None) -> Goal:
 
 def _target(job: JobRow, lines: Sequence[Line], metric: str, goal: Goal) -> Search[JobTarget]:
     measured = [line for line in lines if line.row.name == metric]
-    undone = walk.undone_from(measured, "samples")
-    pairs = [(line, tree) for line, cut in zip(measured, undone, strict=True) for tree in _trees(line, cut)]
+    rolled_back = walk.rolled_back_from(measured, "samples")
+    pairs = [(line, tree) for line, cut in zip(measured, rolled_back, strict=True) for tree in _trees(line, cut)]
     trees = [tree for _, tree in pairs]
     hit = yield from search.first(trees, goal)
     best = yield from search.best(trees, goal)
@@ -82,14 +82,14 @@ def _reached(job: JobRow, series: MetricSeriesRow, point: Any, sent_bytes: float
     )
 
 
-def _trees(line: Line, undone_from: float = math.inf) -> list[Tree]:
+def _trees(line: Line, rolled_back_from: float = math.inf) -> list[Tree]:
     """Return a tree of the points in blocks, and one of the waiting points, as if those were in blocks."""
     trees = []
     if line.folded is not None:
-        trees.append(Tree(line.row.folded, line.folded, line.row.id, undone_from))
+        trees.append(Tree(line.row.folded, line.folded, line.row.id, rolled_back_from))
     if len(line.waiting):
         grown = pyramid.grow(0, None, {}, line.waiting)
-        trees.append(Tree(len(line.waiting), grown.summary, grown.blocks, undone_from))
+        trees.append(Tree(len(line.waiting), grown.summary, grown.blocks, rolled_back_from))
     return trees
 
 

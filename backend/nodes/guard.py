@@ -27,7 +27,7 @@ def wait_shortly(session: Session) -> None:
 
 @contextmanager
 def guarded(session: Session, job_id: UUID) -> Iterator[None]:
-    """A part of the transaction about one job, which is undone alone if it fails. Raises: what says that a server is away."""
+    """A part of the transaction about one job, which is rolled back alone if it fails. Raises: what says that a server is away."""
     try:
         with session.begin_nested():
             yield

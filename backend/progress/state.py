@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from backend.progress.curve import LossCurve
 from backend.progress.throughput import Throughput
@@ -51,9 +51,7 @@ _TAKEN = frozenset(
 
 
 class Folded(BaseModel):
-    """State between two batches. An alias is the key in stored rows, which keep it when the field gets a better name."""
-
-    model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
+    """State between two batches. Rows of Postgres hold its fields by name."""
 
     attempt: int = 0
     samples: int = 0
@@ -81,7 +79,7 @@ class Folded(BaseModel):
     """Evaluation rows that were compared with training rows, and how many of them are training rows, if many are."""
     starved: dict[int, int] = Field(default_factory=dict)
     """Workers that were found not to contribute, in any attempt, with how many of their pushes were dropped in a row."""
-    shared_memory_shortfalls: dict[int, int] = Field(default_factory=dict, alias="no_room")
+    shared_memory_shortfalls: dict[int, int] = Field(default_factory=dict)
     """Workers that did not get their shared memory, in any attempt, with the bytes that each needed."""
     damaged: dict[str, int] = Field(default_factory=dict)
     """Processes that received corrupt messages, in any attempt, with their number of retransmissions."""
@@ -99,7 +97,7 @@ class Folded(BaseModel):
     """The loss over all attempts of the job, for lists."""
     figures: Figures = Field(default_factory=Figures)
     """Figures of the exchanges of this attempt."""
-    summaries: ProcessSummaries = Field(default_factory=ProcessSummaries, alias="standings")  # prose: the stored key
+    summaries: ProcessSummaries = Field(default_factory=ProcessSummaries)
     """Summaries of its processes."""
     first_step_at: datetime | None = None
 

@@ -68,7 +68,7 @@ def check_join_token(session: Session, token: str) -> UUID:
 
 
 def use_join_token(session: Session, token_id: UUID) -> str:
-    """One more machine has joined with it, unless this transaction is undone. Returns who let it in, in words.
+    """One more machine has joined with it, unless this transaction is rolled back. Returns who let it in, in words.
 
     Raises: NotSignedIn: others were quicker, or it has ended since it was checked."""
     row = repository.take_use(session, token_id)

@@ -25,15 +25,15 @@ class Grid:
     def above(self) -> int:
         return self.count
 
-    def columns(self, x: Array, undone_from: Array | float) -> Array:
+    def columns(self, x: Array, rolled_back_from: Array | float) -> Array:
         """The column of each x; BELOW and `above` for those that are not drawn. Never falls as x grows.
 
-        `undone_from`: points there or above it were undone."""
+        `rolled_back_from`: points there or above it were rolled back."""
         width = (self.end - self.start) / self.count
         within = np.clip((x - self.start) / width, 0, self.count - 1) if width > 0 else np.zeros(len(x))
         found: Array = within.astype(np.int64)
         found[x < self.start] = BELOW
-        found[(x > self.end) | (x >= undone_from)] = self.above
+        found[(x > self.end) | (x >= rolled_back_from)] = self.above
         return found
 
 
@@ -72,16 +72,16 @@ def of_points(axis: str, points: Rows) -> Rows:
     }
 
 
-def pieces(grid: Grid, series: Array, at: Array, rows: Rows, undone_from: Array) -> tuple[Array, Array]:
+def pieces(grid: Grid, series: Array, at: Array, rows: Rows, rolled_back_from: Array) -> tuple[Array, Array]:
     """Return the pieces that lie inside one column, and a mask of the rows to open, as those may lie in several.
 
-    `rows`: summaries by series and place; `at`: the places in the series where they begin; `undone_from`: one for each series.
+    `rows`: summaries by series and place; `at`: the places in the series where they begin; `rolled_back_from`: one for each series.
     Consecutive rows of one column make one piece. Places grow nearly always, so few pieces are left to sort.
     """
     axis = grid.axis
-    undone = undone_from[series]
-    first = grid.columns(rows[f"{axis}_min"], undone)
-    last = first if rows[f"{axis}_max"] is rows[f"{axis}_min"] else grid.columns(rows[f"{axis}_max"], undone)
+    rolled_back = rolled_back_from[series]
+    first = grid.columns(rows[f"{axis}_min"], rolled_back)
+    last = first if rows[f"{axis}_max"] is rows[f"{axis}_min"] else grid.columns(rows[f"{axis}_max"], rolled_back)
     whole = first == last
     drawn = np.flatnonzero(whole & (first != BELOW) & (first != grid.above))
     kept = {name: rows[name][drawn] for name in ("count", "odd", "sum", "first", "last", "low", "high")}

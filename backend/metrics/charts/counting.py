@@ -51,14 +51,14 @@ def draw(session: Session, job_id: UUID, asked: DistributionQuery, known_tags: s
 
 def _counted(session: Session, lines: Sequence[Line], asked: DistributionQuery) -> dict[str, Any]:
     axis = asked.axis.value
-    undone = walk.undone_from(lines, axis)
-    there = walk.extent(lines, axis, undone)
+    rolled_back = walk.rolled_back_from(lines, axis)
+    there = walk.extent(lines, axis, rolled_back)
     start, end = asked.start, asked.end
     if there is not None:
         start = there[0] if start is None else start
         end = max(there[1], start) if end is None else end
     grid = Grid(axis, start or 0.0, end or 0.0, 1)
-    found = distribution.count(partial(repository.blocks, session), partial(repository.tallies, session), lines, grid, undone)
+    found = distribution.count(partial(repository.blocks, session), partial(repository.tallies, session), lines, grid, rolled_back)
     into = found.bins or Bins(0.0, 1.0, 0)
     series = [
         {

@@ -90,9 +90,9 @@ class _Range:
     """By level, blocks (place of the line, number) that lie in the range in part."""
 
 
-def count(fetch: Fetch, tallies: FetchTallies, all_lines: Sequence[Line], grid: Grid, undone: Array) -> Counted:
+def count(fetch: Fetch, tallies: FetchTallies, all_lines: Sequence[Line], grid: Grid, rolled_back: Array) -> Counted:
     """Count the values of the range in bins. `grid`: the range, as one column."""
-    reader = _DistributionReader(fetch, tallies, all_lines, grid, undone)
+    reader = _DistributionReader(fetch, tallies, all_lines, grid, rolled_back)
     found = reader.locate()
     odd, seen = np.zeros(len(all_lines), np.int64), Seen()
     for nodes in (part for parts in found.nodes.values() for part in parts):
@@ -113,7 +113,7 @@ class _DistributionReader:
     tallies: FetchTallies
     lines: Sequence[Line]
     grid: Grid
-    undone: Array
+    rolled_back: Array
 
     def locate(self) -> _Range:
         """Descend from the summaries of the series to the blocks of points that lie in the range in part; those stay closed."""
@@ -128,9 +128,9 @@ class _DistributionReader:
         return found
 
     def _sort(self, found: _Range, level: int, series: Array, number: Array, rows: Rows) -> None:
-        undone = self.undone[series]
-        first = self.grid.columns(rows[f"{self.grid.axis}_min"], undone)
-        whole = first == self.grid.columns(rows[f"{self.grid.axis}_max"], undone)
+        rolled_back = self.rolled_back[series]
+        first = self.grid.columns(rows[f"{self.grid.axis}_min"], rolled_back)
+        whole = first == self.grid.columns(rows[f"{self.grid.axis}_max"], rolled_back)
         inside = whole & (first == _INSIDE)
         found.nodes[level].append(_nodes(series, number, rows, inside))
         found.cut[level].append(np.stack([series[~whole], number[~whole]], axis=1))
@@ -143,7 +143,7 @@ class _DistributionReader:
             yield self._drawn(*self._points(wanted, (self.grid.axis, "value")))
 
     def _drawn(self, series: Array, points: Rows) -> tuple[Array, Array]:
-        kept = self.grid.columns(points[self.grid.axis], self.undone[series]) == _INSIDE
+        kept = self.grid.columns(points[self.grid.axis], self.rolled_back[series]) == _INSIDE
         return series[kept], points["value"][kept]
 
     def count(self, found: _Range, into: Bins) -> Array:

@@ -60,13 +60,13 @@ def tag(asked: object, *state: object) -> str:
 
 def _chart(session: Session, name: str, lines: Sequence[Line], asked: ChartQuery) -> dict[str, Any]:
     axis = asked.axis.value
-    undone = walk.undone_from(lines, axis)
-    there = walk.extent(lines, axis, undone)
+    rolled_back = walk.rolled_back_from(lines, axis)
+    there = walk.extent(lines, axis, rolled_back)
     if there is None:
         return {"name": name, "x": axis, "from": asked.start, "to": asked.end, "series": []}
     start = asked.start if asked.start is not None else float(there[0])
     end = asked.end if asked.end is not None else max(float(there[1]), start)
-    found = walk.read(partial(repository.blocks, session), lines, Grid(axis, start, end, asked.columns), undone)
+    found = walk.read(partial(repository.blocks, session), lines, Grid(axis, start, end, asked.columns), rolled_back)
     parts = np.split(found, np.searchsorted(found["series"], np.arange(1, len(lines))))
     series = [
         {

@@ -46,9 +46,9 @@ class Line:
         return np.concatenate([*parts, blocks.of_points(self.waiting)])
 
 
-def undone_from(all_lines: Sequence[Line], axis: str) -> Array:
-    """Return, for each line of one metric, where a later attempt begins again: points from there on were undone. Time is never
-    undone."""
+def rolled_back_from(all_lines: Sequence[Line], axis: str) -> Array:
+    """Return, for each line of one metric, where a later attempt begins again: points from there on were rolled back. Time is never
+    rolled_back."""
     found = np.full(len(all_lines), NEVER)
     if axis == "time":
         return found
@@ -63,36 +63,39 @@ def undone_from(all_lines: Sequence[Line], axis: str) -> Array:
     return found
 
 
-def extent(all_lines: Sequence[Line], axis: str, undone: Array) -> tuple[float, float] | None:
-    """Return the least and greatest x that is drawn. The place where undone points begin counts: another attempt begins there."""
+def extent(all_lines: Sequence[Line], axis: str, rolled_back: Array) -> tuple[float, float] | None:
+    """Return the least and greatest x that is drawn. The place where rolled-back points begin counts:
+    another attempt begins there."""
     ends = [line.ends(axis) for line in all_lines]
-    kept = [(low, min(high, float(cut))) for (low, high), cut in zip(ends, undone, strict=True) if low < cut]
+    kept = [(low, min(high, float(cut))) for (low, high), cut in zip(ends, rolled_back, strict=True) if low < cut]
     return (min(low for low, _ in kept), max(high for _, high in kept)) if kept else None
 
 
-def read(fetch: Fetch, all_lines: Sequence[Line], grid: Grid, undone: Array) -> Array:
+def read(fetch: Fetch, all_lines: Sequence[Line], grid: Grid, rolled_back: Array) -> Array:
     """Return an exact PIECE for each column that holds points; its `series` is the place in `all_lines`."""
     found = [np.empty(0, PIECE)]
     opened: dict[int, list[Array]] = defaultdict(list)
     for place, line in enumerate(all_lines):
         if line.folded is not None:
-            inside, cut = pieces(grid, np.array([place]), np.zeros(1, np.int64), line.folded, undone)
+            inside, cut = pieces(grid, np.array([place]), np.zeros(1, np.int64), line.folded, rolled_back)
             found.append(inside)
             if cut.any():
                 opened[pyramid.top(line.row.folded)].append(np.array([[place, 0]]))
         if len(line.waiting):
             at = line.row.folded + np.arange(len(line.waiting))
-            found.append(pieces(grid, np.full(len(at), place), at, of_points(grid.axis, line.waiting), undone)[0])
+            found.append(pieces(grid, np.full(len(at), place), at, of_points(grid.axis, line.waiting), rolled_back)[0])
     for level in range(max(opened, default=-1), -1, -1):
         wanted = np.concatenate(opened[level])
         for first in range(0, len(wanted), OPENED):
-            inside, below = _open(fetch, all_lines, level, wanted[first : first + OPENED], grid, undone)
+            inside, below = _open(fetch, all_lines, level, wanted[first : first + OPENED], grid, rolled_back)
             found.append(inside)
             opened[level - 1].append(below)
     return merge(np.concatenate(found))
 
 
-def _open(fetch: Fetch, all_lines: Sequence[Line], level: int, wanted: Array, grid: Grid, undone: Array) -> tuple[Array, Array]:
+def _open(
+    fetch: Fetch, all_lines: Sequence[Line], level: int, wanted: Array, grid: Grid, rolled_back: Array
+) -> tuple[Array, Array]:
     """The pieces in these blocks (place of the line, number), and the blocks of the level below to be opened."""
     data = fetch([(all_lines[place].row.id, level, number) for place, number in wanted.tolist()])
     names = needed(grid.axis) if level else (grid.axis, "value")
@@ -100,7 +103,7 @@ def _open(fetch: Fetch, all_lines: Sequence[Line], level: int, wanted: Array, gr
     within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     series, number = np.repeat(wanted[:, 0], sizes), np.repeat(wanted[:, 1], sizes)
     if not level:
-        return pieces(grid, series, number * POINTS + within, of_points(grid.axis, rows), undone)[0], wanted[:0]
+        return pieces(grid, series, number * POINTS + within, of_points(grid.axis, rows), rolled_back)[0], wanted[:0]
     child = number * CHILDREN + within
-    inside, cut = pieces(grid, series, child * POINTS * CHILDREN ** (level - 1), rows, undone)
+    inside, cut = pieces(grid, series, child * POINTS * CHILDREN ** (level - 1), rows, rolled_back)
     return inside, np.stack([series[cut], child[cut]], axis=1)

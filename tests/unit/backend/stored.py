@@ -70,8 +70,8 @@ class Stored:
     def _tallies(self, row: MetricSeriesRow) -> dict[pyramid.Place, Array | None]:
         return {place: tally.unpack(self.tallies[row.id, *place]) for place in tally.tails(row.folded)}
 
-    def undone_from(self, place: int, axis: str) -> float:
-        """Where what a series had made was undone, from its points and those of the others."""
+    def rolled_back_from(self, place: int, axis: str) -> float:
+        """Where what a series had made was rolled back, from its points and those of the others."""
         its = self.lines[place].row
         later = [
             raw[axis].min() for line, raw in zip(self.lines, self.raw, strict=True)

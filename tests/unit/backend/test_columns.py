@@ -21,18 +21,18 @@ Drawn = tuple[Grid | None, dict[int, dict[str, Any]]]
 
 
 def chart(stored: Stored, axis: str, range_: tuple[float, float] | None, columns: int) -> Drawn:
-    undone = walk.undone_from(stored.lines, axis)
-    extent = walk.extent(stored.lines, axis, undone)
+    rolled_back = walk.rolled_back_from(stored.lines, axis)
+    extent = walk.extent(stored.lines, axis, rolled_back)
     if extent is None:
         return None, {}
     grid = Grid(axis, *(range_ or (float(extent[0]), float(extent[1]))), columns)
-    found = walk.read(lambda wanted: [stored.blocks[key] for key in wanted], stored.lines, grid, undone)
+    found = walk.read(lambda wanted: [stored.blocks[key] for key in wanted], stored.lines, grid, rolled_back)
     return grid, {place: drawn(found[found["series"] == place]) for place in range(len(stored.lines))}
 
 
 def expected(stored: Stored, place: int, grid: Grid) -> dict[str, list[Any]]:
     """The columns of one series, from its points one by one."""
-    cut = stored.undone_from(place, grid.axis)
+    cut = stored.rolled_back_from(place, grid.axis)
     columns: dict[int, list[tuple[float, float]]] = defaultdict(list)
     width = (grid.end - grid.start) / grid.count
     for x, value in zip(stored.raw[place][grid.axis].tolist(), stored.raw[place]["value"].tolist(), strict=True):
@@ -74,7 +74,7 @@ def _ends(stored: Stored, grid: Grid) -> list[dict[str, list[Any]]]:
     """As many columns as show the x of each end."""
     found = []
     for place, raw in enumerate(stored.raw):
-        cut = stored.undone_from(place, grid.axis)
+        cut = stored.rolled_back_from(place, grid.axis)
         found.append({"x": [x for x in raw[grid.axis].tolist() if x < cut]})
     return found
 

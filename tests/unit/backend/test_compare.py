@@ -31,9 +31,9 @@ def series(draw: st.DrawFn) -> Array:
     return points
 
 
-def tree(points: Array, undone: float = np.inf) -> Tree:
+def tree(points: Array, rolled_back: float = np.inf) -> Tree:
     grown = grow(0, None, {}, points)
-    return Tree(len(points), grown.summary, grown.blocks, undone)
+    return Tree(len(points), grown.summary, grown.blocks, rolled_back)
 
 
 T = TypeVar("T")
@@ -56,8 +56,8 @@ UNDONE = st.sampled_from([np.inf, 100.0, -1.0])
 @settings(deadline=None, max_examples=150)
 @given(st.lists(st.tuples(series(), UNDONE), max_size=3), st.sampled_from([0.5, 2.0, -1.0]), st.booleans())
 def test_it_is_what_a_walk_over_all_points_finds(several: list[tuple[Array, float]], value: float, rising: bool) -> None:
-    goal, trees = Goal(value, rising), [tree(points, undone) for points, undone in several]
-    counted = [points[np.isfinite(points["value"]) & (points["samples"] < undone)] for points, undone in several]
+    goal, trees = Goal(value, rising), [tree(points, rolled_back) for points, rolled_back in several]
+    counted = [points[np.isfinite(points["value"]) & (points["samples"] < rolled_back)] for points, rolled_back in several]
     hits = [points[points["value"] >= value if rising else points["value"] <= value] for points in counted]
     found = result(first(trees, goal))
     if not sum(map(len, hits)):

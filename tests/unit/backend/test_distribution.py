@@ -39,8 +39,8 @@ def of_kind(kind: str, points: Array) -> Array:
 
 def distributed(stored: Stored, axis: str, range_: tuple[float, float] | None) -> tuple[Grid, Counted, list[tuple[int, int, int]]]:
     """The blocks that were read, too."""
-    undone = walk.undone_from(stored.lines, axis)
-    extent = walk.extent(stored.lines, axis, undone)
+    rolled_back = walk.rolled_back_from(stored.lines, axis)
+    extent = walk.extent(stored.lines, axis, rolled_back)
     assert extent is not None
     grid, read = Grid(axis, *(range_ or extent), 1), list[tuple[int, int, int]]()
 
@@ -48,7 +48,7 @@ def distributed(stored: Stored, axis: str, range_: tuple[float, float] | None) -
         read.extend(wanted)
         return [stored.blocks[key] for key in wanted]
 
-    found = distribution.count(fetch, lambda wanted: [stored.tallies[key] for key in wanted], stored.lines, grid, undone)
+    found = distribution.count(fetch, lambda wanted: [stored.tallies[key] for key in wanted], stored.lines, grid, rolled_back)
     return grid, found, read
 
 
@@ -63,7 +63,7 @@ def test_every_bin_counts_the_points(several: list[Any], kind: str, axis: str, e
     values = []
     for place, raw in enumerate(stored.raw):
         x = raw[axis]
-        values.append(raw["value"][(x >= grid.start) & (x <= grid.end) & (x < stored.undone_from(place, axis))])
+        values.append(raw["value"][(x >= grid.start) & (x <= grid.end) & (x < stored.rolled_back_from(place, axis))])
     finite = [its[np.isfinite(its)] for its in values]
     assert found.odd.tolist() == [len(its) - len(known) for its, known in zip(values, finite, strict=True)]
     if found.bins is None:

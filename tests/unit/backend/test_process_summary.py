@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from backend.overview import loads
-from backend.progress.state import Folded
 from gradstream import metrics
 from gradstream.metrics import Metric, Point
 from gradstream.progress.process_summary import ProcessSummaries
@@ -140,10 +139,3 @@ def test_a_time_that_is_no_date_is_left_out(time: float) -> None:
     tell(found, "evaluator.0", "eval/accuracy", 0.9, rank=-1, time=time)
     assert loads.workers(found, NO_TIME, {}) == []
     assert loads.best(found, SPEC, None) == []
-
-
-def test_stored_progress_keeps_its_keys() -> None:
-    """Rows of older data folders hold these keys."""
-    stored = Folded(summaries=ProcessSummaries(reached={1: 640})).model_dump(mode="json")
-    assert stored["standings"]["reached"] == {"1": 640}
-    assert Folded.model_validate(stored).summaries.reached == {1: 640}

@@ -12,7 +12,7 @@ export const COMPARE_AXES: { value: CompareAxis; label: string }[] = [
   { value: "bytes", label: "Bytes sent" },
 ]
 
-/** What the server is asked for. Bytes are a cost, as time is: what was undone has cost them too. */
+/** What the server is asked for. Bytes are a cost, as time is: what was rolled back has cost them too. */
 export function askedAxis(axis: CompareAxis): WireAxis {
   return axis === "bytes" ? "time" : wireAxis(axis)
 }

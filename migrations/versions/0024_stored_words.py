@@ -1,8 +1,9 @@
-"""the words of the ledger: buffered becomes deferred, undone rolled_back and silent starved
+"""stored words: of the ledger, of shared memory and of process summaries
 
-In the names of metrics (series, stored batches, sentences of events), in the progress of jobs, and in the sentence about the pushes
-that a return to a checkpoint costs. Checkpoints stay as they were written: a server that loads one knows the older word. Files of
-ended jobs stay as they were stored."""
+In the ledger, buffered becomes deferred, undone rolled_back, and silent starved. `worker/no_room` becomes
+`worker/shared_memory_shortfall`. They are renamed in the names of metrics (series, stored batches, sentences of events), in the
+progress of jobs, and in the sentence about the pushes that a return to a checkpoint costs. Checkpoints stay as they were written:
+a server that loads one knows the older word. Files of ended jobs stay as they were stored."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -17,8 +18,12 @@ branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
 
 OUTCOMES = {"buffered": "deferred", "undone": "rolled_back"}
-WORKERS = {"silent": "starved"}
-_METRIC = "ledger/"
+METRICS = {
+    **{f"ledger/{old}": f"ledger/{new}" for old, new in OUTCOMES.items()},
+    "ledger/silent": "ledger/starved",
+    "worker/no_room": "worker/shared_memory_shortfall",
+}
+PROGRESS = {"silent": "starved", "no_room": "shared_memory_shortfalls", "standings": "summaries"}
 _PORTION = 500
 """Batches that are in memory at a time."""
 _ZSTD = pa.Codec("zstd", compression_level=3)
@@ -27,12 +32,16 @@ _HEAD = 4
 
 
 def upgrade() -> None:
-    _rename(OUTCOMES, WORKERS)
+    _rename_metrics(METRICS)
+    _rename_in_ledgers(OUTCOMES)
+    _rename_in_progress(PROGRESS)
     _reword("undone", "rolled back")
 
 
 def downgrade() -> None:
-    _rename(_turned(OUTCOMES), _turned(WORKERS))
+    _rename_metrics(_turned(METRICS))
+    _rename_in_progress(_turned(PROGRESS))
+    _rename_in_ledgers(_turned(OUTCOMES))
     _reword("rolled back", "undone")
 
 
@@ -40,8 +49,7 @@ def _turned(words: Mapping[str, str]) -> dict[str, str]:
     return {new: old for old, new in words.items()}
 
 
-def _rename(outcomes: Mapping[str, str], workers: Mapping[str, str]) -> None:
-    metrics = {f"{_METRIC}{old}": f"{_METRIC}{new}" for old, new in {**outcomes, **workers}.items()}
+def _rename_metrics(metrics: Mapping[str, str]) -> None:
     _rename_in_batches(metrics)
     for old, new in metrics.items():
         names = {"old": old, "new": new}
@@ -50,9 +58,11 @@ def _rename(outcomes: Mapping[str, str], workers: Mapping[str, str]) -> None:
             "UPDATE events SET message = replace(message, :old, :new) WHERE kind = 'warning' AND strpos(message, :old) > 0"
         )
         op.get_bind().execute(sa.text(in_sentences), names)
-    for old, new in workers.items():
+
+
+def _rename_in_progress(words: Mapping[str, str]) -> None:
+    for old, new in words.items():
         op.execute(f"UPDATE jobs SET progress = {_renamed('progress', {old: new})} WHERE jsonb_exists(progress, '{old}')")
-    _rename_in_ledgers(outcomes)
 
 
 def _rename_in_batches(metrics: Mapping[str, str]) -> None:
@@ -81,7 +91,7 @@ def _batches(names: list[str]) -> Iterator[tuple[Any, int, bytes]]:
 
 
 def _rename_in_ledgers(outcomes: Mapping[str, str]) -> None:
-    """Rename the count of pushes by attempt, and the outcomes in the account of each worker."""
+    """Rename the count of pushes by attempt, and the outcomes in the account of each worker, in progress of the older form."""
     back = {old: new for old, new in outcomes.items() if "undone" in (old, new)}
     standings = _renamed("progress -> 'standings'", back)
     op.execute(

@@ -1,4 +1,4 @@
-"""A data folder whose ledger said buffered, undone and silent says deferred, rolled back and starved after its upgrade."""
+"""A data folder of older words has those of today after its upgrade: in its ledger, metrics, messages and progress."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from sqlalchemy import Connection, text
 
 from backend.metrics.store import payloads
 from backend.platform import Platform
-from backend.progress.state import Folded, standings
-from gradstream.metrics import DEFERRED, LOSS, ROLLED_BACK, STARVED, Point
+from backend.progress.state import Folded, process_summaries
+from gradstream.metrics import DEFERRED, LOSS, ROLLED_BACK, SHARED_MEMORY_SHORTFALL, STARVED, Point
 from gradstream.wire.telemetry import records
 from tests.integration.backend.migrating import config_for
 from tests.integration.backend.running import Running
 
-OLD_NAMES = ["ledger/buffered", "ledger/silent", "ledger/undone", LOSS.name]
+OLD_NAMES = ["ledger/buffered", "ledger/silent", "ledger/undone", "worker/no_room", LOSS.name]
 OLD_PROGRESS = {
     "attempt": 1,
     "silent": {"1": 40},
+    "no_room": {"0": 48_000_000},
     "standings": {
         "attempt": 1,
         "ledger": {
@@ -36,7 +37,7 @@ USERS_MESSAGE = "ValueError: undone, buffered and silent"
 SEQ = 1000
 
 
-def test_an_older_ledger_is_shown_in_the_words_of_today(api: httpx.Client, running: Running, platform: Platform) -> None:
+def test_an_older_data_folder_is_shown_in_the_words_of_today(api: httpx.Client, running: Running, platform: Platform) -> None:
     config = config_for(platform)
     job = f"/jobs/{running.id}"
     with platform.database.engine.begin() as connection:
@@ -51,16 +52,18 @@ def test_an_older_ledger_is_shown_in_the_words_of_today(api: httpx.Client, runni
         DEFERRED.name,
         STARVED.name,
         ROLLED_BACK.name,
+        SHARED_MEMORY_SHORTFALL.name,
         LOSS.name,
     ]
-    for metric in (DEFERRED, STARVED, ROLLED_BACK):
+    for metric in (DEFERRED, STARVED, ROLLED_BACK, SHARED_MEMORY_SHORTFALL):
         [chart] = api.get(f"{job}/chart", params={"name": metric.name, "columns": 10}).raise_for_status().json()["charts"]
         assert [series["total"] for series in chart["series"]] == [1]
 
     ledger = api.get(f"{job}/overview").raise_for_status().json()["ledger"]
     assert [ledger[name] for name in ("pushed", "applied", "deferred", "dropped", "pending", "rolled_back")] == [54, 4, 3, 40, 2, 5]
-    [alert] = api.get(job).raise_for_status().json()["progress"]["alerts"]
-    assert "Worker 1 does not contribute: its last 40 pushes were all dropped" in alert
+    alerts = "\n".join(api.get(job).raise_for_status().json()["progress"]["alerts"])
+    assert "Worker 1 does not contribute: its last 40 pushes were all dropped" in alerts
+    assert "could not allocate 48.0 MB" in alerts
     events = api.get(f"{job}/events").raise_for_status().json()["items"]
     assert [event["message"] for event in events if event["kind"] == "warning"] == [
         MESSAGE,
@@ -72,7 +75,7 @@ def test_an_older_ledger_is_shown_in_the_words_of_today(api: httpx.Client, runni
     with platform.database.engine.begin() as connection:
         config.attributes["connection"] = connection
         progress = connection.scalars(text("SELECT progress FROM jobs WHERE id = :job"), {"job": running.id}).one()
-        assert (standings(progress).rolled_back, Folded.model_validate(progress).starved) == ({1: 5}, {1: 40})
+        assert (process_summaries(progress).rolled_back, Folded.model_validate(progress).starved) == ({1: 5}, {1: 40})
         command.downgrade(config, "0023")
         assert _rows(connection, UUID(running.id)) == before, "and the way back"
         command.upgrade(config, "head")
@@ -102,7 +105,7 @@ def _fill(connection: Connection, job_id: UUID) -> None:
             ),
             {"job": job_id, "name": name},
         )
-    connection.execute(text("INSERT INTO metric_stores (job_id, folded, waiting) VALUES (:job, 0, 4)"), told)
+    connection.execute(text("INSERT INTO metric_stores (job_id, folded, waiting) VALUES (:job, 0, 5)"), told)
 
 
 def _rows(connection: Connection, job_id: UUID) -> list[object]:
