@@ -73,7 +73,7 @@ class Mailbox:
             incarnation, seq, header.parts[self._shard], lambda: self._request_resend(incarnation, seq)
         )
         if not seq:  # theta_0 is never rounded, and its memory stays the center's
-            self._remote.forget(incarnation)
+            self._remote.forget_incarnation(incarnation)
         if decoded is None:
             return self.layout.view(data, self._shard)
         return Payload(decoded, self.layout.buffers(data, self._shard))
@@ -103,7 +103,7 @@ class Mailbox:
         for response in responses:
             incarnation = (response.rank, response.incarnation)
             self._numbers[incarnation] += 1
-            where, part = self._lay_down(response, position, centers)
+            where, part = self._store_vector(response, position, centers)
             message = ResponseMessage(self._numbers[incarnation], response, where, part).pack()
             self._sent[incarnation].append((self._numbers[incarnation], message))
             if response.brings == "response" and incarnation not in self._local:
@@ -143,17 +143,17 @@ class Mailbox:
             pipe.xadd(key, {FIELD: packed}, maxlen=self._settings.responses_kept, approximate=True)
         pipe.execute()
 
-    def joined(self, incarnation: Incarnation, local: bool) -> None:
+    def add_incarnation(self, incarnation: Incarnation, local: bool) -> None:
         """Note a new incarnation. `local`: it is on this host, and has made its vectors in shared memory."""
         if not local:
-            self._remote.joined(incarnation)
+            self._remote.watch_incarnation(incarnation)
             return
         assert self._folder is not None, "an incarnation on this host has its files in this host's folder"
         self._local[incarnation] = LocalWorker(
             self._folder, incarnation, self._shard, 1 if incarnation[0] == EVALUATOR else self._centers
         )
 
-    def went_on(self, incarnation: Incarnation, read: int) -> None:
+    def free_read_vectors(self, incarnation: Incarnation, read: int) -> None:
         """Note that an incarnation has read so many messages, and remove vectors without further readers."""
         for where, readers in list(self._readers.items()):
             if readers.get(incarnation, read + 1) <= read:
@@ -162,16 +162,16 @@ class Mailbox:
                     del self._readers[where]
                     self._remote.unlink(keys.center(self._j, self._shard, where))
 
-    def gone(self, incarnation: Incarnation) -> None:
+    def drop_incarnation(self, incarnation: Incarnation) -> None:
         """Drop an incarnation, which reads and writes no more."""
         if local := self._local.get(incarnation):
             local.leave()
-        self.went_on(incarnation, self._numbers[incarnation])
-        self._remote.gone(incarnation)
+        self.free_read_vectors(incarnation, self._numbers[incarnation])
+        self._remote.drop_incarnation(incarnation)
         self._sent.pop(incarnation, None)
         self._kept_responses.pop(incarnation, None)
 
-    def _lay_down(self, response: Response, position: str, centers: list[tuple[str, Coded]]) -> tuple[str, Part | None]:
+    def _store_vector(self, response: Response, position: str, centers: list[tuple[str, Coded]]) -> tuple[str, Part | None]:
         """Store the vector of a response. In Redis, all readers at this position share one center; other vectors have one reader.
 
         Vectors that are still to be written to Redis are added to `centers`."""

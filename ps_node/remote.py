@@ -36,17 +36,17 @@ class RemoteWorkers:
         self._outbox = Outbox(self._redis)
         self._inbox = Inbox(BulkConnection(access.url, user=access.user, password=access.password, block=BLOCK), _LONGEST, decoding)
 
-    def joined(self, incarnation: tuple[int, int]) -> None:
-        """From now on its vectors are taken in as they arrive."""
+    def watch_incarnation(self, incarnation: tuple[int, int]) -> None:
+        """Take in the vectors of an incarnation as they arrive, from now on."""
         self._inbox.watch(keys.payload(self._j, self._shard, *incarnation))
 
-    def gone(self, incarnation: tuple[int, int]) -> None:
-        """It writes nothing any more."""
-        self.forget(incarnation)
+    def drop_incarnation(self, incarnation: tuple[int, int]) -> None:
+        """Drop an incarnation, which writes nothing any more."""
+        self.forget_incarnation(incarnation)
         self.unlink(keys.payload(self._j, self._shard, *incarnation))
 
-    def forget(self, incarnation: tuple[int, int]) -> None:
-        """Nothing of it is taken in any more, and the memory of its last vector is not used again."""
+    def forget_incarnation(self, incarnation: tuple[int, int]) -> None:
+        """Take in nothing more of an incarnation, and leave the memory of its last vector alone."""
         self._inbox.unwatch(keys.payload(self._j, self._shard, *incarnation))
 
     def fetch(

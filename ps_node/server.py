@@ -88,7 +88,7 @@ class Server:
                 payload = self._fetch(header, (entry.rank, entry.incarnation), seq_of(entry))
             self._free(entry, header.read)
         if isinstance(entry, Join):
-            self._mailbox.joined((entry.rank, entry.incarnation), local=self._order.rank in header.shared)
+            self._mailbox.add_incarnation((entry.rank, entry.incarnation), local=self._order.rank in header.shared)
         if isinstance(entry, Resend):
             self._mailbox.resend_messages((entry.rank, entry.incarnation), entry.opened[self._order.rank])
         if isinstance(entry, Rejected) and entry.brings == "response" and self.shard.is_news(entry):
@@ -125,16 +125,16 @@ class Server:
         """Free what this entry's writer has read. After a leave or a newer join, that incarnation reads nothing any more."""
         match entry:
             case Push() | Pull() | Saved():
-                self._mailbox.went_on((entry.rank, entry.incarnation), read)
+                self._mailbox.free_read_vectors((entry.rank, entry.incarnation), read)
             case Leave():
                 self._gone((entry.rank, entry.incarnation))
             case Join() if entry.incarnation > 0:
                 self._gone((entry.rank, entry.incarnation - 1))
 
     def _gone(self, incarnation: Incarnation) -> None:
-        self._mailbox.gone(incarnation)
+        self._mailbox.drop_incarnation(incarnation)
         if self._staging:
-            self._staging.gone(incarnation)
+            self._staging.drop_incarnation(incarnation)
 
     def _trim_log(self) -> None:
         """Shard 0 drops what every shard has handled."""

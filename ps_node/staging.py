@@ -67,8 +67,8 @@ class Staging:
             self._all_given.wait()
         return given
 
-    def gone(self, incarnation: Incarnation) -> None:
-        """It pushes nothing any more. The rounds keep the pushes that wait for them."""
+    def drop_incarnation(self, incarnation: Incarnation) -> None:
+        """Drop an incarnation, which pushes nothing any more. The rounds keep the pushes that wait for them."""
         self._vectors.pop(incarnation, None)
 
     def _pinned_copy(self, number: int, x: Tensor) -> Tensor:

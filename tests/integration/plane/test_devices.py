@@ -99,5 +99,5 @@ def test_each_incarnation_has_a_vector_of_its_own_that_is_used_again() -> None:
     one, other = (staging.take(Payload(torch.full((5,), float(rank))), (rank, 0)).x for rank in range(2))
     assert (one[0], other[0]) == (0, 1)
     assert staging.take(Payload(torch.full((5,), 7.0)), (0, 0)).x is one
-    staging.gone((0, 0))
+    staging.drop_incarnation((0, 0))
     assert staging.take(Payload(torch.zeros(5)), (0, 0)).x is not one, "who waits for its round may hold the old one"
