@@ -16,7 +16,7 @@ from gradstream.codecs.coding import Residual
 from gradstream.errors import InvalidJob
 from gradstream.sim.toys import Bowl, NoisyToy, job
 from gradstream.spec import JobSpec
-from gradstream.train import link
+from gradstream.train import push_buffer
 from gradstream.train.problem import Gradient
 
 LOSSY = [name for name, cls in CODECS.items() if cls().lossy]
@@ -83,7 +83,7 @@ def test_all_of_each_push_that_counts_arrives_or_is_left_and_nothing_of_one_that
             super().__init__(x, keeps=keeps)
             residuals.append(self)
 
-    monkeypatch.setattr(link, "Residual", Noted)
+    monkeypatch.setattr(push_buffer, "Residual", Noted)
     made = spec(strategy, codec, shards=2, gate=gate, stop={"steps": 20})
     run = sim.run(made, Told, schedule="random")
     assert (sum(decision.outcome == "dropped" for decision in run.decisions) > 5) == (gate != {"mode": "asp"})
