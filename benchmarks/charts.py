@@ -43,9 +43,10 @@ def main() -> None:
     with storing.place() as at, storing.api(at) as (client, _):
         *ids, whole = (UUID(job_id) for job_id in storing.submit(client, len(ORDERS) + 1))
         rows = [
-            row for order, job_id in zip(ORDERS, ids, strict=True)
+            row
+            for order, job_id in zip(ORDERS, ids, strict=True)
             for row in _measure(at, client, job_id, order, args.points, args.rounds)
-        ]  # fmt: skip
+        ]
         distributions = _distributions(at, client, whole, args.points, args.rounds)
     about = common.about(points=args.points, rounds=args.rounds, columns=COLUMNS)
     result = {**about, "rows": rows, "distributions": distributions}
@@ -53,28 +54,54 @@ def main() -> None:
 
 
 def markdown(result: dict[str, Any]) -> list[str]:
-    header = ("Order", "Range", "Points in it", "Server, ms", "Over HTTP, ms", "Reply, kB", "Blocks read", "Every point read, ms",
-              "Times faster")  # fmt: skip
+    header = (
+        "Order",
+        "Range",
+        "Points in it",
+        "Server, ms",
+        "Over HTTP, ms",
+        "Reply, kB",
+        "Blocks read",
+        "Every point read, ms",
+        "Times faster",
+    )
     rows = [
-        (row["order"], row["range"], f"{row['points']:,}", said(row["ms"], 1), said(row["http_ms"], 1), f"{row['kb']:.1f}",
-         f"{row['blocks']:,}", f"{row['naive_ms']:,.0f}", f"{row['naive_ms'] / row['ms']['median']:,.0f}")
+        (
+            row["order"],
+            row["range"],
+            f"{row['points']:,}",
+            said(row["ms"], 1),
+            said(row["http_ms"], 1),
+            f"{row['kb']:.1f}",
+            f"{row['blocks']:,}",
+            f"{row['naive_ms']:,.0f}",
+            f"{row['naive_ms'] / row['ms']['median']:,.0f}",
+        )
         for row in result["rows"]
-    ]  # fmt: skip
+    ]
     counted = ("Distribution of", "Points in it", "Over HTTP, ms", "Reply, kB", "Every point read, ms", "Times faster")
     distributions = [
-        (row["range"], f"{row['points']:,}", said(row["http_ms"], 1), f"{row['kb']:.1f}", f"{row['naive_ms']:,.0f}",
-         f"{row['naive_ms'] / row['http_ms']['median']:,.0f}")
+        (
+            row["range"],
+            f"{row['points']:,}",
+            said(row["http_ms"], 1),
+            f"{row['kb']:.1f}",
+            f"{row['naive_ms']:,.0f}",
+            f"{row['naive_ms'] / row['http_ms']['median']:,.0f}",
+        )
         for row in result["distributions"]
-    ]  # fmt: skip
+    ]
     return [*common.head(result), *table(header, rows), "", *table(counted, distributions)]
 
 
 def _ranges(points: int) -> dict[str, tuple[float | None, float | None]]:
     spike = points * 2 // 3
     return {
-        "all": (None, None), "a tenth": (points * 0.6, points * 0.7), "a hundredth": (points * 0.663, points * 0.673),
+        "all": (None, None),
+        "a tenth": (points * 0.6, points * 0.7),
+        "a hundredth": (points * 0.663, points * 0.673),
         "2,000 steps": (spike - 1000.0, spike + 1000.0),
-    }  # fmt: skip
+    }
 
 
 def _measure(at: Place, client: httpx.Client, job_id: UUID, order: str, points: int, rounds: int) -> list[dict[str, Any]]:
@@ -88,7 +115,7 @@ def _measure(at: Place, client: httpx.Client, job_id: UUID, order: str, points: 
 
 def _asked(
     client: httpx.Client, path: str, params: dict[str, Any], start: float | None, end: float | None, rounds: int
-) -> tuple[dict[str, float], httpx.Response]:  # fmt: skip
+) -> tuple[dict[str, float], httpx.Response]:
     """How long the API takes, from asking to the last byte, and its last answer."""
     ends = {key: value for key, value in (("from", start), ("to", end)) if value is not None}
     times, answer = [], client.get(path, params={**params, **ends}).raise_for_status()
@@ -111,8 +138,15 @@ def _distributions(at: Place, client: httpx.Client, job_id: UUID, points: int, r
         naive_seconds = time.perf_counter() - began
         low, counts = int(answered["low"]), answered["series"][0]["counts"]
         assert counts == np.bincount(values.astype(np.int64) - low, minlength=len(counts)).tolist(), "a distribution differs"
-        found.append({"range": name, "points": answered["count"], "http_ms": ms, "naive_ms": naive_seconds * 1e3,
-                      "kb": int(answer.headers["content-length"]) / 1e3})  # fmt: skip
+        found.append(
+            {
+                "range": name,
+                "points": answered["count"],
+                "http_ms": ms,
+                "naive_ms": naive_seconds * 1e3,
+                "kb": int(answer.headers["content-length"]) / 1e3,
+            }
+        )
     return found
 
 
@@ -130,9 +164,7 @@ def _values(at: Place, job_id: UUID, start: float, end: float) -> Array:
     return np.concatenate(found)
 
 
-def _chart(
-    at: Place, job_id: UUID, order: str, name: str, start: float | None, end: float | None, rounds: int
-) -> dict[str, Any]:  # fmt: skip
+def _chart(at: Place, job_id: UUID, order: str, name: str, start: float | None, end: float | None, rounds: int) -> dict[str, Any]:
     asked = ChartQuery((NAME,), Axis.STEP, start, end, COLUMNS)
     times, body, reply = [], b"", b""
     for _ in range(rounds):
@@ -151,9 +183,14 @@ def _chart(
     }, "a chart differs from its points"
     assert max(series["columns"]["high"]) == SPIKE, "the spike is missing"
     return {
-        "order": order, "range": name, "points": sum(series["columns"]["count"]), "ms": spread(times, 1e3), "kb": len(reply) / 1e3,
-        "blocks": _opened(at, job_id, chart), "naive_ms": naive_seconds * 1e3,
-    }  # fmt: skip
+        "order": order,
+        "range": name,
+        "points": sum(series["columns"]["count"]),
+        "ms": spread(times, 1e3),
+        "kb": len(reply) / 1e3,
+        "blocks": _opened(at, job_id, chart),
+        "naive_ms": naive_seconds * 1e3,
+    }
 
 
 def _store(at: Place, job_id: UUID, name: str, count: int, made: Callable[[int, int], Array]) -> None:
@@ -219,8 +256,11 @@ def _opened(at: Place, job_id: UUID, chart: dict[str, Any]) -> int:
         return repository.blocks(session, wanted)
 
     with at.platform.database.transaction() as session:
-        lines = [walk.Line(row, blocks.unpack([row.summary], blocks.SUMMARY)[0], np.empty(0, POINT))
-                 for row in repository.series(session, job_id) if row.summary]  # fmt: skip
+        lines = [
+            walk.Line(row, blocks.unpack([row.summary], blocks.SUMMARY)[0], np.empty(0, POINT))
+            for row in repository.series(session, job_id)
+            if row.summary
+        ]
         grid = Grid("step", chart["from"], chart["to"], COLUMNS)
         walk.read(partial(fetch, session), lines, grid, walk.undone_from(lines, "step"))
     return read

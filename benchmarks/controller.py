@@ -82,11 +82,13 @@ def document(result: dict[str, Any]) -> list[str]:
     jobs = result["settings"]["jobs"]
     rows = [
         (
-            name, f"{100 * found['program']['controller']:.1f} %", f"{100 * found['program']['postgres']:.1f} %",
+            name,
+            f"{100 * found['program']['controller']:.1f} %",
+            f"{100 * found['program']['postgres']:.1f} %",
             common.said(found["pass_ms"], 1),
         )
         for name, found in (("no job", result["idle"]), (f"{jobs:,} jobs wait", result["queue"]))
-    ]  # fmt: skip
+    ]
     header = ("", "controller, of a core", "Postgres, of a core", "a pass, CPU ms")
     return ["# The controller at rest", "", *common.head(result), *common.table(header, rows)]
 

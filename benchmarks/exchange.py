@@ -173,13 +173,21 @@ def _row(of: Cell, found: list[Exchanged], limits: dict[tuple[str, int], list[fl
         if (way, work.nbytes) in limits
     }
     return {
-        "transport": transport, "megabytes": work.nbytes / 1e6, "codec": work.codec, "shards": work.shards, "workers": work.workers,
-        "exchanges": exchanges, "ms": times, **over, "exchanges_per_second": exchanges / sum(each.seconds for each in found),
+        "transport": transport,
+        "megabytes": work.nbytes / 1e6,
+        "codec": work.codec,
+        "shards": work.shards,
+        "workers": work.workers,
+        "exchanges": exchanges,
+        "ms": times,
+        **over,
+        "exchanges_per_second": exchanges / sum(each.seconds for each in found),
         "bytes": sum(each.sent + each.received for each in found) / exchanges,
         "cpu_ms": {who: 1e3 * sum(each.cpu[who] for each in found) / exchanges for who in found[0].cpu},
-        "posted": sum(each.posted for each in found), "applied": sum(each.applied for each in found),
+        "posted": sum(each.posted for each in found),
+        "applied": sum(each.applied for each in found),
         "ledger_closes": all(each.closes for each in found),
-    }  # fmt: skip
+    }
 
 
 def wanted(result: dict[str, Any]) -> dict[str, Any] | None:
@@ -197,22 +205,37 @@ def markdown(result: dict[str, Any]) -> str:
     limits = [[size_said(1e6 * row["megabytes"]), _LIMITS[row["limit"]], said(row["ms"], 3)] for row in result["limits"]]
     rows = [
         [
-            size_said(1e6 * row["megabytes"]), row["transport"], row["codec"], str(row["shards"]), str(row["workers"]),
-            said(row["ms"], 3), *(f"{row[name]:.2f}" if name in row else "" for name in ("over_memory", "over_socket")),
-            size_said(row["bytes"]), " / ".join(f"{value:.2f}" for value in row["cpu_ms"].values()),
+            size_said(1e6 * row["megabytes"]),
+            row["transport"],
+            row["codec"],
+            str(row["shards"]),
+            str(row["workers"]),
+            said(row["ms"], 3),
+            *(f"{row[name]:.2f}" if name in row else "" for name in ("over_memory", "over_socket")),
+            size_said(row["bytes"]),
+            " / ".join(f"{value:.2f}" for value in row["cpu_ms"].values()),
             "closes" if row["ledger_closes"] else "OPEN",
         ]
         for row in result["rows"]
-    ]  # fmt: skip
+    ]
     header = [
-        "parameters", "transport", "codec", "shards", "workers", "ms, median (9 of 10)", "over memory", "over socket",
-        "through Redis", "CPU ms: worker / servers / Redis", "ledger",
-    ]  # fmt: skip
+        "parameters",
+        "transport",
+        "codec",
+        "shards",
+        "workers",
+        "ms, median (9 of 10)",
+        "over memory",
+        "over socket",
+        "through Redis",
+        "CPU ms: worker / servers / Redis",
+        "ledger",
+    ]
     goal = result["to_reach"]
     ending = ["", f"{goal['work']}: {goal['got']:.2f}, wanted <= {goal['wanted_at_most']}"] if goal else []
-    return "\n".join([
-        *common.head(result), *table(["bytes", "limit", "ms, median (9 of 10)"], limits), "", *table(header, rows), *ending,
-    ])  # fmt: skip
+    return "\n".join(
+        [*common.head(result), *table(["bytes", "limit", "ms, median (9 of 10)"], limits), "", *table(header, rows), *ending]
+    )
 
 
 _LIMITS = {"memory": "two copies, one addition in place", "unix": "bare unix socket and back", "tcp": "bare TCP socket and back"}

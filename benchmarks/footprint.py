@@ -18,9 +18,14 @@ SPANS = 12
 POSTGRES, BUFFERS = "Postgres", "Postgres: shared buffers"
 """Its buffers have a size of their own (`shared_buffers`), which they fill and keep."""
 _PROGRAMS = {
-    "gradstream zygote": "zygote", "worker_agent": "agent", "backend\0api": "API", "backend\0controller": "controller",
-    "redis-live": "Redis, live", "redis-plane": "Redis, plane", "gradstream.cli.main\0up": "gradstream up",
-}  # fmt: skip
+    "gradstream zygote": "zygote",
+    "worker_agent": "agent",
+    "backend\0api": "API",
+    "backend\0controller": "controller",
+    "redis-live": "Redis, live",
+    "redis-plane": "Redis, plane",
+    "gradstream.cli.main\0up": "gradstream up",
+}
 
 
 def held(roots: Mapping[int, str]) -> dict[str, float]:

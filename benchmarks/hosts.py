@@ -135,14 +135,20 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
 def _row(network: Network, work: Work, found: list[Exchanged]) -> dict[str, Any]:
     times = [seconds for each in found for seconds in each.times]
     return {
-        **asdict(network), "megabytes": work.nbytes / 1e6, "codec": work.codec, "workers": work.workers, "exchanges": len(times),
-        "ms": spread(times, 1e3), "vector_bytes": sum(each.sent + each.received for each in found) / len(times),
+        **asdict(network),
+        "megabytes": work.nbytes / 1e6,
+        "codec": work.codec,
+        "workers": work.workers,
+        "exchanges": len(times),
+        "ms": spread(times, 1e3),
+        "vector_bytes": sum(each.sent + each.received for each in found) / len(times),
         "line_bytes": sum(each.metered["line"] for each in found) / len(times),
         "cpu_ms": {who: 1e3 * sum(each.cpu[who] for each in found) / len(times) for who in found[0].cpu},
         "proxy_cpu_ms": 1e3 * sum(each.metered["proxy"] for each in found) / len(times),
         "posted": sum(each.posted for each in found),
-        "applied": sum(each.applied for each in found), "ledger_closes": all(each.closes for each in found),
-    }  # fmt: skip
+        "applied": sum(each.applied for each in found),
+        "ledger_closes": all(each.closes for each in found),
+    }
 
 
 def winners(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -154,10 +160,15 @@ def winners(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for (gbits, delay, size), each in cells.items():
         best = min(each, key=lambda row: row["ms"]["median"])
         raw = next((row for row in each if row["codec"] == "raw"), best)
-        found.append({
-            "gbits": gbits, "delay_ms": delay, "megabytes": size, "codec": best["codec"],
-            "times_faster_than_raw": raw["ms"]["median"] / best["ms"]["median"],
-        })  # fmt: skip
+        found.append(
+            {
+                "gbits": gbits,
+                "delay_ms": delay,
+                "megabytes": size,
+                "codec": best["codec"],
+                "times_faster_than_raw": raw["ms"]["median"] / best["ms"]["median"],
+            }
+        )
     return found
 
 
@@ -165,26 +176,47 @@ def markdown(result: dict[str, Any]) -> str:
     limits = {(row["gbits"], row["delay_ms"], row["megabytes"]): row["ms"] for row in result["bare"]}
     rows = [
         [
-            str(Network(row["gbits"], row["delay_ms"])), size_said(1e6 * row["megabytes"]), row["codec"], said(row["ms"]),
-            said(limits[row["gbits"], row["delay_ms"], row["megabytes"]]), size_said(row["vector_bytes"]),
-            size_said(row["line_bytes"]), " / ".join(f"{value:.1f}" for value in (*row["cpu_ms"].values(), row["proxy_cpu_ms"])),
+            str(Network(row["gbits"], row["delay_ms"])),
+            size_said(1e6 * row["megabytes"]),
+            row["codec"],
+            said(row["ms"]),
+            said(limits[row["gbits"], row["delay_ms"], row["megabytes"]]),
+            size_said(row["vector_bytes"]),
+            size_said(row["line_bytes"]),
+            " / ".join(f"{value:.1f}" for value in (*row["cpu_ms"].values(), row["proxy_cpu_ms"])),
             "closes" if row["ledger_closes"] else "OPEN",
         ]
         for row in result["rows"]
-    ]  # fmt: skip
+    ]
     header = [
-        "network", "parameters", "codec", "ms, median (9 of 10)", "bare socket there and back", "vectors", "on the line",
-        "CPU ms: worker / servers / Redis / proxy", "ledger",
-    ]  # fmt: skip
+        "network",
+        "parameters",
+        "codec",
+        "ms, median (9 of 10)",
+        "bare socket there and back",
+        "vectors",
+        "on the line",
+        "CPU ms: worker / servers / Redis / proxy",
+        "ledger",
+    ]
     best = [
-        [str(Network(row["gbits"], row["delay_ms"])), size_said(1e6 * row["megabytes"]), row["codec"],
-         f"{row['times_faster_than_raw']:.2f}"]
+        [
+            str(Network(row["gbits"], row["delay_ms"])),
+            size_said(1e6 * row["megabytes"]),
+            row["codec"],
+            f"{row['times_faster_than_raw']:.2f}",
+        ]
         for row in result["winners"]
-    ]  # fmt: skip
-    return "\n".join([
-        *common.head(result), *(f"NB: {what}.\n" for what in result["cannot"]), *table(header, rows), "",
-        *table(["network", "parameters", "fastest codec", "times faster than raw"], best),
-    ])  # fmt: skip
+    ]
+    return "\n".join(
+        [
+            *common.head(result),
+            *(f"NB: {what}.\n" for what in result["cannot"]),
+            *table(header, rows),
+            "",
+            *table(["network", "parameters", "fastest codec", "times faster than raw"], best),
+        ]
+    )
 
 
 def parser() -> argparse.ArgumentParser:

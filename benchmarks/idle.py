@@ -65,10 +65,16 @@ class Work:
     def spec(self) -> JobSpec:
         push, _, pull = self.codec.partition("/")
         return job(
-            {"name": "async", "lr": 1e-3}, workers=self.workers, shards=self.shards, codec={"name": push},
-            pull_codec={"name": pull or "raw"}, workload={"entrypoint": "benchmarks.idle:main", "args": {
-                "parameters": self.parameters, "seconds": self.seconds, "least": self.least}},
-        )  # fmt: skip
+            {"name": "async", "lr": 1e-3},
+            workers=self.workers,
+            shards=self.shards,
+            codec={"name": push},
+            pull_codec={"name": pull or "raw"},
+            workload={
+                "entrypoint": "benchmarks.idle:main",
+                "args": {"parameters": self.parameters, "seconds": self.seconds, "least": self.least},
+            },
+        )
 
 
 @dataclass
@@ -102,9 +108,14 @@ class Place:
     """Where attempts run: a Redis, and zygotes that fork the processes of servers and of workers."""
 
     def __init__(
-        self, redis: Redis, folder: Path, servers: Zygote, workers: Zygote | None = None, url: str = "",
+        self,
+        redis: Redis,
+        folder: Path,
+        servers: Zygote,
+        workers: Zygote | None = None,
+        url: str = "",
         meters: Mapping[str, Callable[[], float]] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`url`: of Redis as workers reach it; empty: as all do. `meters`: what else is read when all workers go and when they
         have come."""
         self._redis, self._folder = redis, folder
@@ -147,10 +158,16 @@ class _Attempt:
 
     def _order(self, role: Role, rank: int, url: str) -> ProcessOrder:
         return ProcessOrder(
-            id=uuid4(), job_id=self._job, attempt=1, role=role, rank=rank, spec=self._spec,
+            id=uuid4(),
+            job_id=self._job,
+            attempt=1,
+            role=role,
+            rank=rank,
+            spec=self._spec,
             plane=PlaneAccess(url=url, user=plane.account(self.j), password=self.password),
-            store=StoreAccess(url=(self._folder / "store").as_uri()), shared=self._shared,
-        )  # fmt: skip
+            store=StoreAccess(url=(self._folder / "store").as_uri()),
+            shared=self._shared,
+        )
 
     def fork(self, zygote: Zygote, role: Role, rank: int, url: str) -> None:
         order = self._order(role, rank, url)
@@ -175,10 +192,15 @@ class _Attempt:
         ended = max(each["ended"] for each in told)
         used = {"servers": cpu(servers) - before["servers"], "redis": cpu([redis]) - before["redis"]}
         return Exchanged(
-            [seconds for each in told for seconds in each["times"]], ended - began, sum(each["posted"] for each in told),
-            max(each["version"] for each in told), sum(each["sent"] for each in told), sum(each["received"] for each in told),
-            {"workers": sum(each["cpu"] for each in told), **used}, {name: read() - shown[name] for name, read in meters.items()},
-        )  # fmt: skip
+            [seconds for each in told for seconds in each["times"]],
+            ended - began,
+            sum(each["posted"] for each in told),
+            max(each["version"] for each in told),
+            sum(each["sent"] for each in told),
+            sum(each["received"] for each in told),
+            {"workers": sum(each["cpu"] for each in told), **used},
+            {name: read() - shown[name] for name, read in meters.items()},
+        )
 
     def _until(self, there: Callable[[], bool], seconds: float) -> None:
         deadline = time.monotonic() + seconds
@@ -256,9 +278,14 @@ def main(order: ProcessOrder, folder: Path) -> int:
         times.append(_exchange(spec, w, link))
     sent, _, received = port.take_traffic()
     told: dict[str, Any] = {
-        "times": times, "cpu": time.process_time() - spent, "ended": time.monotonic(), "posted": len(times) + _WARM_UP,
-        "version": link.version, "sent": sent, "received": received,
-    }  # fmt: skip
+        "times": times,
+        "cpu": time.process_time() - spent,
+        "ended": time.monotonic(),
+        "posted": len(times) + _WARM_UP,
+        "version": link.version,
+        "sent": sent,
+        "received": received,
+    }
     made = folder / "result"
     made.write_text(json.dumps(told))
     made.rename(folder / "result.json")

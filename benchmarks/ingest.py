@@ -34,8 +34,15 @@ WORKERS, JOBS = 8, 50
 EVERY = 0.25
 _TIMEOUT = 300.0
 _NAMES = (
-    "train/loss", "train/samples_per_second", "time/compute", "time/wait", "time/data", "time/send", "push/norm", "push/error",
-)  # fmt: skip
+    "train/loss",
+    "train/samples_per_second",
+    "time/compute",
+    "time/wait",
+    "time/data",
+    "time/send",
+    "push/norm",
+    "push/error",
+)
 _TABLE = """
     CREATE TABLE naive_points (
         job_id uuid, seq bigint, place int, name text, source text, rank int, step bigint, samples bigint, version bigint,
@@ -93,10 +100,16 @@ def main() -> None:
 def markdown(result: dict[str, Any]) -> list[str]:
     header = ("Way", "Stored, points/s", "GET /jobs meanwhile, p95 ms", "CPU, us/point", "At most, points/s", "Bytes per point")
     rows = [
-        (row["way"], f"{row['rate']:,.0f}", f"{row['p95_ms']:.1f}", f"{row['us']:.1f}", f"{row['most']:,.0f}",
-         f"{row['bytes']:.0f}")
+        (
+            row["way"],
+            f"{row['rate']:,.0f}",
+            f"{row['p95_ms']:.1f}",
+            f"{row['us']:.1f}",
+            f"{row['most']:,.0f}",
+            f"{row['bytes']:.0f}",
+        )
         for row in result["rows"]
-    ]  # fmt: skip
+    ]
     return [*common.head(result), f"GET /jobs, nothing being stored: p95 {result['idle_p95_ms']:.1f} ms", "", *table(header, rows)]
 
 
@@ -131,8 +144,15 @@ def _way(
     storer.join(60)
     total = _stored(at, job_id, name)
     assert total == sent, f"{sent:,} points were sent and {total:,} are stored"
-    return {"way": name, "rate": more / lasted, "p95_ms": p95, "us": 1e6 * used / max(1, more), "most": most,
-            "bytes": _bytes(at, name) / total, "points": total}  # fmt: skip
+    return {
+        "way": name,
+        "rate": more / lasted,
+        "p95_ms": p95,
+        "us": 1e6 * used / max(1, more),
+        "most": most,
+        "bytes": _bytes(at, name) / total,
+        "points": total,
+    }
 
 
 def _begun(at: Place, job_id: UUID, name: str) -> None:
@@ -209,8 +229,9 @@ def _store_naively(settings: BackendSettings, job_id: UUID, stop: Any) -> None:
         while waiting := plane.read_metrics(platform.plane, j, count=ingest.PORTION):
             rows = [
                 (seq + number, place, point.name, source, *point[1:])
-                for number, (_, source, _, points) in enumerate(waiting) for place, point in enumerate(points)
-            ]  # fmt: skip
+                for number, (_, source, _, points) in enumerate(waiting)
+                for place, point in enumerate(points)
+            ]
             seq += len(waiting)
             columns = {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
             with platform.database.transaction() as session:

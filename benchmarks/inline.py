@@ -173,11 +173,18 @@ def measured(redis: Redis, size: int, ways: list[Way], rounds: int) -> list[dict
     rows = []
     for way in ways:
         sent, served, received = (1000 * statistics.mean(column) for column in zip(*cpu[way], strict=True))
-        rows.append({
-            "socket": redis.url.partition(":")[0].replace("redis", "tcp"), "megabytes": size / 1e6, "way": str(way),
-            "mb_per_s": size / 1e6 / statistics.median(seconds[way]), "slowest_ms": 1000 * max(seconds[way]),
-            "sender_cpu_ms": sent, "redis_cpu_ms": served, "receiver_cpu_ms": received,
-        })  # fmt: skip
+        rows.append(
+            {
+                "socket": redis.url.partition(":")[0].replace("redis", "tcp"),
+                "megabytes": size / 1e6,
+                "way": str(way),
+                "mb_per_s": size / 1e6 / statistics.median(seconds[way]),
+                "slowest_ms": 1000 * max(seconds[way]),
+                "sender_cpu_ms": sent,
+                "redis_cpu_ms": served,
+                "receiver_cpu_ms": received,
+            }
+        )
     return rows
 
 

@@ -65,11 +65,16 @@ class Exchanging(Workload):
 
 def exchange(client: Client, code: Path, notes: Path) -> float:
     """Exchanges per second, of all workers."""
-    spec = JobSpec.model_validate({
-        "name": "exchange", "workload": {"entrypoint": "exchanging:Exchanging", "args": {"notes": str(notes)}}, "batch_size": 1,
-        "strategy": {"name": "async", "lr": 1e-6}, "roles": {"worker": {"count": 2, "device": "cpu"}, "server": {"count": 2}},
-        "stop": {"steps": 2 * (SKIPPED + COUNTED + 10)},
-    })  # fmt: skip
+    spec = JobSpec.model_validate(
+        {
+            "name": "exchange",
+            "workload": {"entrypoint": "exchanging:Exchanging", "args": {"notes": str(notes)}},
+            "batch_size": 1,
+            "strategy": {"name": "async", "lr": 1e-6},
+            "roles": {"worker": {"count": 2, "device": "cpu"}, "server": {"count": 2}},
+            "stop": {"steps": 2 * (SKIPPED + COUNTED + 10)},
+        }
+    )
     ended = client.wait(client.submit(spec, code=code).id, timeout=WITHIN)
     rates = [float(file.read_text()) for file in notes.iterdir()]
     if ended.status != "succeeded" or len(rates) != 2:
@@ -104,8 +109,10 @@ def measure(folder: Path, repeats: int) -> dict[str, Any]:
     return {
         "first_step_s": {level: spread(starts[level]) for level in LEVELS},
         "exchanges_per_s": {level: spread(rates[level]) for level in LEVELS},
-        "start_ratio": _ratio(starts), "exchange_ratio": _ratio(rates), "load": os.getloadavg(),
-    }  # fmt: skip
+        "start_ratio": _ratio(starts),
+        "exchange_ratio": _ratio(rates),
+        "load": os.getloadavg(),
+    }
 
 
 def _platform(home: Path, notes: Path, level: str) -> Any:

@@ -63,9 +63,14 @@ def measure(api: httpx.Client, name: str, query: Query, rounds: int) -> dict[str
     found: dict[str, Any] = {place: common.spread(taken, 1000) for place, taken in seconds.items()}
     slowest = max(found[place]["median"] for place in places)
     return {
-        "order": name, "pages": len(cursors), "ms": found, "all_ms": 1000 * whole, "page_bytes": nbytes,
-        "all_over_page": 1000 * whole / slowest, "good": slowest < WANTED_MS,
-    }  # fmt: skip
+        "order": name,
+        "pages": len(cursors),
+        "ms": found,
+        "all_ms": 1000 * whole,
+        "page_bytes": nbytes,
+        "all_over_page": 1000 * whole / slowest,
+        "good": slowest < WANTED_MS,
+    }
 
 
 def orders(most: int | None) -> dict[str, Query]:
@@ -106,11 +111,15 @@ def document(result: dict[str, Any]) -> list[str]:
     header = ("order", "first page, ms", "middle, ms", "last, ms", "all pages, ms", "all over a page", "kB", "")
     lines = [
         (
-            row["order"], *(common.said(row["ms"][place], 1) for place in ("first", "middle", "last")), f"{row['all_ms']:,.0f}",
-            f"{row['all_over_page']:.0f}", f"{row['page_bytes'] / 1000:.0f}", "" if row["good"] else "SLOW",
+            row["order"],
+            *(common.said(row["ms"][place], 1) for place in ("first", "middle", "last")),
+            f"{row['all_ms']:,.0f}",
+            f"{row['all_over_page']:.0f}",
+            f"{row['page_bytes'] / 1000:.0f}",
+            "" if row["good"] else "SLOW",
         )
         for row in result["rows"]
-    ]  # fmt: skip
+    ]
     said = f"{settings['jobs']:,} jobs, pages of {settings['limit']}; wanted: a page in less than {result['wanted_ms']:.0f} ms."
     return ["# Lists of jobs", "", *common.head(result), said, "", *common.table(header, lines)]
 

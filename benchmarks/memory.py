@@ -62,10 +62,17 @@ class Endless(Workload):
 
 
 def job(name: str, checkpoints: float) -> JobSpec:
-    return JobSpec.model_validate({
-        "name": name, "workload": {"entrypoint": "endless:Endless"}, "batch_size": 64, "strategy": {"name": "async", "lr": 0.001},
-        "roles": {"worker": {"count": WORKERS, "device": "cpu"}}, "stop": {"steps": 10**9}, "checkpoint": {"every": checkpoints},
-    })  # fmt: skip
+    return JobSpec.model_validate(
+        {
+            "name": name,
+            "workload": {"entrypoint": "endless:Endless"},
+            "batch_size": 64,
+            "strategy": {"name": "async", "lr": 0.001},
+            "roles": {"worker": {"count": WORKERS, "device": "cpu"}},
+            "stop": {"steps": 10**9},
+            "checkpoint": {"every": checkpoints},
+        }
+    )
 
 
 @dataclass
@@ -137,9 +144,14 @@ def second_agent(platform: Running, folder: Path) -> Iterator[Child]:
     join_token = folder / "join-token"
     join_token.write_text(make_join_token(platform.folder))
     settings = {
-        "API_URL": platform.url, "NODE_NAME": "without-shared-memory", "JOIN_TOKEN_FILE": join_token, "SLOTS": WORKERS,
-        "LIVE_REDIS_URL": _redis(platform, "live"), "WORK_DIR": folder / "agent", "SHARED_MEMORY": "",
-    }  # fmt: skip
+        "API_URL": platform.url,
+        "NODE_NAME": "without-shared-memory",
+        "JOIN_TOKEN_FILE": join_token,
+        "SLOTS": WORKERS,
+        "LIVE_REDIS_URL": _redis(platform, "live"),
+        "WORK_DIR": folder / "agent",
+        "SHARED_MEMORY": "",
+    }
     environment = os.environ | {f"GRADSTREAM_{name}": str(value) for name, value in settings.items()}
     agent = Child("agent", [sys.executable, "-m", "worker_agent"], log=folder / "agent.log", env=environment)
     agent.start()
@@ -214,9 +226,11 @@ def _followed(meter: Meter, jobs: Jobs, args: argparse.Namespace) -> dict[str, A
     trends = meter.readings.since(began + 60 * args.warm_up)
     rows = [{"program": name, **asdict(found), "grows": name != BUFFERS and found.grows(WANTED)} for name, found in trends.items()]
     return {
-        "rows": rows, "updates": {where: after[where] - before[where] for where in after}, "wanted": WANTED,
+        "rows": rows,
+        "updates": {where: after[where] - before[where] for where in after},
+        "wanted": WANTED,
         "readings": {"seconds": [at - began for at in meter.readings.times], **meter.readings.programs},
-    }  # fmt: skip
+    }
 
 
 def markdown(result: dict[str, Any]) -> str:
@@ -225,18 +239,26 @@ def markdown(result: dict[str, Any]) -> str:
     header = ("program", "MB at first", "MB at the end", "most", "MB in an hour", "")
     rows = [
         (
-            row["program"], f"{row['first']:,.1f}", f"{row['last']:,.1f}", f"{row['most']:,.1f}",
-            f"{row['slope']:+,.2f} ± {row['error']:,.2f}", "GROWS" if row["grows"] else "",
+            row["program"],
+            f"{row['first']:,.1f}",
+            f"{row['last']:,.1f}",
+            f"{row['most']:,.1f}",
+            f"{row['slope']:+,.2f} ± {row['error']:,.2f}",
+            "GROWS" if row["grows"] else "",
         )
         for row in result["rows"]
-    ]  # fmt: skip
-    return "\n".join([
-        *common.head(result),
-        f"{minutes:g} minutes after a warm-up of {settings['warm_up']:g}. Updates meanwhile: "
-        + ", ".join(f"{count:,} {where}" for where, count in updates.items()) + ". "
-        f"Wanted: no program grows by more than {result['wanted']:g} MB in an hour, beyond doubt.",
-        "", *common.table(header, rows),
-    ])  # fmt: skip
+    ]
+    return "\n".join(
+        [
+            *common.head(result),
+            f"{minutes:g} minutes after a warm-up of {settings['warm_up']:g}. Updates meanwhile: "
+            + ", ".join(f"{count:,} {where}" for where, count in updates.items())
+            + ". "
+            f"Wanted: no program grows by more than {result['wanted']:g} MB in an hour, beyond doubt.",
+            "",
+            *common.table(header, rows),
+        ]
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -28,9 +28,14 @@ _PORTION = 500
 
 
 def insert_jobs(
-    session: Session, count: int, *, owners: Sequence[str] = ("ada",), statuses: Sequence[str] = ENDED, seed: int = 0,
+    session: Session,
+    count: int,
+    *,
+    owners: Sequence[str] = ("ada",),
+    statuses: Sequence[str] = ENDED,
+    seed: int = 0,
     newest: datetime | None = None,
-) -> list[UUID]:  # fmt: skip
+) -> list[UUID]:
     """Ids, the oldest first. Jobs are a minute apart, every third minute has two. Many share a value; every fourth has none."""
     drawn = random.Random(seed)
     specs = {name: JobSpec.model_validate(_spec(name)).model_dump(mode="json") for name in STRATEGIES}
@@ -52,26 +57,43 @@ def _minute(number: int) -> int:
 
 def _spec(strategy: str) -> dict[str, Any]:
     return {
-        "name": "row", "workload": {"entrypoint": "work:Work"}, "strategy": {"name": strategy}, "stop": {"epochs": 3},
+        "name": "row",
+        "workload": {"entrypoint": "work:Work"},
+        "strategy": {"name": strategy},
+        "stop": {"epochs": 3},
         "roles": {"server": {"count": 1}, "worker": {"count": 2, "device": "cpu"}},
-    }  # fmt: skip
+    }
 
 
 def _row(
     drawn: random.Random, specs: dict[str, dict[str, Any]], owner: UUID, status: str, number: int, at: datetime
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     strategy, workers = drawn.choice(STRATEGIES), drawn.choice((1, 2, 4, 8))
     name = f"{drawn.choice(('digits', 'words', 'faces', 'line'))}-{strategy}-{number % 50:02}"
     spec = {**specs[strategy], "name": name, "roles": {**specs[strategy]["roles"], "worker": {"count": workers, "device": "cpu"}}}
     progress = _progress(drawn) if number % 4 else {}
     live = status not in ENDED
     return {
-        "id": UUID(int=drawn.getrandbits(128), version=4), "name": name, "user_id": owner, "spec": spec,
-        "strategy": strategy, "gate": str(JobSpec.model_validate(spec).effective_gate), "priority": drawn.choice((50, 50, 80)),
-        "workers": workers, "status": status, "reason": None, "message": None, "seq": 1, "feed": 1, "attempt": 1,
-        "progress": progress, **figures(progress), "created_at": at, "started_at": at + timedelta(seconds=2),
+        "id": UUID(int=drawn.getrandbits(128), version=4),
+        "name": name,
+        "user_id": owner,
+        "spec": spec,
+        "strategy": strategy,
+        "gate": str(JobSpec.model_validate(spec).effective_gate),
+        "priority": drawn.choice((50, 50, 80)),
+        "workers": workers,
+        "status": status,
+        "reason": None,
+        "message": None,
+        "seq": 1,
+        "feed": 1,
+        "attempt": 1,
+        "progress": progress,
+        **figures(progress),
+        "created_at": at,
+        "started_at": at + timedelta(seconds=2),
         "ended_at": None if live else at + timedelta(seconds=drawn.randrange(20, 4000)),
-    }  # fmt: skip
+    }
 
 
 def _progress(drawn: random.Random) -> dict[str, Any]:
@@ -80,10 +102,17 @@ def _progress(drawn: random.Random) -> dict[str, Any]:
         curve.take(low + 2.3 / (1 + step / drawn.uniform(8, 14)) + drawn.gauss(0, 0.05))
     throughput = Throughput(began=(0.0, 0), now=(60_000 / (100.0 * drawn.randrange(1, 40)), 60_000))
     state = Folded(
-        attempt=1, samples=60_000, total_samples=60_000, version=900, loss={0: round(low, 1)}, curve=curve,
-        throughput=throughput, staleness_sum=900.0 * drawn.randrange(0, 5), staleness_count=900,
+        attempt=1,
+        samples=60_000,
+        total_samples=60_000,
+        version=900,
+        loss={0: round(low, 1)},
+        curve=curve,
+        throughput=throughput,
+        staleness_sum=900.0 * drawn.randrange(0, 5),
+        staleness_count=900,
         eval={"accuracy": round(1 - low, 2)},
-    )  # fmt: skip
+    )
     return state.model_dump(mode="json")
 
 

@@ -36,8 +36,9 @@ class Running:
         self._log = (folder / "up.log").open("wb")
         self._process = subprocess.Popen(
             [*GRADSTREAM, "up", "--data-dir", str(self.folder.path), "--port", str(free_port()), "--json", *options],
-            stdout=subprocess.PIPE, stderr=self._log,
-        )  # fmt: skip
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+        )
         assert self._process.stdout is not None
         said = self._process.stdout.readline()
         if not said:

@@ -62,13 +62,18 @@ class Cell:
     shared: bool = True
 
     def spec(self) -> JobSpec:
-        return JobSpec.model_validate({
-            "name": "scaling", "batch_size": 8,
-            "workload": {"entrypoint": "benchmarks.scaling:Light", "args": {"parameters": self.parameters}},
-            "strategy": {"name": "async", "lr": 0.01},
-            "roles": {"worker": {"count": self.workers, "device": "cpu"}, "server": {"count": self.shards}},
-            "stop": {"steps": _FOREVER}, "evaluate": {"every": _FOREVER}, "checkpoint": {"every": _FOREVER},
-        })  # fmt: skip
+        return JobSpec.model_validate(
+            {
+                "name": "scaling",
+                "batch_size": 8,
+                "workload": {"entrypoint": "benchmarks.scaling:Light", "args": {"parameters": self.parameters}},
+                "strategy": {"name": "async", "lr": 0.01},
+                "roles": {"worker": {"count": self.workers, "device": "cpu"}, "server": {"count": self.shards}},
+                "stop": {"steps": _FOREVER},
+                "evaluate": {"every": _FOREVER},
+                "checkpoint": {"every": _FOREVER},
+            }
+        )
 
 
 SWEEPS: dict[str, list[Cell]] = {
@@ -126,14 +131,21 @@ class Window:
         used = {part: after[part] - before[part] for part in PARTS}
         books = self.books.closed()
         return {
-            "workers": self._cell.workers, "shards": self._cell.shards, "parameters": self._cell.parameters,
-            "shared_memory": self._cell.shared, "updates": updates, "updates_per_second": updates / seconds,
+            "workers": self._cell.workers,
+            "shards": self._cell.shards,
+            "parameters": self._cell.parameters,
+            "shared_memory": self._cell.shared,
+            "updates": updates,
+            "updates_per_second": updates / seconds,
             "cpu_ms_per_update": {part: 1e3 * value / updates for part, value in used.items()},
             "cores": {part: value / seconds for part, value in used.items()},
-            "compute_ms": _mean(inside, metrics.COMPUTE.name, 1e3), "wait_ms": _mean(inside, metrics.WAIT.name, 1e3),
-            "shard_busy": _mean(inside, metrics.BUSY.name), "staleness": _mean(inside, metrics.STALENESS.name),
-            "ledger_closes": books["ledger_closes"], "ledger": books["ledger"],
-        }  # fmt: skip
+            "compute_ms": _mean(inside, metrics.COMPUTE.name, 1e3),
+            "wait_ms": _mean(inside, metrics.WAIT.name, 1e3),
+            "shard_busy": _mean(inside, metrics.BUSY.name),
+            "staleness": _mean(inside, metrics.STALENESS.name),
+            "ledger_closes": books["ledger_closes"],
+            "ledger": books["ledger"],
+        }
 
 
 def _mean(inside: dict[str, list[float]], name: str, factor: float = 1.0) -> float:
@@ -217,20 +229,38 @@ def why(row: dict[str, Any]) -> str:
 
 def markdown(result: dict[str, Any]) -> str:
     header = [
-        "workers", "shards", "parameters", "updates/s", "CPU ms / update", *PARTS, "cores", "shards busy", "compute ms", "wait ms",
-        "staleness", "ledger",
-    ]  # fmt: skip
+        "workers",
+        "shards",
+        "parameters",
+        "updates/s",
+        "CPU ms / update",
+        *PARTS,
+        "cores",
+        "shards busy",
+        "compute ms",
+        "wait ms",
+        "staleness",
+        "ledger",
+    ]
     lines = common.head(result)
     for name, sweep in result["sweeps"].items():
         rows = [
             [
-                str(row["workers"]), str(row["shards"]), f"{row['parameters']:,}", f"{row['updates_per_second']:,.0f}",
-                f"{_total(row):.2f}", *(f"{row['cpu_ms_per_update'][part]:.2f}" for part in PARTS),
-                f"{sum(row['cores'].values()):.2f}", f"{row['shard_busy']:.0%}", f"{row['compute_ms']:.2f}",
-                f"{row['wait_ms']:.2f}", f"{row['staleness']:.1f}", "closes" if row["ledger_closes"] else "OPEN",
+                str(row["workers"]),
+                str(row["shards"]),
+                f"{row['parameters']:,}",
+                f"{row['updates_per_second']:,.0f}",
+                f"{_total(row):.2f}",
+                *(f"{row['cpu_ms_per_update'][part]:.2f}" for part in PARTS),
+                f"{sum(row['cores'].values()):.2f}",
+                f"{row['shard_busy']:.0%}",
+                f"{row['compute_ms']:.2f}",
+                f"{row['wait_ms']:.2f}",
+                f"{row['staleness']:.1f}",
+                "closes" if row["ledger_closes"] else "OPEN",
             ]
             for row in sweep["rows"]
-        ]  # fmt: skip
+        ]
         lines += [f"### {name}", "", *table(header, rows), "", f"Bends: {sweep['bends']}.", ""]
         lines += [f"Not measured: {what}" for what in sweep["failed"]]
     return "\n".join(lines)

@@ -93,11 +93,16 @@ MILESTONES = {
 
 
 def job(notes: Path, name: str = "startup") -> JobSpec:
-    return JobSpec.model_validate({
-        "name": name, "workload": {"entrypoint": "noting:Noting", "args": {"notes": str(notes)}}, "batch_size": 64,
-        "strategy": {"name": "async", "lr": 0.01}, "roles": {"worker": {"count": WORKERS, "device": "cpu"}},
-        "stop": {"steps": STEPS},
-    })  # fmt: skip
+    return JobSpec.model_validate(
+        {
+            "name": name,
+            "workload": {"entrypoint": "noting:Noting", "args": {"notes": str(notes)}},
+            "batch_size": 64,
+            "strategy": {"name": "async", "lr": 0.01},
+            "roles": {"worker": {"count": WORKERS, "device": "cpu"}},
+            "stop": {"steps": STEPS},
+        }
+    )
 
 
 def first_of(notes: Path) -> dict[str, float]:
@@ -137,9 +142,12 @@ def _told(platform: Running, client: Client, made: Job) -> dict[str, float]:
     ]
     points = [point for batch in client.metrics(made.id, names=["train/loss"]) for point in batch.points]
     return {
-        "accepted": made.created_at.timestamp(), "placed": events["attempt"], "ordered": min(starting),
-        "ordered_worker": min(workers), "first_step": min(point[5] for point in points),
-    }  # fmt: skip
+        "accepted": made.created_at.timestamp(),
+        "placed": events["attempt"],
+        "ordered": min(starting),
+        "ordered_worker": min(workers),
+        "first_step": min(point[5] for point in points),
+    }
 
 
 def _time(line: dict[str, Any]) -> float:
@@ -181,10 +189,13 @@ def measure(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
         home.mkdir()
         with running(home, "--writable", str(home)) as platform, platform.client() as client:
             times = submitted(platform, client, code, home)
-            cold.append({
-                "ready": platform.ready - platform.began, "first_step": times["first_step"] - platform.began,
-                "after_ready": times["first_step"] - platform.ready,
-            })  # fmt: skip
+            cold.append(
+                {
+                    "ready": platform.ready - platform.began,
+                    "first_step": times["first_step"] - platform.began,
+                    "after_ready": times["first_step"] - platform.ready,
+                }
+            )
         trains.append(train(code, folder / f"train-{number}"))
         print(f"cold {number + 1}: {cold[-1]}; train: {trains[-1]}", file=sys.stderr)
     home = folder / "warm"
@@ -205,23 +216,28 @@ def measure(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
 def _warm(warm: list[dict[str, float]], torch_seconds: list[float]) -> dict[str, Any]:
     steps = [times["first_step"] - times["accepted"] for times in warm]
     names = list(MILESTONES)
-    parts = {
-        b: spread([max(0.0, times[b] - times[a]) for times in warm]) for a, b in pairwise(names)
-    }  # fmt: skip
+    parts = {b: spread([max(0.0, times[b] - times[a]) for times in warm]) for a, b in pairwise(names)}
     parts = {"accepted": spread([times["accepted"] - times["asked"] for times in warm])} | parts
     ratios = [step / torch for step, torch in zip(steps, torch_seconds, strict=True)]
     ratio = statistics.median(steps) / statistics.median(torch_seconds)
     return {
         "warm": {
-            "first_step": spread(steps), "from_request": spread([times["first_step"] - times["asked"] for times in warm]),
-            "parts": parts, "whole_job": spread([times["ended"] - times["asked"] for times in warm]),
+            "first_step": spread(steps),
+            "from_request": spread([times["first_step"] - times["asked"] for times in warm]),
+            "parts": parts,
+            "whole_job": spread([times["ended"] - times["asked"] for times in warm]),
         },
         "import_torch": spread(torch_seconds),
         "to_reach": {
-            "work": "warm agent: job accepted by the API -> first training step", "against": "import torch in a fresh process",
-            "wanted_below": 1.0, "got": ratio, "least": min(ratios), "most": max(ratios), "reached": ratio < 1.0,
+            "work": "warm agent: job accepted by the API -> first training step",
+            "against": "import torch in a fresh process",
+            "wanted_below": 1.0,
+            "got": ratio,
+            "least": min(ratios),
+            "most": max(ratios),
+            "reached": ratio < 1.0,
         },
-    }  # fmt: skip
+    }
 
 
 def _columns(rows: list[dict[str, float]]) -> dict[str, dict[str, float]]:
@@ -232,26 +248,44 @@ def markdown(result: dict[str, Any]) -> str:
     goal, warm = result["to_reach"], result["warm"]
     lines = [
         *common.head(result),
-        *table(["with a warm agent", "s, median (9 of 10)"], [
-            ["job accepted -> first training step", said(warm["first_step"], 3)],
-            ["`import torch` in a fresh process", said(result["import_torch"], 3)],
-            ["request made -> first training step", said(warm["from_request"], 3)],
-            [f"request made -> the end of a job of {STEPS} steps is known", said(warm["whole_job"], 3)],
-        ]),
-        "", f"Ratio {goal['got']:.2f} ({goal['least']:.2f}-{goal['most']:.2f}), wanted < {goal['wanted_below']:g}.", "",
-        *table(["until", "ms since the line before"], [
-            [MILESTONES[name], said({key: 1e3 * value for key, value in part.items()}, 0)] for name, part in warm["parts"].items()
-        ]),
-    ]  # fmt: skip
+        *table(
+            ["with a warm agent", "s, median (9 of 10)"],
+            [
+                ["job accepted -> first training step", said(warm["first_step"], 3)],
+                ["`import torch` in a fresh process", said(result["import_torch"], 3)],
+                ["request made -> first training step", said(warm["from_request"], 3)],
+                [f"request made -> the end of a job of {STEPS} steps is known", said(warm["whole_job"], 3)],
+            ],
+        ),
+        "",
+        f"Ratio {goal['got']:.2f} ({goal['least']:.2f}-{goal['most']:.2f}), wanted < {goal['wanted_below']:g}.",
+        "",
+        *table(
+            ["until", "ms since the line before"],
+            [
+                [MILESTONES[name], said({key: 1e3 * value for key, value in part.items()}, 0)]
+                for name, part in warm["parts"].items()
+            ],
+        ),
+    ]
     if result["cold"]:
         cold, alone = result["cold"], result["train"]
-        lines += ["", *table(["cold", "s, median (9 of 10)"], [
-            ["`gradstream up` with a new folder -> ready", said(cold["ready"])],
-            ["`gradstream up` with a new folder -> first training step of a job submitted at once", said(cold["first_step"])],
-            ["`gradstream train` -> the first process is forked", said(alone["forked"])],
-            ["`gradstream train` -> first mini-batch", said(alone["loss"])],
-            [f"`gradstream train` -> its end, after {STEPS} steps", said(alone["ended"])],
-        ])]  # fmt: skip
+        lines += [
+            "",
+            *table(
+                ["cold", "s, median (9 of 10)"],
+                [
+                    ["`gradstream up` with a new folder -> ready", said(cold["ready"])],
+                    [
+                        "`gradstream up` with a new folder -> first training step of a job submitted at once",
+                        said(cold["first_step"]),
+                    ],
+                    ["`gradstream train` -> the first process is forked", said(alone["forked"])],
+                    ["`gradstream train` -> first mini-batch", said(alone["loss"])],
+                    [f"`gradstream train` -> its end, after {STEPS} steps", said(alone["ended"])],
+                ],
+            ),
+        ]
     return "\n".join(lines)
 
 

@@ -49,10 +49,15 @@ def place() -> Iterator[Place]:
             postgres.wait()
             with redis_on("unix", folder) as redis:
                 settings = BackendSettings(
-                    database_url=postgres.url, database_password_file=secret, live_redis_url=redis.url,
-                    live_redis_password_file=folder / "password", plane_redis_url=redis.url,
-                    plane_redis_password_file=folder / "password", files_dir=folder / "files", signing_key_file=secret,
-                )  # fmt: skip
+                    database_url=postgres.url,
+                    database_password_file=secret,
+                    live_redis_url=redis.url,
+                    live_redis_password_file=folder / "password",
+                    plane_redis_url=redis.url,
+                    plane_redis_password_file=folder / "password",
+                    files_dir=folder / "files",
+                    signing_key_file=secret,
+                )
                 subprocess.run([sys.executable, "-m", "backend", "migrate"], env=environment(settings), check=True, timeout=60)
                 platform = Platform.open(settings)
                 yield Place(settings, platform, postgres, redis)

@@ -149,10 +149,13 @@ def _redis(folder: Path, password_file: Path, maxmemory: str, tcp: bool) -> Redi
 def _migrate(database: Database) -> None:
     """Bring the template up to date the way an operator does."""
     settings = {
-        "DATABASE_URL": database.url, "DATABASE_PASSWORD_FILE": database.password_file,
-        "LIVE_REDIS_URL": "unix:///unused", "PLANE_REDIS_URL": "unix:///unused", "FILES_DIR": "/unused",
+        "DATABASE_URL": database.url,
+        "DATABASE_PASSWORD_FILE": database.password_file,
+        "LIVE_REDIS_URL": "unix:///unused",
+        "PLANE_REDIS_URL": "unix:///unused",
+        "FILES_DIR": "/unused",
         "SIGNING_KEY_FILE": database.password_file,
-    }  # fmt: skip
+    }
     environment = {**os.environ, **{f"GRADSTREAM_{name}": str(value) for name, value in settings.items()}}
     done = subprocess.run(
         [sys.executable, "-m", "backend", "migrate"], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60

@@ -80,13 +80,19 @@ def normed() -> nn.Sequential:
 
 
 KINDS = {
-    "normed": normed, "tied": Tied, "words": Words, "branch": Branch, "one": One, "mixed": Mixed, "autocast": normed,
+    "normed": normed,
+    "tied": Tied,
+    "words": Words,
+    "branch": Branch,
+    "one": One,
+    "mixed": Mixed,
+    "autocast": normed,
     "plain": lambda: nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 3)),
     "large": lambda: nn.Sequential(nn.Linear(5, 40_000), nn.Tanh(), nn.Linear(40_000, 3)),
     "compiled_plain": lambda: torch.compile(nn.Linear(5, 3), backend="eager"),
     "compiled": lambda: torch.compile(normed(), backend="aot_eager"),
     "within": lambda: nn.Sequential(torch.compile(nn.Linear(5, 8), backend="eager"), nn.Tanh(), nn.Linear(8, 3)),
-}  # fmt: skip
+}
 
 
 class Net(Workload):
@@ -113,11 +119,18 @@ class Net(Workload):
 
 
 def job(kind: str, strategy: dict[str, Any] | None = None, workers: int = 1, shards: int = 1, **more: Any) -> JobSpec:
-    return JobSpec.model_validate({
-        "name": "net", "workload": {"entrypoint": "tests.nets:Net", "args": {"kind": kind}}, "seed": 5, "batch_size": 8,
-        "strategy": strategy or {"name": "sync", "lr": 0.1}, "stop": {"epochs": 2},
-        "roles": {"worker": {"count": workers}, "server": {"count": shards}}, **more,
-    })  # fmt: skip
+    return JobSpec.model_validate(
+        {
+            "name": "net",
+            "workload": {"entrypoint": "tests.nets:Net", "args": {"kind": kind}},
+            "seed": 5,
+            "batch_size": 8,
+            "strategy": strategy or {"name": "sync", "lr": 0.1},
+            "stop": {"epochs": 2},
+            "roles": {"worker": {"count": workers}, "server": {"count": shards}},
+            **more,
+        }
+    )
 
 
 def flat(kind: str, device: torch.device = CPU) -> FlatModel:

@@ -48,9 +48,13 @@ class Lab:
 
     def submit(self, name: str = "steady", *, code: Path = USERLAND, args: dict[str, Any] | None = None, **fields: Any) -> Job:
         given = {
-            "name": name, "workload": {"entrypoint": "steady:Steady", "args": args or {}}, "strategy": {"name": "adag", "lr": 0.05},
-            "roles": {"worker": {"count": 2, "device": "cpu"}, "server": {"count": 2}}, "stop": {"epochs": 4}, **fields,
-        }  # fmt: skip
+            "name": name,
+            "workload": {"entrypoint": "steady:Steady", "args": args or {}},
+            "strategy": {"name": "adag", "lr": 0.05},
+            "roles": {"worker": {"count": 2, "device": "cpu"}, "server": {"count": 2}},
+            "stop": {"epochs": 4},
+            **fields,
+        }
         return self.client.submit(JobSpec.model_validate(given), code=code)
 
     def ended(self, job: Job, timeout: float = 2 * TIMEOUT) -> Job:
@@ -65,8 +69,9 @@ class Lab:
         """Wait until so many samples are trained."""
         return eventually(
             lambda: j if (j := self.client.job(job.id)).progress.samples >= samples or j.ended else None,
-            f"{samples} samples of {job.name}", timeout,
-        )  # type: ignore[return-value]  # fmt: skip
+            f"{samples} samples of {job.name}",
+            timeout,
+        )  # type: ignore[return-value]
 
     def process(self, job: Job, label: str, attempt: int | None = None) -> Process:
         """The newest incarnation of a process."""

@@ -24,9 +24,13 @@ from benchmarks.page.stage import Stage, stage
 Found = dict[str, Any]
 
 MARKDOWN: dict[str, Callable[[Found], list[str]]] = {
-    "a": latency.markdown, "b": frames.markdown, "c": loading.paint_markdown, "d": loading.scripts_markdown, "e": streams.markdown,
+    "a": latency.markdown,
+    "b": frames.markdown,
+    "c": loading.paint_markdown,
+    "d": loading.scripts_markdown,
+    "e": streams.markdown,
     "f": rows.markdown,
-}  # fmt: skip
+}
 
 
 def measure(part: str, at: Stage, browser: Chromium, options: argparse.Namespace) -> Found:

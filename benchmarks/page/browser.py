@@ -21,8 +21,16 @@ from benchmarks.page.stage import Stage
 TIMEOUT_MS = 120_000
 SIZE = (1440, 900)
 """Of a window as most people have it."""
-_ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-              "--disable-component-update", "--disable-sync", "--disable-extensions")  # fmt: skip
+_ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-extensions",
+)
 _WATCH = Path(__file__).with_name("watch.js").read_text()
 _ALL_IN_SIGHT = """
 window.IntersectionObserver = class {

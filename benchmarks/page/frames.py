@@ -35,9 +35,7 @@ def measure(stage: Stage, chromium: Chromium, seconds: float) -> dict[str, Any]:
     return {"charts": METRICS, "seconds": seconds, "wanted": wanted, "rows": rows, "good": all(row["good"] for row in rows)}
 
 
-def _way(
-    stage: Stage, chromium: Chromium, name: str, size: tuple[int, int], all_in_sight: bool, seconds: float
-) -> dict[str, Any]:  # fmt: skip
+def _way(stage: Stage, chromium: Chromium, name: str, size: tuple[int, int], all_in_sight: bool, seconds: float) -> dict[str, Any]:
     with metrics_page(stage, chromium, size, all_in_sight=all_in_sight) as page:
         drawn = page.locator("[role=img] canvas").count()
         began, before = time.monotonic(), spent(chromium)
@@ -50,9 +48,15 @@ def _way(
         counted = time.monotonic() - began
     share, rate = used.renderer / lasted, frames / counted
     return {
-        "way": name, "drawn": drawn, "frames": rate, "longest_ms": longest, "renderer": share, "main": used.main / lasted,
-        "compositor": used.compositor / lasted, "good": rate >= WANTED_FRAMES and share < WANTED_SHARE,
-    }  # fmt: skip
+        "way": name,
+        "drawn": drawn,
+        "frames": rate,
+        "longest_ms": longest,
+        "renderer": share,
+        "main": used.main / lasted,
+        "compositor": used.compositor / lasted,
+        "good": rate >= WANTED_FRAMES and share < WANTED_SHARE,
+    }
 
 
 @contextmanager
@@ -66,10 +70,18 @@ def metrics_page(stage: Stage, chromium: Chromium, size: tuple[int, int], *, all
 
 def markdown(found: dict[str, Any]) -> list[str]:
     rows = [
-        (row["way"], str(row["drawn"]), f"{row['frames']:.0f}", f"{row['longest_ms']:.0f}", f"{row['renderer']:.0%}",
-         f"{row['main']:.0%}", f"{row['compositor']:.0%}", "" if row["good"] else "SLOW")
+        (
+            row["way"],
+            str(row["drawn"]),
+            f"{row['frames']:.0f}",
+            f"{row['longest_ms']:.0f}",
+            f"{row['renderer']:.0%}",
+            f"{row['main']:.0%}",
+            f"{row['compositor']:.0%}",
+            "" if row["good"] else "SLOW",
+        )
         for row in found["rows"]
-    ]  # fmt: skip
+    ]
     header = ("charts", "drawn", "frames/s", "longest between two, ms", "renderer", "of it scripts and layout", "compositor", "")
     said = (
         f"{found['charts']} charts of eight lines, four times a second: CPU for {found['seconds']:.0f} s, in shares of one core, "

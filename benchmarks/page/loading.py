@@ -30,9 +30,12 @@ def measure_paint(stage: Stage, chromium: Chromium, rounds: int) -> dict[str, An
                 charted.append(page.evaluate("name => watch.until(() => watch.charted(name))", stage.name) / 1000)
                 first.append(page.evaluate(_FCP) / 1000)
     return {
-        "rounds": rounds, "first_s": _middle(first), "charted_s": _middle(charted), "wanted_s": WANTED_S,
+        "rounds": rounds,
+        "first_s": _middle(first),
+        "charted_s": _middle(charted),
+        "wanted_s": WANTED_S,
         "good": statistics.median(charted) < WANTED_S,
-    }  # fmt: skip
+    }
 
 
 def _middle(values: list[float]) -> dict[str, float]:
@@ -46,8 +49,14 @@ def measure_scripts(stage: Stage, chromium: Chromium) -> dict[str, Any]:
         with chromium.context() as context:
             found = _scripts(context, path)
         largest = sorted(found.items(), key=lambda item: -item[1])[:LARGEST]
-        rows.append({"page": name, "kb": sum(found.values()) / 1000, "files": len(found),
-                     "largest": {name: size / 1000 for name, size in largest}})  # fmt: skip
+        rows.append(
+            {
+                "page": name,
+                "kb": sum(found.values()) / 1000,
+                "files": len(found),
+                "largest": {name: size / 1000 for name, size in largest},
+            }
+        )
     return {"wanted_kb": WANTED_KB, "rows": rows, "good": all(row["kb"] < WANTED_KB for row in rows)}
 
 

@@ -69,7 +69,11 @@ def markdown(found: dict[str, Any]) -> list[str]:
     )
     header = ("rows, nothing cached, ms", "after a click, ms", "frames/s while scrolled", "longest between two, ms", "renderer", "")
     row = (
-        common.said(found["cold_ms"], 0), common.said(found["clicked_ms"], 0), f"{found['frames']:.0f}",
-        f"{found['longest_ms']:.0f}", f"{found['renderer']:.0%}", "" if found["good"] else "SLOW",
-    )  # fmt: skip
+        common.said(found["cold_ms"], 0),
+        common.said(found["clicked_ms"], 0),
+        f"{found['frames']:.0f}",
+        f"{found['longest_ms']:.0f}",
+        f"{found['renderer']:.0%}",
+        "" if found["good"] else "SLOW",
+    )
     return ["## The list of jobs", "", said, "", *common.table(header, [row])]

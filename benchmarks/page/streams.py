@@ -92,10 +92,15 @@ def _follow(address: tuple[str, int], path: str, token: str, pages: int, begun: 
 def markdown(found: dict[str, Any]) -> list[str]:
     one = found["rows"][1]["cpu"] - found["rows"][0]["cpu"]
     rows = [
-        (str(row["pages"]), f"{row['reads']:.1f}", f"{row['per_tick']:.2f}", f"{row['cpu']:.1%}",
-         f"{(row['cpu'] - found['rows'][0]['cpu']) / one:.1f}" if one > 0 else "-")
+        (
+            str(row["pages"]),
+            f"{row['reads']:.1f}",
+            f"{row['per_tick']:.2f}",
+            f"{row['cpu']:.1%}",
+            f"{(row['cpu'] - found['rows'][0]['cpu']) / one:.1f}" if one > 0 else "-",
+        )
         for row in found["rows"]
-    ]  # fmt: skip
+    ]
     said = f"For {found['seconds']:.0f} s each, workers reporting. Wanted: as many reads with {PAGES} pages as with one."
     if not found["good"]:
         said += " SLOW"

@@ -101,9 +101,11 @@ def _accuracies(args: argparse.Namespace, data: Path) -> dict[str, accuracy.Foun
 
 def show(cells: dict[str, dict[str, Cell]], learned: dict[str, accuracy.Found], args: argparse.Namespace) -> None:
     about: dict[str, Any] = {
-        "date": time.strftime("%Y-%m-%d"), "machine": meter.machine(), "versions": _versions(args.systems),
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": meter.machine(),
+        "versions": _versions(args.systems),
         "settings": {name: getattr(args, name) for name in ("rounds", "window", "settle")},
-    }  # fmt: skip
+    }
     if args.json:
         print(json.dumps(table.as_object(cells, about) | ({"accuracy": learned} if learned else {})))
         return

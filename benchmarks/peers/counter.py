@@ -65,6 +65,10 @@ def joined(counts: Iterable[Count]) -> Count:
     counts = list(counts)
     n = len(counts)
     return Count(
-        sum(c.steps for c in counts), sum(c.samples for c in counts), max(c.began for c in counts), max(c.last for c in counts),
-        sum(c.first_loss for c in counts) / n, sum(c.loss for c in counts) / n,
-    )  # fmt: skip
+        sum(c.steps for c in counts),
+        sum(c.samples for c in counts),
+        max(c.began for c in counts),
+        max(c.last for c in counts),
+        sum(c.first_loss for c in counts) / n,
+        sum(c.loss for c in counts) / n,
+    )

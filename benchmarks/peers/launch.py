@@ -44,9 +44,14 @@ def run(system: System, item: str, data: Path, *, settle: float, window: float, 
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen(
                 [str(python), "-m", "benchmarks.peers.start", system.file, told.json()],
-                stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=environments.ROOT, start_new_session=True,
-                preexec_fn=_keep_orphans, env=environment,
-            )  # fmt: skip
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                cwd=environments.ROOT,
+                start_new_session=True,
+                preexec_fn=_keep_orphans,
+                env=environment,
+            )
         tree = Tree(process.pid)
         try:
             measured = _measure(process, tree, folder, system.counters, settle, window, timeout)

@@ -110,10 +110,14 @@ def between(a: Reading, b: Reading) -> Measured:
     steps = sum(after.steps - before.steps for before, after in zip(a.workers, b.workers, strict=True))
     samples = sum(_samples(before, after, a.time, b.time) for before, after in zip(a.workers, b.workers, strict=True))
     return Measured(
-        samples_per_second=samples / seconds, cpu_seconds_per_1000_samples=1000 * cpu / max(1, samples), cores_busy=cpu / seconds,
+        samples_per_second=samples / seconds,
+        cpu_seconds_per_1000_samples=1000 * cpu / max(1, samples),
+        cores_busy=cpu / seconds,
         others_cores=max(0.0, (b.machine - a.machine - cpu - (b.own - a.own)) / seconds),
-        loopback_bytes_per_step=(b.loopback - a.loopback) / max(1, steps), seconds=seconds, steps=steps,
-    )  # fmt: skip
+        loopback_bytes_per_step=(b.loopback - a.loopback) / max(1, steps),
+        seconds=seconds,
+        steps=steps,
+    )
 
 
 def _samples(before: Count, after: Count, began: float, ended: float) -> float:
@@ -205,6 +209,8 @@ def machine() -> Mapping[str, object]:
     about = dict(line.split(":", 1) for line in Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines() if ":" in line)
     names = {key.strip(): value.strip() for key, value in about.items()}
     return {
-        "cpu": names.get("model name", names.get("CPU part", "unknown")), "cores": os.cpu_count(),
-        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1), "system": f"{os.uname().sysname} {os.uname().release}",
-    }  # fmt: skip
+        "cpu": names.get("model name", names.get("CPU part", "unknown")),
+        "cores": os.cpu_count(),
+        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
+        "system": f"{os.uname().sysname} {os.uname().release}",
+    }

@@ -38,16 +38,24 @@ _ENDS_WITHIN = 30.0
 def job(told: Told, **more: Any) -> JobSpec:
     """Raises: ValidationError: this Gradstream knows no such job."""
     item, options = work.ITEMS[told.item], told.options
-    return JobSpec.model_validate({
-        "name": "peers", "seed": told.seed, "batch_size": item.batch,
-        "workload": {
-            "entrypoint": "benchmarks.peers.workload:Work",
-            "args": {"item": told.item, "data": told.data, "counters": told.folder, "scored": 256},
-        },
-        "strategy": {"lr": item.lr * options.get("rate", 1), **options["strategy"]},
-        "roles": {"worker": {"count": 1 if options["strategy"]["name"] == "single" else told.workers, "device": "cpu"}},
-        "stop": {"steps": _FOREVER}, "evaluate": {"every": _FOREVER}, "checkpoint": {"every": _FOREVER}, **options["job"], **more,
-    })  # fmt: skip
+    return JobSpec.model_validate(
+        {
+            "name": "peers",
+            "seed": told.seed,
+            "batch_size": item.batch,
+            "workload": {
+                "entrypoint": "benchmarks.peers.workload:Work",
+                "args": {"item": told.item, "data": told.data, "counters": told.folder, "scored": 256},
+            },
+            "strategy": {"lr": item.lr * options.get("rate", 1), **options["strategy"]},
+            "roles": {"worker": {"count": 1 if options["strategy"]["name"] == "single" else told.workers, "device": "cpu"}},
+            "stop": {"steps": _FOREVER},
+            "evaluate": {"every": _FOREVER},
+            "checkpoint": {"every": _FOREVER},
+            **options["job"],
+            **more,
+        }
+    )
 
 
 def main(told: Told) -> None:
@@ -145,8 +153,9 @@ class Books:
         return {
             "ledger": {"posted": sum(self._posted.values()), **sums, "decided": self._decided, "version": self._version},
             "ledger_closes": bool(closes and self._decided == sums["applied"] + sums["deferred"]),
-            "mean_staleness": self._staleness / max(1, self._decided), "vector_bytes_per_step": self._bytes / max(1, self._steps),
-        }  # fmt: skip
+            "mean_staleness": self._staleness / max(1, self._decided),
+            "vector_bytes_per_step": self._bytes / max(1, self._steps),
+        }
 
 
 _LEDGER = {m.name for m in (metrics.PUSHED, metrics.APPLIED, metrics.DEFERRED, metrics.DROPPED, metrics.PENDING)}

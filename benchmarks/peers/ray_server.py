@@ -77,9 +77,15 @@ def _settle() -> None:
 def main(told: Told) -> None:
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DISABLE_IMPORT_WARNING": "1"}
     ray.init(
-        address="local", num_cpus=told.workers + 1, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR,
-        object_store_memory=STORE, _temp_dir=str(Path(told.folder) / "ray"), _node_ip_address="127.0.0.1",
-    )  # fmt: skip
+        address="local",
+        num_cpus=told.workers + 1,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+        object_store_memory=STORE,
+        _temp_dir=str(Path(told.folder) / "ray"),
+        _node_ip_address="127.0.0.1",
+    )
     ended = threading.Event()
     system.when_told_to_end(ended.set)
     try:

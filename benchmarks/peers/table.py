@@ -9,9 +9,17 @@ from typing import Any
 from benchmarks.peers.meter import Measured, median_of
 
 FIELDS = (
-    "samples_per_second", "cpu_seconds_per_1000_samples", "cores_busy", "peak_pss_mb", "peak_rss_mb", "loopback_bytes_per_step",
-    "others_cores", "start_seconds", "first_loss", "loss",
-)  # fmt: skip
+    "samples_per_second",
+    "cpu_seconds_per_1000_samples",
+    "cores_busy",
+    "peak_pss_mb",
+    "peak_rss_mb",
+    "loopback_bytes_per_step",
+    "others_cores",
+    "start_seconds",
+    "first_loss",
+    "loss",
+)
 RPC_AND_RAY = ("rpc", "rpc-batch", "ray", "ray-sync")
 ITEMS = ("mlp", "cnn", "wide")
 
@@ -107,7 +115,7 @@ def _ratio(goal: Goal, item: str, row: Mapping[str, Cell]) -> Ratio:
     rounds = sorted(
         getattr(ours.counted[n], goal.what) / getattr(row[best].counted[n], goal.what)
         for n in ours.counted.keys() & row[best].counted.keys()
-    )  # fmt: skip
+    )
     against = best if len(goal.peers) > 1 else goal.against
     least, most = (rounds[0], rounds[-1]) if rounds else (None, None)
     got = ours.median(goal.what) / row[best].median(goal.what)
@@ -157,9 +165,18 @@ def markdown(cells: Cells, about: Mapping[str, Any]) -> str:
 
 def _rows(row: Mapping[str, Cell]) -> list[str]:
     header = [
-        "system", "samples/s", "x single", "CPU s / 1,000", "cores", "peak PSS / RSS MB", "lo kB / step", "staleness", "ledger",
-        "loss, first and last", "launches",
-    ]  # fmt: skip
+        "system",
+        "samples/s",
+        "x single",
+        "CPU s / 1,000",
+        "cores",
+        "peak PSS / RSS MB",
+        "lo kB / step",
+        "staleness",
+        "ledger",
+        "loss, first and last",
+        "launches",
+    ]
     base = row.get("single")
     lines = [f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
     for name, cell in row.items():
@@ -178,11 +195,15 @@ def _values(cell: dict[str, Any], base: Cell | None) -> list[str]:
     return [
         f"{rate:,.0f} ({least:,.0f}-{most:,.0f}){'' if cell['quiet'] else ' *'}",
         f"{rate / base.median():.2f}" if base and base.launches else "",
-        f"{cell['cpu_seconds_per_1000_samples']:.3f}", f"{cell['cores_busy']:.2f}",
-        f"{cell['peak_pss_mb']:,.0f} / {cell['peak_rss_mb']:,.0f}", f"{cell['loopback_bytes_per_step'] / 1e3:,.1f}", stale,
-        {None: "", True: "closes", False: "OPEN"}[cell.get("ledger_closes")], f"{cell['first_loss']:.2f}, {cell['loss']:.2f}",
+        f"{cell['cpu_seconds_per_1000_samples']:.3f}",
+        f"{cell['cores_busy']:.2f}",
+        f"{cell['peak_pss_mb']:,.0f} / {cell['peak_rss_mb']:,.0f}",
+        f"{cell['loopback_bytes_per_step'] / 1e3:,.1f}",
+        stale,
+        {None: "", True: "closes", False: "OPEN"}[cell.get("ledger_closes")],
+        f"{cell['first_loss']:.2f}, {cell['loss']:.2f}",
         f"{cell['counted']} of {cell['launches']}{', one failed' if 'failed' in cell else ''}",
-    ]  # fmt: skip
+    ]
 
 
 def _goals(found: list[Ratio]) -> list[str]:

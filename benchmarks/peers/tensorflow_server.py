@@ -39,7 +39,7 @@ def serve(cluster: str, role: str, rank: int, workers: int) -> None:
     settings = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=workers + 1)
     tf.distribute.Server(
         tf.train.ClusterSpec(json.loads(cluster)), job_name=role, task_index=rank, protocol="grpc", config=settings
-    ).join()  # fmt: skip
+    ).join()
 
 
 def main(told: Told) -> None:

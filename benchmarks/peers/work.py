@@ -43,9 +43,16 @@ def model(name: str) -> nn.Module:
         torch.manual_seed(1)
         if name == "cnn":
             return nn.Sequential(
-                nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
-                nn.Linear(9216, 128), nn.ReLU(), nn.Linear(128, 10),
-            )  # fmt: skip
+                nn.Conv2d(1, 32, 3),
+                nn.ReLU(),
+                nn.Conv2d(32, 64, 3),
+                nn.ReLU(),
+                nn.MaxPool2d(2),
+                nn.Flatten(),
+                nn.Linear(9216, 128),
+                nn.ReLU(),
+                nn.Linear(128, 10),
+            )
         hidden = {"mlp": (500, 300), "wide": (4096, 4096)}[name]
         sizes = (784, *hidden)
         layers = [part for a, b in zip(sizes, hidden, strict=False) for part in (nn.Linear(a, b), nn.ReLU())]

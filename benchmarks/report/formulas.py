@@ -27,9 +27,11 @@ def staleness(*, workers: int, speeds: str, events: int) -> dict[str, Any]:
     spec = job({"name": "async", "lr": 1e-4}, workers=workers)
     seen = sim.run(spec, Toy, costs=Costs(speeds=speeds), events=events).staleness
     return {
-        "histogram": sorted(Counter(seen).items()), "mean": round(sum(seen) / len(seen), 4), "largest": max(seen),
+        "histogram": sorted(Counter(seen).items()),
+        "mean": round(sum(seen) / len(seen), 4),
+        "largest": max(seen),
         "settled": round(sum(seen[events // 2 :]) / (events - events // 2), 4),
-    }  # fmt: skip
+    }
 
 
 # ---- stability ----------------------------------------------------------------------------------------------------------
@@ -48,7 +50,7 @@ class Parabola(Quadratic):
 
 def edge(
     *, strategy: Mapping[str, Any], workers: int, halvings: int, events: int, lowest: float = 0.01, highest: float = 10.0
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """The smallest rate at which the center of x^2 / 2 grows, workers coming in turn: by halving between these two."""
     low, high = lowest, highest
     for _ in range(halvings):

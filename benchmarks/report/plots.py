@@ -18,16 +18,26 @@ from benchmarks.report.lab import write
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe, Ito
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 STYLE: Any = {
-    "font.family": "DejaVu Sans", "font.size": 9, "axes.grid": True, "grid.color": "#DDDDDD", "grid.linewidth": 0.6,
-    "axes.axisbelow": True, "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 9.5, "lines.linewidth": 1.6,
-    "lines.markersize": 5, "legend.frameon": False, "legend.fontsize": 8,
-}  # fmt: skip
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.grid": True,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9.5,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 5,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+}
 matplotlib.rcParams.update(STYLE)
 
 
 def panels(
     columns: int, rows: int = 1, *, width: float = 8.4, height: float = 2.9, share: bool = False
-) -> tuple[Figure, list[Axes]]:  # fmt: skip
+) -> tuple[Figure, list[Axes]]:
     """A figure and its panels, row by row. `height`: inches of each row."""
     figure = Figure(figsize=(width, height * rows), layout="constrained", facecolor="white")
     axes = figure.subplots(rows, columns, squeeze=False, sharex=share, sharey=share)

@@ -29,19 +29,31 @@ SPARE = 8  # with shared data: how many times its even share the fastest worker 
 
 
 def train(
-    *, data: str, job: Mapping[str, Any], workers: int, samples: int, speeds: str, latency: float, apply: float,
-    watch_every: int, shared: bool = False,
-) -> dict[str, Any]:  # fmt: skip
+    *,
+    data: str,
+    job: Mapping[str, Any],
+    workers: int,
+    samples: int,
+    speeds: str,
+    latency: float,
+    apply: float,
+    watch_every: int,
+    shared: bool = False,
+) -> dict[str, Any]:
     """`job`: its strategy and whatever else of a job file. `samples` in all: an even share for each worker, or, if `shared`,
     until all together have trained them, so that fast workers train more.
 
     A loss that is not finite ends a run; its center is scored as it is then."""
     epochs = samples / len(part(data, "train"))
-    spec = JobSpec.model_validate({
-        "name": "report", "workload": {"entrypoint": "benchmarks.report.mnist:Mlp", "args": {"path": data}},
-        "stop": {"epochs": SPARE * epochs if shared else epochs}, **job,
-        "roles": {**job.get("roles", {}), "worker": {"count": workers}},
-    })  # fmt: skip
+    spec = JobSpec.model_validate(
+        {
+            "name": "report",
+            "workload": {"entrypoint": "benchmarks.report.mnist:Mlp", "args": {"path": data}},
+            "stop": {"epochs": SPARE * epochs if shared else epochs},
+            **job,
+            "roles": {**job.get("roles", {}), "worker": {"count": workers}},
+        }
+    )
     curve: list[tuple[int, float, float]] = []
     scorer = Scorer(spec, data)
 
@@ -58,12 +70,20 @@ def train(
         run, diverged = error.result, True
     outcomes = [decision.outcome for decision in run.decisions]
     return {
-        "diverged": diverged, "accuracy": scorer.accuracy(run.center, "eval"), "held_out": scorer.accuracy(run.center, "held out"),
-        "curve": curve, "time": round(run.time, 3), "samples": run.samples, "version": run.version, "pushes": len(outcomes),
-        "dropped": outcomes.count("dropped"), "staleness": round(sum(run.staleness) / max(1, len(run.staleness)), 4),
-        "bytes": sum(run.bytes), "waited": round(sum(run.wait.values()), 3),
+        "diverged": diverged,
+        "accuracy": scorer.accuracy(run.center, "eval"),
+        "held_out": scorer.accuracy(run.center, "held out"),
+        "curve": curve,
+        "time": round(run.time, 3),
+        "samples": run.samples,
+        "version": run.version,
+        "pushes": len(outcomes),
+        "dropped": outcomes.count("dropped"),
+        "staleness": round(sum(run.staleness) / max(1, len(run.staleness)), 4),
+        "bytes": sum(run.bytes),
+        "waited": round(sum(run.wait.values()), 3),
         "trained": {str(rank): account.pushed for rank, account in run.ledger.items()},
-    }  # fmt: skip
+    }
 
 
 def problem(spec: JobSpec, rank: int, data: str) -> ModelProblem:

@@ -25,10 +25,15 @@ class Mnist(Workload):
         if self.network == "mlp":
             return nn.Sequential(nn.Flatten(), nn.Linear(784, 500), nn.ReLU(), nn.Linear(500, 300), nn.ReLU(), nn.Linear(300, 10))
         return nn.Sequential(
-            nn.Conv2d(1, 16, 5, stride=2, padding=2), nn.BatchNorm2d(16), nn.ReLU(),
-            nn.Conv2d(16, 32, 3, stride=2, padding=1), nn.BatchNorm2d(32), nn.ReLU(),
-            nn.Flatten(), nn.Linear(32 * 7 * 7, 10),
-        )  # fmt: skip
+            nn.Conv2d(1, 16, 5, stride=2, padding=2),
+            nn.BatchNorm2d(16),
+            nn.ReLU(),
+            nn.Conv2d(16, 32, 3, stride=2, padding=1),
+            nn.BatchNorm2d(32),
+            nn.ReLU(),
+            nn.Flatten(),
+            nn.Linear(32 * 7 * 7, 10),
+        )
 
     def dataset(self, split: str) -> TensorDataset:
         images, labels = (read_idx(Path(self.path) / name) for name in FILES[split])

@@ -8,9 +8,17 @@ from torch import nn
 from gradstream import Workload, data
 
 MEASURED = (
-    "radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity", "concave_points", "symmetry",
+    "radius",
+    "texture",
+    "perimeter",
+    "area",
+    "smoothness",
+    "compactness",
+    "concavity",
+    "concave_points",
+    "symmetry",
     "fractal_dimension",
-)  # fmt: skip
+)
 FEATURES = [f"{what}_{kind}" for kind in ("mean", "error", "worst") for what in MEASURED]
 
 

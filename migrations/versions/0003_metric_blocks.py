@@ -77,10 +77,13 @@ def _pack() -> None:
     bind.execute(sa.text("SET LOCAL statement_timeout = 0"))
     empty = {"payload": _compressed("[]"), "totals": b""}
     bind.execute(sa.text("UPDATE metric_batches SET payload = :payload, totals = :totals"), empty)
-    points = _in_portions(bind, """
+    points = _in_portions(
+        bind,
+        """
         SELECT b.job_id, b.seq, b.attempt, p.source, p.name, p.rank, p.step, p.samples, p.version, p.time, p.value
         FROM metric_batches b JOIN metric_points p USING (job_id, seq) ORDER BY b.job_id, b.seq, p.place
-    """)  # fmt: skip
+    """,
+    )
     for job_id, of_job in groupby(points, attrgetter("job_id")):
         counts: dict[tuple[int, str, str, int], int] = {}
         waiting, changed = 0, list[dict[str, Any]]()
@@ -176,10 +179,20 @@ def _spread() -> None:
         raw = bytes(_ZSTD.decompress(batch.payload[4:], int.from_bytes(batch.payload[:4], "little"), asbytes=True))
         label = batch.source.rpartition(".")[0] or batch.source
         rows = [
-            {"job": batch.job_id, "at": batch.seq, "source": label, "name": name, "value": float(value), "time": when,
-             "rank": rank, "step": step, "samples": samples, "version": version}
+            {
+                "job": batch.job_id,
+                "at": batch.seq,
+                "source": label,
+                "name": name,
+                "value": float(value),
+                "time": when,
+                "rank": rank,
+                "step": step,
+                "samples": samples,
+                "version": version,
+            }
             for when, rank, step, samples, version, *named in json.loads(raw)
             for name, value in zip(named[::2], named[1::2], strict=True)
-        ]  # fmt: skip
+        ]
         if rows:
             bind.execute(insert, [{**row, "place": place} for place, row in enumerate(rows)])

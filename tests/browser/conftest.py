@@ -17,8 +17,15 @@ from tests.platforms import writable_beside
 from tests.support import TIMEOUT
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "/usr/bin/chromium")
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-             "--disable-component-update", "--disable-sync"]  # fmt: skip
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 TIMEOUT_MS = 1000 * int(TIMEOUT)
 expect.set_options(timeout=TIMEOUT_MS)
 
@@ -78,16 +85,28 @@ def open_page(browser: Browser, platform: LocalPlatform, signed_in: str) -> Iter
 
     def another(width: int, scheme: str, guest: bool, touch: bool) -> BrowserContext:
         context = browser.new_context(
-            base_url=page_url(platform.url), viewport={"width": width, "height": 900 if width > 600 else 844}, color_scheme=scheme,  # type: ignore[arg-type]
-            reduced_motion="reduce", has_touch=touch,
-        )  # fmt: skip
+            base_url=page_url(platform.url),
+            viewport={"width": width, "height": 900 if width > 600 else 844},
+            color_scheme=scheme,  # type: ignore[arg-type]
+            reduced_motion="reduce",
+            has_touch=touch,
+        )
         contexts.append(context)
         if not guest:
             context.add_cookies([{"name": "gradstream_session", "value": signed_in, "url": page_url(platform.url)}])
         return context
 
-    def open_(path: str = "/jobs", *, width: int = 1440, scheme: str = "light", guest: bool = False, watched: bool = True,
-              touch: bool = False, timeout_ms: int = TIMEOUT_MS, beside: Page | None = None) -> Page:  # fmt: skip
+    def open_(
+        path: str = "/jobs",
+        *,
+        width: int = 1440,
+        scheme: str = "light",
+        guest: bool = False,
+        watched: bool = True,
+        touch: bool = False,
+        timeout_ms: int = TIMEOUT_MS,
+        beside: Page | None = None,
+    ) -> Page:
         page = (beside.context if beside else another(width, scheme, guest, touch)).new_page()
         page.set_default_timeout(timeout_ms)
         if watched:

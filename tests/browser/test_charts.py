@@ -212,8 +212,9 @@ def test_a_cell_of_the_heat_map_leads_to_its_time_and_the_ledger_adds_up(open_pa
 def test_staleness_is_told_in_seconds_and_as_a_distance_too(open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}/staleness")
     for choice, name, value in (
-        ("Seconds", "staleness in seconds", r"[\d.]+ (µs|ms|s)"), ("Distance", "distance to the center", r"[\d.e-]+"),
-    ):  # fmt: skip
+        ("Seconds", "staleness in seconds", r"[\d.]+ (µs|ms|s)"),
+        ("Distance", "distance to the center", r"[\d.e-]+"),
+    ):
         page.get_by_role("radiogroup", name="Unit of staleness").get_by_text(choice).click()
         heat = page.get_by_role("img", name=re.compile(f"^Mean {name} of 2 workers over time, up to {value}$"))
         expect(heat).to_be_visible()

@@ -51,9 +51,11 @@ def link(jobs: list[Job], **chosen: object) -> str:
 @pytest.mark.parametrize("what", ["alone", "groups", "none", "one"])
 def test_it_can_be_read_by_everybody(what: str, width: int, scheme: str, open_page: OpenPage, jobs: list[Job]) -> None:
     addresses = {
-        "alone": link(jobs, target=TARGET), "groups": link(jobs, target=TARGET, group="strategy.name", x="time"),
-        "none": "/compare", "one": link(jobs[:1]),
-    }  # fmt: skip
+        "alone": link(jobs, target=TARGET),
+        "groups": link(jobs, target=TARGET, group="strategy.name", x="time"),
+        "none": "/compare",
+        "one": link(jobs[:1]),
+    }
     page = open_page(addresses[what], width=width, scheme=scheme)
     if what != "none":
         expect(page.get_by_role("img", name=EVAL)).to_be_visible(timeout=TIMEOUT_MS)
@@ -90,8 +92,11 @@ def test_a_link_shows_others_the_same(open_page: OpenPage, jobs: list[Job]) -> N
     expect(page).to_have_url(re.compile("all=1"))
     asked = parse_qs(urlsplit(page.url).query)
     assert {key: asked[key] for key in ("group", "x", "hide", "all")} == {
-        "group": ["strategy.name"], "x": ["bytes"], "hide": ["sync"], "all": ["1"],
-    }  # fmt: skip
+        "group": ["strategy.name"],
+        "x": ["bytes"],
+        "hide": ["sync"],
+        "all": ["1"],
+    }
     other = open_page(page.url)
     expect(other.get_by_role("combobox", name="Group by")).to_have_value("strategy.name")
     expect(other.get_by_role("combobox", name="Over")).to_have_value("Bytes sent")

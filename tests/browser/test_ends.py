@@ -46,9 +46,10 @@ def test_a_failed_job_shows_what_its_process_wrote_last(open_page: OpenPage, cli
 
 def test_what_an_ended_job_never_had_is_not_said_to_come_yet(open_page: OpenPage, failed: Job) -> None:
     said = {
-        "": "Nothing has been pushed: the job failed first.", "/staleness": "No push has been applied: the job failed first.",
+        "": "Nothing has been pushed: the job failed first.",
+        "/staleness": "No push has been applied: the job failed first.",
         "/files": "No checkpoint has been made: the job failed first.",
-    }  # fmt: skip
+    }
     for tab, sentence in said.items():
         page = open_page(f"/jobs/{failed.id}{tab}")
         expect(page.get_by_role("tabpanel").get_by_text(sentence).first).to_be_visible()

@@ -20,12 +20,23 @@ def job(client: Client) -> Job:
 
 
 PAGES = {
-    "sign-in": "/sign-in", "jobs": "/jobs", "new-job": "/jobs/new?example=digits",
-    "job": "/jobs/{job}", "metrics": "/jobs/{job}/metrics", "staleness": "/jobs/{job}/staleness",
-    "compare": "/compare?jobs={job}", "queue": "/queue", "workers": "/jobs/{job}/workers",
-    "logs": "/jobs/{job}/logs", "events": "/jobs/{job}/events", "files": "/jobs/{job}/files", "config": "/jobs/{job}/config",
-    "nodes": "/nodes", "settings": "/settings", "nowhere": "/no/such/page",
-}  # fmt: skip
+    "sign-in": "/sign-in",
+    "jobs": "/jobs",
+    "new-job": "/jobs/new?example=digits",
+    "job": "/jobs/{job}",
+    "metrics": "/jobs/{job}/metrics",
+    "staleness": "/jobs/{job}/staleness",
+    "compare": "/compare?jobs={job}",
+    "queue": "/queue",
+    "workers": "/jobs/{job}/workers",
+    "logs": "/jobs/{job}/logs",
+    "events": "/jobs/{job}/events",
+    "files": "/jobs/{job}/files",
+    "config": "/jobs/{job}/config",
+    "nodes": "/nodes",
+    "settings": "/settings",
+    "nowhere": "/no/such/page",
+}
 
 
 @every_look

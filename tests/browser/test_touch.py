@@ -39,8 +39,10 @@ class Fingers:
         self._send("touchEnd", [])
 
     def _send(self, kind: str, points: list[Point]) -> None:
-        touches = [{"x": self.box["x"] + x * self.box["width"], "y": self.box["y"] + y * self.box["height"], "id": finger}
-                   for finger, (x, y) in enumerate(points)]  # fmt: skip
+        touches = [
+            {"x": self.box["x"] + x * self.box["width"], "y": self.box["y"] + y * self.box["height"], "id": finger}
+            for finger, (x, y) in enumerate(points)
+        ]
         self.cdp.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
 
 

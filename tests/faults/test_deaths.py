@@ -34,9 +34,11 @@ def test_a_lost_worker_is_respawned_and_the_job_goes_on(lab: Lab, go: Path) -> N
 @pytest.mark.parametrize("victim", ["worker-1", "server-1"])
 def test_under_bsp_the_model_is_that_of_the_undisturbed_run_bit_for_bit(victim: str, lab: Lab, go: Path, tmp_path: Path) -> None:
     fields = {
-        "strategy": {"name": "sync", "lr": 0.05}, "optimizer": {"name": "sgd", "momentum": 0.9},
-        "checkpoint": {"every": 0.5}, "stop": {"epochs": 160},
-    }  # fmt: skip
+        "strategy": {"name": "sync", "lr": 0.05},
+        "optimizer": {"name": "sgd", "momentum": 0.9},
+        "checkpoint": {"every": 0.5},
+        "stop": {"epochs": 160},
+    }
     calm = lab.ended(lab.submit("calm", **fields))
     job = lab.submit("disturbed", args=slow_until(go), **fields)
     eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
@@ -101,9 +103,12 @@ def alive(pid: int) -> bool:
 def test_evaluations_by_samples_are_those_of_the_undisturbed_run(lab: Lab, go: Path, tmp_path: Path) -> None:
     """Each falls on the same center, whoever was killed meanwhile; so the best model is the same one, too."""
     fields = {
-        "strategy": {"name": "sync", "lr": 0.05}, "evaluate": {"every": "640 samples"}, "checkpoint": {"every": "1024 samples"},
-        "best": {"metric": "eval/loss"}, "stop": {"epochs": 20},
-    }  # fmt: skip
+        "strategy": {"name": "sync", "lr": 0.05},
+        "evaluate": {"every": "640 samples"},
+        "checkpoint": {"every": "1024 samples"},
+        "best": {"metric": "eval/loss"},
+        "stop": {"epochs": 20},
+    }
     calm = lab.ended(lab.submit("evaluated-calm", **fields))
     job = lab.submit("evaluated-disturbed", args=slow_until(go) | {"pause": 0.3}, **fields)
     eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")

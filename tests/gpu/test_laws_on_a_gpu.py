@@ -53,9 +53,16 @@ def train(zygote: Zygote, redis: Redis, folder: Path, strategy: dict[str, Any], 
     code.mkdir(parents=True)
     (code / "body.py").write_text(BODY)
     spec = JobSpec.model_validate(
-        {"name": "gpu", "workload": {"entrypoint": "body:Line"}, "strategy": strategy, "batch_size": 32,
-         "roles": {"worker": {"count": workers, "device": "cuda"}, "server": {"count": 2}}, "stop": {"epochs": 3}, **more}
-    )  # fmt: skip
+        {
+            "name": "gpu",
+            "workload": {"entrypoint": "body:Line"},
+            "strategy": strategy,
+            "batch_size": 32,
+            "roles": {"worker": {"count": workers, "device": "cuda"}, "server": {"count": 2}},
+            "stop": {"epochs": 3},
+            **more,
+        }
+    )
     admin = connect(redis.url, password=redis.password)
     attempt = OnTheGpu(spec, code, folder, zygote=zygote, redis=admin, plane_url=redis.url)
     attempt.start()

@@ -40,9 +40,15 @@ def differences(job: dict[str, Any], overview: dict[str, Any], distribution: dic
     """Of a job that has ended after one attempt."""
     rows = rows_of(text, job["attempt"])
     checks = (
-        *_progress(job, rows), *_losses(job, rows), *_evaluations(job, overview, rows), *_staleness(job, distribution, rows),
-        *_pushes(overview, rows), *_exchange(job, rows), *_shards(job, rows), *_time(job, overview, rows),
-    )  # fmt: skip
+        *_progress(job, rows),
+        *_losses(job, rows),
+        *_evaluations(job, overview, rows),
+        *_staleness(job, distribution, rows),
+        *_pushes(overview, rows),
+        *_exchange(job, rows),
+        *_shards(job, rows),
+        *_time(job, overview, rows),
+    )
     return [f"{what}: shown {shown!r}, true {true!r}" for what, shown, true in checks if not _same(shown, true)]
 
 

@@ -24,9 +24,15 @@ def header(
     field = size if isinstance(size, bytes) else b"%011o\0" % size if 0 <= size < 8**11 else base256(size)
     raw = bytearray(BLOCK)
     for at, value in (
-        (0, name.encode("utf-8", "surrogateescape") if isinstance(name, str) else name), (100, b"0000644\0"),
-        (124, field), (148, b" " * 8), (156, kind), (157, link[:100]), (257, magic), (345, prefix),
-    ):  # fmt: skip
+        (0, name.encode("utf-8", "surrogateescape") if isinstance(name, str) else name),
+        (100, b"0000644\0"),
+        (124, field),
+        (148, b" " * 8),
+        (156, kind),
+        (157, link[:100]),
+        (257, magic),
+        (345, prefix),
+    ):
         raw[at : at + len(value)] = value
     del raw[BLOCK:]
     raw[148:156] = b"%06o\0 " % sum(raw)
@@ -116,7 +122,7 @@ KNOWN: dict[str, Callable[[], bytes]] = {
     "100,000 empty gzip members": lambda: gzip.compress(b"", mtime=0) * 100_000 + archive(file("a")),
     "a gzip name of 20 MiB": lambda: b"\x1f\x8b\x08\x08" + bytes(6) + b"n" * (20 * 2**20),
     "zeros of 20 MiB behind the gzip member": lambda: archive(file("a")) + bytes(20 * 2**20),
-}  # fmt: skip
+}
 """Each once made an endless loop, seconds of work, gigabytes, or an error that was not caught; or is like one."""
 
 

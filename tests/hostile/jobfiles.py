@@ -11,11 +11,14 @@ from gradstream.spec import JobSpec
 SCHEMA = JobSpec.model_json_schema()
 _TEXTS = ["a", "é" * 50, "x" * 5_000, "", "0", "../x", "%s", "a b", "<b>", "\u202e", "🙂", "a" * 63]
 _FITTING = {
-    "name": ["a", "a" * 63, "a.b-c_d", "0"], "entrypoint": ["work:Work", "work:Work", "work:Work", "a.b:C"],
-    "metric": ["eval/loss", "eval/accuracy", "eval/" + "x" * 190, "eval/é"], "file": ["a.safetensors", "x/y.safetensors", "../up"],
+    "name": ["a", "a" * 63, "a.b-c_d", "0"],
+    "entrypoint": ["work:Work", "work:Work", "work:Work", "a.b:C"],
+    "metric": ["eval/loss", "eval/accuracy", "eval/" + "x" * 190, "eval/é"],
+    "file": ["a.safetensors", "x/y.safetensors", "../up"],
     "every": ["1 samples", "1000000000000000 samples", "0.5 epochs", "1e-9 epochs", "5s", "36500d", "50ms"],
-    "timeout": ["1ms", "36500d", "2h"], "metrics": ["36500d", "1s", "0.001ms"],
-}  # fmt: skip
+    "timeout": ["1ms", "36500d", "2h"],
+    "metrics": ["36500d", "1s", "0.001ms"],
+}
 """Texts that patterns of the schema, or of a validator, let through."""
 
 

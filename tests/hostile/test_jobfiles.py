@@ -145,11 +145,17 @@ def live_through(plane: Plane, given: dict[str, Any], seed: int) -> bool:
     planned = PlanJob(spec=spec, bundle=plane.bundle, size=SIZES[seed % 3])
     plane.do(
         lambda s: [
-            submission.validate(s, files, checked), plan.plan(s, files, planned), service.view(service.find(s, job.id)),
-            overview.config(s, files, job.id), overview.overview(s, job.id), queue_view.read(s),
-            listing.page(s, JobQuery(), limit=50, cursor=None), place(s, plane, job.id),
-        ], keep=False,
-    )  # fmt: skip
+            submission.validate(s, files, checked),
+            plan.plan(s, files, planned),
+            service.view(service.find(s, job.id)),
+            overview.config(s, files, job.id),
+            overview.overview(s, job.id),
+            queue_view.read(s),
+            listing.page(s, JobQuery(), limit=50, cursor=None),
+            place(s, plane, job.id),
+        ],
+        keep=False,
+    )
     plane.do(lambda s: [service.stop(s, platform, plane.caller, job.id), age(s, job.id)])
     keeping.tidy(platform.database, plane.backoff)
     plane.do(lambda s: service.delete(s, platform, job.id))

@@ -11,10 +11,14 @@ from tests.support import eventually
 def test_a_worker_behind_the_quorum_is_told_of_while_the_job_runs(lab: Lab, tmp_path: Path) -> None:
     """One of three workers takes some hundred times as long: the quorum of two never waits for it."""
     job = lab.submit(
-        "starved", strategy={"name": "sync", "lr": 0.01}, gate={"mode": "bsp", "quorum": 2}, batch_size=8,
-        args={"straggler": str(tmp_path / "straggler"), "pause": 0.002}, stop={"epochs": 5000},
+        "starved",
+        strategy={"name": "sync", "lr": 0.01},
+        gate={"mode": "bsp", "quorum": 2},
+        batch_size=8,
+        args={"straggler": str(tmp_path / "straggler"), "pause": 0.002},
+        stop={"epochs": 5000},
         roles={"worker": {"count": 3, "device": "cpu"}, "server": {"count": 1}},
-    )  # fmt: skip
+    )
     eventually(lambda: lab.client.job(job.id).progress.alerts, "an alert")
     job = lab.ended(lab.client.stop(job.id))
     [alert] = job.progress.alerts

@@ -29,9 +29,12 @@ def alone(seed: int, epochs: int) -> dict[str, torch.Tensor]:
 
 def test_members_are_trained_alone_and_scored_together(lab: Lab, tmp_path: Path) -> None:
     job = lab.submit(
-        "ensemble", members=2, strategy={"name": "sync", "lr": 0.02}, stop={"epochs": 2},
+        "ensemble",
+        members=2,
+        strategy={"name": "sync", "lr": 0.02},
+        stop={"epochs": 2},
         roles={"worker": {"count": 1, "device": "cpu"}, "server": {"count": 2}},
-    )  # fmt: skip
+    )
     job = lab.ended(job)
     weights = lab.weights(job, tmp_path)
     members = [alone(seed=1 + member, epochs=2) for member in range(2)]

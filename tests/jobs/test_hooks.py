@@ -18,9 +18,12 @@ def submit(lab: Lab, folder: Path, holds_at: int) -> Job:
     folder.mkdir()
     folder.chmod(0o777)  # isolated jobs may have an account of their own
     return lab.submit(
-        "hooks", workload={"entrypoint": "remembers:Remembers", "args": {"folder": str(folder), "holds_at": holds_at}},
-        strategy={"name": "sync", "lr": 0.0001}, checkpoint={"every": "1.4 epochs"}, stop={"epochs": EPOCHS},
-    )  # fmt: skip
+        "hooks",
+        workload={"entrypoint": "remembers:Remembers", "args": {"folder": str(folder), "holds_at": holds_at}},
+        strategy={"name": "sync", "lr": 0.0001},
+        checkpoint={"every": "1.4 epochs"},
+        stop={"epochs": EPOCHS},
+    )
 
 
 def calls(folder: Path) -> dict[str, list[tuple[str, int | None]]]:

@@ -24,15 +24,20 @@ GONE_WITHIN = 5.0
 class Attacked:
     def __init__(self, lab: Lab, folder: Path) -> None:
         self.lab, self.go = lab, folder / "go"
-        self.victim = lab.submit(name="victim", strategy={"name": "sync"}, args={"pause": 0.02, "until": str(self.go)}, env={
-            "SECRET": "a-secret-of-the-victim-0123456789",
-        })  # fmt: skip
+        self.victim = lab.submit(
+            name="victim",
+            strategy={"name": "sync"},
+            args={"pause": 0.02, "until": str(self.go)},
+            env={"SECRET": "a-secret-of-the-victim-0123456789"},
+        )
         lab.trains(self.victim)
         self.job = lab.submit(
-            name="attacker", network="platform", strategy={"name": "async", "lr": 0.05},
+            name="attacker",
+            network="platform",
+            strategy={"name": "async", "lr": 0.05},
             workload={"entrypoint": "attacker:Attacker", "args": {"target": self._target(), "until": str(self.go)}},
             roles={"worker": {"count": 1, "device": "cpu"}, "server": {"count": 1}},
-        )  # fmt: skip
+        )
         try:
             self.got = eventually(self._got, "the end of all attacks")
         except BaseException:

@@ -36,9 +36,12 @@ def test_every_strategy_trains_and_its_ledger_closes(fields: dict[str, Any], lab
 def test_one_synchronous_worker_is_plain_pytorch(lab: Lab, tmp_path: Path) -> None:
     """The platform's model against a loop that shares no code with it."""
     job = lab.submit(
-        "serial", strategy={"name": "sync", "lr": 0.05}, optimizer={"name": "sgd", "momentum": 0.9}, stop={"epochs": 3},
+        "serial",
+        strategy={"name": "sync", "lr": 0.05},
+        optimizer={"name": "sgd", "momentum": 0.9},
+        stop={"epochs": 3},
         roles={"worker": {"count": 1, "device": "cpu"}, "server": {"count": 2}},
-    )  # fmt: skip
+    )
     trained = lab.weights(lab.ended(job), tmp_path)
     torch.manual_seed(1)
     model = nn.Linear(8, 1)
@@ -87,9 +90,13 @@ def test_a_timeout_ends_the_job(lab: Lab) -> None:
 
 def test_a_target_ends_the_job_successfully(lab: Lab) -> None:
     job = lab.ended(
-        lab.submit("target", args={"pause": 0.01}, stop={"epochs": 5000, "target": {"metric": "eval/loss", "at_most": 0.05}},
-                   evaluate={"every": 0.2})
-    )  # fmt: skip
+        lab.submit(
+            "target",
+            args={"pause": 0.01},
+            stop={"epochs": 5000, "target": {"metric": "eval/loss", "at_most": 0.05}},
+            evaluate={"every": 0.2},
+        )
+    )
     assert job.status == "succeeded"
     assert "target" in (job.message or "")
     assert (job.progress.eval["loss"] or 1) <= 0.05, "the model that comes out is the one that reached it"

@@ -55,9 +55,15 @@ def test_a_job_starts_from_the_newest_checkpoint_of_one_that_runs_and_does_so_ag
         lambda: [event for event in lab.client.events(first.id) if event.data.get("checkpoint") == 2], "its second checkpoint"
     )
     second = submit(
-        lab, "takes-over", tmp_path / "second", holds_at=1, stop={"epochs": 1}, roles=roles, seed=2,
+        lab,
+        "takes-over",
+        tmp_path / "second",
+        holds_at=1,
+        stop={"epochs": 1},
+        roles=roles,
+        seed=2,
         start_from={"job": "goes-on", "checkpoint": "last"},
-    )  # fmt: skip
+    )
     taken = second.started_from
     assert taken is not None
     assert (taken.job, taken.attempt, taken.number, taken.samples) == (first.id, 1, 2, 512)

@@ -101,8 +101,11 @@ class TestManyWorkers:
 
 
 ORDERS: list[tuple[bool, dict[str, Any]]] = [
-    (False, {}), (False, {"schedule": "random", "seed": 1}), (False, {"schedule": "random", "seed": 2}), (True, {}),
-]  # fmt: skip
+    (False, {}),
+    (False, {"schedule": "random", "seed": 1}),
+    (False, {"schedule": "random", "seed": 2}),
+    (True, {}),
+]
 
 
 class TestBackupWorkers:

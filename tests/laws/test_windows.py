@@ -173,9 +173,10 @@ class TestGeo:
         """In the end the center has moved by all that all workers did: steps made during a merge are not overwritten, and what
         was kept back is sent last, wherever the data ends."""
         run = driver.run(
-            geo(3, steps, gate, window=window, delay=delay), slopes(lambda rank, position: vector(1.0 + rank, position)),
+            geo(3, steps, gate, window=window, delay=delay),
+            slopes(lambda rank, position: vector(1.0 + rank, position)),
             schedule="random",
-        )  # fmt: skip
+        )
         assert run.center[0].item() == pytest.approx(-0.05 * steps * 6, abs=1e-13)
         assert run.center[1].item() == pytest.approx(-0.05 * 3 * sum(range(steps)), abs=1e-13)
         assert all(sum(steps_of(run, rank)) == steps for rank in range(3))

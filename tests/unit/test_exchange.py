@@ -15,7 +15,7 @@ def point(metric: Metric, value: float, rank: int = -1) -> Point:
 
 def push(
     figures: Figures, rank: int, *, compute: float = 1.0, sent: float = 0.0, raw: float = 0.0, error: float | None = None
-) -> None:  # fmt: skip
+) -> None:
     times = {metrics.COMPUTE: compute, metrics.DATA: 0.5, metrics.SEND: 0.125, metrics.WAIT: 0.25}
     values = times | {metrics.SENT: sent, metrics.RAW: raw}
     for metric, value in values.items():

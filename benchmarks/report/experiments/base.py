@@ -83,12 +83,20 @@ work on a push a hundredth."""
 
 def training(
     scale: Scale, job: Mapping[str, Any], workers: int, *, samples: int | None = None, shared: bool = False, **costs: Any
-) -> Run:  # fmt: skip
+) -> Run:
     settings = {"batch_size": scale.batch, **job}
-    return Run("train", {
-        "job": settings, "workers": workers, "samples": samples or scale.samples, "watch_every": scale.watch, **EVEN, **costs,
-        **({"shared": True} if shared else {}),
-    })  # fmt: skip
+    return Run(
+        "train",
+        {
+            "job": settings,
+            "workers": workers,
+            "samples": samples or scale.samples,
+            "watch_every": scale.watch,
+            **EVEN,
+            **costs,
+            **({"shared": True} if shared else {}),
+        },
+    )
 
 
 def first_reaching(result: Values, target: float) -> tuple[int, float] | None:

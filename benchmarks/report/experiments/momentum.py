@@ -49,10 +49,17 @@ def tables(scale: Scale, lab: Lab) -> list[Table]:
     rows = []
     for n in COUNTS:
         plain, corrected = lab[run(scale, n, None)], lab[run(scale, n, TARGET)]
-        rows.append([
-            str(n), f"{1 - 1 / n:.4f}", f"{plain['total']:.4f}", f"{rate(n) / n:.4f}", f"{plain['pull']:.4f}",
-            f"{corrected['server']:+.4f}", f"{corrected['total']:.4f}",
-        ])  # fmt: skip
+        rows.append(
+            [
+                str(n),
+                f"{1 - 1 / n:.4f}",
+                f"{plain['total']:.4f}",
+                f"{rate(n) / n:.4f}",
+                f"{plain['pull']:.4f}",
+                f"{corrected['server']:+.4f}",
+                f"{corrected['total']:.4f}",
+            ]
+        )
     header = ["n", "1 - 1/n", "fitted", "rate / n", "fitted", f"server's, for {TARGET}", "total, fitted"]
     return [Table(header, rows)]
 
@@ -61,25 +68,31 @@ def findings(scale: Scale, lab: Lab) -> list[Finding]:
     plain, corrected = totals(scale, lab, None), totals(scale, lab, TARGET)
     return [
         Finding(
-            f"Asynchronous SGD with memoryless workers has momentum 1 - 1/n (within {TOLERANCE})", "Mitliagkas et al. 2016",
+            f"Asynchronous SGD with memoryless workers has momentum 1 - 1/n (within {TOLERANCE})",
+            "Mitliagkas et al. 2016",
             all(abs(total - (1 - 1 / n)) <= TOLERANCE for n, total in plain.items()),
             ", ".join(f"n = {n}: {total:.3f}" for n, total in plain.items()),
             "The fit is of a finite, noisy run: its spread for n = 2 is about 0.01.",
         ),
         Finding(
             f"With `momentum_correction` the total is what was asked for, {TARGET}, for every n (within {TOLERANCE})",
-            "Mitliagkas et al. 2016; Zhang, Mitliagkas 2017", all(abs(total - TARGET) <= TOLERANCE for total in corrected.values()),
+            "Mitliagkas et al. 2016; Zhang, Mitliagkas 2017",
+            all(abs(total - TARGET) <= TOLERANCE for total in corrected.values()),
             ", ".join(f"n = {n}: {total:.3f}" for n, total in corrected.items()),
             "The fit is of a finite, noisy run: its spread for n = 2 is about 0.01.",
         ),
-    ]  # fmt: skip
+    ]
 
 
 EXPERIMENT = Experiment(
-    "momentum", "Implicit momentum",
+    "momentum",
+    "Implicit momentum",
     "Asynchronous SGD on x^2 / 2 with normal noise in each gradient, memoryless workers, 60,000 pushes. Fitted: the steps' "
     "x(t+1) - x(t) = m (x(t) - x(t-1)) - a x(t), by instruments (earlier positions). With `momentum: 0.5, "
     "momentum_correction: true` the server takes 0.5 - (1 - 1/n), which is below 0 from n = 4 on (and 0 at n = "
     "2, so there both are the same).",
-    runs, findings, {"momentum": figure}, tables,
-)  # fmt: skip
+    runs,
+    findings,
+    {"momentum": figure},
+    tables,
+)

@@ -76,10 +76,13 @@ def findings(_scale: Scale, _lab: Lab) -> list[Finding]:
 
 
 EXPERIMENT = Experiment(
-    "rates", "Learning rates",
+    "rates",
+    "Learning rates",
     f"Every strategy trains 22,000 samples with {AT} workers at each rate of one grid (for `eamsgd` a tenth of it, for the two "
     "DiLoCos, whose inner optimizer is AdamW, a hundredth). The smallest rate whose accuracy on 5,000 held-out training images "
     "is within one point of the best is used in all experiments below, for every n and window: nothing is tuned per n. (The best "
     "itself is often the last before a run diverges.) The table has the accuracies, in %.",
-    runs, findings, tables=tables,
-)  # fmt: skip
+    runs,
+    findings,
+    tables=tables,
+)

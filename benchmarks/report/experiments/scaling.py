@@ -106,15 +106,20 @@ def growing_n(scale: Scale, lab: Lab) -> list[Finding]:
     narrow, wide = lab[strategies.run(scale, lab, "adag", most)], lab[wider(scale, lab)]
     return [
         Finding(
-            "DOWNPOUR collapses as n grows", "Hermans, dist-keras article; thesis",
-            n["downpour"][most] < 0.5, listed(n["downpour"]),
+            "DOWNPOUR collapses as n grows",
+            "Hermans, dist-keras article; thesis",
+            n["downpour"][most] < 0.5,
+            listed(n["downpour"]),
         ),
         Finding(
-            f"ADAG does not decline up to {listed_most} workers (by at most 2 points)", "dist-keras article: none up to 30",
-            lost["adag"] <= 0.02, listed(n["adag"]),
+            f"ADAG does not decline up to {listed_most} workers (by at most 2 points)",
+            "dist-keras article: none up to 30",
+            lost["adag"] <= 0.02,
+            listed(n["adag"]),
         ),
         Finding(
-            f"ADAG does not decline up to {most} workers, either", "dist-keras article: none up to 30",
+            f"ADAG does not decline up to {most} workers, either",
+            "dist-keras article: none up to 30",
             n["adag"][least] - n["adag"][most] <= 0.02,
             f"n = {most}: {percent(n['adag'][most])} (best on the way {percent(top(narrow))}); with a window of "
             f"{WIDER * most // 4} instead of 12: {percent(wide['accuracy'])} (best on the way {percent(top(wide))})",
@@ -124,15 +129,18 @@ def growing_n(scale: Scale, lab: Lab) -> list[Finding]:
             "its own length, and so moves a larger share again. The thesis, too, has larger windows with more workers.",
         ),
         Finding(
-            "AEASGD declines steadily with n: never by a jump, each time by a little", "dist-keras article",
+            "AEASGD declines steadily with n: never by a jump, each time by a little",
+            "dist-keras article",
             all(b <= a + 0.003 for a, b in pairwise(elastic)) and elastic[0] - elastic[-1] > 0.005 and elastic[-1] > 0.5,
             listed(n["easgd"]),
         ),
         Finding(
             f"DynSGD is between ADAG and DOWNPOUR in what it loses from {least} to {listed_most} workers (points)",
-            "Jiang et al. 2017; dist-keras", lost["adag"] <= lost["dynsgd"] <= lost["downpour"], said,
+            "Jiang et al. 2017; dist-keras",
+            lost["adag"] <= lost["dynsgd"] <= lost["downpour"],
+            said,
         ),
-    ]  # fmt: skip
+    ]
 
 
 def top(result: Values) -> float:
@@ -145,28 +153,36 @@ def growing_windows(scale: Scale, lab: Lab) -> list[Finding]:
     whole = {name: max((w for w, a in of.items() if a >= WHOLE), default=0) for name, of in window.items()}
     return [
         Finding(
-            "DOWNPOUR collapses as the window grows", "Zhang et al. 2015: unstable at 16 to 64",
-            window["downpour"][max(WINDOWS)] < 0.5, listed(window["downpour"]),
+            "DOWNPOUR collapses as the window grows",
+            "Zhang et al. 2015: unstable at 16 to 64",
+            window["downpour"][max(WINDOWS)] < 0.5,
+            listed(window["downpour"]),
         ),
         Finding(
             f"ADAG's window may be at least three times DOWNPOUR's before it collapses (below {100 * WHOLE:.0f} %)",
-            "dist-keras: 12 against 5", whole["adag"] >= 3 * whole["downpour"],
+            "dist-keras: 12 against 5",
+            whole["adag"] >= 3 * whole["downpour"],
             f"largest window without a collapse: DOWNPOUR {whole['downpour']}, ADAG {whole['adag']} of {max(WINDOWS)}",
         ),
         Finding(
             f"ADAG's window is two to six times DOWNPOUR's, if {100 * LOSS:.0f} points below its own best is the measure",
-            "dist-keras: 12 against 5", 2 <= usable["adag"] / max(1, usable["downpour"]) <= 6,
+            "dist-keras: 12 against 5",
+            2 <= usable["adag"] / max(1, usable["downpour"]) <= 6,
             f"usable up to: DOWNPOUR {usable['downpour']}, ADAG {usable['adag']}; ADAG: {listed(window['adag'])}",
             "A longer window of ADAG never blows up, but it makes fewer steps of the same size from the same samples, so its "
             "accuracy falls from the beginning; longer training would hide that. DOWNPOUR, whose pushes are sums, loses nothing "
             "until it collapses, and its rate here is the lowest of the grid.",
         ),
-    ]  # fmt: skip
+    ]
 
 
 EXPERIMENT = Experiment(
-    "scaling", "Growing n, growing windows",
+    "scaling",
+    "Growing n, growing windows",
     "Two passes, as above. Left: each strategy with its window (DOWNPOUR 4, ADAG 12, DynSGD 5, EASGD 10, asynchronous), on up to "
     "32 workers. Right: 4 workers, windows from 1 to 64. Rates are those of the search at n = 4 with the default windows.",
-    runs, findings, {"scaling": figure}, tables,
-)  # fmt: skip
+    runs,
+    findings,
+    {"scaling": figure},
+    tables,
+)

@@ -105,8 +105,9 @@ def map_figure(scale: Scale, lab: Lab) -> Figure:
 def tables(scale: Scale, lab: Lab) -> list[Table]:
     rows = [
         [f"`{name}` window {w}", *(f"{lab[edge(scale, name, n, w)]['edge']:.4f} / {limit(name, n, w):.4f}" for n in COUNTS)]
-        for name in NAMES for w in windows(name)
-    ]  # fmt: skip
+        for name in NAMES
+        for w in windows(name)
+    ]
     return [Table(["measured / exact edge of rate x curvature", *(f"n = {n}" for n in COUNTS)], rows)]
 
 
@@ -117,20 +118,24 @@ def findings(scale: Scale, lab: Lab) -> list[Finding]:
     at = {name: lab[edge(scale, name, 16, 15)]["edge"] for name in ("downpour", "adag", "dynsgd")}
     return [
         Finding(
-            f"The measured edges are the exact limits (within {100 * TOLERANCE:.0f} %)", "roots of the recursion",
+            f"The measured edges are the exact limits (within {100 * TOLERANCE:.0f} %)",
+            "roots of the recursion",
             abs(off[worst]) <= TOLERANCE,
             f"{len(off)} edges; furthest off: {worst[0]}, n = {worst[1]}, window {worst[2]}: {100 * off[worst]:+.2f} %",
         ),
         Finding(
             "On the map, runs grow above the limit and shrink below it (cells nearer than 15 % to it not counted)",
-            "roots of the recursion", not wrong, f"{len(wrong)} cells on the wrong side" + (f": {wrong[:3]}" if wrong else ""),
+            "roots of the recursion",
+            not wrong,
+            f"{len(wrong)} cells on the wrong side" + (f": {wrong[:3]}" if wrong else ""),
         ),
         Finding(
             "With many workers and long windows, DOWNPOUR tolerates a small part of the rate that ADAG and DynSGD do",
-            "Hermans 2017, chapter 3", 5 * at["downpour"] < min(at["adag"], at["dynsgd"]),
+            "Hermans 2017, chapter 3",
+            5 * at["downpour"] < min(at["adag"], at["dynsgd"]),
             "n = 16, window 15: " + ", ".join(f"`{name}` {value:.3f}" for name, value in at.items()),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def error(case: tuple[str, int, int], measured: float) -> float:
@@ -155,9 +160,13 @@ def wrong_cells(scale: Scale, lab: Lab) -> list[tuple[str, int, float]]:
 
 
 EXPERIMENT = Experiment(
-    "stability", "Stability: learning rate x window x n",
+    "stability",
+    "Stability: learning rate x window x n",
     "The parabola x^2 / 2 without noise, workers in turn. For each strategy, window and n the edge is found by halving, from "
     "whether the center comes nearer in the second half of the run; dots are measured, lines are the formula. The map has n = 8: "
     "blue ends nearer to the minimum than it began, red further from it, and the line is the formula.",
-    runs, findings, {"edges": edges_figure, "map": map_figure}, tables,
-)  # fmt: skip
+    runs,
+    findings,
+    {"edges": edges_figure, "map": map_figure},
+    tables,
+)

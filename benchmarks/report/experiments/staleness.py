@@ -72,15 +72,20 @@ def findings(scale: Scale, lab: Lab) -> list[Finding]:
         ),
         Finding(
             "Memoryless workers give a geometric distribution, P(s) = (1 - 1/n)^s / n (total variation below 0.06)",
-            "Mitliagkas et al. 2016", distance < 0.06,
+            "Mitliagkas et al. 2016",
+            distance < 0.06,
             f"n = {DRAWN}: total variation {distance:.3f}, P(0) = {found.get(0, 0.0):.4f}",
         ),
-    ]  # fmt: skip
+    ]
 
 
 EXPERIMENT = Experiment(
-    "staleness", "Staleness whatever the speeds",
+    "staleness",
+    "Staleness whatever the speeds",
     "Asynchronous SGD on the toy problem, 4,000 pushes, no gate. Pulls that are open at the end are not counted, so a finite run "
     "is a little below n - 1. A straggler that takes 5 times as long is very stale itself; the others are a little less for it.",
-    runs, findings, {"staleness": figure}, tables,
-)  # fmt: skip
+    runs,
+    findings,
+    {"staleness": figure},
+    tables,
+)

@@ -58,14 +58,30 @@ def tables(scale: Scale, lab: Lab) -> list[Table]:
     for gate in gates(scale):
         even, uneven = (lab[run(scale, lab, gate, of)] for of in SPEEDS)
         at = first_reaching(uneven, TARGET)
-        rows.append([
-            gate, f"{even['time']:.0f}", f"{uneven['time']:.0f}", f"{slowed(scale, lab, gate):.2f}", f"{at[1]:.0f}" if at else "-",
-            percent(even["accuracy"]), percent(uneven["accuracy"]), f"{100 * share_of_slowest(uneven):.1f}", str(uneven["dropped"]),
-        ])  # fmt: skip
+        rows.append(
+            [
+                gate,
+                f"{even['time']:.0f}",
+                f"{uneven['time']:.0f}",
+                f"{slowed(scale, lab, gate):.2f}",
+                f"{at[1]:.0f}" if at else "-",
+                percent(even["accuracy"]),
+                percent(uneven["accuracy"]),
+                f"{100 * share_of_slowest(uneven):.1f}",
+                str(uneven["dropped"]),
+            ]
+        )
     header = [
-        "gate", "time, all equal", "time, straggler", "ratio", f"time to {100 * TARGET:.0f} %", "accuracy, all equal",
-        "accuracy, straggler", "straggler's share of the pushes, %", "dropped",
-    ]  # fmt: skip
+        "gate",
+        "time, all equal",
+        "time, straggler",
+        "ratio",
+        f"time to {100 * TARGET:.0f} %",
+        "accuracy, all equal",
+        "accuracy, straggler",
+        "straggler's share of the pushes, %",
+        "dropped",
+    ]
     return [Table(header, rows)]
 
 
@@ -81,36 +97,49 @@ def findings(scale: Scale, lab: Lab) -> list[Finding]:
     fair = n / (n - 1 + 1 / 5)
     return [
         Finding(
-            "BSP is as slow as the slowest: at least 4 times (messages take the same time as before)", "Chen et al. 2016",
+            "BSP is as slow as the slowest: at least 4 times (messages take the same time as before)",
+            "Chen et al. 2016",
             4 <= slow["BSP"] <= 5.2,
             f"{slow['BSP']:.2f} times as long",
         ),
         Finding(
-            "Backup workers take the straggler out: at most 1.3 times", "Chen et al. 2016", slow["backup"] <= 1.3,
+            "Backup workers take the straggler out: at most 1.3 times",
+            "Chen et al. 2016",
+            slow["backup"] <= 1.3,
             f"{slow['backup']:.2f} times; accuracy {percent(accuracy['backup'])} against {percent(accuracy['BSP'])} under BSP",
         ),
         Finding(
-            f"ASP loses only what the straggler does not contribute: {fair:.2f} times (within 10 %)", "Dean et al. 2012",
-            abs(slow["ASP"] / fair - 1) <= 0.1, f"{slow['ASP']:.2f} times",
+            f"ASP loses only what the straggler does not contribute: {fair:.2f} times (within 10 %)",
+            "Dean et al. 2012",
+            abs(slow["ASP"] / fair - 1) <= 0.1,
+            f"{slow['ASP']:.2f} times",
         ),
         Finding(
-            "SSP(3) is clearly faster than BSP with a straggler (by a fifth or more)", "Ho et al. 2013",
-            slow["SSP(3)"] <= 0.8 * slow["BSP"], f"SSP(3) {slow['SSP(3)']:.2f} times, BSP {slow['BSP']:.2f} times",
+            "SSP(3) is clearly faster than BSP with a straggler (by a fifth or more)",
+            "Ho et al. 2013",
+            slow["SSP(3)"] <= 0.8 * slow["BSP"],
+            f"SSP(3) {slow['SSP(3)']:.2f} times, BSP {slow['BSP']:.2f} times",
             "The bound is on rounds: a worker that is *always* five times slower uses up the others' 3 rounds once, and from then "
             "on they go at its pace. SSP's gain in the paper is with delays that change from worker to worker; against a lasting "
             "straggler only dropping its pushes or not waiting helps.",
         ),
         Finding(
-            "Asynchrony costs no accuracy here: ASP is within 1 point of BSP at equal samples", "Dean et al. 2012",
-            accuracy["ASP"] >= accuracy["BSP"] - 0.01, ", ".join(f"{gate} {percent(a)}" for gate, a in accuracy.items()),
+            "Asynchrony costs no accuracy here: ASP is within 1 point of BSP at equal samples",
+            "Dean et al. 2012",
+            accuracy["ASP"] >= accuracy["BSP"] - 0.01,
+            ", ".join(f"{gate} {percent(a)}" for gate, a in accuracy.items()),
         ),
-    ]  # fmt: skip
+    ]
 
 
 EXPERIMENT = Experiment(
-    "straggler", "One worker five times slower",
+    "straggler",
+    "One worker five times slower",
     "8 workers train 110,000 samples together; who is faster trains more. All speeds constant, then with the last worker five "
     "times slower. BSP is `sync`; backup is `sync` with a quorum of 7 of 8; SSP(3) and ASP are `async`. The unit of time is a "
     "mini-batch.",
-    runs, findings, {"straggler": figure}, tables,
-)  # fmt: skip
+    runs,
+    findings,
+    {"straggler": figure},
+    tables,
+)

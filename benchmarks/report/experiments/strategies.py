@@ -104,11 +104,12 @@ def sooner(scale: Scale, lab: Lab, n: int) -> Finding:
     said = ", ".join(f"`{name}` {times[name]:.0f}" for name in sorted(times, key=lambda name: times[name]))
     return Finding(
         f"With {n} workers some strategy reaches {100 * TARGET:.0f} % in less than half of the time of one worker",
-        "Dean et al. 2012; dist-keras README", bool(single and times and min(times.values()) < single[1] / 2),
+        "Dean et al. 2012; dist-keras README",
+        bool(single and times and min(times.values()) < single[1] / 2),
         f"one worker: {f'{single[1]:.0f}' if single else 'not reached'}; {n} workers: {said or 'none reached it'}",
         f"With {n} workers each sees {scale.samples // n} samples in this budget, and no strategy is there yet: more workers "
         "finish sooner, but at equal samples they are less accurate. Papers compare by time: more workers get more samples.",
-    )  # fmt: skip
+    )
 
 
 def findings(scale: Scale, lab: Lab) -> list[Finding]:
@@ -118,11 +119,13 @@ def findings(scale: Scale, lab: Lab) -> list[Finding]:
         *(sooner(scale, lab, n) for n in sorted({min(4, most), most})),
         Finding(
             "At equal samples `sync` makes n times fewer steps, each with n times the batch: it loses accuracy with n",
-            "McCandlish et al. 2018", _falls(accuracies(scale, lab, "sync")),
+            "McCandlish et al. 2018",
+            _falls(accuracies(scale, lab, "sync")),
             listed(accuracies(scale, lab, "sync")),
         ),
         Finding(
-            "The mean staleness of `async` is n - 1", "identity of pulls and pushes",
+            "The mean staleness of `async` is n - 1",
+            "identity of pulls and pushes",
             all(abs(value - (n - 1)) <= 0.1 * n for n, value in staleness.items()),
             ", ".join(f"n = {n}: {value:.2f}" for n, value in staleness.items()),
         ),
@@ -132,7 +135,7 @@ def findings(scale: Scale, lab: Lab) -> list[Finding]:
             accuracies(scale, lab, "async")[most] < accuracies(scale, lab, "async")[min(scale.workers)] - 0.05,
             listed(accuracies(scale, lab, "async")),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _falls(accuracies: dict[int, float]) -> bool:
@@ -141,12 +144,16 @@ def _falls(accuracies: dict[int, float]) -> bool:
 
 
 EXPERIMENT = Experiment(
-    "strategies", "Every strategy at equal samples",
+    "strategies",
+    "Every strategy at equal samples",
     "All workers together train two passes over 55,000 training images (110,000 samples), in mini-batches of 64, with the rates "
     "from above; windows are the strategies' defaults (`downpour` 4, `geo` 10). Machines: log-normal speeds with a spread of 0.3; "
     "a message takes 0.1 and the server's work on a push 0.01 of a mini-batch's time, which is the unit of time. Accuracy is that "
     "of the center on the 10,000 test images at the end; the time to the target is read from 2,000 of them, every 5,500 samples.",
-    runs, findings, {"accuracy": accuracy_figure, "time": time_figure}, tables,
+    runs,
+    findings,
+    {"accuracy": accuracy_figure, "time": time_figure},
+    tables,
     note="`fedavg` and `fedprox` average once per pass over a worker's own data, so this budget is two rounds of theirs; papers "
     "count hundreds. `diloco` and `delayed_diloco` with a window of 50 make 8 outer steps at n = 4 and 2 at n = 16.",
-)  # fmt: skip
+)

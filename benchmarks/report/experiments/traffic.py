@@ -24,10 +24,13 @@ def cases(scale: Scale, lab: Lab) -> dict[str, Run]:
 
     adam = {"strategy": {"name": "sync", "lr": rates.best(scale, lab, "diloco")}, **rates.ADAMW}
     return {
-        "sync": strategies.run(scale, lab, "sync", n), "sync, AdamW": training(scale, adam, n),
-        "diloco H=50": of("diloco"), "local_sgd H=50": of("local_sgd", window=50),
-        "async": strategies.run(scale, lab, "async", n), **{f"geo k={k}": of("geo", window=k) for k in GEO_WINDOWS},
-    }  # fmt: skip
+        "sync": strategies.run(scale, lab, "sync", n),
+        "sync, AdamW": training(scale, adam, n),
+        "diloco H=50": of("diloco"),
+        "local_sgd H=50": of("local_sgd", window=50),
+        "async": strategies.run(scale, lab, "async", n),
+        **{f"geo k={k}": of("geo", window=k) for k in GEO_WINDOWS},
+    }
 
 
 def runs(scale: Scale, lab: Lab) -> list[Run]:
@@ -65,29 +68,41 @@ def findings(scale: Scale, lab: Lab) -> list[Finding]:
     said = ", ".join(f"{name} {percent(accuracy[name])}" for name in ("sync", "sync, AdamW", "diloco H=50", "local_sgd H=50"))
     return [
         Finding(
-            "DiLoCo moves 1/50 of the bytes of sync (within a tenth)", "Douillard et al. 2023", 45 <= fewer <= 55, f"1/{fewer:.1f}",
+            "DiLoCo moves 1/50 of the bytes of sync (within a tenth)",
+            "Douillard et al. 2023",
+            45 <= fewer <= 55,
+            f"1/{fewer:.1f}",
         ),
         Finding(
             "With that it is as accurate as sync at equal samples (within 1 point of the better of SGD and AdamW)",
-            "Douillard et al. 2023", accuracy["diloco H=50"] >= max(accuracy["sync"], accuracy["sync, AdamW"]) - 0.01, said,
+            "Douillard et al. 2023",
+            accuracy["diloco H=50"] >= max(accuracy["sync"], accuracy["sync, AdamW"]) - 0.01,
+            said,
             "4 workers share two passes: 8 outer steps. The paper has hundreds.",
         ),
         Finding(
-            f"GEO with k = {GEO_WINDOWS[0]} moves about 1/{GEO_WINDOWS[0]} of the bytes of async", "PaddlePaddle",
-            0.8 * GEO_WINDOWS[0] <= saved <= 1.2 * GEO_WINDOWS[0], f"1/{saved:.1f}",
+            f"GEO with k = {GEO_WINDOWS[0]} moves about 1/{GEO_WINDOWS[0]} of the bytes of async",
+            "PaddlePaddle",
+            0.8 * GEO_WINDOWS[0] <= saved <= 1.2 * GEO_WINDOWS[0],
+            f"1/{saved:.1f}",
         ),
         Finding(
-            "GEO loses little accuracy to async (at most 1 point)", "PaddlePaddle",
+            "GEO loses little accuracy to async (at most 1 point)",
+            "PaddlePaddle",
             accuracy[geo] >= accuracy["async"] - 0.01,
             ", ".join(f"{name} {percent(a)}" for name, a in accuracy.items() if name.startswith(("async", "geo"))),
         ),
-    ]  # fmt: skip
+    ]
 
 
 EXPERIMENT = Experiment(
-    "traffic", "Bytes: DiLoCo and GEO",
+    "traffic",
+    "Bytes: DiLoCo and GEO",
     "Two passes with 4 workers. Bytes are those of the vectors that workers push and pull, uncompressed. `sync` is shown with SGD "
     "and with AdamW at DiLoCo's inner rate, since DiLoCo's inner optimizer is AdamW. All are also in the table of all strategies, "
     "where each has its own n.",
-    runs, findings, {"traffic": figure}, tables,
-)  # fmt: skip
+    runs,
+    findings,
+    {"traffic": figure},
+    tables,
+)

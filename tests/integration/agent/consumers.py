@@ -42,9 +42,11 @@ class Consumer:
             open_account(admin, node_id, self.password)
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", SCRIPT, self.queue, self.password], stdout=log, stderr=log,
+                [sys.executable, "-c", SCRIPT, self.queue, self.password],
+                stdout=log,
+                stderr=log,
                 env={**os.environ, **{f"GRADSTREAM_{name}": str(value) for name, value in settings.items()}},
-            )  # fmt: skip
+            )
 
     def said(self, words: str) -> int:
         return self._log.read_text().count(words)

@@ -114,8 +114,11 @@ class ControlPlane:
         self.credential = body.get("credential", self.credential)
         self.token = f"node-token-{len(self.registrations)}"
         return {
-            "node_id": str(NODE_ID), "token": self.token, "live_password": LIVE_PASSWORD, "heartbeat_every": self.heartbeat_every,
-        }  # fmt: skip
+            "node_id": str(NODE_ID),
+            "token": self.token,
+            "live_password": LIVE_PASSWORD,
+            "heartbeat_every": self.heartbeat_every,
+        }
 
     def _heartbeat(self, body: dict[str, Any]) -> dict[str, Any]:
         self.beats += 1

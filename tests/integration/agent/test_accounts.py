@@ -18,14 +18,41 @@ from tests.integration.agent.consumers import Consumer, send_hint
 from tests.support import eventually
 
 ALLOWED = {
-    "auth", "hello", "ping", "echo", "quit", "reset", "select", "asking", "readonly", "readwrite", "wait", "waitaof", "command",
-    "multi", "exec", "discard", "unwatch", "script|load",
-}  # fmt: skip
+    "auth",
+    "hello",
+    "ping",
+    "echo",
+    "quit",
+    "reset",
+    "select",
+    "asking",
+    "readonly",
+    "readwrite",
+    "wait",
+    "waitaof",
+    "command",
+    "multi",
+    "exec",
+    "discard",
+    "unwatch",
+    "script|load",
+}
 """Commands that touch no key and tell of none."""
 OF_CLIENT = {
-    "caching", "capa", "getname", "getredir", "help", "id", "import-source", "info", "no-touch", "reply", "setinfo", "setname",
+    "caching",
+    "capa",
+    "getname",
+    "getredir",
+    "help",
+    "id",
+    "import-source",
+    "info",
+    "no-touch",
+    "reply",
+    "setinfo",
+    "setname",
     "trackinginfo",
-}  # fmt: skip
+}
 """The subcommands about the own connection."""
 
 

@@ -71,14 +71,19 @@ class Node:
         else:
             token.unlink(missing_ok=True)  # later starts need none
         settings = {
-            "API_URL": self.control.url, "NODE_NAME": NODE, "JOIN_TOKEN_FILE": token, "WORK_DIR": self.folder / "work",
+            "API_URL": self.control.url,
+            "NODE_NAME": NODE,
+            "JOIN_TOKEN_FILE": token,
+            "WORK_DIR": self.folder / "work",
             "LIVE_REDIS_URL": self.live.url,
-        }  # fmt: skip
+        }
         with (self.folder / "agent.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "worker_agent"], stderr=log, stdout=log,
+                [sys.executable, "-m", "worker_agent"],
+                stderr=log,
+                stdout=log,
                 env={**os.environ, **environment, **{f"GRADSTREAM_{name}": str(value) for name, value in settings.items()}},
-            )  # fmt: skip
+            )
 
     def open_account(self) -> None:
         with redis.Redis.from_url(self.live.url, password=self.live.password) as admin:

@@ -39,12 +39,17 @@ def settings(database: Database, shared_redis: Redis, tmp_path: Path, password_f
     signing_key = tmp_path / "signing-key"
     signing_key.write_text("a signing key that is only for tests")
     return BackendSettings(
-        database_url=database.url, database_password_file=database.password_file,
-        live_redis_url=shared_redis.url, live_redis_password_file=password_file,
-        plane_redis_url=shared_redis.url, plane_redis_password_file=password_file,
-        files_dir=tmp_path / "files", signing_key_file=signing_key,
-        public_url="http://testserver", node_lost_after=NODE_LOST_AFTER,
-    )  # fmt: skip
+        database_url=database.url,
+        database_password_file=database.password_file,
+        live_redis_url=shared_redis.url,
+        live_redis_password_file=password_file,
+        plane_redis_url=shared_redis.url,
+        plane_redis_password_file=password_file,
+        files_dir=tmp_path / "files",
+        signing_key_file=signing_key,
+        public_url="http://testserver",
+        node_lost_after=NODE_LOST_AFTER,
+    )
 
 
 @pytest.fixture

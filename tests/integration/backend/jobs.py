@@ -13,9 +13,12 @@ from gradstream import bundle
 def spec(**changes: Any) -> dict[str, Any]:
     """A small job: two workers, one server."""
     small = {
-        "name": "small", "workload": {"entrypoint": "work:Work"}, "strategy": {"name": "adag", "window": 2}, "stop": {"steps": 10},
+        "name": "small",
+        "workload": {"entrypoint": "work:Work"},
+        "strategy": {"name": "adag", "window": 2},
+        "stop": {"steps": 10},
         "roles": {"server": {"count": 1}, "worker": {"count": 2, "device": "cpu"}},
-    }  # fmt: skip
+    }
     return {**small, **changes}
 
 

@@ -22,8 +22,9 @@ STEPS = 1000
 WORKERS = 3
 
 
-def point(name: str, value: float, *, rank: int = 0, step: int = 1, samples: int = 0, version: int = 0,
-          time: float = 1000.0) -> Point:  # fmt: skip
+def point(
+    name: str, value: float, *, rank: int = 0, step: int = 1, samples: int = 0, version: int = 0, time: float = 1000.0
+) -> Point:
     return Point(name, rank, step, samples, version, time, value)
 
 

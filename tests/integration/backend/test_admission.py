@@ -66,9 +66,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_a_batch_that_cannot_be_stored_is_told_of_and_holds_up_nothing(
-    api: httpx.Client, stream: Stream, kind: str
-) -> None:  # fmt: skip
+def test_a_batch_that_cannot_be_stored_is_told_of_and_holds_up_nothing(api: httpx.Client, stream: Stream, kind: str) -> None:
     fields, field, remedy = REFUSED[kind]
     stream.send("worker-1.0", 0, point(LOSS.name, 2.0))
     raw(stream, **fields)
@@ -90,13 +88,17 @@ HARMLESS = {
     "a NUL in the source": {"source": "worker-0\x00.0"},
     "half a character in a name": {"points": record(5, "eval/\ud800")},
     "an empty batch": {"points": b"[]"},
-    "the greatest places": {
-        "points": json.dumps([[1e9, 0, *3 * [BIG - 1], LOSS.name, 1], [1e9, 0, *3 * [-BIG], LOSS.name, 2]])},
-    "values whose sum is not finite": {"points": json.dumps([[1e9, 0, i, 1, 1, name, 1.7e308] for i in (1, 2) for name in (
-        LOSS.name, STALENESS.name, THROUGHPUT.name, "eval/x")])},
+    "the greatest places": {"points": json.dumps([[1e9, 0, *3 * [BIG - 1], LOSS.name, 1], [1e9, 0, *3 * [-BIG], LOSS.name, 2]])},
+    "values whose sum is not finite": {
+        "points": json.dumps(
+            [[1e9, 0, i, 1, 1, name, 1.7e308] for i in (1, 2) for name in (LOSS.name, STALENESS.name, THROUGHPUT.name, "eval/x")]
+        )
+    },
     "times of a shard whose sum is not finite": {
-        "source": "server-0.0", "points": json.dumps([[1e9, -1, 2**62, 1, 1, APPLY.name, 1e307]])},
-}  # fmt: skip
+        "source": "server-0.0",
+        "points": json.dumps([[1e9, -1, 2**62, 1, 1, APPLY.name, 1e307]]),
+    },
+}
 
 
 @pytest.mark.parametrize("kind", HARMLESS)
@@ -125,9 +127,7 @@ def test_of_a_batch_with_a_long_name_the_rest_is_stored(api: httpx.Client, strea
     assert "9,005 characters" in told["message"]
 
 
-def test_a_metric_for_each_sample_ends_at_a_limit(
-    api: httpx.Client, stream: Stream, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+def test_a_metric_for_each_sample_ends_at_a_limit(api: httpx.Client, stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(origins, "MAX_SERIES", 10)
     for batch in range(4):
         named = [point(f"eval/sample_{batch}_{place}", 1.0) for place in range(4)]
@@ -163,9 +163,7 @@ def test_many_names_of_a_job_displace_no_series_of_the_platform_and_fill_no_list
     assert len(json.dumps(row)) < 8_000
 
 
-def test_many_large_batches_are_stored_in_parts(
-    api: httpx.Client, stream: Stream, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+def test_many_large_batches_are_stored_in_parts(api: httpx.Client, stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ingest, "LARGE", 3000)
     monkeypatch.setattr("gradstream.wire.plane._AT_ONCE", 10_000)
     for batch in range(40):
@@ -186,9 +184,7 @@ def rule(platform: Platform, table: str, check: str) -> Iterator[None]:
             session.execute(text(f"ALTER TABLE {table} DROP CONSTRAINT nobody_knew"))
 
 
-def test_what_postgres_refuses_is_found_among_others(
-    api: httpx.Client, stream: Stream, platform: Platform
-) -> None:  # fmt: skip
+def test_what_postgres_refuses_is_found_among_others(api: httpx.Client, stream: Stream, platform: Platform) -> None:
     for batch, name in enumerate((LOSS.name, "eval/13", LOSS.name)):
         stream.send("worker-0.0", batch, point(name, 1.0, step=batch))
     with rule(platform, "metric_series", "name <> 'eval/13'"):
@@ -200,7 +196,7 @@ def test_what_postgres_refuses_is_found_among_others(
 
 def test_a_job_whose_metrics_cannot_be_stored_keeps_no_other_waiting(
     api: httpx.Client, platform: Platform, stream: Stream, tmp_path: Path
-) -> None:  # fmt: skip
+) -> None:
     other = Stream(platform, UUID(submit(api, tmp_path)["id"]))
     for each in (stream, other):
         each.send("worker-0.0", 0, point(LOSS.name, 1.0))

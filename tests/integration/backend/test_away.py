@@ -48,11 +48,19 @@ def failing(platform: Platform, table: str, code: str, when: str = "true") -> It
 
 
 SAID = {
-    "08006": AWAY_SENTENCE, "57P01": AWAY_SENTENCE, "57P02": AWAY_SENTENCE, "57P03": AWAY_SENTENCE,
-    "57014": "it took too long", "55P03": "timed out waiting for a lock", "40001": "at the same time",
-    "40P01": "at the same time", "53100": "the database's disk full", "53200": "memory or connections",
-    "54001": "a limit of the database", "58030": "said the server",
-}  # fmt: skip
+    "08006": AWAY_SENTENCE,
+    "57P01": AWAY_SENTENCE,
+    "57P02": AWAY_SENTENCE,
+    "57P03": AWAY_SENTENCE,
+    "57014": "it took too long",
+    "55P03": "timed out waiting for a lock",
+    "40001": "at the same time",
+    "40P01": "at the same time",
+    "53100": "the database's disk full",
+    "53200": "memory or connections",
+    "54001": "a limit of the database",
+    "58030": "said the server",
+}
 
 
 @pytest.mark.parametrize("code", SAID)
@@ -90,10 +98,12 @@ def test_a_connection_that_the_server_ends_is_replaced(platform: Platform) -> No
 def test_connections_that_ended_while_nobody_used_them_are_not_noticed(platform: Platform, api: httpx.Client) -> None:
     assert api.get("/jobs").status_code == 200
     with platform.database.transaction() as session:
-        session.execute(text(
-            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'idle'"
-        ))  # fmt: skip
+        session.execute(
+            text(
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'idle'"
+            )
+        )
     assert api.get("/jobs").status_code == 200
 
 

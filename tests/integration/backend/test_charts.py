@@ -47,9 +47,13 @@ def test_a_chart_holds_every_point(api: httpx.Client, trained: UUID, platform: P
             finite = [value for value in values if math.isfinite(value)]
             got = {name: one["columns"][name][column] for name in ("x", "first", "low", "high", "last", "mean")}
             assert got == {
-                "x": 100 * column, "first": values[0], "low": min(finite), "high": max(finite), "last": values[-1],
+                "x": 100 * column,
+                "first": values[0],
+                "low": min(finite),
+                "high": max(finite),
+                "last": values[-1],
                 "mean": pytest.approx(sum(finite) / len(finite)),
-            }  # fmt: skip
+            }
     seen = chart(api, trained, x="time", **{"from": 1e9 + 500, "to": 1e9 + 503}, columns=4)
     assert seen["series"][1]["columns"]["first"] == [measured(step, 1).value for step in range(500, 504)]
 

@@ -96,8 +96,10 @@ def test_it_is_the_first_of_all_stored_points_that_reached_it(api: httpx.Client,
 def test_from_below_and_what_was_never_measured(api: httpx.Client, several: list[str]) -> None:
     items = ask(api, several, EVAL_ACCURACY.name, at_least=0.8)["items"]
     assert [(item["name"], item["reached"] and item["reached"]["step"]) for item in items] == [
-        ("quick", 500), ("slow", 2000), ("hopeless", None),
-    ]  # fmt: skip
+        ("quick", 500),
+        ("slow", 2000),
+        ("hopeless", None),
+    ]
     nothing = ask(api, several, "eval/f1", at_least=0.8)["items"]
     assert [(item["reached"], item["best"]) for item in nothing] == [(None, None)] * 3
 

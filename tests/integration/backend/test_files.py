@@ -104,13 +104,28 @@ def test_a_checkpoint_is_committed_only_when_all_its_files_are_there(running: Ru
 
 
 BAD_MANIFESTS = [
-    '{"members":[],"servers":4000000}', '{"members":[],"servers":2}', '{"members":[],"servers":0}', '{"members":[],"servers":"x"}',
-    '{"members":[7],"servers":1}', '{"members":[-1],"servers":1}', '{"members":"01","servers":1}', '{"members":{},"servers":1}',
-    '{"members":[],"servers":1,"version":"<b>"}', '{"members":[],"servers":1,"samples":1e400}', '{"servers":1}', "[]", "7", "{",
-    '{"members":[],"servers":1,"pushed":{"x":1}}', '{"members":[],"servers":1,"pushed":{"0":-1}}', "[" * 60_000, "\ud800",
-    f'{{"members":[],"servers":1,"version":{"9" * 5_000}}}', f'{{"members":[{"0," * 2_000}0],"servers":1}}', 
+    '{"members":[],"servers":4000000}',
+    '{"members":[],"servers":2}',
+    '{"members":[],"servers":0}',
+    '{"members":[],"servers":"x"}',
+    '{"members":[7],"servers":1}',
+    '{"members":[-1],"servers":1}',
+    '{"members":"01","servers":1}',
+    '{"members":{},"servers":1}',
+    '{"members":[],"servers":1,"version":"<b>"}',
+    '{"members":[],"servers":1,"samples":1e400}',
+    '{"servers":1}',
+    "[]",
+    "7",
+    "{",
+    '{"members":[],"servers":1,"pushed":{"x":1}}',
+    '{"members":[],"servers":1,"pushed":{"0":-1}}',
+    "[" * 60_000,
+    "\ud800",
+    f'{{"members":[],"servers":1,"version":{"9" * 5_000}}}',
+    f'{{"members":[{"0," * 2_000}0],"servers":1}}',
     "{" + " " * 70_000 + "}",
-]  # fmt: skip
+]
 BAD_RESULTS = [
     "[]",
     "7",

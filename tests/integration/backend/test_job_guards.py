@@ -77,7 +77,9 @@ def test_numbers_that_no_float_holds_neither_end_the_queue_nor_a_plan(
     assert status_of(api, normal) == "starting"
 
 
-def test_a_retention_beyond_every_date_stops_no_other(api: httpx.Client, platform: Platform, controller: Controller, tmp_path: Path) -> None:  # fmt: skip  # noqa: E501
+def test_a_retention_beyond_every_date_stops_no_other(
+    api: httpx.Client, platform: Platform, controller: Controller, tmp_path: Path
+) -> None:
     values = ("99999999999", "8.64e15", BEYOND, '"for ever"', "86400")
     ids = [submit(api, tmp_path, name=f"job-{number}", retention={"metrics": "1d"})["id"] for number in range(len(values))]
     for job_id, value in zip(ids, values, strict=True):
@@ -106,10 +108,12 @@ def test_what_cannot_be_done_for_one_job_of_a_lost_node_or_a_heartbeat_is_done_f
         assert running.job["status"] == "running", "nor is the one that fails ended by it"
         with platform.database.transaction() as session:
             session.execute(text("UPDATE nodes SET last_seen_at = last_seen_at - interval '11 min'"))
-            session.execute(text(
-                "INSERT INTO presence VALUES ('api', now() - interval '1 h', now()) ON CONFLICT (service) DO UPDATE "
-                "SET up_since = excluded.up_since, last_seen_at = excluded.last_seen_at"
-            ))  # fmt: skip
+            session.execute(
+                text(
+                    "INSERT INTO presence VALUES ('api', now() - interval '1 h', now()) ON CONFLICT (service) DO UPDATE "
+                    "SET up_since = excluded.up_since, last_seen_at = excluded.last_seen_at"
+                )
+            )
         controller.run_once()
         assert status_of(api, other) == "queued", "lost with its node"
     assert set(running.processes(1).values()) == {"running"}

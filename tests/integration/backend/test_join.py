@@ -129,10 +129,15 @@ def test_tokens_expire_and_are_revoked(
 @pytest.mark.parametrize(
     "given",
     [
-        {"expires_in": 0}, {"expires_in": -1}, {"expires_in": 1e300}, {"kind": "admin"}, {"uses": 2}, {"kind": "join", "uses": 0},
+        {"expires_in": 0},
+        {"expires_in": -1},
+        {"expires_in": 1e300},
+        {"kind": "admin"},
+        {"uses": 2},
+        {"kind": "join", "uses": 0},
         {"kind": "join", "uses": 10**9},
     ],
-)  # fmt: skip
+)
 def test_what_no_token_can_have_is_refused(api: httpx.Client, given: dict[str, Any]) -> None:
     assert api.post("/tokens", json={"name": "x", **given}).status_code == 422
 

@@ -53,7 +53,9 @@ def test_whatever_the_evaluator_says_a_job_ends(running: Running) -> None:
     assert running.items("events")[-1]["data"]["result"]["eval"] == {"f1": None, "a\ufffdb": None, "?": 1}
 
 
-def test_nothing_is_desired_before_the_plane_is_there(api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path, platform: Platform) -> None:  # fmt: skip  # noqa: E501
+def test_nothing_is_desired_before_the_plane_is_there(
+    api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path, platform: Platform
+) -> None:
     submit(api, tmp_path)
     with platform.database.transaction() as session:
         WaitingLine(JobBackoff(platform.database)).place(session)
@@ -218,7 +220,9 @@ def test_a_clean_stop_is_a_cancelled_job_with_its_last_checkpoint(running: Runni
     assert running.items("attempts")[0]["checkpoint"] == 0
 
 
-def test_a_job_that_runs_too_long_is_timed_out(api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path, platform: Platform) -> None:  # fmt: skip  # noqa: E501
+def test_a_job_that_runs_too_long_is_timed_out(
+    api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path, platform: Platform
+) -> None:
     """What it waited and what it took to start does not count; what its lost attempts ran does."""
     running = Running(api, agent, controller, tmp_path, timeout="1h")
 
@@ -242,7 +246,9 @@ def test_a_job_that_runs_too_long_is_timed_out(api: httpx.Client, agent: Agent, 
     assert running.status == ("timed_out", "timeout")
 
 
-def test_a_checkpoint_is_asked_for_once_until_it_is_there(api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path, platform: Platform) -> None:  # fmt: skip  # noqa: E501
+def test_a_checkpoint_is_asked_for_once_until_it_is_there(
+    api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path, platform: Platform
+) -> None:
     Running(api, agent, controller, tmp_path, checkpoint={"every": "30s"})
     log = f"gs:{{{agent.order('worker-0').plane_id}}}:log"
 

@@ -94,9 +94,10 @@ def test_filters_and_counts_agree(api: httpx.Client, platform: Platform) -> None
     asked = {"status": ["succeeded", "failed"], "strategy": ["adag", "sync"], "user": "bob"}
     found = api.get("/jobs", params={**asked, "limit": 200}).json()
     fits = [
-        job["id"] for job in everything
+        job["id"]
+        for job in everything
         if job["status"] in asked["status"] and job["strategy"] in asked["strategy"] and job["user"] == "bob"
-    ]  # fmt: skip
+    ]
     assert fits
     assert [job["id"] for job in found["items"]] == fits
     assert found["total"] == len(fits)
@@ -163,8 +164,9 @@ def test_the_queue_says_who_waits_why_and_who_holds_what(running: Running, tmp_p
     controller.run_once()
     queue = api.get("/jobs/queue").json()
     assert [(job["name"], job["position"], job["reason"]) for job in queue["waiting"]] == [
-        ("sooner", 1, "no_capacity"), ("later", 2, "no_capacity")
-    ]  # fmt: skip
+        ("sooner", 1, "no_capacity"),
+        ("later", 2, "no_capacity"),
+    ]
     [holder] = queue["holding"]
     assert (holder["id"], holder["slots"], [node["name"] for node in holder["nodes"]]) == (running.id, 2, ["node-1"])
     assert holder["nodes"][0]["processes"] == 4
@@ -197,8 +199,12 @@ def test_the_columns_that_lists_are_sorted_by_follow_what_is_measured(running: R
     with platform.database.transaction() as session:
         job = job_rows.lock(session, UUID(running.id))
         assert job
-        metrics.store(session, job, 1, [("worker-0.0", 1, points), ("worker-1.0", 1, [Point(LOSS.name, 1, 1, 64, 1, 1.0, 1.5)]),
-                                         ("server-0.0", 0, applied)])  # fmt: skip
+        metrics.store(
+            session,
+            job,
+            1,
+            [("worker-0.0", 1, points), ("worker-1.0", 1, [Point(LOSS.name, 1, 1, 64, 1, 1.0, 1.5)]), ("server-0.0", 0, applied)],
+        )
         assert (job.accuracy, job.loss, job.samples_per_second, job.mean_staleness) == (0.5, 2.0, 100.0, 3.0)
     shown = running.job["progress"]
     assert (shown["loss"], shown["samples_per_second"], shown["mean_staleness"]) == (2.0, 100.0, 3.0)

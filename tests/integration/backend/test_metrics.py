@@ -92,15 +92,35 @@ def test_progress_is_folded_from_the_points(api: httpx.Client, stream: Stream) -
     [alert] = progress.pop("alerts")
     assert alert.startswith("eval/loss is not a finite number (first after 0 samples)")
     assert progress == {
-        "samples": 128, "total_samples": 640, "epoch_samples": 320, "version": 2, "samples_per_second": 128.0,
-        "mean_samples_per_second": 128.0, "done": 0.1, "seconds_left": None,
-        "seconds_left_low": None, "seconds_left_high": None, "loss": 1.5, "not_finite": [],
+        "samples": 128,
+        "total_samples": 640,
+        "epoch_samples": 320,
+        "version": 2,
+        "samples_per_second": 128.0,
+        "mean_samples_per_second": 128.0,
+        "done": 0.1,
+        "seconds_left": None,
+        "seconds_left_low": None,
+        "seconds_left_high": None,
+        "loss": 1.5,
+        "not_finite": [],
         "mean_staleness": 0.5,
-        "eval": {"accuracy": 0.5, "loss": None}, "main_metric": "accuracy", "exchange": {
-            "pushes": 1, "compute": 0.1, "data": 0.0, "send": 0.0, "wait": 0.0, "sent_bytes": 0.0, "raw_bytes": 0.0,
-            "received_bytes": 0.0, "error": None,
-        }, "shards": [], "loss_curve": [2.0, 1.0],
-    }  # fmt: skip
+        "eval": {"accuracy": 0.5, "loss": None},
+        "main_metric": "accuracy",
+        "exchange": {
+            "pushes": 1,
+            "compute": 0.1,
+            "data": 0.0,
+            "send": 0.0,
+            "wait": 0.0,
+            "sent_bytes": 0.0,
+            "raw_bytes": 0.0,
+            "received_bytes": 0.0,
+            "error": None,
+        },
+        "shards": [],
+        "loss_curve": [2.0, 1.0],
+    }
 
 
 def test_what_is_not_finite_is_stored_and_shown_as_null(api: httpx.Client, stream: Stream) -> None:
@@ -147,8 +167,9 @@ def test_a_worker_that_contributes_nothing_is_told_of_once(api: httpx.Client, st
     stream.ingest()
     events = [event for event in api.get(f"/jobs/{stream.job_id}/events").json()["items"] if event["kind"] == "warning"]
     assert [(event["data"], event["actor"]) for event in events] == [
-        ({"rank": 1, "dropped": 12}, "server-0"), ({"rank": 0, "dropped": 7}, "server-0"),
-    ]  # fmt: skip
+        ({"rank": 1, "dropped": 12}, "server-0"),
+        ({"rank": 0, "dropped": 7}, "server-0"),
+    ]
     assert api.get(f"/jobs/{stream.job_id}").json()["progress"]["alerts"] == [events[1]["message"], events[0]["message"]], "by rank"
 
 
@@ -163,9 +184,16 @@ def test_what_a_push_costs_and_how_shards_are_loaded_stand_in_the_progress(api: 
     stream.ingest()
     progress = api.get(f"/jobs/{stream.job_id}").json()["progress"]
     assert progress["exchange"] == {
-        "pushes": 2, "compute": 0.5, "data": 0.125, "send": 0.25, "wait": 0.5, "sent_bytes": 256.0, "raw_bytes": 1024.0,
-        "received_bytes": 512.0, "error": 0.5,
-    }  # fmt: skip
+        "pushes": 2,
+        "compute": 0.5,
+        "data": 0.125,
+        "send": 0.25,
+        "wait": 0.5,
+        "sent_bytes": 256.0,
+        "raw_bytes": 1024.0,
+        "received_bytes": 512.0,
+        "error": 0.5,
+    }
     assert progress["shards"] == [
         {"rank": 0, "slice_bytes": 4096, "apply": 0.25, "busy": 0.5, "queue": 3},
         {"rank": 1, "slice_bytes": 4096, "apply": 0.25, "busy": 0.25, "queue": 3},

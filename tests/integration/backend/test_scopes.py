@@ -100,8 +100,10 @@ def test_a_token_is_full_unless_it_says_otherwise(api: httpx.Client, anonymous: 
     named = {"Authorization": f"Bearer {made['token']}"}
     assert anonymous.post("/tokens", json={"name": "next", "scope": "read"}, headers=named).status_code == 201
     assert {each["name"]: each["scope"] for each in api.get("/tokens").json()["items"]} == {
-        "next": "read", "all": "full", "tests": "full",
-    }  # fmt: skip
+        "next": "read",
+        "all": "full",
+        "tests": "full",
+    }
 
 
 def test_a_join_token_takes_no_scope(api: httpx.Client) -> None:

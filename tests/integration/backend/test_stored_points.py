@@ -18,9 +18,7 @@ from gradstream.errors import NotFound
 from tests.integration.backend.metrics import STEPS, chart, measured, store
 
 
-def test_a_missing_block_is_an_error_and_moves_no_other_into_its_place(
-    platform: Platform, trained: UUID
-) -> None:  # fmt: skip
+def test_a_missing_block_is_an_error_and_moves_no_other_into_its_place(platform: Platform, trained: UUID) -> None:
     keeping.fold(platform.database, trained)
     with platform.database.transaction() as session:
         [series, *_] = repository.series(session, trained)
@@ -34,7 +32,7 @@ def test_a_missing_block_is_an_error_and_moves_no_other_into_its_place(
 
 def test_an_export_during_which_metrics_are_removed_does_not_pass_for_complete(
     platform: Platform, trained: UUID, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.setattr(export, "PORTION", 10)
     monkeypatch.setattr(export, "ROW_GROUP", 1)
     parts = export.begin(platform.database, trained).csv()
@@ -46,7 +44,7 @@ def test_an_export_during_which_metrics_are_removed_does_not_pass_for_complete(
 
 def test_points_that_come_while_a_job_s_metrics_are_removed_can_be_drawn(
     api: httpx.Client, platform: Platform, trained: UUID, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     removed = repository.forget_batches
 
     def late(*given: Any) -> int:
@@ -61,7 +59,7 @@ def test_points_that_come_while_a_job_s_metrics_are_removed_can_be_drawn(
 
 def test_batches_that_come_late_and_twice_are_drawn_as_the_raw_points_say(
     api: httpx.Client, platform: Platform, job_id: UUID, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     """Of many orders: each column's extremes are those of all its points, whatever came when and how often."""
     monkeypatch.setattr(folding, "ENOUGH", 700)
     monkeypatch.setattr(folding, "ENOUGH_OF_EACH", 1)

@@ -27,9 +27,13 @@ def test_it_stays_until_it_is_told_to_end(tmp_path: Path) -> None:
                 break
         kept = Credentials.load(tmp_path / "data" / "client.json")
         listed = subprocess.run(
-            [*COMMAND, "jobs", "--json"], env={"GRADSTREAM_DATA_DIR": str(tmp_path / "data"), "HOME": str(tmp_path)},
-            capture_output=True, text=True, timeout=60, check=True,
-        )  # fmt: skip
+            [*COMMAND, "jobs", "--json"],
+            env={"GRADSTREAM_DATA_DIR": str(tmp_path / "data"), "HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
         process.send_signal(signal.SIGTERM)
         said = process.stderr.read()
         assert process.wait(60) == 130, said

@@ -110,15 +110,27 @@ def start(zygote: Zygote, shared_redis: Redis, tmp_path: Path) -> Iterator[Start
     def start(kind: str, steps: int = STEPS, **more: Any) -> LocalAttempt:
         fields = {key: value for key, value in more.items() if key in JobSpec.model_fields}
         workload = {"entrypoint": "rows:Rows", "args": {"kind": kind, "folder": str(tmp_path)}}
-        spec = JobSpec.model_validate({
-            "name": "rows", "workload": workload, "batch_size": 8,
-            "strategy": {"name": "sync", "lr": 0.1}, "stop": {"steps": steps}, "roles": {"worker": {"count": 2}}, **fields,
-        })  # fmt: skip
+        spec = JobSpec.model_validate(
+            {
+                "name": "rows",
+                "workload": workload,
+                "batch_size": 8,
+                "strategy": {"name": "sync", "lr": 0.1},
+                "stop": {"steps": steps},
+                "roles": {"worker": {"count": 2}},
+                **fields,
+            }
+        )
         resume = {key: value for key, value in more.items() if key not in fields}
         attempt = LocalAttempt(
-            spec, code, tmp_path, zygote=zygote, redis=connect(shared_redis.url, password=shared_redis.password),
-            plane_url=shared_redis.url, **resume,
-        )  # fmt: skip
+            spec,
+            code,
+            tmp_path,
+            zygote=zygote,
+            redis=connect(shared_redis.url, password=shared_redis.password),
+            plane_url=shared_redis.url,
+            **resume,
+        )
         made.append(attempt)
         attempt.start()
         return attempt
@@ -141,10 +153,13 @@ def finish(attempt: LocalAttempt, meanwhile: Callable[[], None] = lambda: None) 
 @pytest.mark.parametrize(
     ("kind", "data"),
     [
-        ("idx", {"prefetch": 3}), ("own", {"processes": 2}), ("own", {}), ("parquet", {"prefetch": 1}),
+        ("idx", {"prefetch": 3}),
+        ("own", {"processes": 2}),
+        ("own", {}),
+        ("parquet", {"prefetch": 1}),
         ("parquet_stream", {"prefetch": 2}),
     ],
-)  # fmt: skip
+)
 def test_a_job_resumed_from_a_checkpoint_has_the_bits_of_the_one_that_went_on(
     start: Start, tmp_path: Path, kind: str, data: dict[str, Any]
 ) -> None:

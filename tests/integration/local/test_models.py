@@ -44,11 +44,18 @@ class Compiled(Workload):
 
 def test_it_learns_and_comes_out_as_the_plain_module(tmp_path: Path) -> None:
     (tmp_path / "compiled.py").write_text(CODE)
-    spec = JobSpec.model_validate({
-        "name": "compiled", "workload": {"entrypoint": "compiled:Compiled"}, "strategy": {"name": "async", "lr": 0.2},
-        "roles": {"worker": {"count": 2, "device": "cpu"}}, "batch_size": 32, "accumulate": 4, "pipeline": 1,
-        "stop": {"epochs": 30},
-    })  # fmt: skip
+    spec = JobSpec.model_validate(
+        {
+            "name": "compiled",
+            "workload": {"entrypoint": "compiled:Compiled"},
+            "strategy": {"name": "async", "lr": 0.2},
+            "roles": {"worker": {"count": 2, "device": "cpu"}},
+            "batch_size": 32,
+            "accumulate": 4,
+            "pipeline": 1,
+            "stop": {"epochs": 30},
+        }
+    )
     talk = io.StringIO()
     with Trainer(spec, tmp_path, tmp_path / "out", talk) as trainer:
         result = trainer.run()
@@ -56,6 +63,8 @@ def test_it_learns_and_comes_out_as_the_plain_module(tmp_path: Path) -> None:
     assert result["eval"]["accuracy"] > 0.9, result
     stored = load_file(result["model_path"])
     assert {key: value.dtype for key, value in stored.items() if key.endswith("weight")} == {
-        "first.weight": torch.bfloat16, "norm.weight": torch.float32, "last.weight": torch.bfloat16,
-    }  # fmt: skip
+        "first.weight": torch.bfloat16,
+        "norm.weight": torch.float32,
+        "last.weight": torch.bfloat16,
+    }
     assert int(stored["norm.num_batches_tracked"]) > 0

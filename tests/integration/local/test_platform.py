@@ -32,10 +32,23 @@ class Up:
     def __init__(self, data: Path, port: int) -> None:
         self.data, self.port = data, port
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "gradstream.cli.main", "up", "--json", "--data-dir", str(data), "--port", str(port),
-             "--writable", str(data.parent)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                "gradstream.cli.main",
+                "up",
+                "--json",
+                "--data-dir",
+                str(data),
+                "--port",
+                str(port),
+                "--writable",
+                str(data.parent),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         self.said = ""
         """On stderr, once it has ended."""
 

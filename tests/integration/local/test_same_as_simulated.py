@@ -47,11 +47,18 @@ class Drawn(Workload):
 def test_a_module_that_draws_at_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "drawn_at_import.py").write_text(DRAWS)
     monkeypatch.syspath_prepend(str(tmp_path))
-    spec = JobSpec.model_validate({
-        "name": "drawn", "workload": {"entrypoint": "drawn_at_import:Drawn"}, "strategy": {"name": "sync", "lr": 0.1},
-        "batch_size": 8, "roles": {"worker": {"count": 2, "device": "cpu"}}, "stop": {"epochs": 3}, "schedule": {"name": "cosine"},
-        "evaluate": {"every": "0.5 epochs"},
-    })  # fmt: skip
+    spec = JobSpec.model_validate(
+        {
+            "name": "drawn",
+            "workload": {"entrypoint": "drawn_at_import:Drawn"},
+            "strategy": {"name": "sync", "lr": 0.1},
+            "batch_size": 8,
+            "roles": {"worker": {"count": 2, "device": "cpu"}},
+            "stop": {"epochs": 3},
+            "schedule": {"name": "cosine"},
+            "evaluate": {"every": "0.5 epochs"},
+        }
+    )
     torch.manual_seed(98765)  # what was drawn before must not matter
     workloads = Workloads(spec, tmp_path)
     simulated = sim.run(spec, workloads, align=4096)

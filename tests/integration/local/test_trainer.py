@@ -42,10 +42,16 @@ PARAMETERS = 8 * 600_000 + 600_000 + 600_000 + 1
 
 
 def spec(servers: Any) -> JobSpec:
-    return JobSpec.model_validate({
-        "name": "wide", "workload": {"entrypoint": "wide:Wide"}, "strategy": {"name": "async", "lr": 0.01}, "stop": {"steps": 8},
-        "roles": {"server": {"count": servers}, "worker": {"count": 1, "device": "cpu"}}, "batch_size": 8,
-    })  # fmt: skip
+    return JobSpec.model_validate(
+        {
+            "name": "wide",
+            "workload": {"entrypoint": "wide:Wide"},
+            "strategy": {"name": "async", "lr": 0.01},
+            "stop": {"steps": 8},
+            "roles": {"server": {"count": servers}, "worker": {"count": 1, "device": "cpu"}},
+            "batch_size": 8,
+        }
+    )
 
 
 def train(folder: Path, servers: Any) -> tuple[dict[str, Any], str]:
@@ -164,11 +170,19 @@ def test_it_lists_at_its_end_what_the_page_would_show(tmp_path: Path, monkeypatc
     """One job with a hang, the same rows in both splits, a NaN metric, a slow worker and pushes that are not finite."""
     monkeypatch.setattr(alerts, "_SECONDS", 0.5)
     (tmp_path / "troubled.py").write_text(TROUBLED)
-    wanted = JobSpec.model_validate({
-        "name": "troubled", "workload": {"entrypoint": "troubled:Troubled", "args": {"claim": str(tmp_path / "claim")}},
-        "strategy": {"name": "async", "lr": 0.01}, "gate": "asp", "stop": {"epochs": 2}, "batch_size": 8, "on_nan": "drop",
-        "roles": {"server": {"count": 1}, "worker": {"count": 3, "device": "cpu"}}, "env": {"START_WARNING_SECONDS": "0.3"},
-    })  # fmt: skip
+    wanted = JobSpec.model_validate(
+        {
+            "name": "troubled",
+            "workload": {"entrypoint": "troubled:Troubled", "args": {"claim": str(tmp_path / "claim")}},
+            "strategy": {"name": "async", "lr": 0.01},
+            "gate": "asp",
+            "stop": {"epochs": 2},
+            "batch_size": 8,
+            "on_nan": "drop",
+            "roles": {"server": {"count": 1}, "worker": {"count": 3, "device": "cpu"}},
+            "env": {"START_WARNING_SECONDS": "0.3"},
+        }
+    )
     talk = io.StringIO()
     with Trainer(wanted, tmp_path, tmp_path / "out", talk) as trainer:
         result = trainer.run()

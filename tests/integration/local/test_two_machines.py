@@ -52,9 +52,19 @@ class Machines:
         """The second machine, unless it has joined already."""
         if self.joined is None or self.joined.poll() is not None:
             arguments = (
-                "join", URL, "--token-file", str(self.token_file), "--name", SECOND, "--slots", "1",
-                "--work-dir", str(self._folder / SECOND), "--writable", str(self._folder.parent),
-            )  # fmt: skip
+                "join",
+                URL,
+                "--token-file",
+                str(self.token_file),
+                "--name",
+                SECOND,
+                "--slots",
+                "1",
+                "--work-dir",
+                str(self._folder / SECOND),
+                "--writable",
+                str(self._folder.parent),
+            )
             with self.hosts.workers():
                 self.joined = self._start(*arguments)
             told = _ready(self.joined)
@@ -78,11 +88,19 @@ class Machines:
 
     def submit(self, name: str, go: Path, workers: int) -> Job:
         """It is slow until the file is there, so that what happens meanwhile happens in time."""
-        return self.client.submit(JobSpec.model_validate({
-            "name": name, "workload": {"entrypoint": "steady:Steady", "args": slow_until(go) | {"pause": 1.0}},
-            "strategy": {"name": "adag", "lr": 0.05}, "stop": {"epochs": 60}, "checkpoint": {"every": 0.5},
-            "roles": {"worker": {"count": workers, "device": "cpu"}, "server": {"count": 2}},
-        }), code=USERLAND)  # fmt: skip
+        return self.client.submit(
+            JobSpec.model_validate(
+                {
+                    "name": name,
+                    "workload": {"entrypoint": "steady:Steady", "args": slow_until(go) | {"pause": 1.0}},
+                    "strategy": {"name": "adag", "lr": 0.05},
+                    "stop": {"epochs": 60},
+                    "checkpoint": {"every": 0.5},
+                    "roles": {"worker": {"count": workers, "device": "cpu"}, "server": {"count": 2}},
+                }
+            ),
+            code=USERLAND,
+        )
 
     def wait_for_places(self, job: Job, places: dict[str, list[str]], attempt: int = 1) -> None:
         """Wait until each of its workers and servers runs where it should: node -> roles."""

@@ -129,12 +129,15 @@ def test_what_else_is_imported_ahead_may_be_missing_or_broken(tmp_path: Path) ->
         zygote.start()
         try:
             bench = Bench(zygote, tmp_path)
-            order = bench.fork("""
+            order = bench.fork(
+                """
                 import sys
                 def main(order, folder):
                     print("colorsys" in sys.modules)
                     return 0
-            """, make_order())  # fmt: skip
+            """,
+                make_order(),
+            )
             assert bench.exit(order) == 0
         finally:
             zygote.close()

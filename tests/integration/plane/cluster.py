@@ -111,9 +111,18 @@ class Cluster:
         folder = self.shared and self.shared.of(self.j)
         shared = SharedMemory(folder=str(folder), servers=list(self.local)) if folder else None
         return ProcessOrder(
-            id=uuid4(), job_id=self.job, attempt=self.number, role=role, rank=rank, incarnation=incarnation, spec=self.spec,
-            plane=self.access, store=StoreAccess(url=(self.folder / "store").as_uri()), resume=self.resume, shared=shared,
-        )  # fmt: skip
+            id=uuid4(),
+            job_id=self.job,
+            attempt=self.number,
+            role=role,
+            rank=rank,
+            incarnation=incarnation,
+            spec=self.spec,
+            plane=self.access,
+            store=StoreAccess(url=(self.folder / "store").as_uri()),
+            resume=self.resume,
+            shared=shared,
+        )
 
     def home(self, name: str) -> Path:
         home = self.folder / f"{self.number}.{name}"
@@ -152,9 +161,16 @@ class Cluster:
         layout = Layout.of(w.theta, w.buffers(), self.spec.roles.server.shards)
         shared = self.order("worker", rank, incarnation).shared if rank >= 0 else None
         return RedisPort(
-            self.access, self.j, rank, incarnation, layout, self.spec.codec, self.spec.pull_codec,
-            shared=shared, pipeline=self.spec.pipeline if rank >= 0 else 0,
-        )  # fmt: skip
+            self.access,
+            self.j,
+            rank,
+            incarnation,
+            layout,
+            self.spec.codec,
+            self.spec.pull_codec,
+            shared=shared,
+            pipeline=self.spec.pipeline if rank >= 0 else 0,
+        )
 
     def remote(self, rank: int) -> RemoteServers:
         """What a worker sends by."""

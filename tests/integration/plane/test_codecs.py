@@ -31,7 +31,12 @@ def test_the_bits_of_the_simulator(codec: str, pull: str, cluster: Callable[...,
 @pytest.mark.parametrize("codec", ["bf16", "int8"])
 def test_an_exchange_has_the_bits_of_the_simulator(codec: str, cluster: Callable[..., Cluster]) -> None:
     spec = job(
-        {"name": "easgd", "lr": 0.1, "window": 2}, workers=3, shards=2, steps=7, gate="bsp", codec={"name": codec},
+        {"name": "easgd", "lr": 0.1, "window": 2},
+        workers=3,
+        shards=2,
+        steps=7,
+        gate="bsp",
+        codec={"name": codec},
         pull_codec={"name": "bf16"},
-    )  # fmt: skip
+    )
     assert torch.equal(cluster(spec, bowl).run(), sim.run(spec, bowl, align=4096).center)

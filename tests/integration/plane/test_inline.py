@@ -231,9 +231,17 @@ def test_other_things_in_the_stream_are_read_over(ends: Ends) -> None:
     big = os.urandom(3 * PART)
     good = {"s": 1, "i": 0, "n": LONG, "c": 0}
     for fields in (
-        {"x": "y"}, {"b": big}, {"big": big}, {**good, "b": big}, {**good, "i": -1, "b": "x"}, {**good, "i": 99, "b": "x"},
-        {**good, "n": 10**15, "b": "x"}, {**good, "n": -5, "b": ""}, {**good, "s": "me", "b": "x"}, {"b": "x", **good},
-    ):  # fmt: skip
+        {"x": "y"},
+        {"b": big},
+        {"big": big},
+        {**good, "b": big},
+        {**good, "i": -1, "b": "x"},
+        {**good, "i": 99, "b": "x"},
+        {**good, "n": 10**15, "b": "x"},
+        {**good, "n": -5, "b": ""},
+        {**good, "s": "me", "b": "x"},
+        {"b": "x", **good},
+    ):
         ends.admin.ask(("XADD", KEY, "*", *(part for item in fields.items() for part in item)))
     data = os.urandom(LONG)
     assert ends.receive(ends.send(data)) == data

@@ -31,9 +31,12 @@ def test_several_commands_in_one_write_have_their_replies_in_order(server: Redis
     redis = ours(server)
     big = os.urandom(3_000_000)
     [first, count, none, entries, length] = redis.ask(
-        ("XADD", "log", "*", b"m", memoryview(big), "n", 7), ("HSET", "pos", 0, "1-1"), ("XADD", "no", "NOMKSTREAM", "*", "m", ""),
-        ("XRANGE", "log", "-", "+"), ("XLEN", b"log"),
-    )  # fmt: skip
+        ("XADD", "log", "*", b"m", memoryview(big), "n", 7),
+        ("HSET", "pos", 0, "1-1"),
+        ("XADD", "no", "NOMKSTREAM", "*", "m", ""),
+        ("XRANGE", "log", "-", "+"),
+        ("XLEN", b"log"),
+    )
     assert (count, none, length) == (1, None, 1)
     assert entries == [[first, [b"m", big, b"n", b"7"]]]
 

@@ -32,9 +32,12 @@ def bowl(spec: JobSpec, rank: int) -> Bowl:
 
 
 SETTINGS = {
-    "sync": {"lr": 0.1}, "adag": {"lr": 0.1, "window": 3}, "easgd": {"lr": 0.1, "window": 2}, "geo": {"lr": 0.05, "window": 3},
+    "sync": {"lr": 0.1},
+    "adag": {"lr": 0.1, "window": 3},
+    "easgd": {"lr": 0.1, "window": 2},
+    "geo": {"lr": 0.05, "window": 3},
     "local_sgd": {"lr": 0.05, "window": 3, "inner": "average"},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("local", [(0, 1, 2), (0,), (1, 2)], ids=["all", "first", "others"])

@@ -82,16 +82,27 @@ class TestAdvice:
 
 def look(
     strategy: dict[str, Any], workers: int = 4, curvature: float | None = None, machines: Machines = FAST, **more: Any
-) -> Outlook:  # fmt: skip
+) -> Outlook:
     return outlook(job(strategy, workers=workers, **more), machines, SIZE, 5, curvature)
 
 
 class TestOutlook:
-    @pytest.mark.parametrize(("strategy", "rate"), [
-        ({"name": "single"}, 1), ({"name": "sync"}, 1), ({"name": "async"}, 4), ({"name": "adag", "window": 5}, 4 / 5),
-        ({"name": "dynsgd"}, 1), ({"name": "local_sgd"}, 1), ({"name": "easgd"}, 4 / 5), ({"name": "geo", "window": 10}, 4),
-        ({"name": "downpour", "n_push": 5, "n_fetch": 5}, 4), ({"name": "fedavg"}, 1),
-    ], ids=str)  # fmt: skip
+    @pytest.mark.parametrize(
+        ("strategy", "rate"),
+        [
+            ({"name": "single"}, 1),
+            ({"name": "sync"}, 1),
+            ({"name": "async"}, 4),
+            ({"name": "adag", "window": 5}, 4 / 5),
+            ({"name": "dynsgd"}, 1),
+            ({"name": "local_sgd"}, 1),
+            ({"name": "easgd"}, 4 / 5),
+            ({"name": "geo", "window": 10}, 4),
+            ({"name": "downpour", "n_push": 5, "n_fetch": 5}, 4),
+            ({"name": "fedavg"}, 1),
+        ],
+        ids=str,
+    )
     def test_effective_rates_follow_from_the_rules(self, strategy: dict[str, Any], rate: float) -> None:
         found = look({**strategy, "lr": 0.01}, workers=1 if strategy["name"] == "single" else 4)
         assert found.effective_rate == pytest.approx(0.01 * rate, rel=0.06)

@@ -23,15 +23,20 @@ WINDOW = {"name": "adag", "window": 4}
 
 JOBS = [
     *[job({"name": name}, workers=strategy.workers or 4) for name, strategy in STRATEGIES.items()],
-    job(WINDOW, workers=3, gate="bsp"), job(WINDOW, workers=4, gate={"ssp": 0}), job(WINDOW, workers=4, gate={"ssp": 3}),
-    job(WINDOW, workers=4, gate={"mode": "bsp", "quorum": 2}), job(WINDOW, workers=4, gate={"mode": "asp", "max_staleness": 2}),
-    job({"name": "async"}, workers=4, pipeline=1), job({"name": "async"}), job({"name": "async"}, pipeline=1),
+    job(WINDOW, workers=3, gate="bsp"),
+    job(WINDOW, workers=4, gate={"ssp": 0}),
+    job(WINDOW, workers=4, gate={"ssp": 3}),
+    job(WINDOW, workers=4, gate={"mode": "bsp", "quorum": 2}),
+    job(WINDOW, workers=4, gate={"mode": "asp", "max_staleness": 2}),
+    job({"name": "async"}, workers=4, pipeline=1),
+    job({"name": "async"}),
+    job({"name": "async"}, pipeline=1),
     job({"name": "dynsgd"}, workers=4, pipeline=1, gate={"mode": "asp", "max_staleness": 3}),
     job({"name": "delayed_diloco", "window": 4}, workers=4, pipeline=1),
     job({"name": "delayed_diloco", "window": 4, "k": 2}, workers=4),
     *[job({"name": "downpour", "n_push": push, "n_fetch": fetch}, workers=4) for push, fetch in ((4, 2), (2, 4), (3, 2))],
     job({"name": "geo", "window": 6, "delay": 2}, workers=4),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("spec", JOBS, ids=str)
@@ -106,9 +111,10 @@ def test_a_shard_on_a_gpu_has_the_newest_push_of_each_worker_there() -> None:
 
 def test_a_worker_on_a_gpu_keeps_on_the_host_what_travels() -> None:
     size = Size(parameters=1024)
-    plain, heavy = (worker_on_gpu(spec, size) for spec in (
-        job({"name": "adag"}), job({"name": "adag"}, optimizer={"name": "adam"}, codec={"name": "int8"}),
-    ))  # fmt: skip
+    plain, heavy = (
+        worker_on_gpu(spec, size)
+        for spec in (job({"name": "adag"}), job({"name": "adag"}, optimizer={"name": "adam"}, codec={"name": "int8"}))
+    )
     assert (plain.gpu, plain.host) == (3 * 4096, 2 * 4096)
     assert (heavy.gpu, heavy.host) == (5 * 4096, 3 * 4096)
 

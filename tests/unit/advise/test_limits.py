@@ -66,7 +66,7 @@ CASES: list[tuple[dict[str, Any], int, dict[str, Any]]] = [
     ({"name": "easgd", "window": 3, "alpha": 0.2}, 4, {"gate": "bsp"}),
     ({"name": "eamsgd", "window": 4}, 4, {}),
     ({"name": "eamsgd", "window": 2, "alpha": 0.2}, 3, {"gate": "bsp"}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("strategy", "workers", "more"), CASES, ids=str)
@@ -117,13 +117,21 @@ def test_momentum_costs_asynchronous_workers_more_than_a_serial_run() -> None:
     assert (limit(heavy) or 9) < 0.3 * (limit(plain) or 0)
 
 
-@pytest.mark.parametrize("spec", [
-    job({"name": "distance"}), job({"name": "fedprox"}), job({"name": "async"}, optimizer={"name": "adam"}),
-    job({"name": "downpour", "n_push": 2, "n_fetch": 3}), job({"name": "geo", "delay": 3}, workers=2),
-    job({"name": "delayed_diloco", "k": 2}, workers=3), job({"name": "diloco"}, optimizer={"name": "adamw"}),
-    job({"name": "adag"}, optimizer=MOMENTUM), job({"name": "easgd"}, optimizer={"name": "adagrad"}),
-    job({"name": "async"}, workers=4, gate={"ssp": 0}, optimizer=MOMENTUM),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "spec",
+    [
+        job({"name": "distance"}),
+        job({"name": "fedprox"}),
+        job({"name": "async"}, optimizer={"name": "adam"}),
+        job({"name": "downpour", "n_push": 2, "n_fetch": 3}),
+        job({"name": "geo", "delay": 3}, workers=2),
+        job({"name": "delayed_diloco", "k": 2}, workers=3),
+        job({"name": "diloco"}, optimizer={"name": "adamw"}),
+        job({"name": "adag"}, optimizer=MOMENTUM),
+        job({"name": "easgd"}, optimizer={"name": "adagrad"}),
+        job({"name": "async"}, workers=4, gate={"ssp": 0}, optimizer=MOMENTUM),
+    ],
+)
 def test_what_is_not_known_is_not_invented(spec: JobSpec) -> None:
     assert limit(spec) is None
 

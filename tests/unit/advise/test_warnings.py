@@ -33,8 +33,12 @@ CASES: list[tuple[JobSpec, str, str, str]] = [
     (job({"name": "easgd", "alpha": 0.3}, workers=4, gate="bsp"), "/strategy/alpha", "n alpha = 1.2", "1/n = 0.25"),
     (job({"name": "easgd", "alpha": 0.5}, workers=4, gate="bsp"), "/strategy/alpha", "0.4 on nothing settles", "1/n = 0.25"),
     (job({"name": "async"}, workers=2, optimizer=HEAVY), "/optimizer/momentum", "the total is 1.4", "which uses 0.4"),
-    (job({"name": "adag"}, workers=4, roles={"server": {"optimizer": {**HEAVY, "nesterov": True}}, "worker": {"count": 4}}),
-     "/roles/server/optimizer/momentum", "momentum of 0.75", "set the momentum to 0.15"),
+    (
+        job({"name": "adag"}, workers=4, roles={"server": {"optimizer": {**HEAVY, "nesterov": True}}, "worker": {"count": 4}}),
+        "/roles/server/optimizer/momentum",
+        "momentum of 0.75",
+        "set the momentum to 0.15",
+    ),
     (job({"name": "delayed_diloco", "k": 1}, workers=2), "/strategy/k", "every 1 of 2 workers", "Leave k out"),
     (job({"name": "delayed_diloco"}, workers=4, pipeline=1), "/pipeline", "moves more than 14% of its way", "Remove pipeline"),
     (job({"name": "delayed_diloco"}, workers=2, pipeline=1, optimizer={"name": "adamw"}), "/pipeline", "momentum of 0.9", "0.7}"),
@@ -44,9 +48,13 @@ CASES: list[tuple[JobSpec, str, str, str]] = [
     (job({"name": "downpour", "n_push": 50}, workers=2, steps=20), "/strategy/n_push", "pushes once", "at most 2"),
     (job({"name": "async"}, workers=2, steps=100, evaluate={"average": 0.001}), "/evaluate/average", "82% of the model", "uniform"),
     (job({"name": "async"}, workers=2, steps=100, **asp(warm_start=3200)), "/gate/warm_start", "one after the other", "128"),
-    (job({"name": "sync"}, workers=2, steps=100, schedule={"name": "constant", "warmup": 9999}),
-     "/schedule/warmup", "for 9,999 samples", "320 or less"),
-]  # fmt: skip
+    (
+        job({"name": "sync"}, workers=2, steps=100, schedule={"name": "constant", "warmup": 9999}),
+        "/schedule/warmup",
+        "for 9,999 samples",
+        "320 or less",
+    ),
+]
 
 
 @pytest.mark.parametrize(("spec", "pointer", "message", "remedy"), CASES, ids=[f"{case[1]} {case[2]}" for case in CASES])
@@ -64,18 +72,22 @@ def test_no_example_is_warned_of(path: Path) -> None:
     assert warnings(jobfile.load(path)) == []
 
 
-@pytest.mark.parametrize("spec", [
-    *[job({"name": name}, workers=strategy.workers or 2) for name, strategy in STRATEGIES.items()],
-    job({"name": "async"}, workers=2, optimizer={**HEAVY, "momentum_correction": True}),
-    job({"name": "sync"}, workers=8, optimizer=HEAVY),
-    job({"name": "easgd", "alpha": 0.9}, workers=4),
-    job({"name": "async"}, workers=8, **asp(max_staleness=32)),
-    job({"name": "sync"}, workers=100, gate={"mode": "bsp", "quorum": 96}),
-    job({"name": "dynsgd"}, workers=1000),
-    job({"name": "adag", "window": 50}, workers=2, steps=50),
-    job({"name": "async"}, workers=2, steps=10_000, evaluate={"average": 0.001}, **asp(warm_start=1000)),
-    job({"name": "local_sgd", "window": None}, workers=2, steps=10),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "spec",
+    [
+        *[job({"name": name}, workers=strategy.workers or 2) for name, strategy in STRATEGIES.items()],
+        job({"name": "async"}, workers=2, optimizer={**HEAVY, "momentum_correction": True}),
+        job({"name": "sync"}, workers=8, optimizer=HEAVY),
+        job({"name": "easgd", "alpha": 0.9}, workers=4),
+        job({"name": "async"}, workers=8, **asp(max_staleness=32)),
+        job({"name": "sync"}, workers=100, gate={"mode": "bsp", "quorum": 96}),
+        job({"name": "dynsgd"}, workers=1000),
+        job({"name": "adag", "window": 50}, workers=2, steps=50),
+        job({"name": "async"}, workers=2, steps=10_000, evaluate={"average": 0.001}, **asp(warm_start=1000)),
+        job({"name": "local_sgd", "window": None}, workers=2, steps=10),
+    ],
+    ids=str,
+)
 def test_what_is_in_order_is_not_warned_of(spec: JobSpec) -> None:
     assert warnings(spec) == []
 

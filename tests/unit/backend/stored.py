@@ -74,19 +74,21 @@ class Stored:
         """Where what a series had made was rolled back, from its points and those of the others."""
         its = self.lines[place].row
         later = [
-            raw[axis].min() for line, raw in zip(self.lines, self.raw, strict=True)
+            raw[axis].min()
+            for line, raw in zip(self.lines, self.raw, strict=True)
             if line.row.attempt > its.attempt and line.row.source == its.source
-        ]  # fmt: skip
+        ]
         return float(min(later, default=math.inf)) if axis != "time" else math.inf
 
 
 series = st.tuples(
-    st.integers(0, 2**32 - 1), st.sampled_from(SIZES), st.sampled_from(ORDERS), st.sampled_from([0.0, 0.01, 0.5, 1.0]),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(SIZES),
+    st.sampled_from(ORDERS),
+    st.sampled_from([0.0, 0.01, 0.5, 1.0]),
     st.lists(st.floats(0, 1), max_size=4),
-)  # fmt: skip
-several_series = st.lists(
-    st.tuples(st.integers(1, 3), st.integers(0, 1), st.integers(0, 25_000), series), min_size=1, max_size=5
-)  # fmt: skip
+)
+several_series = st.lists(st.tuples(st.integers(1, 3), st.integers(0, 1), st.integers(0, 25_000), series), min_size=1, max_size=5)
 """(attempt, rank, where the first lies, the rest)"""
 shares = st.one_of(st.none(), st.tuples(st.floats(0, 1), st.floats(0, 1)))
 """Of an extent: the ends of a range."""

@@ -28,10 +28,12 @@ def test_what_agents_send_is_taken() -> None:
         *({"processes": [{**PROCESS, "usage": {**USAGE, "at": at}}]} for at in ("Infinity", "NaN", 1e300, -1)),
         *({"processes": [{**PROCESS, "usage": {**USAGE, **one}}]} for one in WRONG_USAGES),
         *({"processes": [{**PROCESS, name: 2**63}]} for name in ("pid", "log_offset")),
-        {"processes": [{**PROCESS, "exit": {"reason": "done", "code": 2**31}}]}, {"load": "Infinity"}, {"memory_used": 2**63},
+        {"processes": [{**PROCESS, "exit": {"reason": "done", "code": 2**31}}]},
+        {"load": "Infinity"},
+        {"memory_used": 2**63},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_numbers_of_a_heartbeat_have_bounds(given: dict[str, Any]) -> None:
     text = (
         json.dumps(given).replace('"NaN"', "NaN").replace('Infinity"', "Infinity").replace('"-Inf', "-Inf").replace('"Inf', "Inf")

@@ -24,12 +24,15 @@ def point(metric: Metric, rank: int, value: float, step: int = 0, time: float = 
 def pushes(paces: dict[int, float], seconds: float, compute: dict[int, float] | None = None) -> list[tuple[str, list[Point]]]:
     """Of workers with so many mini-batches a second."""
     return [
-        (f"worker-{rank}.0", [
-            point(metrics.COMPUTE, rank, (compute or {}).get(rank, 1 / pace), number + 1, 100.0 + number / pace)
-            for number in range(int(seconds * pace) + 1)
-        ])
+        (
+            f"worker-{rank}.0",
+            [
+                point(metrics.COMPUTE, rank, (compute or {}).get(rank, 1 / pace), number + 1, 100.0 + number / pace)
+                for number in range(int(seconds * pace) + 1)
+            ],
+        )
         for rank, pace in paces.items()
-    ]  # fmt: skip
+    ]
 
 
 def folded(*batches: tuple[str, list[Point]], state: dict[str, Any] | None = None) -> dict[str, Any]:

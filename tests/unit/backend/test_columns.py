@@ -42,10 +42,15 @@ def expected(stored: Stored, place: int, grid: Grid) -> dict[str, list[Any]]:
     for _, points in sorted(columns.items()):
         finite = [value for _, value in points if math.isfinite(value)]
         values = {
-            "x": points[0][0], "first": points[0][1], "last": points[-1][1], "low": min(finite, default=math.nan),
-            "high": max(finite, default=math.nan), "mean": sum(finite) / len(finite) if finite else math.nan,
-            "count": len(points), "odd": len(points) - len(finite),
-        }  # fmt: skip
+            "x": points[0][0],
+            "first": points[0][1],
+            "last": points[-1][1],
+            "low": min(finite, default=math.nan),
+            "high": max(finite, default=math.nan),
+            "mean": sum(finite) / len(finite) if finite else math.nan,
+            "count": len(points),
+            "odd": len(points) - len(finite),
+        }
         for name, value in values.items():
             found[name].append(value if math.isfinite(value) else None)
     return found
@@ -53,9 +58,7 @@ def expected(stored: Stored, place: int, grid: Grid) -> dict[str, list[Any]]:
 
 @settings(max_examples=60, deadline=None)
 @example(several=[(1, 0, 0, (1, 40_000, "rising", 0.0, [0.9]))], axis="step", columns=7, ends=None)
-@given(
-    several=several_series, axis=st.sampled_from(AXES), columns=st.sampled_from([1, 3, 7, 30, 100, 800]), ends=shares,
-)  # fmt: skip
+@given(several=several_series, axis=st.sampled_from(AXES), columns=st.sampled_from([1, 3, 7, 30, 100, 800]), ends=shares)
 def test_every_column_is_that_of_the_points(several: list[Any], axis: str, columns: int, ends: tuple[float, float] | None) -> None:
     stored = Stored()
     for (attempt, rank), (begin, (seed, size, order, odd, folds)) in {one[:2]: one[2:] for one in several}.items():

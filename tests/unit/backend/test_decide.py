@@ -27,7 +27,7 @@ from backend.scheduler.decide import (
     TakeCheckpoint,
     TimeOut,
     decide,
-)  # fmt: skip
+)
 from backend.scheduler.situation import PlacedProcess, Situation
 from gradstream.api.statuses import ENDED, AttemptStatus, JobStatus
 from gradstream.process.exits import ExitReason
@@ -54,11 +54,24 @@ def process(role: Any, rank: int = 0) -> PlacedProcess:
 SERVER, WORKER, OTHER, EVALUATOR = process("server"), process("worker"), process("worker", 1), process("evaluator")
 
 RUNNING = Situation(
-    job_id=UUID(int=1), status=JobStatus.RUNNING, spec=spec(), retries_used=0, running_for=10, attempt=1,
-    attempt_status=AttemptStatus.RUNNING, attempt_age=10, stop_posted=False, stop_overdue=None,
-    processes=(SERVER, WORKER, OTHER, EVALUATOR), ended_for=0, checkpoint_requested=0, since_checkpoint_request=0,
-    checkpoint_committed=None, final_checkpoint=False, model=False,
-)  # fmt: skip
+    job_id=UUID(int=1),
+    status=JobStatus.RUNNING,
+    spec=spec(),
+    retries_used=0,
+    running_for=10,
+    attempt=1,
+    attempt_status=AttemptStatus.RUNNING,
+    attempt_age=10,
+    stop_posted=False,
+    stop_overdue=None,
+    processes=(SERVER, WORKER, OTHER, EVALUATOR),
+    ended_for=0,
+    checkpoint_requested=0,
+    since_checkpoint_request=0,
+    checkpoint_committed=None,
+    final_checkpoint=False,
+    model=False,
+)
 STARTING = replace(RUNNING, status=JobStatus.STARTING, attempt_status=AttemptStatus.STARTING)
 STOPPING = replace(RUNNING, status=JobStatus.STOPPING, stop_overdue=-20.0)
 

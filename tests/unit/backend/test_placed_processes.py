@@ -22,10 +22,16 @@ def row(rank: int, incarnation: int, reason: ExitReason | None, *, replaced: boo
 def test_each_process_counts_its_own_incarnations_only() -> None:
     lost, failed = ExitReason.NODE_LOST, ExitReason.CANNOT_START
     rows = [
-        row(0, 0, lost), row(0, 1, failed), row(0, 2, failed), row(0, 3, None, replaced=False),
-        row(1, 0, failed), row(1, 1, lost), row(1, 2, lost), row(1, 3, failed, replaced=False),
+        row(0, 0, lost),
+        row(0, 1, failed),
+        row(0, 2, failed),
+        row(0, 3, None, replaced=False),
+        row(1, 0, failed),
+        row(1, 1, lost),
+        row(1, 2, lost),
+        row(1, 3, failed, replaced=False),
         row(11, 0, lost, replaced=False),
-    ]  # fmt: skip
+    ]
     random.Random(0).shuffle(rows)
     found = {process.label: (process.failed_starts, process.uncharged) for process in placed_processes(rows)}
     assert found == {"worker-0": (0, 3), "worker-1": (1, 4), "worker-11": (0, 1)}

@@ -18,10 +18,13 @@ def job(workers: int, device: str = "cpu", servers: int = 1, on: str = "cpu") ->
     """`on`: the device of its servers."""
     return JobSpec.model_validate(
         {
-            "name": "job", "workload": {"entrypoint": "work:Work"}, "strategy": {"name": "async"}, "stop": {"steps": 1},
+            "name": "job",
+            "workload": {"entrypoint": "work:Work"},
+            "strategy": {"name": "async"},
+            "stop": {"steps": 1},
             "roles": {"server": {"count": servers, "device": on}, "worker": {"count": workers, "device": device}},
         }
-    )  # fmt: skip
+    )
 
 
 def machine(
@@ -30,9 +33,14 @@ def machine(
     """`gb`: the memory of its GPUs."""
     total = free if slots is None else slots
     return Machine(
-        UUID(int=ord(name)), name, total, tuple(range(total - free, total)),
-        gpus, tuple(range(gpus if free_gpus is None else free_gpus)), gpu_memory={i: n * 10**9 for i, n in enumerate(gb)},
-    )  # fmt: skip
+        UUID(int=ord(name)),
+        name,
+        total,
+        tuple(range(total - free, total)),
+        gpus,
+        tuple(range(gpus if free_gpus is None else free_gpus)),
+        gpu_memory={i: n * 10**9 for i, n in enumerate(gb)},
+    )
 
 
 def placed(plan: tuple[Place, ...] | Shortage) -> tuple[Place, ...]:
@@ -188,8 +196,10 @@ def test_nobody_overtakes_a_job_that_waits_for_slots_but_one_that_never_fits_hol
     assert not isinstance(first, Waits)
     assert workers(first) == [("a", 1, None)]
     assert [(turn.position, turn.shortage.reason) for turn in (too_large, waiting, small) if isinstance(turn, Waits)] == [
-        (1, "too_large"), (2, "no_capacity"), (3, "behind"),
-    ]  # fmt: skip
+        (1, "too_large"),
+        (2, "no_capacity"),
+        (3, "behind"),
+    ]
 
 
 def test_places_that_were_given_are_taken() -> None:

@@ -17,9 +17,17 @@ NO_TIME = loads.AttemptSpan(0.0, 0.0, {})
 
 
 def tell(
-    found: ProcessSummaries, source: str, metric: Metric | str, value: float, *, rank: int = 0, step: int = 0,
-    time: float = 100.0, attempt: int = 1, samples: int = 0,
-) -> None:  # fmt: skip
+    found: ProcessSummaries,
+    source: str,
+    metric: Metric | str,
+    value: float,
+    *,
+    rank: int = 0,
+    step: int = 0,
+    time: float = 100.0,
+    attempt: int = 1,
+    samples: int = 0,
+) -> None:
     name = metric if isinstance(metric, str) else metric.name
     found.take(source, attempt, [Point(name, rank, step, samples, 0, time, value)])
 

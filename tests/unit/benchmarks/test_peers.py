@@ -22,9 +22,11 @@ from gradstream import metrics
 from gradstream.metrics import Point
 
 ABOUT = {
-    "date": "2026-01-01", "machine": {"cpu": "a processor", "cores": 2, "memory_gib": 8, "system": "Linux"},
-    "versions": {"Python": "3.11"}, "settings": {"rounds": 3, "window": 5.0, "settle": 2.0},
-}  # fmt: skip
+    "date": "2026-01-01",
+    "machine": {"cpu": "a processor", "cores": 2, "memory_gib": 8, "system": "Linux"},
+    "versions": {"Python": "3.11"},
+    "settings": {"rounds": 3, "window": 5.0, "settle": 2.0},
+}
 
 
 def measured(rate: float, others: float = 0.0, **more: Any) -> Measured:

@@ -15,9 +15,10 @@ from benchmarks import common, exchange, hosts, scaling
 from benchmarks.network import Network
 
 HEAD = {
-    "date": "2026-01-01", "machine": {"cpu": "a processor", "cores": 2, "memory_gib": 8, "system": "Linux"},
+    "date": "2026-01-01",
+    "machine": {"cpu": "a processor", "cores": 2, "memory_gib": 8, "system": "Linux"},
     "versions": {"Python": "3.11"},
-}  # fmt: skip
+}
 
 
 def times(median: float) -> dict[str, float]:
@@ -77,9 +78,17 @@ def test_options_are_combined() -> None:
 
 def row(transport: str, megabytes: float, median: float, **more: Any) -> dict[str, Any]:
     made = {
-        "transport": transport, "megabytes": megabytes, "codec": "raw", "shards": 1, "workers": 1, "ms": times(median),
-        "over_memory": median / 10, "bytes": 0, "cpu_ms": {"workers": 1.0, "servers": 2.0, "redis": 3.0}, "ledger_closes": True,
-    }  # fmt: skip
+        "transport": transport,
+        "megabytes": megabytes,
+        "codec": "raw",
+        "shards": 1,
+        "workers": 1,
+        "ms": times(median),
+        "over_memory": median / 10,
+        "bytes": 0,
+        "cpu_ms": {"workers": 1.0, "servers": 2.0, "redis": 3.0},
+        "ledger_closes": True,
+    }
     return {**made, **more}
 
 
@@ -112,9 +121,16 @@ def test_the_limits_are_really_measured(transport: str) -> None:
 def scaled(rate: float, workers: int = 1, cost: float = 1.0, **more: Any) -> dict[str, Any]:
     none = dict.fromkeys(scaling.PARTS, 0.0)
     made = {
-        "workers": workers, "shards": 1, "parameters": 1000 * workers, "updates_per_second": rate, "shard_busy": 0.2,
-        "cores": {**none, "workers": 0.5}, "cpu_ms_per_update": {**none, "redis": cost}, "wait_ms": 3.0, "compute_ms": 1.0,
-    }  # fmt: skip
+        "workers": workers,
+        "shards": 1,
+        "parameters": 1000 * workers,
+        "updates_per_second": rate,
+        "shard_busy": 0.2,
+        "cores": {**none, "workers": 0.5},
+        "cpu_ms_per_update": {**none, "redis": cost},
+        "wait_ms": 3.0,
+        "compute_ms": 1.0,
+    }
     return {**made, **more}
 
 

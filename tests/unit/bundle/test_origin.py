@@ -152,10 +152,18 @@ def test_a_worktree_made_by_git(git: Git, tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"commit": "1a2b3c4"}, {"commit": f"{COMMIT}\n"}, {"commit": "A" * 40}, {"branch": ""}, {"branch": "n" * 251},
-        {"branch": "a\nb"}, {"branch": "a\x00"}, {"client": "0" * 65}, {"client": "0.1\n"}, {"dirty": "perhaps"},
+        {"commit": "1a2b3c4"},
+        {"commit": f"{COMMIT}\n"},
+        {"commit": "A" * 40},
+        {"branch": ""},
+        {"branch": "n" * 251},
+        {"branch": "a\nb"},
+        {"branch": "a\x00"},
+        {"client": "0" * 65},
+        {"client": "0.1\n"},
+        {"dirty": "perhaps"},
     ],
-)  # fmt: skip
+)
 def test_what_is_no_origin_is_refused(wrong: dict[str, str]) -> None:
     with pytest.raises(ValidationError):
         CodeOrigin.model_validate(wrong)

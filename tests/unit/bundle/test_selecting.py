@@ -12,33 +12,68 @@ from gradstream.errors import InvalidBundle
 
 SECRET = "x" * 40
 FILES = {
-    "circle.py": "import torch", "job.yaml": "name: circle", "nets/cnn.py": "import torch", "vocab/tokens.txt": "a\nb",
-    "tokenizer.json": "{}", "keys.py": "KEYS = 3", "secrets_of_training.md": "none", "labels.csv": "machine,login",
+    "circle.py": "import torch",
+    "job.yaml": "name: circle",
+    "nets/cnn.py": "import torch",
+    "vocab/tokens.txt": "a\nb",
+    "tokenizer.json": "{}",
+    "keys.py": "KEYS = 3",
+    "secrets_of_training.md": "none",
+    "labels.csv": "machine,login",
     "secret_santa/model.py": "x = 1",
     "settings.py": "api_key = os.environ['MY_SERVICE_KEY_2']\ntoken = read_token_of_the_user_2(path)\nPASSWORD_FIELD = 'a'\n",
     "local.yaml": "url: redis://:password@localhost:6379\nother: postgres://{user}:{password}@db/x\nsecret: ${SECRET}\n",
-}  # fmt: skip
+}
 CREDENTIALS = {
-    ".ssh/id_rsa": "key", ".aws/credentials": "[default]", "aws/credentials": "[default]", "deploy/kubeconfig": "clusters: []",
-    "deploy/prod.env": "PASSWORD=1", ".env.local": "PASSWORD=1", ".netrc": "machine x", "netrc": "machine x", "server.pem": "",
-    "certs/server.key": "", "id_ed25519": "", "gcp/my-service-account.json": "{}", "credentials.json": "{}", ".pypirc": "",
-    "sub/.npmrc": "", "secrets.toml": "", "config/secrets.yaml": "", "secrets/db": "", "hub_token": SECRET, "api-key.txt": SECRET,
-    "passwords.txt": "", "terraform.tfstate": "{}", "client_secret_1.json": "{}", "vault.kdbx": "", "Credentials.JSON": "{}",
-    "kaggle.json": "{}", "pgpass": "", "my.cnf": "",
-}  # fmt: skip
+    ".ssh/id_rsa": "key",
+    ".aws/credentials": "[default]",
+    "aws/credentials": "[default]",
+    "deploy/kubeconfig": "clusters: []",
+    "deploy/prod.env": "PASSWORD=1",
+    ".env.local": "PASSWORD=1",
+    ".netrc": "machine x",
+    "netrc": "machine x",
+    "server.pem": "",
+    "certs/server.key": "",
+    "id_ed25519": "",
+    "gcp/my-service-account.json": "{}",
+    "credentials.json": "{}",
+    ".pypirc": "",
+    "sub/.npmrc": "",
+    "secrets.toml": "",
+    "config/secrets.yaml": "",
+    "secrets/db": "",
+    "hub_token": SECRET,
+    "api-key.txt": SECRET,
+    "passwords.txt": "",
+    "terraform.tfstate": "{}",
+    "client_secret_1.json": "{}",
+    "vault.kdbx": "",
+    "Credentials.JSON": "{}",
+    "kaggle.json": "{}",
+    "pgpass": "",
+    "my.cnf": "",
+}
 CONTENTS = {
     "notes.txt": "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n",
     "a/bundle.crt": "-----BEGIN CERTIFICATE-----\nx\n-----BEGIN PRIVATE KEY-----\n",
-    "b.json": json.dumps({"type": "service_account", "project": "x"}), "conf.yaml": f"hub: hf_{'a' * 34}\n",
+    "b.json": json.dumps({"type": "service_account", "project": "x"}),
+    "conf.yaml": f"hub: hf_{'a' * 34}\n",
     "readme.md": f"use ghp_{'A1' * 18} here",
-    "deploy.py": f"KEY = 'AKIA{'A' * 16}'", "c.cfg": f"aws_secret_access_key = {SECRET}\n",
-    "k.yml": "apiVersion: v1\ncurrent-context: prod\n", "d.json": '{"auths": {"registry": {}}}',
+    "deploy.py": f"KEY = 'AKIA{'A' * 16}'",
+    "c.cfg": f"aws_secret_access_key = {SECRET}\n",
+    "k.yml": "apiVersion: v1\ncurrent-context: prod\n",
+    "d.json": '{"auths": {"registry": {}}}',
     "e": "machine x login me password 1234",
-    "jwt.txt": f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.{'a1' * 12}", "run.sh": "psql postgres://ada:w0rd9x@db.example/x\n",
-    "env.sh": f"export WANDB_API_KEY={'0a1b' * 10}\n", "client.py": f"Client(api_key='{'0a1b' * 10}')\n",
+    "jwt.txt": f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.{'a1' * 12}",
+    "run.sh": "psql postgres://ada:w0rd9x@db.example/x\n",
+    "env.sh": f"export WANDB_API_KEY={'0a1b' * 10}\n",
+    "client.py": f"Client(api_key='{'0a1b' * 10}')\n",
     "settings.xml": "<server><password>w0rd9x</password></server>",
-    "f.ini": f"//registry/:_authToken={SECRET}", "g.txt": f"gst_{SECRET}", "h.txt": "\ufeff-----BEGIN RSA PRIVATE KEY-----\n",
-}  # fmt: skip
+    "f.ini": f"//registry/:_authToken={SECRET}",
+    "g.txt": f"gst_{SECRET}",
+    "h.txt": "\ufeff-----BEGIN RSA PRIVATE KEY-----\n",
+}
 
 
 def write(root: Path, files: dict[str, str]) -> Path:
@@ -94,13 +129,22 @@ def test_dot_files_and_dot_folders_stay(tmp_path: Path) -> None:
 
 def test_what_version_control_ignores_stays(tmp_path: Path) -> None:
     files = {
-        ".gitignore": "*.log\n/top.txt\ndata/\n!keep.log\n", ".git/info/exclude": "mine.txt\n", "jobs/.gitignore": "*.csv\n",
-        "jobs/circle/.gitignore": "local.yaml\n!small.csv\n", "jobs/circle/circle.py": "", "jobs/circle/run.log": "",
-        "jobs/circle/keep.log": "", "jobs/circle/top.txt": "", "jobs/circle/mine.txt": "", "jobs/circle/data/x": "",
-        "jobs/circle/big.csv": "", "jobs/circle/small.csv": "", "jobs/circle/local.yaml": "",
+        ".gitignore": "*.log\n/top.txt\ndata/\n!keep.log\n",
+        ".git/info/exclude": "mine.txt\n",
+        "jobs/.gitignore": "*.csv\n",
+        "jobs/circle/.gitignore": "local.yaml\n!small.csv\n",
+        "jobs/circle/circle.py": "",
+        "jobs/circle/run.log": "",
+        "jobs/circle/keep.log": "",
+        "jobs/circle/top.txt": "",
+        "jobs/circle/mine.txt": "",
+        "jobs/circle/data/x": "",
+        "jobs/circle/big.csv": "",
+        "jobs/circle/small.csv": "",
+        "jobs/circle/local.yaml": "",
         "jobs/circle/nets/.gitignore": "*.py\n",
         "jobs/circle/nets/old.py": "",
-    }  # fmt: skip
+    }
     write(tmp_path, files)
     folder = tmp_path / "jobs" / "circle"
     packed = bundle.pack(folder)
@@ -155,8 +199,11 @@ def test_outputs_of_gradstream_stay(tmp_path: Path) -> None:
     packed = bundle.pack(tmp_path)
     assert names(packed) == {"circle.py"}
     assert {each.path for each in packed.left_out if each.why == "output"} == {
-        "circle.out/", "circle-dd4f6c71/", "model.safetensors", "old.out/",
-    }  # fmt: skip
+        "circle.out/",
+        "circle-dd4f6c71/",
+        "model.safetensors",
+        "old.out/",
+    }
 
 
 def test_a_link_to_what_stays_stays(tmp_path: Path) -> None:

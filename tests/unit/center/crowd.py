@@ -195,10 +195,20 @@ class Crowd:
             yield Pull(worker.rank, worker.incarnation, worker.seq), None
         worker.seq, worker.clock = worker.seq + 1, worker.clock + 1
         x = torch.tensor([self.chance.random() for _ in range(7)])
-        yield Push(
-            worker.rank, worker.incarnation, worker.seq, base=worker.base, steps=1, examples=self.chance.randrange(1, 4),
-            want=self.want, position=worker.clock, finite=self.chance.random() > 0.02,
-        ), x  # fmt: skip
+        yield (
+            Push(
+                worker.rank,
+                worker.incarnation,
+                worker.seq,
+                base=worker.base,
+                steps=1,
+                examples=self.chance.randrange(1, 4),
+                want=self.want,
+                position=worker.clock,
+                finite=self.chance.random() > 0.02,
+            ),
+            x,
+        )
         worker.inside = worker.seq if self.waits_inside else 0
 
     def _bye(self, worker: LiveWorker, why: Any) -> None:

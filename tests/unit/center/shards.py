@@ -28,9 +28,18 @@ def begun(gate: Any = "asp", workers: int = 2, **more: Any) -> Shard:
 
 
 def push(
-    to: Shard, rank: int, seq: int = 1, *, base: int = 0, incarnation: int = 0, want: Want = "center", finite: bool = True,
-    x: torch.Tensor = ONE, buffers: Buffers | None = None, examples: int = 1,
-) -> Output:  # fmt: skip
+    to: Shard,
+    rank: int,
+    seq: int = 1,
+    *,
+    base: int = 0,
+    incarnation: int = 0,
+    want: Want = "center",
+    finite: bool = True,
+    x: torch.Tensor = ONE,
+    buffers: Buffers | None = None,
+    examples: int = 1,
+) -> Output:
     entry = Push(rank, incarnation, seq, base, steps=1, examples=examples, want=want, position=seq, finite=finite)
     return to.handle(entry, Payload(x, buffers))
 

@@ -12,13 +12,31 @@ from gradstream.cli.follow import _trained
 
 
 def job(status: str = "running", **progress: Any) -> Job:
-    return Job.model_validate({
-        "id": "11111111-1111-1111-1111-111111111111", "name": "a", "status": status, "reason": None, "message": None,
-        "position": None,
-        "seq": 1, "strategy": "adag", "gate": "asp", "created_at": "2026-01-10T12:00:00Z", "started_at": None, "ended_at": None,
-        "attempt": 1, "user": "ada", "progress": progress, "spec": {}, "bundle": None, "retries_used": 0, "priority": 50,
-        "workers": 2, "shards": 1,
-    })  # fmt: skip
+    return Job.model_validate(
+        {
+            "id": "11111111-1111-1111-1111-111111111111",
+            "name": "a",
+            "status": status,
+            "reason": None,
+            "message": None,
+            "position": None,
+            "seq": 1,
+            "strategy": "adag",
+            "gate": "asp",
+            "created_at": "2026-01-10T12:00:00Z",
+            "started_at": None,
+            "ended_at": None,
+            "attempt": 1,
+            "user": "ada",
+            "progress": progress,
+            "spec": {},
+            "bundle": None,
+            "retries_used": 0,
+            "priority": 50,
+            "workers": 2,
+            "shards": 1,
+        }
+    )
 
 
 def test_each_job_shows_the_metric_that_it_is_judged_by() -> None:
@@ -49,10 +67,12 @@ def test_the_bar_is_never_full_before_the_end() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "said"),
     [
-        (180.0, 300.0, "3 to 5 min left"), (50.0, 160.0, "50 s to 3 min left"), (235.0, 245.0, "about 4 min left"),
+        (180.0, 300.0, "3 to 5 min left"),
+        (50.0, 160.0, "50 s to 3 min left"),
+        (235.0, 245.0, "about 4 min left"),
         (None, None, "about 4 min left"),
     ],
-)  # fmt: skip
+)
 def test_the_time_left_is_a_range_where_the_speeds_vary(low: float | None, high: float | None, said: str) -> None:
     line = output.progress_line(job(seconds_left=240.0, seconds_left_low=low, seconds_left_high=high))
     assert line.endswith(f"  {said}")

@@ -64,9 +64,15 @@ def test_a_descriptor_never_packs_the_folder_that_it_seems_to_lie_in(name: str, 
         text = (folder / "job.yaml").read_text() if stdin is subprocess.PIPE else None
         command = [sys.executable, "-m", "gradstream.cli.main", "submit", name, "--list"]
         done = subprocess.run(
-            command, input=text, stdin=None if text else stdin, capture_output=True, text=True, env={**os.environ}, check=False,
+            command,
+            input=text,
+            stdin=None if text else stdin,
+            capture_output=True,
+            text=True,
+            env={**os.environ},
+            check=False,
             timeout=60,
-        )  # fmt: skip
+        )
         assert done.returncode == 2
         assert "name its code with --code" in done.stderr
         assert done.stdout == ""

@@ -46,9 +46,11 @@ def invitation(port: int, version: str = gradstream.__version__, ahead: float = 
 
 def test_an_address_of_all_interfaces_stands_for_the_one_that_was_reached() -> None:
     told = {
-        "version": "0.1.0", "time": datetime.now(UTC).isoformat(), "live_url": "redis://0.0.0.0:8001",
+        "version": "0.1.0",
+        "time": datetime.now(UTC).isoformat(),
+        "live_url": "redis://0.0.0.0:8001",
         "plane_url": "redis://10.9.9.9:8002",
-    }  # fmt: skip
+    }
     read = _read(told, PLATFORM, ahead=datetime.now(UTC).timestamp())
     assert (read.live_url, read.plane_url) == ("redis://10.0.0.5:8001", "redis://10.9.9.9:8002")
     with pytest.raises(Unavailable, match="does not answer as a Gradstream platform"):

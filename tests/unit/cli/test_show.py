@@ -21,8 +21,11 @@ def test_thousands_of_checkpoints_hide_nothing_that_happened_before() -> None:
     told += [event("process", "worker-1 exited, killed: killed by signal 9", 3001)]
     told += [event("checkpoint", f"Checkpoint {number} of attempt 1 is committed.", number) for number in range(3002, 3004)]
     assert [(one.kind, one.seq, count) for one, count in gathered(told)] == [
-        ("status", 0, 1), ("checkpoint", 3000, 3000), ("process", 3001, 1), ("checkpoint", 3003, 2),
-    ]  # fmt: skip
+        ("status", 0, 1),
+        ("checkpoint", 3000, 3000),
+        ("process", 3001, 1),
+        ("checkpoint", 3003, 2),
+    ]
 
 
 def test_a_process_refers_to_the_reason_of_its_job() -> None:
@@ -47,13 +50,27 @@ def test_the_model_that_a_job_starts_from_is_named_with_its_version(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "150")
     nothing = dict.fromkeys(("reason", "message", "position", "started_at", "ended_at", "bundle"))
-    job = Job.model_validate({
-        **nothing, "id": UUID(int=1), "name": "next", "status": "queued", "seq": 1, "strategy": "adag", "gate": "asp", "attempt": 0,
-        "created_at": datetime.now(UTC), "user": "ada", "retries_used": 0, "progress": {},
-        "priority": 50, "workers": 1, "shards": 1,
-        "spec": {"roles": {"server": {"count": 1}}},
-        "started_from": {"job": UUID(int=2), "name": "digits", **taken},
-    })  # fmt: skip
+    job = Job.model_validate(
+        {
+            **nothing,
+            "id": UUID(int=1),
+            "name": "next",
+            "status": "queued",
+            "seq": 1,
+            "strategy": "adag",
+            "gate": "asp",
+            "attempt": 0,
+            "created_at": datetime.now(UTC),
+            "user": "ada",
+            "retries_used": 0,
+            "progress": {},
+            "priority": 50,
+            "workers": 1,
+            "shards": 1,
+            "spec": {"roles": {"server": {"count": 1}}},
+            "started_from": {"job": UUID(int=2), "name": "digits", **taken},
+        }
+    )
     _head(job, None, "http://localhost/jobs/1")
     [line] = [line for line in capsys.readouterr().out.splitlines() if "starts from" in line]
     assert said in line

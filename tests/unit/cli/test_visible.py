@@ -14,10 +14,16 @@ TITLE, CLEAR, BACK = "\x1b]0;owned\x07", "\x1b[2J", "\x08"
 @pytest.mark.parametrize(
     ("written", "shown"),
     [
-        (TITLE, "^[]0;owned^G"), (CLEAR, "^[[2J"), (BACK, "^H"), ("\x9b2J", "\\x9b2J"), ("a\u202egpj", "a\\u202egpj"),
-        ("\x7f", "^?"), ("\x00", "^@"), ("tab\tand\nline, café 火", "tab\tand\nline, café 火"),
+        (TITLE, "^[]0;owned^G"),
+        (CLEAR, "^[[2J"),
+        (BACK, "^H"),
+        ("\x9b2J", "\\x9b2J"),
+        ("a\u202egpj", "a\\u202egpj"),
+        ("\x7f", "^?"),
+        ("\x00", "^@"),
+        ("tab\tand\nline, café 火", "tab\tand\nline, café 火"),
     ],
-)  # fmt: skip
+)
 def test_control_characters_have_a_name(written: str, shown: str) -> None:
     assert make_visible(written) == shown
 

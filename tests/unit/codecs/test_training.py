@@ -21,9 +21,12 @@ from gradstream.train.problem import Gradient
 
 LOSSY = [name for name, cls in CODECS.items() if cls().lossy]
 PUSHES: dict[str, dict[str, Any]] = {
-    "async": {"lr": 0.02}, "adag": {"lr": 0.2, "window": 3}, "sync": {"lr": 0.1}, "geo": {"lr": 0.05, "window": 3},
+    "async": {"lr": 0.02},
+    "adag": {"lr": 0.2, "window": 3},
+    "sync": {"lr": 0.1},
+    "geo": {"lr": 0.05, "window": 3},
     "dc_asgd": {"lr": 0.02},
-}  # fmt: skip
+}
 DENSE = [name for name, cls in CODECS.items() if cls().lossy and cls().dense]
 
 

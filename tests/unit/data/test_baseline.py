@@ -56,20 +56,28 @@ def body(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def train(folder: Path, kind: str, **fields: Any) -> LocalProgress:
-    spec = JobSpec.model_validate({
-        "name": "b", "workload": {"entrypoint": "body_of_baseline:W", "args": {"kind": kind}}, "batch_size": 8,
-        "strategy": {"name": "sync", "lr": 0.3}, "evaluate": {"every": 1000, "batch_size": 16}, **fields,
-    })  # fmt: skip
+    spec = JobSpec.model_validate(
+        {
+            "name": "b",
+            "workload": {"entrypoint": "body_of_baseline:W", "args": {"kind": kind}},
+            "batch_size": 8,
+            "strategy": {"name": "sync", "lr": 0.3},
+            "evaluate": {"every": 1000, "batch_size": 16},
+            **fields,
+        }
+    )
     return list(local_run.train(spec, folder))[-1]
 
 
 @pytest.mark.parametrize(
     ("kind", "fields"),
     [
-        ("source", {"stop": {"epochs": 20}}), ("sized", {"stop": {"epochs": 20}}),
-        ("lines", {"stop": {"epochs": 20}, "data": {"length": 50}}), ("lines", {"stop": {"steps": 140}}),
+        ("source", {"stop": {"epochs": 20}}),
+        ("sized", {"stop": {"epochs": 20}}),
+        ("lines", {"stop": {"epochs": 20}, "data": {"length": 50}}),
+        ("lines", {"stop": {"steps": 140}}),
     ],
-)  # fmt: skip
+)
 def test_it_learns_and_counts(tmp_path: Path, kind: str, fields: dict[str, Any]) -> None:
     last = train(tmp_path, kind, **fields)
     assert (last.step, last.samples) == (140, 1000)

@@ -124,9 +124,11 @@ class TestNumpy:
         np.savez(tmp_path / "d.npz", first=numbers("u1", 3), x=x)
         np.savez(tmp_path / "e.npz", second=numbers("u1", 1), x=x)
         for source in (
-            data.npz(tmp_path / "d.npz", "x"), data.npz(tmp_path / "e.npz", "x"), data.idx(write_idx(tmp_path / "x", x)),
+            data.npz(tmp_path / "d.npz", "x"),
+            data.npz(tmp_path / "e.npz", "x"),
+            data.idx(write_idx(tmp_path / "x", x)),
             data.arrays(np.asfortranarray(x)),
-        ):  # fmt: skip
+        ):
             tracemalloc.start()
             batch = source[[5, 39_999]]
             _, peak = tracemalloc.get_traced_memory()
@@ -198,14 +200,22 @@ class TestParquet:
 
     def test_what_is_wrong_is_said_with_file_and_column(self, tmp_path: Path) -> None:
         path = table(
-            tmp_path / "t.parquet", rows=3, words=["x", "y", "z"], gaps=[1, None, 3], ragged=[[1.0], [1.0, 2.0], [3.0]],
+            tmp_path / "t.parquet",
+            rows=3,
+            words=["x", "y", "z"],
+            gaps=[1, None, 3],
+            ragged=[[1.0], [1.0, 2.0], [3.0]],
             holes=[[1.0], None, [2.0]],
-        )  # fmt: skip
+        )
         for columns, said in (
-            (["aa"], "has no column 'aa'; did you mean 'a'?"), (["income"], "it has a, b, y"), (["words"], "'words' holds string"),
-            (["gaps"], "1 values of 'gaps' are missing"), (["ragged"], "the lists of 'ragged' have 1 to 2 values"),
-            (["holes"], "1 values of 'holes' are missing"), ("a", "as a list"),
-        ):  # fmt: skip
+            (["aa"], "has no column 'aa'; did you mean 'a'?"),
+            (["income"], "it has a, b, y"),
+            (["words"], "'words' holds string"),
+            (["gaps"], "1 values of 'gaps' are missing"),
+            (["ragged"], "the lists of 'ragged' have 1 to 2 values"),
+            (["holes"], "1 values of 'holes' are missing"),
+            ("a", "as a list"),
+        ):
             with pytest.raises(InvalidWorkload) as caught:
                 data.parquet(path, columns)
             assert str(path) in str(caught.value)

@@ -32,9 +32,14 @@ def test_without_a_database_it_says_so_and_names_what_it_did_not_compare(tmp_pat
     gpu = tmp_path / "gpu.txt"
     gpu.write_text("torch==2.9.0+cu128\n")
     offline = {
-        "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": "", "HTTPS_PROXY": NOWHERE, "https_proxy": NOWHERE,
-        "npm_config_registry": NOWHERE, "npm_config_fetch_retries": "0",
-    }  # fmt: skip
+        "PIP_NO_INDEX": "1",
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_FIND_LINKS": "",
+        "HTTPS_PROXY": NOWHERE,
+        "https_proxy": NOWHERE,
+        "npm_config_registry": NOWHERE,
+        "npm_config_fetch_retries": "0",
+    }
     command = [sys.executable, ROOT / "scripts/audit", gpu]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, env={**os.environ, **offline})
     assert done.returncode == 3, done.stdout + done.stderr

@@ -96,9 +96,11 @@ def test_a_program_imports_nothing_that_its_image_lacks(image: str, programs: li
     [extras] = re.findall(r"pip install '\.(\[[\w,]+\])'", " ".join(packages.of("RUN")))
     copied = {source.rstrip("/") for _, sources in packages.copies() for source in sources}
     told = {
-        "programs": programs, "installed": sorted(installed_by(f"gradstream{extras}")),
-        "there": sorted(copied & MADE_BY_US), "absent": sorted(MADE_BY_US - copied),
-    }  # fmt: skip
+        "programs": programs,
+        "installed": sorted(installed_by(f"gradstream{extras}")),
+        "there": sorted(copied & MADE_BY_US),
+        "absent": sorted(MADE_BY_US - copied),
+    }
     assert ("torch" in told["installed"]) is (image == "agent")
     _run(WITHOUT, json.dumps(told))
 

@@ -32,11 +32,17 @@ def patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def job(name: str, workers: int) -> JobSpec:
-    return JobSpec.model_validate({
-        "name": name.lower(), "workload": {"entrypoint": f"{MODULE}:{name}"}, "batch_size": 25, "stop": {"epochs": 15},
-        "strategy": {"name": "sync", "lr": RATES.get(name, 0.5)}, "roles": {"worker": {"count": workers}},
-        "evaluate": {"every": 1000},
-    })  # fmt: skip
+    return JobSpec.model_validate(
+        {
+            "name": name.lower(),
+            "workload": {"entrypoint": f"{MODULE}:{name}"},
+            "batch_size": 25,
+            "stop": {"epochs": 15},
+            "strategy": {"name": "sync", "lr": RATES.get(name, 0.5)},
+            "roles": {"worker": {"count": workers}},
+            "evaluate": {"every": 1000},
+        }
+    )
 
 
 def assert_learned(name: str, scores: dict[str, Any]) -> None:

@@ -60,9 +60,14 @@ def test_the_file_says_which_evaluation_and_has_the_same_bytes_each_time(tmp_pat
     with safe_open(store.folder / "best.safetensors", "pt") as file:
         about = json.loads(file.metadata()["gradstream"])
     assert about == {
-        "version": gradstream.__version__, "job": str(ORDER.job_id), "name": ORDER.spec.name, "strategy": ORDER.spec.strategy.name,
-        "commit": "ab" * 20, "dirty": True, "best": BEST.model_dump(),
-    }  # fmt: skip
+        "version": gradstream.__version__,
+        "job": str(ORDER.job_id),
+        "name": ORDER.spec.name,
+        "strategy": ORDER.spec.strategy.name,
+        "commit": "ab" * 20,
+        "dirty": True,
+        "best": BEST.model_dump(),
+    }
 
 
 def test_what_could_not_be_stored_is_stored_with_the_next_evaluation(tmp_path: Path) -> None:

@@ -69,10 +69,16 @@ def scored(name: str = "Ranks", batch_size: int = 64, members: int = 1, **args: 
 
 
 def job(name: str, members: int = 1, **args: Any) -> JobSpec:
-    return JobSpec.model_validate({
-        "name": "s", "workload": {"entrypoint": f"tests.unit.evaluation.test_scoring:{name}", "args": args}, "members": members,
-        "strategy": {"name": "sync"}, "stop": {"steps": 1}, "seed": 5,
-    })  # fmt: skip
+    return JobSpec.model_validate(
+        {
+            "name": "s",
+            "workload": {"entrypoint": f"tests.unit.evaluation.test_scoring:{name}", "args": args},
+            "members": members,
+            "strategy": {"name": "sync"},
+            "stop": {"steps": 1},
+            "seed": 5,
+        }
+    )
 
 
 @pytest.mark.parametrize("batch_size", [1, 4, 64, 1000])

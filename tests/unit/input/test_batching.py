@@ -80,11 +80,18 @@ class Padded(Workload):
 
 def job(workers: int = 2, **more: Any) -> JobSpec:
     args = {key: more.pop(key) for key in ("iterable", "drop_last") if key in more}
-    return JobSpec.model_validate({
-        "name": "b", "workload": {"entrypoint": f"{ME}:Padded", "args": {"epochs": [], **args}}, "batch_size": 13,
-        "strategy": {"name": "adag", "lr": 0.05}, "stop": {"epochs": 3}, "roles": {"worker": {"count": workers}},
-        "evaluate": {"every": 1000, "batch_size": 10}, **more,
-    })  # fmt: skip
+    return JobSpec.model_validate(
+        {
+            "name": "b",
+            "workload": {"entrypoint": f"{ME}:Padded", "args": {"epochs": [], **args}},
+            "batch_size": 13,
+            "strategy": {"name": "adag", "lr": 0.05},
+            "stop": {"epochs": 3},
+            "roles": {"worker": {"count": workers}},
+            "evaluate": {"every": 1000, "batch_size": 10},
+            **more,
+        }
+    )
 
 
 def rows(batches: Batches | Prefetched) -> list[tuple[dict[str, Tensor], int]]:

@@ -22,10 +22,18 @@ CPU = torch.device("cpu")
 
 
 def job(workers: int = 2, batch_size: int = 4, **fields: Any) -> JobSpec:
-    return JobSpec.model_validate({
-        "name": "d", "workload": {"entrypoint": "a:B"}, "strategy": {"name": "async"}, "batch_size": batch_size, "seed": 7,
-        "roles": {"worker": {"count": workers}}, "stop": {"epochs": 3}, **fields,
-    })  # fmt: skip
+    return JobSpec.model_validate(
+        {
+            "name": "d",
+            "workload": {"entrypoint": "a:B"},
+            "strategy": {"name": "async"},
+            "batch_size": batch_size,
+            "seed": 7,
+            "roles": {"worker": {"count": workers}},
+            "stop": {"epochs": 3},
+            **fields,
+        }
+    )
 
 
 class Augmented(Dataset[Any]):

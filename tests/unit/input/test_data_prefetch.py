@@ -63,8 +63,13 @@ def taken(dataset: Any, spec: JobSpec, rank: int = 0, positions: range | None = 
 
 
 WAYS: list[dict[str, Any]] = [
-    {"prefetch": 0}, {}, {"prefetch": 1}, {"prefetch": 3}, {"processes": 1}, {"prefetch": 5, "processes": 2},
-]  # fmt: skip
+    {"prefetch": 0},
+    {},
+    {"prefetch": 1},
+    {"prefetch": 3},
+    {"processes": 1},
+    {"prefetch": 5, "processes": 2},
+]
 
 
 @pytest.mark.parametrize(

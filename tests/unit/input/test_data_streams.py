@@ -111,11 +111,20 @@ SPECS = {"epochs": {"stop": {"epochs": 3}}, "steps": {"stop": {"steps": 9}}}
 @pytest.mark.parametrize(
     ("dataset", "stop"),
     [
-        (Long(22), "epochs"), (Seekable(22), "epochs"), (Sharded(22), "epochs"), (Pieces(22), "epochs"),
-        (Counting(22), "steps"), (Counting(17), "steps"), (Endless(10_000), "steps"), (Endless(22), "steps"),
-        (Endless(16), "steps"), (Endless(17), "steps"), (Pieces(22, sized=False), "steps"), (Pieces(17, sized=False), "steps"),
+        (Long(22), "epochs"),
+        (Seekable(22), "epochs"),
+        (Sharded(22), "epochs"),
+        (Pieces(22), "epochs"),
+        (Counting(22), "steps"),
+        (Counting(17), "steps"),
+        (Endless(10_000), "steps"),
+        (Endless(22), "steps"),
+        (Endless(16), "steps"),
+        (Endless(17), "steps"),
+        (Pieces(22, sized=False), "steps"),
+        (Pieces(17, sized=False), "steps"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_worker_goes_on_from_any_position(dataset: Any, stop: str, rank: int) -> None:
     spec = job(**SPECS[stop])

@@ -80,11 +80,17 @@ class Leaking(Workload):
 
 
 def test_a_run_in_one_process_says_it_once(tmp_path: Path) -> None:
-    spec = JobSpec.model_validate({
-        "name": "l", "workload": {"entrypoint": "tests.unit.input.test_overlap:Leaking"}, "strategy": {"name": "sync"},
-        "stop": {"steps": 4}, "evaluate": {"every": 0.05},
-    })  # fmt: skip
+    spec = JobSpec.model_validate(
+        {
+            "name": "l",
+            "workload": {"entrypoint": "tests.unit.input.test_overlap:Leaking"},
+            "strategy": {"name": "sync"},
+            "stop": {"steps": 4},
+            "evaluate": {"every": 0.05},
+        }
+    )
     alerts = [alert for report in local_run.train(spec, tmp_path) for alert in report.alerts]
     assert [alert[:44] for alert in alerts] == [
-        "50 of 50 evaluation rows that were compared ", "eval/ratio is not a finite number (first aft",
-    ]  # fmt: skip
+        "50 of 50 evaluation rows that were compared ",
+        "eval/ratio is not a finite number (first aft",
+    ]

@@ -12,9 +12,7 @@ from gradstream import jobfile
 from gradstream.errors import InvalidJob
 from gradstream.spec import JobSpec
 
-JOB: dict[str, Any] = {
-    "name": "a", "workload": {"entrypoint": "a:B"}, "strategy": {"name": "adag"}, "stop": {"steps": 1},
-}  # fmt: skip
+JOB: dict[str, Any] = {"name": "a", "workload": {"entrypoint": "a:B"}, "strategy": {"name": "adag"}, "stop": {"steps": 1}}
 
 
 def unbounded(schema: Any, place: str = "") -> Iterator[str]:

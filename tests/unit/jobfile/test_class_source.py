@@ -87,8 +87,11 @@ def run(text: str, then: str, folder: Path) -> str:
 def test_a_class_takes_along_what_it_names(notebook: Any, tmp_path: Path) -> None:
     text = class_source.collect_source(notebook.Circle, None)
     assert run(text, "print(Circle(hidden=3).model(), scale(1) == again(1))", tmp_path).split() == [
-        "Linear(in_features=2,", "out_features=3,", "bias=True)", "True",
-    ]  # fmt: skip
+        "Linear(in_features=2,",
+        "out_features=3,",
+        "bias=True)",
+        "True",
+    ]
     assert "handle" not in text
     assert "Holder" not in text
 

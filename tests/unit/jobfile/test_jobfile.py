@@ -128,11 +128,16 @@ def test_a_traceback_shows_each_problem() -> None:
 @pytest.mark.parametrize(
     ("written", "means"),
     [
-        ("5s", Cadence(seconds=5.0)), ("0.5", Cadence(seconds=0.5)), ("2m", Cadence(seconds=120.0)),
-        ("10000 samples", Cadence(samples=10000)), ("1e4samples", Cadence(samples=10000)), ("1 sample", Cadence(samples=1)),
-        ("0.5 epochs", Cadence(epochs=0.5)), ("1 epoch", Cadence(epochs=1.0)),
+        ("5s", Cadence(seconds=5.0)),
+        ("0.5", Cadence(seconds=0.5)),
+        ("2m", Cadence(seconds=120.0)),
+        ("10000 samples", Cadence(samples=10000)),
+        ("1e4samples", Cadence(samples=10000)),
+        ("1 sample", Cadence(samples=1)),
+        ("0.5 epochs", Cadence(epochs=0.5)),
+        ("1 epoch", Cadence(epochs=1.0)),
     ],
-)  # fmt: skip
+)
 def test_an_interval_is_a_time_or_counted_and_survives_json(written: str, means: Cadence) -> None:
     spec = jobfile.load(JOB, [f"evaluate.every={written}"])
     assert spec.evaluate.cadence == means
@@ -149,20 +154,23 @@ def test_an_interval_is_a_time_or_counted_and_survives_json(written: str, means:
         (["strategy.lr=0.2", "optimizer={name: sgd, lr: 0.1}"], "/optimizer/lr", "give one of them"),
         (
             ["strategy={name: async}", "optimizer={name: sgd, clip_norm: 1}", "roles.server.count=2"],
-            "/optimizer/clip_norm", "needs roles.server.count: 1",
+            "/optimizer/clip_norm",
+            "needs roles.server.count: 1",
         ),
         (
             ["strategy={name: async}", "optimizer={name: sgd, clip_norm: 1}", "roles.server.count=auto"],
-            "/optimizer/clip_norm", "needs roles.server.count: 1",
+            "/optimizer/clip_norm",
+            "needs roles.server.count: 1",
         ),
         (
             ["strategy={name: async}", "optimizer={name: sgd, momentum: 0.9, nesterov: true, momentum_correction: true}"],
-            "/optimizer/momentum_correction", "nesterov",
+            "/optimizer/momentum_correction",
+            "nesterov",
         ),
         (["roles.server={count: auto, device: cuda}"], "/roles/server/count", "say how many GPUs"),
         (["gate=bsp", "gate={mode: bsp, warm_start: 5}"], "/gate", "means nothing under the gate 'bsp'"),
     ],
-)  # fmt: skip
+)
 def test_what_would_be_ignored_is_refused(overrides: list[str], pointer: str, said: str) -> None:
     found = problems(JOB, *overrides)
     assert list(found) == [pointer]

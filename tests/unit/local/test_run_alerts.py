@@ -37,13 +37,15 @@ def raised(*batches: Batch, gate: Gate = ASP) -> list[str]:
 
 
 WRONG = (
-    pushes(0, 7.0), pushes(1, 7.0), pushes(2, 1.0),
+    pushes(0, 7.0),
+    pushes(1, 7.0),
+    pushes(2, 1.0),
     ("server-0.0", ledger(pushed=100, dropped=60, dropped_stale=30, dropped_not_finite=30)),
     ("server-0.0", [point(metrics.STARVED, 3, 20)]),
     ("worker-0.0", [point(metrics.COMPARED_ROWS, 0, 1000), point(metrics.SHARED_ROWS, 0, 1000)]),
     ("worker-0.0", [point(metrics.SHARED_MEMORY_SHORTFALL, 0, 5e6)]),
     ("evaluator.0", [Point("eval/auc", -1, 0, 640, 10, 100.0, float("nan"))]),
-)  # fmt: skip
+)
 
 
 def test_the_page_shows_the_same_but_for_what_only_it_offers() -> None:

@@ -39,10 +39,16 @@ class Everything(nn.Module):
 
 
 def job(**fields: Any) -> JobSpec:
-    return JobSpec.model_validate({
-        "name": "a", "workload": {"entrypoint": "a:A"}, "strategy": {"name": "adag"}, "stop": {"epochs": 1},
-        "roles": {"worker": {"count": 2}}, **fields,
-    })  # fmt: skip
+    return JobSpec.model_validate(
+        {
+            "name": "a",
+            "workload": {"entrypoint": "a:A"},
+            "strategy": {"name": "adag"},
+            "stop": {"epochs": 1},
+            "roles": {"worker": {"count": 2}},
+            **fields,
+        }
+    )
 
 
 def checkpoint(flat: FlatModel, folder: Path, shards: int, spec: JobSpec) -> Callable[[str], Path | None]:

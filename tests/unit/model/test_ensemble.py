@@ -60,10 +60,17 @@ def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def job(args: dict[str, Any] | None = None, **fields: Any) -> JobSpec:
-    return JobSpec.model_validate({
-        "name": "pair", "workload": {"entrypoint": "pair_of_a_test:Pair", "args": args or {}}, "seed": 5, "batch_size": 8,
-        "strategy": {"name": "sync", "lr": 0.1}, "stop": {"epochs": 3}, **fields,
-    })  # fmt: skip
+    return JobSpec.model_validate(
+        {
+            "name": "pair",
+            "workload": {"entrypoint": "pair_of_a_test:Pair", "args": args or {}},
+            "seed": 5,
+            "batch_size": 8,
+            "strategy": {"name": "sync", "lr": 0.1},
+            "stop": {"epochs": 3},
+            **fields,
+        }
+    )
 
 
 def problem(spec: JobSpec, rank: int) -> ModelProblem:

@@ -165,10 +165,16 @@ class Tricky(Workload):
 
 def job(trick: str, **more: Any) -> JobSpec:
     args = {"trick": trick, **{key: more.pop(key) for key in ("after", "where") if key in more}}
-    return JobSpec.model_validate({
-        "name": "tricky", "workload": {"entrypoint": "tests.unit.model.test_guard:Tricky", "args": args}, "batch_size": 8,
-        "strategy": {"name": "adag", "lr": 0.1}, "stop": {"epochs": 3}, **more,
-    })  # fmt: skip
+    return JobSpec.model_validate(
+        {
+            "name": "tricky",
+            "workload": {"entrypoint": "tests.unit.model.test_guard:Tricky", "args": args},
+            "batch_size": 8,
+            "strategy": {"name": "adag", "lr": 0.1},
+            "stop": {"epochs": 3},
+            **more,
+        }
+    )
 
 
 def trained(spec: JobSpec) -> ModelProblem:

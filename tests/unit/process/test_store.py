@@ -73,9 +73,16 @@ def api() -> Iterator[Api]:
 
 def order(url: str, resume: Resume | None = None) -> ProcessOrder:
     return ProcessOrder(
-        id=uuid4(), job_id=uuid4(), attempt=2, role="server", rank=0, spec=job({"name": "sync", "lr": 0.1}, workers=1, shards=1),
-        plane=PlaneAccess(url="redis://nowhere"), store=StoreAccess(url=url, token="t"), resume=resume,
-    )  # fmt: skip
+        id=uuid4(),
+        job_id=uuid4(),
+        attempt=2,
+        role="server",
+        rank=0,
+        spec=job({"name": "sync", "lr": 0.1}, workers=1, shards=1),
+        plane=PlaneAccess(url="redis://nowhere"),
+        store=StoreAccess(url=url, token="t"),
+        resume=resume,
+    )
 
 
 def api_store(api: Api, resume: Resume | None = None) -> ApiStore:

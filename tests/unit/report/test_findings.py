@@ -21,9 +21,17 @@ SCALE = Scale(rates=(0.1, 0.2))
 
 def result(accuracy: float, **more: Any) -> dict[str, Any]:
     return {
-        "diverged": False, "accuracy": accuracy, "held_out": accuracy, "curve": [[5500, 10.0, accuracy]], "time": 100.0,
-        "bytes": 10**9, "staleness": 0.0, "dropped": 0, "trained": {"0": 1}, **more,
-    }  # fmt: skip
+        "diverged": False,
+        "accuracy": accuracy,
+        "held_out": accuracy,
+        "curve": [[5500, 10.0, accuracy]],
+        "time": 100.0,
+        "bytes": 10**9,
+        "staleness": 0.0,
+        "dropped": 0,
+        "trained": {"0": 1},
+        **more,
+    }
 
 
 def as_in_the_papers(run: Run) -> dict[str, Any]:
@@ -49,9 +57,15 @@ def test_growth_repeats_with_the_papers_numbers_and_does_not_when_nothing_depend
         for run in experiment.runs(SCALE, flat):
             flat.keep(experiment.name, run, result(0.95), 1.0)
     assert verdicts(scaling.findings(SCALE, flat)) == {
-        "DOWNPOUR0": False, "ADAG1": True, "ADAG2": True, "AEASGD3": False, "DynSGD4": True,
-        "DOWNPOUR5": False, "ADAG's6": False, "ADAG's7": False,
-    }  # fmt: skip
+        "DOWNPOUR0": False,
+        "ADAG1": True,
+        "ADAG2": True,
+        "AEASGD3": False,
+        "DynSGD4": True,
+        "DOWNPOUR5": False,
+        "ADAG's6": False,
+        "ADAG's7": False,
+    }
 
 
 def test_the_rate_with_the_best_held_out_accuracy_is_taken(invented: Invent) -> None:

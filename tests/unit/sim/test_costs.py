@@ -159,10 +159,15 @@ class TestSpeeds:
     @pytest.mark.parametrize(
         ("text", "said"),
         [
-            ("lognormal", "takes other numbers"), ("lognormal:x", "names no speeds"), ("fast", "names no speeds"),
-            ("1,0", "above 0"), ("lognormal:9", "from 0 to 3"), ("straggler:0", "how many times"), ("constant:2", "takes other"),
+            ("lognormal", "takes other numbers"),
+            ("lognormal:x", "names no speeds"),
+            ("fast", "names no speeds"),
+            ("1,0", "above 0"),
+            ("lognormal:9", "from 0 to 3"),
+            ("straggler:0", "how many times"),
+            ("constant:2", "takes other"),
         ],
-    )  # fmt: skip
+    )
     def test_mistakes_are_explained(self, text: str, said: str) -> None:
         with pytest.raises(ValueError, match=said):
             parse(text)

@@ -56,8 +56,11 @@ def test_a_checkpoint_is_resumed_exactly_with_who_is_away(strategy: str) -> None
     window = {"window": 4} if strategy in ("geo", "local_sgd", "delayed_diloco") else {}
     spec = job({"name": strategy, "lr": 0.001, **window}, workers=5, steps=80)
     options: dict[str, Any] = {
-        "costs": Costs(speeds="lognormal:0.5", latency=0.3, bandwidth=80.0, apply=0.02), "mtbf": 50, "down": 25, "joins": {3: 60.0},
-    }  # fmt: skip
+        "costs": Costs(speeds="lognormal:0.5", latency=0.3, bandwidth=80.0, apply=0.02),
+        "mtbf": 50,
+        "down": 25,
+        "joins": {3: 60.0},
+    }
     away = 0
     pushes = sim.run(spec, NoisyToy, **options).events
     for asked in range(1, pushes, max(1, pushes // 8)):
@@ -75,11 +78,14 @@ def test_a_checkpoint_is_resumed_exactly_with_who_is_away(strategy: str) -> None
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"mtbf": 0}, "mtbf"), ({"mtbf": 1, "down": -1}, "down"), ({"joins": {3: 1.0}}, "no worker 3"),
-        ({"joins": {0: 0.0}}, "above 0"), ({"joins": {0: math.inf}}, "above 0"),
+        ({"mtbf": 0}, "mtbf"),
+        ({"mtbf": 1, "down": -1}, "down"),
+        ({"joins": {3: 1.0}}, "no worker 3"),
+        ({"joins": {0: 0.0}}, "above 0"),
+        ({"joins": {0: math.inf}}, "above 0"),
         ({"joins": {0: 1.0, 1: 1.0}}, "one worker at least"),
     ],
-)  # fmt: skip
+)
 def test_what_makes_no_sense_is_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         sim.run(job({"name": "async"}, workers=2), Toy, events=1, **options)

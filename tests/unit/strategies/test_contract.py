@@ -328,8 +328,10 @@ def with_options(name: str, options: dict[str, Any]) -> JobSpec | None:
 
 CHOSEN = [
     pytest.param(name, with_options(name, options), id=f"{name}-{number}")
-    for name in STRATEGIES for number, options in enumerate(OPTIONS) if with_options(name, options)
-]  # fmt: skip
+    for name in STRATEGIES
+    for number, options in enumerate(OPTIONS)
+    if with_options(name, options)
+]
 
 
 @pytest.mark.parametrize(("name", "chosen"), CHOSEN)

@@ -25,11 +25,19 @@ from gradstream.center.entries import (
 from gradstream.wire.transport.messages import ATTEMPT, Header, Part, ResponseMessage
 
 ENTRIES: list[Entry] = [
-    Init(0, 1), Join(2, 0), Push(1, 0, 7, base=3, steps=1, examples=128, want="center", position=9, norm=1 / 3),
-    Push(1, 0, 8, base=3, steps=0, examples=0, want="ack", position=9, finite=False), Pull(-1, 4, 2), Saved(0, 0, 5, checkpoint=1),
-    Leave(3, 0, "lost"), Checkpoint(6), StopWorkers("it's \"time\" \u00e9"), StopWorkers("one", 2),
-    Resend(1, 2, (7, 9)), Rejected(1, 2, 31, 8, "applied", True, version=7, brings="center"),
-]  # fmt: skip
+    Init(0, 1),
+    Join(2, 0),
+    Push(1, 0, 7, base=3, steps=1, examples=128, want="center", position=9, norm=1 / 3),
+    Push(1, 0, 8, base=3, steps=0, examples=0, want="ack", position=9, finite=False),
+    Pull(-1, 4, 2),
+    Saved(0, 0, 5, checkpoint=1),
+    Leave(3, 0, "lost"),
+    Checkpoint(6),
+    StopWorkers('it\'s "time" \u00e9'),
+    StopWorkers("one", 2),
+    Resend(1, 2, (7, 9)),
+    Rejected(1, 2, 31, 8, "applied", True, version=7, brings="center"),
+]
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: type(entry).__name__)

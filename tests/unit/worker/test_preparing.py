@@ -29,9 +29,14 @@ def test_each_round_finds_its_first_mini_batch_prepared(strategy: dict[str, Any]
         def prepare(self, position: int) -> None:
             prepared[self.rank].append(position)
 
-    spec = JobSpec.model_validate({
-        "name": "p", "workload": {"entrypoint": "a:B"}, "strategy": strategy | {"lr": 0.01}, "stop": {"steps": STEPS},
-        "roles": {"worker": {"count": 2}},
-    })  # fmt: skip
+    spec = JobSpec.model_validate(
+        {
+            "name": "p",
+            "workload": {"entrypoint": "a:B"},
+            "strategy": strategy | {"lr": 0.01},
+            "stop": {"steps": STEPS},
+            "roles": {"worker": {"count": 2}},
+        }
+    )
     sim.run(spec, Preparing)
     assert [sorted(set(positions)) for positions in prepared.values()] == [begins, begins]

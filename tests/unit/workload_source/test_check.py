@@ -45,9 +45,9 @@ def build(): ...
 
 
 def spec(entrypoint: str, **args: object) -> JobSpec:
-    return JobSpec.model_validate({
-        "name": "job", "workload": {"entrypoint": entrypoint, "args": args}, "strategy": {"name": "adag"}, "stop": {"epochs": 1},
-    })  # fmt: skip
+    return JobSpec.model_validate(
+        {"name": "job", "workload": {"entrypoint": entrypoint, "args": args}, "strategy": {"name": "adag"}, "stop": {"epochs": 1}}
+    )
 
 
 def check(texts: dict[str, str | None], entrypoint: str, **args: object) -> CodeFindings:
@@ -79,9 +79,13 @@ def test_arguments_are_checked_as_the_class_itself_would() -> None:
     assert said(check({"lab.py": CIRCLE}, "lab:Circle", where="/data", rate=0.5, kind="cnn", sizes=[4], note="x")) == []
     found = said(check({"lab.py": CIRCLE}, "lab:Circle", hiden=1, hidden="many", kind="rnn", _own=2, shared=1))
     assert [each.partition(": ")[0] for each in found] == [
-        "/workload/args/hiden", "/workload/args/hidden", "/workload/args/kind", "/workload/args/_own", "/workload/args/shared",
+        "/workload/args/hiden",
+        "/workload/args/hidden",
+        "/workload/args/kind",
+        "/workload/args/_own",
+        "/workload/args/shared",
         "/workload/args/where",
-    ]  # fmt: skip
+    ]
     assert "did you mean 'hidden'?" in found[0]
     assert found[-1] == "/workload/args/where: missing: Circle.where has no default; add it to workload.args"
 
@@ -89,10 +93,17 @@ def test_arguments_are_checked_as_the_class_itself_would() -> None:
 @pytest.mark.parametrize(
     "args",
     [
-        {"hidden": 8, "where": "/data"}, {"hidden": "8", "where": "/data"}, {"hidden": 8.5, "where": "/data"}, {"where": 3},
-        {"where": "/data", "kind": "MLP"}, {"where": "/data", "rate": "fast"}, {"where": "/data", "sizes": 4}, {}, {"Hidden": 3},
+        {"hidden": 8, "where": "/data"},
+        {"hidden": "8", "where": "/data"},
+        {"hidden": 8.5, "where": "/data"},
+        {"where": 3},
+        {"where": "/data", "kind": "MLP"},
+        {"where": "/data", "rate": "fast"},
+        {"where": "/data", "sizes": 4},
+        {},
+        {"Hidden": 3},
     ],
-)  # fmt: skip
+)
 def test_text_and_class_agree_about_arguments(args: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
     module = types.ModuleType("lab_of_this_test")
     monkeypatch.setitem(sys.modules, module.__name__, module)
@@ -235,9 +246,13 @@ def test_workloads_are_listed_with_their_arguments() -> None:
     assert (circle.entrypoint, circle.summary, ring.entrypoint) == ("lab:Circle", "Points in a circle.", "deep.inner:Ring")
     assert circle.arguments
     assert [(each.name, each.annotation, each.required) for each in circle.arguments] == [
-        ("hidden", "int", False), ("rate", "'float | None'", False), ("kind", "Literal['mlp', 'cnn']", False),
-        ("sizes", "list[int]", False), ("where", "Path", True), ("note", "Optional[str]", False),
-    ]  # fmt: skip
+        ("hidden", "int", False),
+        ("rate", "'float | None'", False),
+        ("kind", "Literal['mlp', 'cnn']", False),
+        ("sizes", "list[int]", False),
+        ("where", "Path", True),
+        ("note", "Optional[str]", False),
+    ]
     assert [each.default for each in circle.arguments][:4] == [32, None, "mlp", [1, 2]]
 
 
