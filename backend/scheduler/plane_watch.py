@@ -1,5 +1,5 @@
-"""Watches the memory of the data plane, which all jobs share. An attempt that takes more than its bound is ended, and while the
-plane is full, each job that waits for it says for whom."""
+"""Watches the data plane, which all jobs share. An attempt that takes more memory or connections than its bound is ended, and while
+the plane is full, each job that waits for it says for whom."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ from gradstream.api.statuses import JobStatus
 from gradstream.events import EventKind
 from gradstream.process.order import plane_id
 from gradstream.wire import plane
+from gradstream.wire.plane_connections import count_connections, read_crowd
 from gradstream.wire.plane_memory import Fill, Walk, read_fill
 from gradstream.wire.redis.routes import everywhere
 
 log = structlog.get_logger(__name__)
 
 REASON = "plane_memory"
+REASON_CONNECTIONS = "plane_connections"
 LEAST = 128 * 2**20
 """Bytes that any attempt may hold; while the plane holds less in all, the watch skips the single attempts."""
 VECTORS = 8
@@ -38,6 +40,10 @@ MAX_SHARE, MAX_SHARE_UNKNOWN = 0.9, 0.5
 """Shares of an instance that an attempt may hold at most: with this bound, and before the size of its model is known."""
 FULL, FREE = 0.95, 0.85
 """Shares from which on an instance counts as full, and as full no more."""
+CROWDED = 0.5
+"""Share of an instance's connections from which on the watch looks whose they are."""
+CONNECTIONS, CONNECTIONS_PER_WORKER = 512, 32
+"""Connections that an attempt may have at one instance. A process needs about five."""
 EVERY = 1.0
 _PORTION = 0.1
 """Seconds of a walk in one pass."""
@@ -61,6 +67,12 @@ class AttemptOnPlane:
     def describe(self, capacity: int) -> str:
         return f"{_megabytes(self.bytes)} of the {_megabytes(capacity)} of the data plane"
 
+    def explain_end(self, capacity: int) -> str:
+        return (
+            f"It held {self.describe(capacity)}, and {_megabytes(self.bound(capacity))} are the most for it. Its code must leave "
+            "the data plane's Redis alone; if the model needs that much, raise maxmemory of the data plane."
+        )
+
 
 class PlaneWatch:
     def __init__(self, platform: Platform, backoff: JobBackoff) -> None:
@@ -74,6 +86,7 @@ class PlaneWatch:
         """A portion of a walk over the plane's keys, and what follows from one that has ended."""
         if not self._walks and time.monotonic() >= self._next:
             self._next = time.monotonic() + EVERY
+            self._look_at_connections()
             fills = [(redis, read_fill(redis)) for redis in everywhere(self._platform.plane)]
             self._walks = [(Walk(redis), fill) for redis, fill in fills if fill.used >= min(LEAST, FULL * fill.capacity)]
             if not self._walks:
@@ -82,9 +95,29 @@ class PlaneWatch:
             walks, self._walks = self._walks, []
             self._act(walks)
 
-    def _act(self, walks: Sequence[tuple[Walk, Fill]]) -> None:
+    def _look_at_connections(self) -> None:
+        """End each attempt that has more connections than its bound to an instance that runs out of them."""
+        for redis in everywhere(self._platform.plane):
+            crowd = read_crowd(redis)
+            if crowd.connected < CROWDED * crowd.capacity:
+                continue
+            counts = count_connections(redis)
+            for j, job in self._live_attempts().items():
+                count = counts[plane.account(j)]
+                bound = CONNECTIONS + CONNECTIONS_PER_WORKER * job.workers
+                if count > bound:
+                    message = (
+                        f"It had {count:,} connections to the data plane, and {bound:,} are the most for it. Its code must "
+                        "leave the data plane's Redis alone."
+                    )
+                    self._for_job(job, partial(self._end, REASON_CONNECTIONS, message))
+
+    def _live_attempts(self) -> dict[str, JobRow]:
         with self._platform.database.transaction() as session:
-            live = {plane_id(job.id, job.attempt): job for job in job_rows.live(session, begun=True) if job.status in _LIVE}
+            return {plane_id(job.id, job.attempt): job for job in job_rows.live(session, begun=True) if job.status in _LIVE}
+
+    def _act(self, walks: Sequence[tuple[Walk, Fill]]) -> None:
+        live = self._live_attempts()
         over, full = dict[str, tuple[AttemptOnPlane, Fill]](), False
         for walk, fill in walks:
             holders = [AttemptOnPlane(live[j], size) for j, size in walk.held.items() if j in live]
@@ -93,7 +126,7 @@ class PlaneWatch:
                 full = True
                 self._say_who_holds(list(live.values()), walk.held, holders)
         for holder, fill in over.values():
-            self._for_job(holder.job, partial(self._end, holder, fill))
+            self._for_job(holder.job, partial(self._end, REASON, holder.explain_end(fill.capacity)))
             for other in live.values():
                 if other.id != holder.job.id:
                     self._for_job(other, partial(self._tell_of_end, holder, fill))
@@ -123,14 +156,10 @@ class PlaneWatch:
             if job is not None and job.attempt == seen.attempt and job.status in _LIVE:
                 do(session, job)
 
-    def _end(self, holder: AttemptOnPlane, fill: Fill, session: Session, job: JobRow) -> None:
-        """Its keys go at once, and its account, so that the others need not wait for its processes to end."""
-        message = (
-            f"It held {holder.describe(fill.capacity)}, and {_megabytes(holder.bound(fill.capacity))} are the most for it. Its "
-            "code must leave the data plane's Redis alone; if the model needs that much, raise maxmemory of the data plane."
-        )
-        lifecycle.begin_end(session, job, End(JobStatus.FAILED, REASON, message), actor=_ACTOR)
-        log.warning("an attempt took too much of the data plane and is ended", job=str(job.id), bytes=holder.bytes)
+    def _end(self, reason: str, message: str, session: Session, job: JobRow) -> None:
+        """Its keys go at once, and its account with all its connections: the others need not wait for its processes to end."""
+        lifecycle.begin_end(session, job, End(JobStatus.FAILED, reason, message), actor=_ACTOR)
+        log.warning("an attempt took too much of the data plane and is ended", job=str(job.id), reason=reason)
         j = plane_id(job.id, job.attempt)
         after_commit(session, ("plane", j), partial(plane.destroy, self._platform.plane, j))
 

@@ -62,8 +62,13 @@ class _ByDoor(RedisConnection):
         return connection
 
 
+CONTROL_PLANE = "gradstream"
+"""Name of the connections of the control plane, which has no account of its own at the data plane."""
+
+
 def options(user: str | None, password: str | None, block: float = BLOCK) -> dict[str, Any]:
     return {
+        "client_name": None if user else CONTROL_PLANE,
         "username": user,
         "password": password,
         "socket_connect_timeout": 2,

@@ -1,16 +1,23 @@
-"""The memory of the data plane is shared: who takes too much is ended, and who waits says for whom."""
+"""The data plane is shared: who takes too much of it is ended, and who waits says for whom."""
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from uuid import UUID
 
 import pytest
+from redis import Redis
 
 from backend.platform import Platform
 from backend.scheduler import plane_watch
 from gradstream.process.order import plane_id
+from gradstream.wire import plane, plane_connections
 from gradstream.wire.plane_memory import read_fill
+from gradstream.wire.redis.client import connect
+from gradstream.wire.redis.connection import connector
 from tests.integration.backend.jobs import submit, workers
 from tests.integration.backend.running import Running
 
@@ -81,3 +88,57 @@ def test_a_job_that_waits_for_a_full_plane_says_for_whom(
     monkeypatch.undo()
     look(running)
     assert alerts() == []
+
+
+@pytest.fixture
+def opened() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def connections_of(running: Running, opened: ExitStack, count: int) -> list[Redis]:
+    """Connections with the account of the running attempt."""
+    access = running.agent.order("worker-0").plane
+    clients = [connect(access.url, user=access.user, password=access.password) for _ in range(count)]
+    for client in clients:
+        opened.callback(client.close)
+        client.ping()
+    return clients
+
+
+def test_an_attempt_that_takes_too_many_connections_is_ended_with_all_of_them(
+    running: Running, neighbour: str, platform: Platform, opened: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clients = connections_of(running, opened, 12)
+    look(running)
+    assert running.job["status"] == "running", "as long as others have enough"
+    for name, value in (("CROWDED", 0.0), ("CONNECTIONS", 10), ("CONNECTIONS_PER_WORKER", 0)):
+        monkeypatch.setattr(plane_watch, name, value)
+    look(running)
+    assert running.status == ("stopping", "plane_connections")
+    assert "It had 12 connections to the data plane, and 10 are the most for it." in running.job["message"]
+    user = plane.account(plane_id(UUID(running.id), 1))
+    assert user not in {client["user"] for client in platform.plane.client_list()}
+    assert len(clients) == 12
+    assert running.api.get(f"/jobs/{neighbour}").json()["status"] in ("running", "starting")
+
+
+def test_connections_that_never_sign_in_are_closed_where_others_run_out(
+    running: Running, platform: Platform, opened: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [signed_in] = connections_of(running, opened, 1)
+    make = connector(running.agent.order("worker-0").plane.url)
+    strangers: list[socket.socket] = [opened.enter_context(make()) for _ in range(5)]
+    monkeypatch.setattr(plane_watch, "CROWDED", 0.0)
+    look(running)
+    strangers[0].settimeout(0.2)
+    with pytest.raises(TimeoutError):  # it still has time to sign in
+        strangers[0].recv(1)
+    monkeypatch.setattr(plane_connections, "SIGN_IN_TIMEOUT", 0)
+    look(running)
+    for stranger in strangers:
+        stranger.settimeout(10.0)
+        assert stranger.recv(1) == b"", "closed"
+    assert signed_in.ping()
+    assert running.job["status"] == "running"
+    look(running)  # the controller's own connection has stayed, too
