@@ -134,7 +134,7 @@ class PushOutcomes(Schema):
 class Overview(Schema):
     attempt: int
     attempts: list[AttemptOverview]
-    deaths: list[ProcessFailure]
+    failures: list[ProcessFailure]
     best: list[BestMetric]
     speed: Speed | None = Field(description="null: one worker, or none with two pushes yet")
     seconds: float = Field(description="Seconds from the start of training until the last worker ended, or until now")

@@ -42,7 +42,7 @@ def overview(session: Session, job_id: UUID) -> Overview:
     return Overview(
         attempt=job.attempt,
         attempts=_attempts(job, attempts, found, checkpoints),
-        deaths=deaths(processes),
+        failures=failures(processes),
         best=loads.best(found, spec, job.started_at),
         speed=_speed(job, spec, live, processes),
         seconds=axis.seconds,
@@ -115,24 +115,24 @@ def _samples_at(row: AttemptRow, checkpoints: Sequence[EventRow]) -> int | None:
     return next((data["samples"] for data in told if (data["attempt"], data["checkpoint"]) == wanted), None)
 
 
-def deaths(rows: Sequence[ProcessRow]) -> list[ProcessFailure]:
+def failures(rows: Sequence[ProcessRow]) -> list[ProcessFailure]:
     """Return process failures, oldest first. After the one that ends an attempt, its others are consequences and not listed."""
     incarnations = {(row.attempt, row.role, row.rank, row.incarnation): row for row in rows}
     found: dict[int, list[ProcessRow]] = {}
-    for row in sorted((row for row in rows if _died(row)), key=lambda row: row.ended_at or row.assigned_at):
+    for row in sorted((row for row in rows if _failed(row)), key=lambda row: row.ended_at or row.assigned_at):
         listed = found.setdefault(row.attempt, [])
         if all(before.replaced for before in listed):
             listed.append(row)
-    died = [row for listed in found.values() for row in listed]
-    return [_death(row, incarnations.get((row.attempt, row.role, row.rank, row.incarnation + 1))) for row in died]
+    failed = [row for listed in found.values() for row in listed]
+    return [_describe_failure(row, incarnations.get((row.attempt, row.role, row.rank, row.incarnation + 1))) for row in failed]
 
 
-def _died(row: ProcessRow) -> bool:
+def _failed(row: ProcessRow) -> bool:
     return row.ended_at is not None and (row.reason is None or ExitReason(row.reason) not in GOOD)
 
 
-def _death(row: ProcessRow, then: ProcessRow | None) -> ProcessFailure:
-    assert row.ended_at is not None, "it died"
+def _describe_failure(row: ProcessRow, then: ProcessRow | None) -> ProcessFailure:
+    assert row.ended_at is not None, "it has ended"
     there = then.started_at if then else None
     return ProcessFailure(
         process_id=row.id,

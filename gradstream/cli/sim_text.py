@@ -100,8 +100,8 @@ def _time(result: Result, speeds: Speeds) -> list[str]:
             who = f"{share.workers} {'workers' if share.name == 'all' else share.name}"
             spent = f"{number(share.wait)} of {number(share.compute + share.wait)}"
             lines.append(f"waiting    {share.waiting:.1%} of the time of {who}: {spent}")
-    if result.deaths:
-        lines.append(f"lost       {result.deaths} incarnations of workers")
+    if result.failures:
+        lines.append(f"lost       {result.failures} incarnations of workers")
     return lines
 
 

@@ -8,7 +8,7 @@ sockets or clocks. The same job, problem and seed give the same bits.
     run.center, run.version, run.staleness
 """
 
-from gradstream.sim.agenda import Death
+from gradstream.sim.agenda import WorkerFailure
 from gradstream.sim.cluster import Stuck
 from gradstream.sim.result import Result, SimulatedCheckpoint
 from gradstream.sim.running import Diverged, run
@@ -16,4 +16,4 @@ from gradstream.sim.times.costs import Costs
 from gradstream.sim.times.service import Schedule
 from gradstream.sim.view import View
 
-__all__ = ["Costs", "Death", "Diverged", "Result", "Schedule", "SimulatedCheckpoint", "Stuck", "View", "run"]
+__all__ = ["Costs", "Diverged", "Result", "Schedule", "SimulatedCheckpoint", "Stuck", "View", "WorkerFailure", "run"]

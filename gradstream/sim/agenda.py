@@ -12,7 +12,7 @@ FromWorker = Init | Join | Push | Pull | Saved | Leave
 
 
 @dataclass(frozen=True)
-class Death:
+class WorkerFailure:
     """A worker is lost, with its unfinished computation, right after push number `event` of the run."""
 
     event: int

@@ -19,7 +19,7 @@ import greenlet
 
 from gradstream.center.entries import Checkpoint, Entry, Leave, Payload, Push, Response
 from gradstream.center.ledger import Decision
-from gradstream.sim.agenda import Agenda, Comes, Death, FromWorker, Lost
+from gradstream.sim.agenda import Agenda, Comes, FromWorker, Lost, WorkerFailure
 from gradstream.sim.center import Settled, ShardedCenter
 from gradstream.sim.incarnations import Incarnations
 from gradstream.sim.port import SimPort
@@ -79,7 +79,7 @@ class Simulation:
         self._ready: deque[Worker] = deque()
         self._now = self._settled_at = 0.0
         """Time of the log's last entry, and the time at which the server had handled it."""
-        self._events = self._deaths = 0
+        self._events = self._failures = 0
         self._saved: dict[int, dict[int, dict[str, Any]]] = defaultdict(dict)
         self._checkpoints: dict[int, SimulatedCheckpoint] = {}
         self._decisions: list[Decision] = []
@@ -112,11 +112,11 @@ class Simulation:
                 self._spawn(rank, 0, problem, state, proposes=rank == first and not resume)
 
     def go_on(
-        self, events: int | None, until: float, stop: Callable[[], bool], checkpoints: set[int], deaths: Collection[Death]
+        self, events: int | None, until: float, stop: Callable[[], bool], checkpoints: set[int], failures: Collection[WorkerFailure]
     ) -> None:
-        by_event: dict[int, list[Death]] = defaultdict(list)
-        for death in deaths:
-            by_event[death.event].append(death)
+        by_event: dict[int, list[WorkerFailure]] = defaultdict(list)
+        for failure in failures:
+            by_event[failure.event].append(failure)
         while (events is None or self._events < events) and not self._enough and not stop():
             if self._ready:
                 self._run(self._ready.popleft())
@@ -157,7 +157,7 @@ class Simulation:
             {rank: meter.compute[rank] for rank in ranks},
             {rank: meter.wait[rank] for rank in ranks},
             MovedBytes(meter.pushed, meter.pulled),
-            self._deaths,
+            self._failures,
         )
 
     # ---- workers --------------------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ class Simulation:
         if worker.thread.dead:
             return False
         worker.thread.throw(greenlet.GreenletExit)
-        self._deaths += 1
+        self._failures += 1
         self._feed(Leave(rank, worker.incarnation, "lost"))
         return True
 
@@ -218,7 +218,7 @@ class Simulation:
         assert isinstance(entry, FromWorker)
         self._agenda.add(self._times.reaches_log(rank, entry, payload, self._now), rank, entry, payload)
 
-    def _next(self, checkpoints: set[int], deaths: Mapping[int, list[Death]]) -> None:
+    def _next(self, checkpoints: set[int], failures: Mapping[int, list[WorkerFailure]]) -> None:
         """Make the next event happen. If an entry reaches the log, its sender goes on."""
         due = self._agenda.take()
         worker, rank = self._workers.get(due.rank), due.rank
@@ -245,9 +245,9 @@ class Simulation:
             self._events += 1
             if self._events in checkpoints:
                 self._feed(Checkpoint(self._events))
-            for death in deaths.get(self._events, ()):
-                if self._kill(death.rank) and death.respawn:
-                    self._respawn(death.rank)
+            for failure in failures.get(self._events, ()):
+                if self._kill(failure.rank) and failure.respawn:
+                    self._respawn(failure.rank)
         self._enough = self._watching.look(self._center, self._settled_at, self._events)
 
     def _feed(self, entry: Entry, payload: Payload | None = None) -> None:

@@ -139,7 +139,7 @@ def facts(spec: JobSpec, result: Result, curve: Curve, speeds: Speeds, *, small:
         "samples_per_time": result.samples / result.time if result.time else None,
         "waiting": [asdict(share) | {"share": share.waiting} for share in shares(result, speeds)],
         "bytes": result.bytes._asdict(),
-        "deaths": result.deaths,
+        "failures": result.failures,
         "alerts": alerts(spec, result),
         "target_reached": curve.stopped_by == "target",
         "stopped_by": curve.stopped_by,

@@ -52,7 +52,7 @@ class Result:
     wait: dict[int, float]
     """Virtual time that each rank spent waiting for responses and at the gate; 0 without costs."""
     bytes: MovedBytes
-    deaths: int
+    failures: int
     """Incarnations that were lost."""
     earlier: dict[int, Result] = field(default_factory=dict)
     """Results of the same run after fewer pushes, by their number."""

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from gradstream.sim.agenda import Death
+from gradstream.sim.agenda import WorkerFailure
 from gradstream.sim.cluster import Problems, Simulation
 from gradstream.sim.incarnations import Incarnations
 from gradstream.sim.result import Result, SimulatedCheckpoint
@@ -41,7 +41,7 @@ def run(
     watch_every: int | None = None,
     stop: Callable[[], bool] = lambda: False,
     duplicates: float = 0.0,
-    deaths: Collection[Death] = (),
+    failures: Collection[WorkerFailure] = (),
     mtbf: float | None = None,
     down: float | None = 0.0,
     joins: Mapping[int, float] | None = None,
@@ -69,7 +69,7 @@ def run(
     simulation = Simulation(spec, problem, times, incarnations, watching, align, random.Random(f"{seed}/duplicates"), duplicates)
 
     def go_on(count: int | None) -> Result:
-        simulation.go_on(count, until, stop, set(checkpoints), deaths)
+        simulation.go_on(count, until, stop, set(checkpoints), failures)
         return simulation.result()
 
     return _run_to_end(simulation, go_on, events, resume, results_at)

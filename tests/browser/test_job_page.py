@@ -30,10 +30,10 @@ def job(client: Client) -> Job:
 
 def test_a_killed_worker_is_seen_with_its_cost_and_the_rest_adds_up(open_page: OpenPage, job: Job) -> None:
     page = open_page(f"/jobs/{job.id}")
-    deaths = page.get_by_role("region", name="Process failures").get_by_role("row")
-    expect(deaths).to_have_count(2)
-    expect(deaths.nth(1)).to_contain_text("killed by signal 9")
-    expect(deaths.nth(1)).to_contain_text(re.compile(r"its rank was away for \d+\.\d s; the others went on"))
+    failures = page.get_by_role("region", name="Process failures").get_by_role("row")
+    expect(failures).to_have_count(2)
+    expect(failures.nth(1)).to_contain_text("killed by signal 9")
+    expect(failures.nth(1)).to_contain_text(re.compile(r"its rank was away for \d+\.\d s; the others went on"))
     expect(page.get_by_role("img", name=re.compile(r"^worker-0: Compute \d+ %"))).to_be_visible()
     expect(page.get_by_text(re.compile(r"^Not measured: the workers ran on a processor core"))).to_be_visible()  # they sleep
     wait_until(

@@ -20,7 +20,7 @@ export type Distribution = Schemas["Distribution"]
 export type Example = Schemas["Example"]
 export type Job = Answer<Schemas["Job"]>
 export type JobCheckpoint = Schemas["JobCheckpoint"]
-export type Death = Schemas["ProcessFailure"]
+export type ProcessFailure = Schemas["ProcessFailure"]
 export type Exchange = Schemas["Exchange"]
 /** What the stream of all jobs tells of deleted ones. */
 export interface Gone {

@@ -4012,8 +4012,8 @@ export interface components {
             attempt: number;
             /** Attempts */
             attempts: components["schemas"]["AttemptOverview"][];
-            /** Deaths */
-            deaths: components["schemas"]["ProcessFailure"][];
+            /** Failures */
+            failures: components["schemas"]["ProcessFailure"][];
             /** Best */
             best: components["schemas"]["BestMetric"][];
             /** @description null: one worker, or none with two pushes yet */

@@ -46,7 +46,7 @@ def choices(running: Running, label: str) -> dict[str, Any]:
 
 def test_a_job_that_has_just_begun(running: Running) -> None:
     found = look(running)
-    assert (found["attempt"], found["deaths"], found["best"], found["speed"], found["ledger"]) == (1, [], [], None, None)
+    assert (found["attempt"], found["failures"], found["best"], found["speed"], found["ledger"]) == (1, [], [], None, None)
     (attempt,) = found["attempts"]
     assert (attempt["status"], attempt["resumed_from"], attempt["cost"]) == ("running", None, None)
     assert attempt["queued_at"] <= attempt["started_at"] <= attempt["running_at"]
@@ -131,10 +131,10 @@ def test_a_restarted_worker_is_another_incarnation_and_costs_no_retry(running: R
     running.agent.run_all()
     assert running.processes(1)["worker-0.1"] == "running"
     assert running.job["retries_used"] == 0
-    (death,) = look(running)["deaths"]
-    assert (death["label"], death["reason"], death["message"]) == ("worker-0", "restarted", "ada restarted it")
-    assert death["respawned"]
-    assert death["seconds"] > 0
+    (failure,) = look(running)["failures"]
+    assert (failure["label"], failure["reason"], failure["message"]) == ("worker-0", "restarted", "ada restarted it")
+    assert failure["respawned"]
+    assert failure["seconds"] > 0
 
 
 def test_a_restarted_shard_takes_the_job_back_to_its_checkpoint(running: Running) -> None:
@@ -151,8 +151,8 @@ def test_a_restarted_shard_takes_the_job_back_to_its_checkpoint(running: Running
     assert (first["status"], first["reason"]) == ("lost", "restarted")
     assert first["cost"]["seconds"] > 0
     assert second["resumed_from"] == {"attempt": 1, "checkpoint": 1}
-    (death,) = look(running)["deaths"]
-    assert (death["label"], death["respawned"]) == ("server-0", False), "the others ended because of it"
+    (failure,) = look(running)["failures"]
+    assert (failure["label"], failure["respawned"]) == ("server-0", False), "the others ended because of it"
 
 
 def test_a_restart_beside_a_shard_that_has_ended_is_a_new_attempt_and_says_so(running: Running) -> None:
@@ -176,7 +176,7 @@ def test_a_stopped_worker_is_asked_to_leave_and_the_others_go_on(running: Runnin
     running.controller.run_once()
     assert running.status == ("running", None)
     assert "worker-1.1" not in running.processes(1)
-    assert look(running)["deaths"] == []
+    assert look(running)["failures"] == []
 
 
 def test_the_job_file_in_two_lengths(running: Running) -> None:

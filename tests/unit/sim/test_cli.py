@@ -74,7 +74,7 @@ def test_a_job_file_with_costs_and_failures() -> None:
     assert [point["samples"] // 5000 for point in facts["series"]][:4] == [1, 2, 3, 4]
     assert facts["series"][-1]["scores"]["accuracy"] > 0.8
     assert [share["name"] for share in facts["waiting"]] == ["all", "slower", "others"]
-    assert facts["deaths"] > 0
+    assert facts["failures"] > 0
     assert facts["parameters"] == 64 * 256 + 256 + 256 * 10 + 10
     assert "samples  time" in done.stderr, "it says how far it is"
 

@@ -75,13 +75,15 @@ def test_a_strategy_that_pushes_twice_in_a_round_of_all_is_told_so() -> None:
 
 class TestLostWorkers:
     def test_the_round_goes_on_without_one(self) -> None:
-        run = sim.run(job({"name": "sync", "lr": 0.01}, workers=4, steps=20), Toy, deaths=[sim.Death(13, 2, respawn=False)])
+        run = sim.run(
+            job({"name": "sync", "lr": 0.01}, workers=4, steps=20), Toy, failures=[sim.WorkerFailure(13, 2, respawn=False)]
+        )
         assert [len(run.losses[rank]) for rank in range(4)] == [20, 20, 4, 20]
         assert run.version == 20
         assert 0 not in run.checkpoints, "not over: a lost worker may come back"
 
     def test_a_new_incarnation_goes_on_where_the_pushes_of_the_last_end(self) -> None:
-        run = sim.run(job({"name": "async", "lr": 0.01}, workers=3, steps=20), NoisyToy, deaths=[sim.Death(13, 2)])
+        run = sim.run(job({"name": "async", "lr": 0.01}, workers=3, steps=20), NoisyToy, failures=[sim.WorkerFailure(13, 2)])
         pushed = [decision for decision in run.decisions if decision.rank == 2]
         assert [decision.incarnation for decision in pushed] == [0] * 4 + [1] * 16
         assert len(run.losses[2]) == 21, "one mini-batch was being computed when it was lost"
@@ -95,7 +97,7 @@ class TestLostWorkers:
                 return super().gradient(position)
 
         for name in ("async", "adag", "downpour"):
-            run = sim.run(job({"name": name, "lr": 0.01}, workers=2, steps=12), Bounded, deaths=[last_push_of(name)])
+            run = sim.run(job({"name": name, "lr": 0.01}, workers=2, steps=12), Bounded, failures=[last_push_of(name)])
             assert run.shards[0]["members"]["positions"] == {0: 12, 1: 12}
             assert run.checkpoints.keys() == {0}
 
@@ -104,15 +106,15 @@ class TestLostWorkers:
     def test_a_checkpoint_just_after_a_respawn_can_be_resumed_exactly(self, strategy: dict[str, Any], asked: int) -> None:
         """The new incarnation may be asked to save before it has begun."""
         spec = job({"lr": 0.002, **strategy}, workers=3, steps=60)
-        deaths = [sim.Death(asked, 1), sim.Death(asked + 1, 0)]
-        whole = sim.run(spec, NoisyToy, schedule="random", checkpoints={asked}, deaths=deaths)
+        failures = [sim.WorkerFailure(asked, 1), sim.WorkerFailure(asked + 1, 0)]
+        whole = sim.run(spec, NoisyToy, schedule="random", checkpoints={asked}, failures=failures)
         rest = sim.run(spec, NoisyToy, schedule="random", resume=whole.checkpoints[asked])
         assert difference(whole.shards, rest.shards) is None
 
 
-def last_push_of(strategy: str) -> sim.Death:
+def last_push_of(strategy: str) -> sim.WorkerFailure:
     """Right after it, before the leave. In turn: rank 0 pushes one event earlier than rank 1, which pushes last."""
-    return sim.Death({"async": 24, "adag": 2, "downpour": 24}[strategy], 1)
+    return sim.WorkerFailure({"async": 24, "adag": 2, "downpour": 24}[strategy], 1)
 
 
 class TestResume:

@@ -126,7 +126,7 @@ class TestSame:
         costs = Costs(speeds="lognormal:0.4", latency=0.2, bandwidth=1e3, apply=0.05)
         one, two, other = (sim.run(spec, NoisyToy, costs=costs, events=200, mtbf=40, down=3, seed=seed) for seed in (1, 1, 2))
         assert torch.equal(one.center, two.center)
-        assert (one.times, one.wait, one.deaths) == (two.times, two.wait, two.deaths)
+        assert (one.times, one.wait, one.failures) == (two.times, two.wait, two.failures)
         assert one.times != other.times
 
     def test_costs_change_who_comes_when_and_nothing_else(self) -> None:

@@ -21,7 +21,7 @@ def test_the_ledger_closes_whoever_is_lost(strategy: str, seed: int) -> None:
     spec = job({"name": strategy, "lr": 0.001}, workers=5, steps=200)
     costs = Costs(speeds="lognormal:0.5", latency=0.3, bandwidth=50.0, apply=0.02)
     run = sim.run(spec, NoisyToy, costs=costs, mtbf=60, down=5, joins={4: 30.0}, seed=seed)
-    assert run.deaths > 3
+    assert run.failures > 3
     outcomes = {rank: [d.outcome for d in run.decisions if d.rank == rank] for rank in range(5)}
     for rank, account in run.ledger.items():
         assert account.pending == 0
@@ -33,13 +33,13 @@ def test_the_ledger_closes_whoever_is_lost(strategy: str, seed: int) -> None:
 
 def test_incarnations_last_as_long_as_they_should() -> None:
     run = sim.run(job({"name": "async", "lr": 1e-4}, workers=10), Toy, costs=Costs(), until=2000.0, mtbf=50, down=50)
-    assert run.deaths == pytest.approx(10 * 2000 / 100, rel=0.15)
+    assert run.failures == pytest.approx(10 * 2000 / 100, rel=0.15)
     assert run.events == pytest.approx(10 * 2000 / 2, rel=0.1), "they are down half of the time"
 
 
 def test_without_a_next_incarnation_the_others_go_on() -> None:
     run = sim.run(job({"name": "sync", "lr": 0.001}, workers=6, steps=100), Toy, costs=Costs(), mtbf=80, down=None)
-    assert 0 < run.deaths <= 6
+    assert 0 < run.failures <= 6
     assert {d.incarnation for d in run.decisions} == {0}
 
 

@@ -134,15 +134,15 @@ def test_what_the_gate_promises(name: str, gate: dict[str, Any]) -> None:
 @every_case
 def test_lost_workers_come_back_and_train_the_rest(name: str, gate: dict[str, Any]) -> None:
     n = workers(name)
-    deaths = [sim.Death(event, rank % n) for event, rank in ((3, 1), (5, 0), (5, 2), (8, 1), (9, 3))]
-    run = sim.run(spec(name, gate, steps=30), NoisyToy, schedule="random", deaths=deaths)
+    failures = [sim.WorkerFailure(event, rank % n) for event, rank in ((3, 1), (5, 0), (5, 2), (8, 1), (9, 3))]
+    run = sim.run(spec(name, gate, steps=30), NoisyToy, schedule="random", failures=failures)
     assert {rank: shard["members"]["positions"][rank] for rank in range(n) for shard in run.shards} == dict.fromkeys(range(n), 30)
     assert {account.pending for account in run.ledger.values()} == {0}
 
 
 @pytest.mark.parametrize(("name", "gate"), [(name, gate) for name, gate in CASES if workers(name) > 1], ids=as_id)
 def test_a_lost_worker_that_stays_away_stops_nobody(name: str, gate: dict[str, Any]) -> None:
-    run = sim.run(spec(name, gate, steps=30), NoisyToy, schedule="random", deaths=[sim.Death(7, 2, respawn=False)])
+    run = sim.run(spec(name, gate, steps=30), NoisyToy, schedule="random", failures=[sim.WorkerFailure(7, 2, respawn=False)])
     positions = run.shards[0]["members"]["positions"]
     assert [positions[rank] for rank in (0, 1, 3)] == [30, 30, 30]
     assert positions.get(2, 0) < 30
@@ -221,8 +221,8 @@ class TestWarmStart:
 
     @pytest.mark.parametrize("respawn", [True, False])
     def test_its_death_stops_nobody(self, name: str, respawn: bool) -> None:
-        deaths = [sim.Death(3, 0, respawn=respawn), sim.Death(4, 1, respawn=respawn)]
-        run = sim.run(spec(name, self.GATE, steps=40), NoisyToy, schedule="random", deaths=deaths)
+        failures = [sim.WorkerFailure(3, 0, respawn=respawn), sim.WorkerFailure(4, 1, respawn=respawn)]
+        run = sim.run(spec(name, self.GATE, steps=40), NoisyToy, schedule="random", failures=failures)
         positions = run.shards[0]["members"]["positions"]
         assert [positions[rank] for rank in ((0, 1, 2, 3) if respawn else (2, 3))] == [40] * (4 if respawn else 2)
         assert run.samples >= 640

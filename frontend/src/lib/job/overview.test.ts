@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import type { AttemptOverview, Death, WorkerLoad } from "@/client"
+import type { AttemptOverview, ProcessFailure, WorkerLoad } from "@/client"
 import { priceOf, serverBar, spans, workerBar } from "./overview"
 
 const worker = (over: Partial<WorkerLoad>): WorkerLoad => ({
@@ -12,7 +12,7 @@ const attempt = (over: Partial<AttemptOverview>): AttemptOverview => ({
   running_at: "2026-01-10T12:00:03Z", ended_at: null, resumed_from: null, checkpoint: null, cost: null, ...over,
 })
 
-const death = (over: Partial<Death>): Death => ({
+const failure = (over: Partial<ProcessFailure>): ProcessFailure => ({
   process_id: "p", label: "worker-0", attempt: 1, incarnation: 0, at: "2026-01-10T12:00:09Z", reason: "killed", message: null, respawned: true,
   seconds: 1.25, ...over,
 })
@@ -60,10 +60,10 @@ test("phases of attempts follow each other up to now", () => {
   ])
 })
 
-test("a death says what it cost", () => {
-  expect(priceOf(death({}), [])).toBe("its rank was away for 1.3 s; the others went on")
-  expect(priceOf(death({ seconds: null }), [])).toBe("its rank is away; the others go on")
-  expect(priceOf(death({ respawned: false }), [attempt({})])).toBe("the attempt ended, and no other followed")
+test("a failure says what it cost", () => {
+  expect(priceOf(failure({}), [])).toBe("its rank was away for 1.3 s; the others went on")
+  expect(priceOf(failure({ seconds: null }), [])).toBe("its rank is away; the others go on")
+  expect(priceOf(failure({ respawned: false }), [attempt({})])).toBe("the attempt ended, and no other followed")
   const cost = { seconds: 4, pushes: 12, samples: 3840 }
-  expect(priceOf(death({ respawned: false }), [attempt({ cost })])).toBe("4.0 s without training, 12 pushes rolled back, 3,840 samples trained again")
+  expect(priceOf(failure({ respawned: false }), [attempt({ cost })])).toBe("4.0 s without training, 12 pushes rolled back, 3,840 samples trained again")
 })

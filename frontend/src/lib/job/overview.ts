@@ -1,4 +1,4 @@
-import type { AttemptOverview, Death, ServerLoad, WorkerLoad } from "@/client"
+import type { AttemptOverview, ProcessFailure, ServerLoad, WorkerLoad } from "@/client"
 
 export interface Slice {
   name: string
@@ -78,8 +78,8 @@ export function spans(attempts: readonly AttemptOverview[], now: number): Span[]
   })
 }
 
-/** What a death cost, in words. */
-export function priceOf({ respawned, seconds, attempt }: Death, attempts: readonly AttemptOverview[]): string {
+/** What a failure cost, in words. */
+export function priceOf({ respawned, seconds, attempt }: ProcessFailure, attempts: readonly AttemptOverview[]): string {
   if (respawned) return seconds === null ? "its rank is away; the others go on" : `its rank was away for ${seconds.toFixed(1)} s; the others went on`
   const cost = attempts.find(({ number }) => number === attempt)?.cost
   if (!cost) return "the attempt ended, and no other followed"

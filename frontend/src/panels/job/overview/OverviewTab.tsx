@@ -1,7 +1,7 @@
 import { SimpleGrid, Stack } from "@mantine/core"
 import { AttemptsPanel } from "./AttemptsPanel"
 import { BestPanel } from "./BestPanel"
-import { DeathsPanel } from "./DeathsPanel"
+import { FailuresPanel } from "./FailuresPanel"
 import { LedgerPanel } from "./LedgerPanel"
 import { ProgressPanel } from "./ProgressPanel"
 import { TimePanel } from "./TimePanel"
@@ -17,7 +17,7 @@ export function OverviewTab() {
       </SimpleGrid>
       <TimePanel />
       <AttemptsPanel />
-      <DeathsPanel />
+      <FailuresPanel />
     </Stack>
   )
 }

@@ -1,5 +1,5 @@
 import { Table } from "@mantine/core"
-import type { AttemptOverview, Death } from "@/client"
+import type { AttemptOverview, ProcessFailure } from "@/client"
 import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
 import { useOverview } from "@/hooks/job/useOverview"
@@ -11,10 +11,10 @@ import { readable } from "@/lib/status"
 const HEADS = ["Process", "When", "Reason", "Cost"]
 
 /** Processes that ended before their time, and what that cost; nothing where none did. */
-export function DeathsPanel() {
+export function FailuresPanel() {
   const job = useFeed((feed) => feed.job)
   const { data } = useOverview(job)
-  if (!data || data.deaths.length === 0) return null
+  if (!data || data.failures.length === 0) return null
   return (
     <Panel title="Process failures" subtitle="Processes that ended early, and the cost of each failure" flush>
       <Table.ScrollContainer minWidth={640} mah={360} type="native" role="group" tabIndex={0} aria-label="Process failures">
@@ -27,8 +27,8 @@ export function DeathsPanel() {
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
-            {data.deaths.toReversed().map((death) => (
-              <Row key={death.process_id} death={death} told={inShort(death.message, job)} attempts={data.attempts} />
+            {data.failures.toReversed().map((failure) => (
+              <Row key={failure.process_id} failure={failure} told={inShort(failure.message, job)} attempts={data.attempts} />
             ))}
           </Table.Tbody>
         </Table>
@@ -37,8 +37,8 @@ export function DeathsPanel() {
   )
 }
 
-function Row({ death, told, attempts }: { death: Death; told: string | null; attempts: readonly AttemptOverview[] }) {
-  const { label, attempt, incarnation, at, reason } = death
+function Row({ failure, told, attempts }: { failure: ProcessFailure; told: string | null; attempts: readonly AttemptOverview[] }) {
+  const { label, attempt, incarnation, at, reason } = failure
   return (
     <Table.Tr>
       <Table.Td fw={550} style={{ whiteSpace: "nowrap" }}>
@@ -49,7 +49,7 @@ function Row({ death, told, attempts }: { death: Death; told: string | null; att
         <time dateTime={at}>{formatMoment(at)}</time>, attempt {attempt}
       </Table.Td>
       <Table.Td style={{ overflowWrap: "anywhere" }}>{told ?? (reason && readable(reason))}</Table.Td>
-      <Table.Td className="numbers">{priceOf(death, attempts)}</Table.Td>
+      <Table.Td className="numbers">{priceOf(failure, attempts)}</Table.Td>
     </Table.Tr>
   )
 }
