@@ -98,7 +98,7 @@ def opened() -> Iterator[ExitStack]:
 
 def connections_of(running: Running, opened: ExitStack, count: int) -> list[Redis]:
     """Connections with the account of the running attempt."""
-    access = running.agent.order("worker-0").plane
+    access = next(order.plane for order in running.agent.orders.values() if str(order.job_id) == running.id)
     clients = [connect(access.url, user=access.user, password=access.password) for _ in range(count)]
     for client in clients:
         opened.callback(client.close)
