@@ -24,7 +24,7 @@ from gradstream.api.statuses import JobStatus
 from gradstream.events import EventKind
 from gradstream.process.order import plane_id
 from gradstream.wire import plane
-from gradstream.wire.plane_connections import count_connections, read_crowd
+from gradstream.wire.plane_connections import close_strangers, count_by_account, read_connection_count, read_connections
 from gradstream.wire.plane_memory import Fill, Walk, read_fill
 from gradstream.wire.redis.routes import everywhere
 
@@ -78,15 +78,18 @@ class PlaneWatch:
     def __init__(self, platform: Platform, backoff: JobBackoff) -> None:
         self._platform, self._backoff = platform, backoff
         self._walks: list[tuple[Walk, Fill]] = []
-        self._next = 0.0
+        self._next = self._next_count = 0.0
+        """When the next walk, and the next count of connections, may begin."""
         self._full = True
         """Some job may have an alert that says so, also from before this program began."""
 
     def look(self) -> None:
-        """A portion of a walk over the plane's keys, and what follows from one that has ended."""
+        """Count connections once a second. Walk over a portion of the plane's keys, and act on a walk that has ended."""
+        if time.monotonic() >= self._next_count:
+            self._next_count = time.monotonic() + EVERY
+            self._bound_connections()
         if not self._walks and time.monotonic() >= self._next:
             self._next = time.monotonic() + EVERY
-            self._look_at_connections()
             fills = [(redis, read_fill(redis)) for redis in everywhere(self._platform.plane)]
             self._walks = [(Walk(redis), fill) for redis, fill in fills if fill.used >= min(LEAST, FULL * fill.capacity)]
             if not self._walks:
@@ -95,19 +98,20 @@ class PlaneWatch:
             walks, self._walks = self._walks, []
             self._act(walks)
 
-    def _look_at_connections(self) -> None:
-        """End each attempt that has more connections than its bound to an instance that runs out of them."""
+    def _bound_connections(self) -> None:
+        """At each instance that runs out of connections, close strangers, and end attempts that have more than their bound."""
         for redis in everywhere(self._platform.plane):
-            crowd = read_crowd(redis)
-            if crowd.connected < CROWDED * crowd.capacity:
+            count = read_connection_count(redis)
+            if count.connected < CROWDED * count.capacity:
                 continue
-            counts = count_connections(redis)
+            connections = read_connections(redis)
+            close_strangers(redis, connections)
+            counts = count_by_account(connections)
             for j, job in self._live_attempts().items():
-                count = counts[plane.account(j)]
-                bound = CONNECTIONS + CONNECTIONS_PER_WORKER * job.workers
-                if count > bound:
+                held, bound = counts[plane.account(j)], CONNECTIONS + CONNECTIONS_PER_WORKER * job.workers
+                if held > bound:
                     message = (
-                        f"It had {count:,} connections to the data plane, and {bound:,} are the most for it. Its code must "
+                        f"It had {held:,} connections to the data plane, and {bound:,} are the most for it. Its code must "
                         "leave the data plane's Redis alone."
                     )
                     self._for_job(job, partial(self._end, REASON_CONNECTIONS, message))

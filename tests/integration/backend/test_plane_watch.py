@@ -41,7 +41,8 @@ def hold(running: Running, platform: Platform, size: int) -> str:
 
 
 def look(running: Running) -> None:
-    running.controller._plane_watch._next = 0.0
+    watch = running.controller._plane_watch
+    watch._next = watch._next_count = 0.0
     running.controller.run_once()
 
 
@@ -109,7 +110,7 @@ def connections_of(running: Running, opened: ExitStack, count: int) -> list[Redi
 def test_an_attempt_that_takes_too_many_connections_is_ended_with_all_of_them(
     running: Running, neighbour: str, platform: Platform, opened: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clients = connections_of(running, opened, 12)
+    connections_of(running, opened, 12)
     look(running)
     assert running.job["status"] == "running", "as long as others have enough"
     for name, value in (("CROWDED", 0.0), ("CONNECTIONS", 10), ("CONNECTIONS_PER_WORKER", 0)):
@@ -119,7 +120,6 @@ def test_an_attempt_that_takes_too_many_connections_is_ended_with_all_of_them(
     assert "It had 12 connections to the data plane, and 10 are the most for it." in running.job["message"]
     user = plane.account(plane_id(UUID(running.id), 1))
     assert user not in {client["user"] for client in platform.plane.client_list()}
-    assert len(clients) == 12
     assert running.api.get(f"/jobs/{neighbour}").json()["status"] in ("running", "starting")
 
 
