@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 class EventLines:
     """The lines for events as they come, before a conclusion that tells why the job failed.
 
-    The line of a process that failed waits until the platform tells what follows. If the job fails, the line has no reason.
+    The line of a process that failed waits until the platform tells what follows. If the job fails, the line has no reason. A
+    process that fails while the others are ended has none either.
     """
 
     def __init__(self) -> None:
         self._held: list[Event] = []
+        self._job_fails = False
 
     def take(self, event: Event) -> list[str]:
         """The lines to show now."""
@@ -28,10 +30,11 @@ class EventLines:
         if not _tells_what_follows(event):
             return [event.message]
         held, self._held = self._held, []
-        fails = event.kind == EventKind.STATUS and event.data.get("to") == "failed"
-        lines = [_without_reason(each) if fails else each.message for each in held]
+        if event.kind == EventKind.STATUS:
+            self._job_fails = event.data.get("to") == "failed"
+        lines = [_without_reason(each) if self._job_fails else each.message for each in held]
         # without a process to blame, this event has the reason, and so has the conclusion
-        return [*lines, "stopping" if fails and not held and event.message.startswith("stopping: ") else event.message]
+        return [*lines, "stopping" if self._job_fails and not held and event.message.startswith("stopping: ") else event.message]
 
 
 def shorten_event(event: Event, told: str | None) -> str:

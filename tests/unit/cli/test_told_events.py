@@ -33,6 +33,14 @@ def test_the_reason_for_which_a_job_fails_is_left_to_the_conclusion() -> None:
     assert told == [CHECKPOINT.message, never.message, "worker-0 exited, user_error", STOPPING.message, ENDED.message]
 
 
+def test_a_process_that_fails_while_the_others_are_ended_leaves_the_reason_to_the_conclusion() -> None:
+    late = event("process", "evaluator exited, user_error: failed in dataset('eval'): RuntimeError: broken", reason="user_error")
+    attempt = event("attempt", "attempt 1 failed", number=1)
+    told = lines_of(FAILED, STOPPING, late, attempt, ENDED)
+    expected = ["worker-0 exited, user_error", STOPPING.message, "evaluator exited, user_error", attempt.message, ENDED.message]
+    assert told == expected
+
+
 def test_a_failure_that_the_job_survives_is_told_with_its_reason() -> None:
     respawn = event("process", "worker-0 ended. It starts again on one; the others go on.", label="worker-0", incarnation=1)
     assert lines_of(KILLED, respawn) == [KILLED.message, respawn.message]
