@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -15,7 +16,7 @@ from fastapi import APIRouter, Depends, FastAPI
 import gradstream
 from backend.admission import accepting
 from backend.admission.hosts import known_hosts
-from backend.admission.middleware import Admission
+from backend.admission.middleware import Admission, AdmissionState
 from backend.artifacts.endpoints import router as artifacts
 from backend.artifacts.process_endpoints import router as process
 from backend.bundles.endpoints import router as bundles
@@ -95,15 +96,26 @@ def openapi(app: FastAPI) -> dict[str, Any]:
 
 def create_app(platform: Platform, bound: str = "127.0.0.1") -> FastAPI:
     """`bound` is the address that the app is served on."""
+    return attach(build_app(platform.settings.page_dir), platform, bound)
+
+
+def build_app(page_dir: Path | None) -> FastAPI:
+    """The app with the page, without anything to run on. To build it takes longer than to attach it to a platform."""
     app = routes()
+    page.install(app, page_dir)
+    browsers.install(app)
+    return app
+
+
+def attach(app: FastAPI, platform: Platform, bound: str = "127.0.0.1") -> FastAPI:
+    """Give the app, which is not being served, this platform to run on and nothing of the one before."""
     app.state.platform = platform
+    app.state.admission = AdmissionState()
     app.state.hosts = known_hosts(platform.settings, bound)
     app.state.hub = Hub(platform.wakeup)
     app.state.feeds = Feeds(platform, app.state.hub)
     app.state.presence = Presence(platform.database)
     app.state.list_feed = ListFeed(platform, app.state.hub)
-    page.install(app, platform.settings.page_dir)
-    browsers.install(app)
     return app
 
 

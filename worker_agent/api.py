@@ -18,6 +18,7 @@ from gradstream.process.machine import credential_of, keep_credential
 from gradstream.process.watchdog import Hang
 from gradstream.programs.tasknames import node_queue
 from gradstream.sandbox.sandbox import Isolation
+from gradstream.tls import choose_verify
 from worker_agent.consumer import NodeQueue
 from worker_agent.desired import Desired, read_desired
 from worker_agent.machine.gpus import Gpu
@@ -62,7 +63,8 @@ class ControlPlane:
 
     def __init__(self, settings: AgentSettings) -> None:
         self._settings = settings
-        self._client = httpx.AsyncClient(base_url=f"{settings.api_url.rstrip('/')}/api/v1/agent", timeout=_TIMEOUT)
+        base = f"{settings.api_url.rstrip('/')}/api/v1/agent"
+        self._client = httpx.AsyncClient(base_url=base, timeout=_TIMEOUT, verify=choose_verify(base))
         self._token: str | None = None
 
     @property

@@ -18,14 +18,20 @@ _THREADS = 2
 """Threads that look at large bodies at once."""
 
 
+class AdmissionState:
+    """The requests that are under way, as admission counts them; `admission` of the state of the app."""
+
+    def __init__(self) -> None:
+        self.credentials = CredentialCheck()
+        self.places = Places()
+        self.threads = CapacityLimiter(_THREADS)
+
+
 class Admission:
     """Raises errors of ours as `problems.install` has them answered; so it stands inside of an `ExceptionMiddleware`."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self._credentials = CredentialCheck()
-        self._places = Places()
-        self._threads = CapacityLimiter(_THREADS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -37,12 +43,13 @@ class Admission:
         if rule is None:
             await self.app(scope, receive, send)
             return
-        caller = await self._credentials.check(request, rule.who, scope["app"].state.platform)
+        state: AdmissionState = scope["app"].state.admission
+        caller = await state.credentials.check(request, rule.who, scope["app"].state.platform)
         declared = request.headers.get("content-length", "0")
         if declared.isdigit() and int(declared) > rule.limit:
             raise bodies.too_large(rule)
         async with AsyncExitStack() as place:
-            await place.enter_async_context(self._places.taken(caller, rule.bound))
+            await place.enter_async_context(state.places.taken(caller, rule.bound))
 
             async def released(message: Message) -> None:
                 """A slow reader of an answer that is there takes nothing but its connection."""
@@ -52,21 +59,22 @@ class Admission:
 
             admitted: Receive | None = receive
             if declared != "0" or "transfer-encoding" in request.headers:
-                admitted = await self._body(request, rule, bodies.counted(receive, rule))
+                admitted = await _read_body(state, request, rule, bodies.counted(receive, rule))
             if admitted is not None:
-                await place.enter_async_context(self._places.shared(rule.bound))
+                await place.enter_async_context(state.places.shared(rule.bound))
                 await self.app(scope, admitted, released)
 
-    async def _body(self, request: HTTPConnection, rule: Rule, receive: Receive) -> Receive | None:
-        """None: the client has gone. Raises: TooLarge, Invalid."""
-        if rule.streamed:
-            return receive
-        body = await bodies.read_whole(receive)
-        if body is None:
-            return None
-        if "json" in request.headers.get("content-type", "").lower():
-            if bodies.is_short(body):
-                bodies.check_json(body)
-            else:
-                await anyio.to_thread.run_sync(bodies.check_json, body, limiter=self._threads)
-        return bodies.again(body, receive)
+
+async def _read_body(state: AdmissionState, request: HTTPConnection, rule: Rule, receive: Receive) -> Receive | None:
+    """None: the client has gone. Raises: TooLarge, Invalid."""
+    if rule.streamed:
+        return receive
+    body = await bodies.read_whole(receive)
+    if body is None:
+        return None
+    if "json" in request.headers.get("content-type", "").lower():
+        if bodies.is_short(body):
+            bodies.check_json(body)
+        else:
+            await anyio.to_thread.run_sync(bodies.check_json, body, limiter=state.threads)
+    return bodies.again(body, receive)

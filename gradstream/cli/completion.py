@@ -95,11 +95,13 @@ def _ask(path: str, **params: Any) -> list[dict[str, Any]]:
 
     from gradstream.client.credentials import Credentials
     from gradstream.errors import GradstreamError
+    from gradstream.tls import choose_verify
 
     try:
         known = Credentials.find()
         headers = {"Authorization": f"Bearer {known.token}"}
-        response = httpx.get(f"{known.url}/api/v1/{path}", params=params, headers=headers, timeout=_TIMEOUT)
+        url = f"{known.url}/api/v1/{path}"
+        response = httpx.get(url, params=params, headers=headers, timeout=_TIMEOUT, verify=choose_verify(url))
         return list(response.raise_for_status().json()["items"])
     except (GradstreamError, httpx.HTTPError, ValueError, KeyError):
         return []  # a shell that completes has no place for a message

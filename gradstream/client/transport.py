@@ -18,6 +18,7 @@ from gradstream.client.credentials import Credentials
 from gradstream.client.sse import ServerSentEvent, events
 from gradstream.errors import Conflict, Denied, GradstreamError, Invalid, Mistake, NotFound, NotSignedIn, TooLarge, Unavailable
 from gradstream.hostnames import is_here
+from gradstream.tls import choose_verify
 
 _BY_STATUS: dict[int, type[GradstreamError]] = {
     401: NotSignedIn,
@@ -51,6 +52,7 @@ class Transport:
             headers={"Authorization": f"Bearer {credentials.token}", "User-Agent": f"gradstream/{gradstream.__version__}"},
             timeout=httpx.Timeout(20, connect=5),
             transport=inner,
+            verify=choose_verify(credentials.url),
             trust_env=not self._is_here,
         )
 

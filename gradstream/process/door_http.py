@@ -10,12 +10,14 @@ import httpx
 from httpcore._backends.sync import SyncStream
 
 from gradstream.sandbox import door
+from gradstream.tls import choose_verify
 
 
-def http_transport() -> httpx.HTTPTransport:
+def http_transport(base: str) -> httpx.HTTPTransport:
     """For a client of httpx: as its own transport, but each connection comes through the door of this process."""
-    transport = httpx.HTTPTransport(trust_env=False)
-    transport._pool = httpcore.ConnectionPool(network_backend=_DoorBackend(), ssl_context=httpx.create_ssl_context(trust_env=False))
+    context = httpx.create_ssl_context(verify=choose_verify(base), trust_env=False)
+    transport = httpx.HTTPTransport(trust_env=False, verify=context)
+    transport._pool = httpcore.ConnectionPool(network_backend=_DoorBackend(), ssl_context=context)
     return transport
 
 

@@ -22,6 +22,7 @@ from gradstream.errors import Unavailable
 from gradstream.process.door_http import http_transport
 from gradstream.process.order import ProcessOrder, StoreAccess
 from gradstream.sandbox import door
+from gradstream.tls import choose_verify
 
 log = logging.getLogger(__name__)
 
@@ -107,8 +108,15 @@ class ApiStore:
     def __init__(self, access: StoreAccess, order: ProcessOrder) -> None:
         headers = {"Authorization": f"Bearer {access.token}"}
         base = access.url.rstrip("/") + "/api/v1/process"
-        transport = http_transport() if door.is_used() else None
-        self._http = httpx.Client(base_url=base, headers=headers, timeout=self.ANSWER, trust_env=False, transport=transport)
+        transport = http_transport(base) if door.is_used() else None
+        self._http = httpx.Client(
+            base_url=base,
+            headers=headers,
+            timeout=self.ANSWER,
+            trust_env=False,
+            transport=transport,
+            verify=choose_verify(base),
+        )
         self._resuming = order.resume is not None
 
     def put(self, name: str, file: Path) -> None:
