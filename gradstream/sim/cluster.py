@@ -177,7 +177,7 @@ class Simulation:
 
         replica = Replica(self._spec, problem, on_loss)
         link = Link(self._spec, port, replica, rank, incarnation, _KeptStates(self._saved, rank))
-        theta = Payload(problem.theta, replica.buffers()) if proposes else None
+        theta = Payload(problem.theta, replica.model.buffers()) if proposes else None
 
         def live() -> None:
             link.join(theta, resumed)

@@ -107,7 +107,7 @@ class _Worker(LinkEvents):
             if self._problem.epoch_samples:
                 self._reporter.point(metrics.EPOCH, self._problem.epoch_samples)
         self._link.join(
-            Payload(self._flat.theta.cpu(), self._replica.buffers()) if proposes else None,
+            Payload(self._flat.theta.cpu(), self._replica.model.buffers()) if proposes else None,
             torch.load(resumed, weights_only=True) if resumed else None,
         )
 
@@ -124,7 +124,7 @@ class _Worker(LinkEvents):
 
     def _report_loss(self, t: int, loss: float) -> None:
         self._reporter.point(
-            metrics.LOSS, loss, rank=self._order.rank, step=t, samples=self._replica.seen, version=self._link.version
+            metrics.LOSS, loss, rank=self._order.rank, step=t, samples=self._replica.samples.seen, version=self._link.version
         )
 
     def pushed(self, push: Push) -> None:
@@ -171,7 +171,7 @@ class _PushReport:
         sent, raw, received = self._port.take_traffic()
         values = {
             metrics.THROUGHPUT: self._rate.after(push.examples, now - self._last),
-            metrics.COMPUTE: self._w.compute_seconds - self._problem.data_seconds,
+            metrics.COMPUTE: self._w.batches.compute_seconds - self._problem.data_seconds,
             metrics.DATA: self._problem.data_seconds,
             metrics.SEND: self._link.send_seconds,
             metrics.WAIT: self._link.wait_seconds,
@@ -185,4 +185,4 @@ class _PushReport:
         if on_core is not None and now >= self._told_on_core + _ON_CORE_EVERY:
             values[metrics.ON_CORE], self._told_on_core = on_core, now
         self._reporter.points(values, rank=push.rank, step=push.position, samples=self._link.samples, version=self._link.version)
-        self._last, self._w.compute_seconds, self._problem.data_seconds, self._link.wait_seconds = now, 0.0, 0.0, 0.0
+        self._last, self._w.batches.compute_seconds, self._problem.data_seconds, self._link.wait_seconds = now, 0.0, 0.0, 0.0

@@ -13,7 +13,7 @@ from gradstream.model.start import load_start
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.process.order import ProcessOrder
 from gradstream.spec import JobSpec
-from gradstream.train.replica import piggyback
+from gradstream.train.worker_model import piggyback
 from gradstream.wire.port import RedisPort
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.retransmissions import Retransmissions
@@ -73,6 +73,6 @@ def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions)
 
 
 def _travelling(flat: FlatModel, spec: JobSpec) -> Buffers | None:
-    """Return buffers of the size of those that a `Replica` sends."""
+    """Return buffers of the size of those that a worker's pushes bring."""
     vectors = len(spec.optimizer.state_vectors) if spec.strategy.averages_optimizers else 0
     return piggyback(flat.buffers(), [torch.zeros_like(flat.theta, device="cpu")] * vectors)

@@ -149,7 +149,7 @@ class Cluster:
         proposes = rank == 0 and self.resume is None
         found = open_store(order.store, order).resumed(f"worker-{rank}.pt", self.folder) if incarnation == 0 else None
         link.join(
-            Payload(problem.theta, w.buffers()) if proposes else None, torch.load(found, weights_only=True) if found else None
+            Payload(problem.theta, w.model.buffers()) if proposes else None, torch.load(found, weights_only=True) if found else None
         )
         return link, w, port, uploads
 
@@ -158,7 +158,7 @@ class Cluster:
             return self.problem(self.spec, rank)
 
     def port(self, rank: int, incarnation: int, w: Replica) -> RedisPort:
-        layout = Layout.of(w.theta, w.buffers(), self.spec.roles.server.shards)
+        layout = Layout.of(w.theta, w.model.buffers(), self.spec.roles.server.shards)
         shared = self.order("worker", rank, incarnation).shared if rank >= 0 else None
         return RedisPort(
             self.access,
