@@ -35,7 +35,6 @@ from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.remote import RemoteServers
 from gradstream.wire.transport.retransmissions import Retransmissions
-from ps_node.checkpoint_files import CheckpointFiles
 from ps_node.server import Server
 from ps_node.settings import ServerSettings
 
@@ -131,12 +130,10 @@ class Cluster:
 
     def serve(self, rank: int) -> None:
         order, home = self.order("server", rank), self.home(f"server-{rank}")
-        store = open_store(order.store, order)
-        uploads, reporter = Uploads(store, home), Reporter(order.plane, self.j, order.label)
-        server = Server(order, CheckpointFiles(order, store, uploads, home), reporter, ServerSettings(), self.device)
+        reporter = Reporter(order.plane, self.j, order.label)
+        server = Server(order, home, reporter, ServerSettings(), self.device)
         self.servers.append(server)
         server.run()
-        uploads.finish()
         reporter.close()
 
     def link(self, rank: int, incarnation: int = 0) -> tuple[Link, Replica, RedisPort, Uploads]:
