@@ -10,9 +10,7 @@ import torch
 
 from gradstream.process import exits
 from gradstream.process.order import ProcessOrder
-from gradstream.process.store import Uploads, open_store
 from gradstream.wire.telemetry.reporter import Reporter
-from ps_node.checkpoint_files import CheckpointFiles
 from ps_node.server import Server
 from ps_node.settings import ServerSettings
 
@@ -25,15 +23,11 @@ def main(order: ProcessOrder, folder: Path) -> int:
     server = None
     with exits.explained(folder) as ending:
         torch.set_num_threads(1)  # a shard's vectors are slices already; and one thread gives the same bits everywhere
-        store = open_store(order.store, order)
-        uploads = Uploads(store, folder)
         reporter = Reporter(order.plane, order.plane_id, order.full_label)
         try:
-            server = Server(order, CheckpointFiles(order, store, uploads, folder), reporter, ServerSettings(), _device(order))
+            server = Server(order, folder, reporter, ServerSettings(), _device(order))
             signal.signal(signal.SIGTERM, lambda *_: server.leave())
             server.run()
-            if server.shard.ended:
-                uploads.finish()
         finally:
             reporter.close(_GOODBYE if server and server.leaving else _LAST)
     if server and server.leaving and not server.shard.ended:

@@ -10,13 +10,16 @@ import torch
 
 from gradstream.center.entries import FINAL_CHECKPOINT
 from gradstream.process.order import ProcessOrder
-from gradstream.process.store import Store, Uploads
+from gradstream.process.store import Uploads, open_store
 from gradstream.wire.transport.layout import Layout
 
 
 class CheckpointFiles:
-    def __init__(self, order: ProcessOrder, store: Store, uploads: Uploads, folder: Path) -> None:
-        self._order, self._store, self._uploads, self._folder = order, store, uploads, folder
+    def __init__(self, order: ProcessOrder, folder: Path) -> None:
+        """`folder` holds each file until it is stored."""
+        self._order, self._folder = order, folder
+        self._store = open_store(order.store, order)
+        self._uploads = Uploads(self._store, folder)
 
     def resumed(self) -> tuple[Layout, dict[str, Any]] | None:
         """Return the layout and shard state that this attempt resumes from. None: it starts from scratch."""
@@ -39,6 +42,10 @@ class CheckpointFiles:
             manifest |= {"version": center["version"], "samples": center["samples"]}
             manifest["pushed"] = {rank: account["pushed"] for rank, account in ledger.items()}
             self._uploads.add(f"{folder}/manifest.json", json.dumps(manifest), needed=needed)
+
+    def finish(self) -> None:
+        """Wait until all files are stored. Raises: Unavailable, if one that is needed could not be."""
+        self._uploads.finish()
 
 
 def _on_host(state: Any) -> Any:

@@ -14,7 +14,7 @@ from ps_node.settings import ServerSettings
 from ps_node.version_times import VersionTimes
 
 
-class Report:
+class ServerReport:
     def __init__(self, reporter: Reporter, order: ProcessOrder, shard: Shard, settings: ServerSettings) -> None:
         self._reporter, self._shard, self._first = reporter, shard, order.rank == 0
         self._every = settings.report_every

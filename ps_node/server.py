@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,7 +23,7 @@ from gradstream.wire.transport.retransmissions import Retransmissions
 from ps_node.checkpoint_files import CheckpointFiles
 from ps_node.log import LogReader
 from ps_node.mailbox import Incarnation, Mailbox
-from ps_node.report import Report
+from ps_node.report import ServerReport
 from ps_node.settings import ServerSettings
 from ps_node.staging import Staging
 
@@ -33,7 +34,7 @@ class Server:
     def __init__(
         self,
         order: ProcessOrder,
-        files: CheckpointFiles,
+        folder: Path,
         reporter: Reporter,
         settings: ServerSettings,
         device: torch.device | None = None,
@@ -41,7 +42,7 @@ class Server:
         """`device`: see `Shard`."""
         routes = Routes(order.plane, order.plane_id)
         access = routes.home
-        self._order, self._settings, self._files = order, settings, files
+        self._order, self._settings, self._files = order, settings, CheckpointFiles(order, folder)
         self._redis = connect(access.url, user=access.user, password=access.password)
         self._j = order.plane_id
         self.shard = Shard(order.spec, device)
@@ -50,10 +51,10 @@ class Server:
         self._mailbox = Mailbox(self._redis, routes, order, settings, retransmissions)
         self._destination = nowhere if device else self._mailbox.destination
         self._reader = LogReader(access, order.plane_id, order.rank, settings.read_count, self._mailbox.take_in)
-        self._report = Report(reporter, order, self.shard, settings)
+        self._report = ServerReport(reporter, order, self.shard, settings)
         self._handled = 0
         self.leaving = False
-        if resumed := files.resumed():
+        if resumed := self._files.resumed():
             self._mailbox.layout, state = resumed
             self.shard.load(state)
 
@@ -62,7 +63,7 @@ class Server:
         self.leaving = True
 
     def run(self) -> None:
-        """Until the job is over, or `leave`. Raises: PlaneLost."""
+        """Until the job is over and all files are stored, or `leave`. Raises: Unavailable, PlaneLost among them."""
         while not (self.shard.ended or self.leaving):
             batch = self._reader.read()
             for number, (position, header) in enumerate(batch):
@@ -77,6 +78,8 @@ class Server:
                 self._report.idle()
         self._reader.tell()
         self._report.now()
+        if self.shard.ended:
+            self._files.finish()
 
     def _handle(self, position: str, header: Header) -> None:
         entry = header.entry

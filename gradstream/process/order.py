@@ -15,8 +15,8 @@ Role = Literal["server", "worker", "evaluator"]
 
 ENTRYPOINTS: dict[Role, str] = {
     "server": "ps_node.__main__:main",
-    "worker": "gradstream.worker.__main__:main",
-    "evaluator": "gradstream.worker.evaluator:main",
+    "worker": "worker_node.__main__:main",
+    "evaluator": "worker_node.evaluator:main",
 }
 """Where each role begins: `main(order, folder) -> exit code`. By name, since programs may not import one another."""
 

@@ -41,7 +41,7 @@ class Stuck(Exception):
 
 
 @dataclass
-class Worker:
+class SimWorker:
     rank: int
     incarnation: int
     port: SimPort
@@ -74,9 +74,9 @@ class Simulation:
     ) -> None:
         self._spec, self._problem, self._times, self._incarnations, self._watching = spec, problem, times, incarnations, watching
         self._align, self._repeat, self._duplicates = align, repeat, duplicates
-        self._workers: dict[int, Worker] = {}
+        self._workers: dict[int, SimWorker] = {}
         self._agenda = Agenda()
-        self._ready: deque[Worker] = deque()
+        self._ready: deque[SimWorker] = deque()
         self._now = self._settled_at = 0.0
         """Time of the log's last entry, and the time at which the server had handled it."""
         self._events = self._failures = 0
@@ -177,14 +177,14 @@ class Simulation:
 
         replica = Replica(self._spec, problem, on_loss)
         link = Link(self._spec, port, replica, rank, incarnation, _KeptStates(self._saved, rank))
-        theta = Payload(problem.theta, replica.buffers()) if proposes else None
+        theta = Payload(problem.theta, replica.model.buffers()) if proposes else None
 
         def live() -> None:
             link.join(theta, resumed)
             train(self._spec.strategy, replica, link)
             link.leave()
 
-        worker = self._workers[rank] = Worker(rank, incarnation, port, greenlet.greenlet(live))
+        worker = self._workers[rank] = SimWorker(rank, incarnation, port, greenlet.greenlet(live))
         self._times.born(rank, self._now)
         if rank not in self._incarnations.ends:
             self._incarnations.begins(rank, self._now)
@@ -193,7 +193,7 @@ class Simulation:
             self._agenda.add(max(at, self._now), rank, Lost(incarnation, at))
         self._run(worker)
 
-    def _run(self, worker: Worker) -> None:
+    def _run(self, worker: SimWorker) -> None:
         if not worker.thread.dead:
             worker.thread.switch()
 

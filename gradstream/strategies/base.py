@@ -41,9 +41,9 @@ class WorkerSide(Protocol):
 
     theta: Tensor
     """The parameters, shape (size,). Change it in place only. Read it anew after a pull: it may be another vector then."""
-    t: int
-    """Mini-batches taken so far, over all incarnations of this rank."""
 
+    @property
+    def t(self) -> int: ...  # mini-batches taken so far, over all incarnations of this rank
     @property
     def n(self) -> int: ...  # live workers, as of the last response
     @property

@@ -67,9 +67,10 @@ class Link:
         self.codec_error = 0.0
         """Norm of what a lossy codec has not sent yet, over the norm of the last push."""
         if spec.strategy.leaves_theta or (spec.strategy.pulls_every_round and not spec.pipeline):
-            w.train_in(port.centers)
+            w.model.train_in(port.centers)
         if spec.strategy.leaves_theta and (port.out is None or not spec.codec.lossy):
-            w.gather_into(self._buffer.x, self._wait_for_push, self._send_ahead if port.can_send_ahead else None)
+            wait = w.batches.untimed(self._wait_for_push)
+            w.model.gather_into(self._buffer.x, wait, self._send_ahead if port.can_send_ahead else None)
 
     # ---- for a strategy ----------------------------------------------------------------------------------------------------
 
@@ -79,11 +80,11 @@ class Link:
             return
         assert self._next_center is not None, "a round begins after the gate has opened, which brought a center"
         if out is self._w.theta:
-            self._w.set_theta(self._next_center.x)
+            self._w.model.set_theta(self._next_center.x)
         else:
             out.copy_(self._next_center.x)
         self._base = self._next_center.version
-        self._w.load_averaged_optimizer(self._next_center.buffers)
+        self._w.model.load_averaged_optimizer(self._next_center.buffers)
 
     def push(self, x: Tensor) -> None:
         self.post(x, None)
@@ -101,7 +102,7 @@ class Link:
         self._wait_for_push()
         began = time.perf_counter()
         self._buffer.fill(self._tickets.next_seq, x)
-        steps, examples = self._w.count_push()
+        steps, examples = self._w.batches.post(), self._w.samples.post()
         push = Push(
             self._rank,
             self._incarnation,
@@ -116,7 +117,7 @@ class Link:
         )
         self._go = self._gate.never_holds
         residual = self._buffer.residual if finite else None
-        ticket = self._send_entry(push, out, Payload(self._buffer.x, self._w.buffers()), residual)
+        ticket = self._send_entry(push, out, Payload(self._buffer.x, self._w.model.buffers()), residual)
         if residual:
             self.codec_error = residual.norm() / norm if norm else 0.0
         self.send_seconds = time.perf_counter() - began
@@ -149,7 +150,7 @@ class Link:
     def join(self, theta: Payload | None, resumed: dict[str, Any] | None) -> None:
         """Join the job. `theta`: propose it as theta_0. `resumed`: continue from this state instead of from the center."""
         if theta is not None:
-            self._port.send(Init(self._rank, self._incarnation, *self._w.run_length), theta)
+            self._port.send(Init(self._rank, self._incarnation, *self._w.samples.run_length), theta)
         if resumed and resumed["replica"]:
             self._w.load(resumed["replica"])
             self._base, self._fresh = resumed["base"], False
@@ -169,7 +170,7 @@ class Link:
             if self._checkpoint and not (self._checkpoint_waits and self._tickets):
                 self._save_for_checkpoint()
             elif self._go and not self._checkpoint and len(self._tickets) <= self._pipeline:
-                return self._w.has_work  # none: this rank's last incarnation had pushed all, and only its leave was missing
+                return self._w.batches.has_work  # none: this rank's last incarnation had pushed all, and only its leave was missing
             else:
                 self._prepare_batch()
                 self._receive_response()
@@ -229,7 +230,7 @@ class Link:
         if response.outcome == "fenced":
             raise PlaneLost(f"worker {self._rank}.{self._incarnation} is superseded by a newer incarnation; exiting")
         self.samples, self.version = response.samples, response.version
-        self._w.note_center(response.samples, response.members)
+        self._w.samples.note_center(response.samples, response.members)
         self._go = response.go or (self._go and response.outcome != "saved")
         if response.outcome == "checkpoint":
             self._checkpoint = response.checkpoint
@@ -252,7 +253,7 @@ class Link:
             self._w.start(response.payload, response.position)
 
     def _finish_ticket(self, ticket: Ticket, response: Response) -> None:
-        self._w.count_answered(ticket.examples)
+        self._w.samples.answer(ticket.examples)
         if ticket.residual and response.outcome == "dropped" and self._gate.may_drop:
             ticket.residual.take_back()
         if ticket.out is not None and response.payload:

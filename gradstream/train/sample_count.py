@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from gradstream.train.problem import Problem
+
 
 class SampleCount:
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, problem: Problem) -> None:
+        self._problem = problem
         self.workers = workers
         """Workers that take part, as of the last response."""
         self.center = 0
@@ -15,6 +18,11 @@ class SampleCount:
         """Samples of pushes that are not answered yet."""
         self._last_batch = 0
         """Samples of the mini-batch taken last, along which a step is still to be made."""
+
+    @property
+    def run_length(self) -> tuple[int, int]:
+        """Samples of all workers in an epoch (0: not known), and in the whole run."""
+        return self._problem.epoch_samples or 0, self._problem.total_samples
 
     @property
     def seen(self) -> int:
@@ -40,3 +48,7 @@ class SampleCount:
     def answer(self, samples: int) -> None:
         """Note that a push of so many samples has its response, which counts them in `center`."""
         self._posted -= samples
+
+    def note_center(self, samples: int, workers: int) -> None:
+        """Note what a response says: the samples that the center has seen, and the workers that take part."""
+        self.center, self.workers = samples, workers

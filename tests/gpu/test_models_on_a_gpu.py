@@ -22,11 +22,11 @@ def trained(kind: str, device: torch.device, accumulate: int = 1) -> list[torch.
     centers = [w.theta.to("cpu", copy=True) for _ in range(2)]
     out = torch.zeros_like(w.theta, device="cpu", pin_memory=w.theta.is_cuda)
     sent = []
-    w.train_in(centers)
-    w.gather_into(out, lambda: None, None)
+    w.model.train_in(centers)
+    w.model.gather_into(out, lambda: None, None)
     for step in range(6):
         center, other = centers[step % 2], centers[1 - step % 2]
-        w.set_theta(center)
+        w.model.set_theta(center)
         g = w.grad()
         assert w.theta.device.type == g.device.type == device.type
         out.copy_(g)

@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from tests.integration.cli.shared import free_port, processes_of
 
 ROOT = Path(__file__).parents[3]
-PACKAGES = ("gradstream", "backend", "worker_agent", "ps_node", "migrations")
+PACKAGES = ("gradstream", "backend", "worker_agent", "ps_node", "worker_node", "migrations")
 
 
 @pytest.mark.timeout(500)

@@ -35,7 +35,6 @@ from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.remote import RemoteServers
 from gradstream.wire.transport.retransmissions import Retransmissions
-from ps_node.checkpoint_files import CheckpointFiles
 from ps_node.server import Server
 from ps_node.settings import ServerSettings
 
@@ -131,12 +130,10 @@ class Cluster:
 
     def serve(self, rank: int) -> None:
         order, home = self.order("server", rank), self.home(f"server-{rank}")
-        store = open_store(order.store, order)
-        uploads, reporter = Uploads(store, home), Reporter(order.plane, self.j, order.label)
-        server = Server(order, CheckpointFiles(order, store, uploads, home), reporter, ServerSettings(), self.device)
+        reporter = Reporter(order.plane, self.j, order.label)
+        server = Server(order, home, reporter, ServerSettings(), self.device)
         self.servers.append(server)
         server.run()
-        uploads.finish()
         reporter.close()
 
     def link(self, rank: int, incarnation: int = 0) -> tuple[Link, Replica, RedisPort, Uploads]:
@@ -149,7 +146,7 @@ class Cluster:
         proposes = rank == 0 and self.resume is None
         found = open_store(order.store, order).resumed(f"worker-{rank}.pt", self.folder) if incarnation == 0 else None
         link.join(
-            Payload(problem.theta, w.buffers()) if proposes else None, torch.load(found, weights_only=True) if found else None
+            Payload(problem.theta, w.model.buffers()) if proposes else None, torch.load(found, weights_only=True) if found else None
         )
         return link, w, port, uploads
 
@@ -158,7 +155,7 @@ class Cluster:
             return self.problem(self.spec, rank)
 
     def port(self, rank: int, incarnation: int, w: Replica) -> RedisPort:
-        layout = Layout.of(w.theta, w.buffers(), self.spec.roles.server.shards)
+        layout = Layout.of(w.theta, w.model.buffers(), self.spec.roles.server.shards)
         shared = self.order("worker", rank, incarnation).shared if rank >= 0 else None
         return RedisPort(
             self.access,

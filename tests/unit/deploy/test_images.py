@@ -18,7 +18,7 @@ from tests.unit.deploy.test_compose import ASKED
 
 STAGES = dockerfile.stages(ROOT / "deploy/Dockerfile")
 IGNORE = ROOT / ".dockerignore"
-MADE_BY_US = {"gradstream", "backend", "worker_agent", "ps_node", "migrations"}
+MADE_BY_US = {"gradstream", "backend", "worker_agent", "ps_node", "worker_node", "migrations"}
 
 WITHOUT = """
 import importlib, json, pkgutil, sys
@@ -89,7 +89,7 @@ def test_everything_is_installed_in_its_pinned_version() -> None:
 
 @pytest.mark.parametrize(
     ("image", "programs"),
-    [("control", ["backend"]), ("agent", ["worker_agent", "ps_node", *map("gradstream.{}".format, ("worker", "process", "wire"))])],
+    [("control", ["backend"]), ("agent", ["worker_agent", "ps_node", "worker_node", "gradstream.process", "gradstream.wire"])],
 )
 def test_a_program_imports_nothing_that_its_image_lacks(image: str, programs: list[str]) -> None:
     packages = STAGES[f"{image}-packages"]

@@ -14,7 +14,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _PLACE = re.compile(r"`([\w./-]+\.(?:py|ts|tsx|md|yml|yaml|toml))`((?: `[\w.]+`(?=[\s,;:.)|]))?)")
 _TEST = re.compile(r"`(test_\w+)`")
-_OURS = re.compile("(gradstream|backend|worker_agent|ps_node|tests|migrations|frontend|docs|deploy|examples)/")
+_OURS = re.compile("(gradstream|backend|worker_agent|ps_node|worker_node|tests|migrations|frontend|docs|deploy|examples)/")
 
 each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 

@@ -19,7 +19,11 @@ MESSAGES = sorted({quote for quote in QUOTES if " " in quote and not _COMMANDS.m
 @cache
 def texts() -> str:
     """Every text in the programs' code; a value inside a text ends it."""
-    files = [file for package in ("gradstream", "backend", "worker_agent", "ps_node") for file in (ROOT / package).rglob("*.py")]
+    files = [
+        file
+        for package in ("gradstream", "backend", "worker_agent", "ps_node", "worker_node")
+        for file in (ROOT / package).rglob("*.py")
+    ]
     trees = [ast.parse(file.read_text(encoding="utf-8")) for file in files]
     found = [node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)]
     return "\0".join(text for text in found if isinstance(text, str))

@@ -53,7 +53,7 @@ def test_a_local_step_has_the_bits_of_a_descent_along_the_gathered_gradient(kind
         stepping.step()
         gathering.descend(gathering.grad())
         assert torch.equal(stepping.theta, gathering.theta)
-    assert (stepping.t, stepping.count_push()) == (gathering.t, gathering.count_push())
+    assert (stepping.t, stepping.samples.post()) == (gathering.t, gathering.samples.post())
     assert cast(ModelProblem, stepping._problem)._flat.gradient.isnan().all() == (kind != "mixed")
 
 
@@ -238,11 +238,11 @@ def test_training_100_million_parameters_keeps_three_vectors() -> None:
     """Two that centers come into, one to send from. The ones that the model began with are gone, and so are gradients."""
     w = Replica(job("one"), large())
     centers = [torch.empty(LAYERS * LAYER) for _ in range(2)]
-    w.train_in(centers)
-    w.gather_into(torch.empty(LAYERS * LAYER), lambda: None, None)
+    w.model.train_in(centers)
+    w.model.gather_into(torch.empty(LAYERS * LAYER), lambda: None, None)
     for center in (centers[1], centers[0]):
         center.fill_(0.5)
-        w.set_theta(center)
+        w.model.set_theta(center)
         assert w.grad()[-1] == pytest.approx(1 / LAYER)
     assert _bytes_of_vectors() == 3 * 4 * LAYERS * LAYER
 

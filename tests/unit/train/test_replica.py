@@ -38,15 +38,15 @@ class Losses:
 
 def test_each_mini_batch_of_a_window_has_a_sample_number_of_its_own() -> None:
     told: list[int] = []
-    w = Replica(SPEC, Losses(*[1.0] * 6), lambda t, loss: told.append(w.seen))  # type: ignore[arg-type]
-    w.note_center(320, workers=2)
+    w = Replica(SPEC, Losses(*[1.0] * 6), lambda t, loss: told.append(w.samples.seen))  # type: ignore[arg-type]
+    w.samples.note_center(320, workers=2)
     w.local(3)
     assert told == [320, 336, 352]
-    _, posted = w.count_push()
+    posted = w.samples.post()
     w.local(1)
     assert told[-1] == 368, "what is posted stands behind theta, though no response says that the center has it"
-    w.count_answered(posted)
-    w.note_center(480, workers=2)  # the other worker has pushed, too
+    w.samples.answer(posted)
+    w.samples.note_center(480, workers=2)  # the other worker has pushed, too
     w.local(1)
     assert told[-1] == 496
 
@@ -58,3 +58,21 @@ def test_the_loss_that_ends_a_job_is_told_before_it_does() -> None:
         w.local(2)
     assert told[0] == 0.5
     assert math.isnan(told[1])
+
+
+def test_theta_is_changed_in_place_and_never_replaced() -> None:
+    w = Replica(SPEC, Losses(1.0))  # type: ignore[arg-type]
+    theta = w.theta
+    w.theta -= 1
+    assert w.theta is theta is w.model.theta
+    assert theta.tolist() == [-1, -1]
+    with pytest.raises(AttributeError, match=r"w\.theta\.copy_\(x\)"):
+        w.theta = theta + 1
+
+
+def test_a_wait_in_the_midst_of_a_gradient_is_no_time_of_computing() -> None:
+    w = Replica(SPEC, Losses(1.0))  # type: ignore[arg-type]
+    waited: list[bool] = []
+    w.batches.untimed(lambda: waited.append(True))()
+    assert waited == [True]
+    assert w.batches.compute_seconds < 0, "the gradient that it is part of takes at least as long, and is added"

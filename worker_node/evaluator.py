@@ -28,7 +28,8 @@ from gradstream.process.watchdog import StartWatchdog
 from gradstream.wire.port import RedisPort
 from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.wire.transport.retransmissions import Retransmissions
-from gradstream.worker import setup
+from worker_node import setup
+from worker_node.settings import WorkerSettings
 
 log = logging.getLogger(__name__)
 
@@ -38,19 +39,19 @@ def main(order: ProcessOrder, folder: Path) -> int:
     with exits.explained(folder) as ending:
         reporter = Reporter(order.plane, order.plane_id, order.full_label)
         try:
-            _Evaluator(order, folder, reporter).run()
+            Evaluator(order, folder, reporter, WorkerSettings()).run()
         finally:
             reporter.close()
     return ending.code
 
 
-class _Evaluator:
-    def __init__(self, order: ProcessOrder, folder: Path, reporter: Reporter) -> None:
+class Evaluator:
+    def __init__(self, order: ProcessOrder, folder: Path, reporter: Reporter, settings: WorkerSettings) -> None:
         self._order, self._reporter, self._folder = order, reporter, folder
         self._set_up_user_code(order, folder)
         self._scorer = Scorer(self._code, self._flat.model, self._dataset, order.spec.evaluate.batch_size, self._flat.device)
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count))
-        self._port: RedisPort = setup.port(order, self._flat, retransmissions)
+        self._port: RedisPort = setup.port(order, self._flat, retransmissions, settings)
         self._version, self._samples = -1, 0
         """Version and samples of the model that was scored last, which is the one in `_flat`."""
         self._values: dict[str, float] = {}

@@ -14,15 +14,13 @@ from gradstream.model.flat_model import FlatModel
 from gradstream.process.environment import ENVIRONMENT, collect_environment
 from gradstream.process.order import ProcessOrder
 from gradstream.process.store import TENSORS, Store, Uploads
+from worker_node.settings import WorkerSettings
 
 log = logging.getLogger(__name__)
 
-_TIMEOUT = 10.0
-"""Seconds that the end of a very short training waits for the record."""
-
 
 @contextmanager
-def environment_recorded(order: ProcessOrder, uploads: Uploads) -> Iterator[None]:
+def environment_recorded(order: ProcessOrder, uploads: Uploads, settings: WorkerSettings) -> Iterator[None]:
     """Store the environment while the body runs. A failure to do so is logged and fails nothing."""
     if order.rank != 0 or order.incarnation != 0:
         yield
@@ -30,7 +28,7 @@ def environment_recorded(order: ProcessOrder, uploads: Uploads) -> Iterator[None
     thread = threading.Thread(target=_record, args=(order.gpu, uploads), name="environment", daemon=True)
     thread.start()
     yield
-    thread.join(_TIMEOUT)
+    thread.join(settings.environment_timeout)
 
 
 @contextmanager

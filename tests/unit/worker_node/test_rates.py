@@ -8,7 +8,7 @@ import time
 import pytest
 
 from gradstream.model.core_share import OnCore, physical_cores
-from gradstream.worker.rate import Rate
+from worker_node.rate import Rate
 
 
 def test_the_small_mini_batch_at_the_end_of_an_epoch_is_no_stall() -> None:

@@ -13,15 +13,14 @@ from gradstream.model.start import load_start
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.process.order import ProcessOrder
 from gradstream.spec import JobSpec
-from gradstream.train.replica import piggyback
+from gradstream.train.worker_model import piggyback
 from gradstream.wire.port import RedisPort
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.retransmissions import Retransmissions
+from worker_node.settings import WorkerSettings
 
 log = logging.getLogger(__name__)
 
-_SAY_EVERY = 10.0
-"""Seconds between two log lines about one wait."""
 DATASET, MODEL, FIRST_BATCH = "dataset()", "model()", "the first mini-batch"
 """Phases of the start, as a watchdog reports them."""
 
@@ -45,15 +44,15 @@ def flat_model(code: UserCode, order: ProcessOrder, folder: Path) -> FlatModel:
         return FlatModel(model, device_of(order))
 
 
-def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions) -> RedisPort:
-    """Build the port to the center. It logs about every 10 s how long it has waited for its next response."""
+def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions, settings: WorkerSettings) -> RedisPort:
+    """Build the port to the center. It logs every `say_every` seconds how long it has waited for its next response."""
     layout = Layout.of(flat.theta, _travelling(flat, order.spec), order.spec.roles.server.shards)
     said = 0.0
 
     def on_wait(seconds: float) -> None:
         nonlocal said
         said = said if seconds > said else 0.0  # less than then: it is another response that is waited for
-        if seconds > said + _SAY_EVERY:
+        if seconds > said + settings.say_every:
             said = seconds
             log.warning("waiting for the center for %.0f s: the gate is closed, or no server answers", seconds)
 
@@ -73,6 +72,6 @@ def port(order: ProcessOrder, flat: FlatModel, retransmissions: Retransmissions)
 
 
 def _travelling(flat: FlatModel, spec: JobSpec) -> Buffers | None:
-    """Return buffers of the size of those that a `Replica` sends."""
+    """Return buffers of the size of those that a worker's pushes bring."""
     vectors = len(spec.optimizer.state_vectors) if spec.strategy.averages_optimizers else 0
     return piggyback(flat.buffers(), [torch.zeros_like(flat.theta, device="cpu")] * vectors)

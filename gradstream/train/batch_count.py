@@ -1,0 +1,58 @@
+"""The mini-batches that one worker has trained: its place in the data, and the time that computing took."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from gradstream.train.problem import Problem
+
+
+class BatchCount:
+    """Plain numbers, no tensor. The replica adds each mini-batch, the link posts each push, and the loop asks for `has_work`."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self.t = 0
+        """Mini-batches taken so far, over all incarnations of this rank: the number of the next one."""
+        self.steps = 0
+        """Mini-batches since the last push."""
+        self.compute_seconds = 0.0
+        """Seconds of computing since the last push; the worker's report sets them to zero."""
+
+    @property
+    def done(self) -> bool:
+        return self.t >= self._problem.total
+
+    @property
+    def has_work(self) -> bool:
+        """True if mini-batches are left to train, or trained ones to push."""
+        return not self.done or self.steps > 0
+
+    @property
+    def left(self) -> int:
+        return max(0, self._problem.total - self.t)
+
+    @property
+    def epoch(self) -> int:
+        """Mini-batches in one pass over this worker's share of the data."""
+        return self._problem.per_epoch
+
+    def add_batch(self) -> None:
+        self.t += 1
+        self.steps += 1
+
+    def post(self) -> int:
+        """Count the mini-batches since the last push as pushed, and return their number."""
+        steps, self.steps = self.steps, 0
+        return steps
+
+    def untimed(self, wait: Callable[[], None]) -> Callable[[], None]:
+        """Return `wait` for use in the midst of a gradient: its seconds are left out of `compute_seconds`."""
+
+        def wait_untimed() -> None:
+            began = time.perf_counter()
+            wait()
+            self.compute_seconds -= time.perf_counter() - began
+
+        return wait_untimed

@@ -1,0 +1,95 @@
+"""The model of one worker as vectors: theta in its buffer, the local optimizer, and what travels beside theta."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradstream.center.entries import Buffers, Payload
+from gradstream.optim.flat import FlatOptimizer
+from gradstream.optim.spec import Sgd
+from gradstream.spec import JobSpec
+from gradstream.train.problem import Gathers, Problem
+
+
+class WorkerModel:
+    """Theta has shape (size,), in the dtype and on the device of the problem, which shares its memory. The optimizer steps in that
+    memory, too. The replica computes with it; the link puts centers in and takes out what a push carries."""
+
+    def __init__(self, spec: JobSpec, problem: Problem) -> None:
+        self._problem = problem
+        self.theta = problem.theta
+        """The parameters. Another vector after `set_theta`, if centers arrive where the worker trains."""
+        here = spec.strategy.descends == "worker"
+        self.optimizer = FlatOptimizer(problem.theta, spec.optimizer if here else Sgd(), spec.strategy.lr)
+        self._shares_optimizer = spec.strategy.averages_optimizers
+        self._keeps_theta = not spec.strategy.pulls_every_round
+        self._homes = frozenset[int]()
+        """Addresses of the centers that theta may live in."""
+
+    def train_in(self, centers: Sequence[Tensor]) -> None:
+        """Train in the buffers into which centers arrive, so that taking one copies nothing. On a GPU, theta stays in place."""
+        if centers and not self.theta.is_cuda:
+            centers[0].copy_(self.theta)
+            self._move(centers[0])
+            self._homes = frozenset(center.data_ptr() for center in centers)
+
+    def set_theta(self, center: Tensor) -> None:
+        """Set theta to this center."""
+        if center.data_ptr() in self._homes:
+            self._move(center)
+        else:
+            self.theta.copy_(center)
+
+    def _move(self, theta: Tensor) -> None:
+        if theta.data_ptr() != self.theta.data_ptr():
+            self._problem.theta = self.theta = theta
+            self.optimizer.move(theta)
+
+    def gather_into(self, out: Tensor, wait_for_push: Callable[[], None], send_ahead: Callable[[int], None] | None) -> None:
+        """Gather gradients in the buffer that they are sent from. `wait_for_push()` waits until it may be overwritten; the
+        problem calls `send_ahead(start)`, if given, when all from `start` on is there."""
+        if isinstance(self._problem, Gathers) and not self.theta.is_cuda:
+            self._problem.gather_into(out, wait_for_push, send_ahead)
+
+    def buffers(self) -> Buffers | None:
+        """Return the vectors that a push brings to be averaged: the buffers, and the optimizer's if the strategy averages these."""
+        buffers = self._problem.buffers()
+        return piggyback(buffers, self.optimizer.vectors()) if self._shares_optimizer else buffers
+
+    def load_averaged_optimizer(self, buffers: Buffers | None) -> None:
+        """Replace this worker's optimizer vectors by the mean that came with a center, if the strategy averages optimizers."""
+        if self._shares_optimizer and buffers:
+            count = len(self.optimizer.vectors()) * self.theta.numel()
+            self.optimizer.set_vectors(list(buffers.floats[buffers.floats.numel() - count :].view(-1, self.theta.numel())))
+
+    def load_center(self, center: Payload, *, with_buffers: bool) -> None:
+        """Begin at the center; the model takes as many of its buffers as it has."""
+        self.set_theta(center.x)
+        if with_buffers and center.buffers:
+            self._problem.load_buffers(center.buffers)
+
+    def state(self) -> dict[str, Any]:
+        """Return what the next round depends on, on the CPU, a copy. It leaves out theta if rounds begin with a pull."""
+        return {
+            "theta": self.theta.to("cpu", copy=True) if self._keeps_theta else None,
+            "optimizer": self.optimizer.state(),
+            "problem": self._problem.state(),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        if state["theta"] is not None:
+            self.theta.copy_(state["theta"])
+        self.optimizer.load(state["optimizer"])
+        self._problem.load(state["problem"])
+
+
+def piggyback(buffers: Buffers | None, vectors: Sequence[Tensor]) -> Buffers | None:
+    """Append vectors like theta to the buffers, on the CPU."""
+    if not vectors:
+        return buffers
+    floats, ints = buffers or Buffers(torch.empty(0, dtype=vectors[0].dtype), torch.empty(0, dtype=torch.int64))
+    return Buffers(torch.cat([floats, *(vector.cpu() for vector in vectors)]), ints)

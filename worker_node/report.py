@@ -1,0 +1,82 @@
+"""The reports of a worker: what it begins with, the loss of each mini-batch, and where the time of each push went."""
+
+from __future__ import annotations
+
+import math
+import time
+
+from gradstream import metrics
+from gradstream.center.entries import Push
+from gradstream.input.overlap import Overlap
+from gradstream.model.core_share import physical_cores
+from gradstream.model.flat_model import ModelProblem
+from gradstream.process.order import ProcessOrder
+from gradstream.train.link import Link
+from gradstream.train.replica import Replica
+from gradstream.wire.port import RedisPort
+from gradstream.wire.telemetry.reporter import Reporter
+from worker_node.rate import Rate
+from worker_node.settings import WorkerSettings
+
+
+class WorkerReport:
+    def __init__(
+        self,
+        reporter: Reporter,
+        order: ProcessOrder,
+        w: Replica,
+        link: Link,
+        port: RedisPort,
+        problem: ModelProblem,
+        settings: WorkerSettings,
+    ) -> None:
+        """Report at once what this worker begins with."""
+        self._reporter, self._rank, self._settings = reporter, order.rank, settings
+        self._w, self._link, self._port, self._problem = w, link, port, problem
+        if order.shared and order.shared.servers and not port.shares:
+            reporter.point(metrics.SHARED_MEMORY_SHORTFALL, (2 + order.spec.pipeline) * port.nbytes, rank=order.rank)
+        reporter.point(metrics.SHARE, problem.total, rank=order.rank)
+        reporter.point(metrics.CORES, physical_cores(), rank=order.rank)
+        self._last = time.perf_counter()
+        self._rate = Rate()
+        self._told_on_core = -math.inf
+
+    def data(self, overlap: Overlap | None) -> None:
+        """Report the length of the run, and what the splits share; None: they were not compared."""
+        if overlap:
+            self._reporter.points({metrics.COMPARED_ROWS: overlap.compared, metrics.SHARED_ROWS: overlap.shared}, rank=0)
+        self._reporter.point(metrics.TOTAL, self._problem.total_samples)
+        if self._problem.epoch_samples:
+            self._reporter.point(metrics.EPOCH, self._problem.epoch_samples)
+
+    def trained(self, t: int, loss: float) -> None:
+        """Report the loss of a mini-batch."""
+        samples, version = self._w.samples.seen, self._link.version
+        self._reporter.point(metrics.LOSS, loss, rank=self._rank, step=t, samples=samples, version=version)
+
+    def pushed(self, push: Push) -> None:
+        """Report where the time of a push went, and begin to count for the next one."""
+        now = time.perf_counter()
+        sent, raw, received = self._port.take_traffic()
+        values = {
+            metrics.THROUGHPUT: self._rate.after(push.examples, now - self._last),
+            metrics.COMPUTE: self._w.batches.compute_seconds - self._problem.data_seconds,
+            metrics.DATA: self._problem.data_seconds,
+            metrics.SEND: self._link.send_seconds,
+            metrics.WAIT: self._link.wait_seconds,
+            metrics.SENT: sent,
+            metrics.RAW: raw,
+            metrics.RECEIVED: received,
+        }
+        if self._link.codec_error:
+            values[metrics.CODEC_ERROR] = self._link.codec_error
+        on_core = self._problem.on_core.share if self._problem.on_core else None
+        if on_core is not None and now >= self._told_on_core + self._settings.on_core_every:
+            values[metrics.ON_CORE], self._told_on_core = on_core, now
+        self._reporter.points(values, rank=push.rank, step=push.position, samples=self._link.samples, version=self._link.version)
+        self._last, self._w.batches.compute_seconds, self._problem.data_seconds, self._link.wait_seconds = now, 0.0, 0.0, 0.0
+
+    def measured_distance(self, distance: float) -> None:
+        """Report the L2 distance of the center from a push's base when it was applied."""
+        samples, version = self._link.samples, self._link.version
+        self._reporter.point(metrics.BASE_DISTANCE, distance, rank=self._rank, step=self._w.t, samples=samples, version=version)

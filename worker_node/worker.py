@@ -1,0 +1,113 @@
+"""The worker: user code, replica, link and port, and how they tell of each other."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils.data import Dataset
+
+from gradstream import metrics
+from gradstream.center.entries import FINAL_CHECKPOINT, Payload, Push
+from gradstream.input.data import Batches, DatasetTooSmall
+from gradstream.input.overlap import Overlap, find_overlap
+from gradstream.input.prefetch import Prefetched
+from gradstream.model.flat_model import ModelProblem
+from gradstream.model.usercode import UserCode, blaming
+from gradstream.process import exits
+from gradstream.process.exits import UserError
+from gradstream.process.order import ProcessOrder
+from gradstream.process.store import Uploads, open_store
+from gradstream.process.watchdog import StartWatchdog
+from gradstream.train import loop
+from gradstream.train.link import Link, LinkEvents
+from gradstream.train.replica import Replica
+from gradstream.wire.telemetry.reporter import Reporter
+from gradstream.wire.transport.retransmissions import Retransmissions
+from worker_node import setup
+from worker_node.recording import environment_recorded, tensors_recorded
+from worker_node.report import WorkerReport
+from worker_node.settings import WorkerSettings
+
+log = logging.getLogger(__name__)
+
+
+class Worker(LinkEvents):
+    """The parts of a worker and how they tell of each other; `run` is its course."""
+
+    def __init__(
+        self, order: ProcessOrder, folder: Path, reporter: Reporter, settings: WorkerSettings, watchdog: StartWatchdog
+    ) -> None:
+        self._order, self._folder, self._settings, self._watchdog = order, folder, settings, watchdog
+        self._set_up_user_code()
+        self._store = open_store(order.store, order)
+        self._uploads = Uploads(self._store, folder)
+        self._replica = Replica(order.spec, self._problem, self._report_loss)
+        retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count, rank=order.rank))
+        port = setup.port(order, self._flat, retransmissions, settings)
+        self._link = Link(order.spec, port, self._replica, order.rank, order.incarnation, self)
+        self._report = WorkerReport(reporter, order, self._replica, self._link, port, self._problem, settings)
+
+    def _set_up_user_code(self) -> None:
+        order, spec, watchdog = self._order, self._order.spec, self._watchdog
+        with watchdog.watch_phase(setup.import_phase(spec)):
+            self._code = UserCode(spec)
+        with watchdog.watch_phase(setup.DATASET):
+            self._dataset: Dataset[Any] = self._code.dataset("train")
+        with watchdog.watch_phase(setup.MODEL):
+            self._flat = setup.flat_model(self._code, order, self._folder)
+        with watchdog.watch_phase(setup.DATASET), blaming("dataset('train')", but=DatasetTooSmall):
+            batches = Prefetched(Batches(self._dataset, spec, order.rank, self._code.batching), spec)
+            self._problem = ModelProblem(self._code, self._flat, batches, spec.at_once)
+
+    def run(self) -> bool:
+        """True: trained to the end. False: told to stop before."""
+        self._join()
+        begun = self._replica.t
+        self._watchdog.watch_until(setup.FIRST_BATCH, lambda: self._replica.t != begun or self._replica.done)
+        with tensors_recorded(self._order, self._flat, self._store, self._folder):
+            with environment_recorded(self._order, self._uploads, self._settings):
+                loop.train(self._order.spec.strategy, self._replica, self._link)
+            self._link.leave()
+            self._uploads.add(f"checkpoints/{FINAL_CHECKPOINT}/worker-{self._order.rank}.pt", self._link.state())
+            self._uploads.finish()
+        return self._replica.done
+
+    def _join(self) -> None:
+        """Begin at the beginning, which rank 0 proposes, or where the checkpoint that this attempt resumes from was taken."""
+        order = self._order
+        resumed = self._store.resumed(f"worker-{order.rank}.pt", self._folder) if order.incarnation == 0 else None
+        proposes = order.rank == 0 and order.resume is None
+        if proposes:
+            with self._watchdog.watch_phase(setup.DATASET):
+                overlap = _look_for_overlap(self._code, self._dataset)
+            self._report.data(overlap)
+        self._link.join(
+            Payload(self._flat.theta.cpu(), self._replica.model.buffers()) if proposes else None,
+            torch.load(resumed, weights_only=True) if resumed else None,
+        )
+
+    def _report_loss(self, t: int, loss: float) -> None:
+        self._report.trained(t, loss)
+
+    def save_state(self, checkpoint: int, state: dict[str, Any]) -> None:
+        self._uploads.add(f"checkpoints/{checkpoint}/worker-{self._order.rank}.pt", state, needed=False)
+        self._problem.on_checkpoint(checkpoint)
+
+    def pushed(self, push: Push) -> None:
+        self._report.pushed(push)
+
+    def measured_distance(self, distance: float) -> None:
+        self._report.measured_distance(distance)
+
+
+def _look_for_overlap(code: UserCode, train: Dataset[Any]) -> Overlap | None:
+    """Costs up to half a second, and what loading the evaluation split takes; this process forgets it again."""
+    try:
+        with blaming("dataset('eval')"):
+            return find_overlap(train, code.dataset("eval"))
+    except UserError as error:
+        log.warning("the splits could not be compared: %s", exits.explain_user_error(error))  # the evaluator says more
+        return None
