@@ -13,7 +13,7 @@ import { hasEnded } from "@/lib/status"
 /** Fields that have an axis unless others are selected. */
 const FIRST = 5
 
-/** What the jobs were given against what came out of them. */
+/** Settings of the jobs against their results. */
 export function ParallelPanel({ jobs, paths }: { jobs: readonly Compared[]; paths: readonly string[] }) {
   const [{ fields, group }, change] = useComparison()
   const now = useNow(jobs.some(({ job }) => !hasEnded(job.status)))
