@@ -1,6 +1,6 @@
-import { MultiSelect } from "@mantine/core"
 import { useMemo } from "react"
 import { ParallelCoordinates } from "@/charts/ParallelCoordinates"
+import { ManySelect } from "@/components/inputs/ManySelect"
 import { Loaded } from "@/components/messages/Loaded"
 import { Panel } from "@/components/page/Panel"
 import { useComparison } from "@/hooks/compare/useComparison"
@@ -27,9 +27,9 @@ export function ParallelPanel({ jobs, paths }: { jobs: readonly Compared[]; path
   return (
     <Panel title="Settings against results" subtitle="A line for each job; point at it, or pick its name">
       <Loaded isEmpty={jobs.length < 2} empty="Add a second job to see the settings that differ.">
-        <MultiSelect
-          size="xs" mb="md" label="Settings" placeholder={selected.length > 0 ? undefined : "None"} data={[...known]} value={[...selected]} searchable clearable
-          clearButtonProps={{ "aria-label": "No settings" }} onChange={(after) => change({ fields: after })}
+        <ManySelect
+          size="xs" mb="md" label="Settings" placeholder={selected.length > 0 ? undefined : "None"} data={[...known]} value={selected} searchable clearable
+          clearButtonProps={{ "aria-label": "No settings" }} onPick={(pick) => change((now) => ({ fields: pick(now.fields ?? selected) }))}
         />
         <ParallelCoordinates axes={axes} lines={lines} title="Settings against results" />
       </Loaded>
