@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -26,13 +26,6 @@ _LINES_EVERY = 2.0
 """Seconds between two lines of progress where there is no terminal."""
 _TAIL = 20
 """Lines of log shown for a job that failed."""
-
-
-class FollowView(Protocol):
-    def __enter__(self) -> Self: ...
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
-    def event(self, words: str) -> None: ...
-    def job(self, job: Job) -> None: ...
 
 
 class Bar:
