@@ -30,7 +30,6 @@ export interface Gone {
 export type BulkAction = Schemas["BulkAction"]
 export type BulkItem = Schemas["BulkItem"]
 export type Holder = Schemas["HoldingJob"]
-export type JobCounts = Schemas["JobCounts"]
 export type JobSort = Schemas["JobSort"]
 export type JobConfig = Schemas["Config"]
 export type EventKind = Schemas["EventKind"]
