@@ -262,7 +262,7 @@ def _opened(at: Place, job_id: UUID, chart: dict[str, Any]) -> int:
             if row.summary
         ]
         grid = Grid("step", chart["from"], chart["to"], COLUMNS)
-        walk.read(partial(fetch, session), lines, grid, walk.undone_from(lines, "step"))
+        walk.read(partial(fetch, session), lines, grid, walk.rolled_back_from(lines, "step"))
     return read
 
 

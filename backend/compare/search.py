@@ -128,14 +128,14 @@ def _upto(trees: Sequence[Tree], axis: str, limits: Sequence[float]) -> Search[l
     parts: list[Array] = []
     opened = [(place, top(tree.count) + 1, 0, tree.summary) for place, tree in enumerate(trees)]
     while opened:
-        cut: list[tuple[int, int, int]] = []
+        partial: list[tuple[int, int, int]] = []
         for place, level, number, rows in opened:
             whole = rows[f"{axis}_max"] <= limits[place]
             parts.append(rows[whole])
             below = np.flatnonzero(~whole & (rows[f"{axis}_min"] <= limits[place])) if level else ()
-            cut += [(place, level - 1, number * CHILDREN + int(row)) for row in below]
-        if not cut:
+            partial += [(place, level - 1, number * CHILDREN + int(row)) for row in below]
+        if not partial:
             break
-        read = yield [Wanted(trees[place], level, number) for place, level, number in cut]
-        opened = [(*at, rows if at[1] else of_points(rows)) for at, rows in zip(cut, read, strict=True)]
+        read = yield [Wanted(trees[place], level, number) for place, level, number in partial]
+        opened = [(*at, rows if at[1] else of_points(rows)) for at, rows in zip(partial, read, strict=True)]
     return parts

@@ -48,7 +48,7 @@ def _goal(at_least: float | None, at_most: float | None) -> Goal:
 def _target(job: JobRow, lines: Sequence[Line], metric: str, goal: Goal) -> Search[JobTarget]:
     measured = [line for line in lines if line.row.name == metric]
     rolled_back = walk.rolled_back_from(measured, "samples")
-    pairs = [(line, tree) for line, cut in zip(measured, rolled_back, strict=True) for tree in _trees(line, cut)]
+    pairs = [(line, tree) for line, limit in zip(measured, rolled_back, strict=True) for tree in _trees(line, limit)]
     trees = [tree for _, tree in pairs]
     hit = yield from search.first(trees, goal)
     best = yield from search.best(trees, goal)

@@ -37,12 +37,6 @@ def limit(spec: JobSpec) -> float | None:
     return _RULES[rule](spec) if rule else None
 
 
-def largest_curvature(spec: JobSpec) -> float | None:
-    """The curvature that the job stands at its full learning rate, where that is known."""
-    found = limit(spec)
-    return None if found is None else found / rate(spec)
-
-
 def serial_limit(spec: JobSpec) -> float | None:
     """The same for one process that trains with the job's optimizer, as `gradstream run --local` does."""
     return _stands(spec.optimizer, 1, 0)

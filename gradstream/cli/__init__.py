@@ -1,1 +1,1 @@
-"""The command line, a module for each command. `main` lists them and imports none before it is used."""
+"""The command line, a module for each command, in folders by subject. `main` lists them and imports none before it is used."""

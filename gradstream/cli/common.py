@@ -56,7 +56,7 @@ BRIEF, LONG = 3.0, 60.0
 
 def connect(url: str | None, token_file: Path | None, *, data_dir: str | None = None, timeout: float = BRIEF) -> Client:
     """With `data_dir`, to the platform of that folder, unless an address is given. Raises: NotSignedIn."""
-    from gradstream.cli.output import talk
+    from gradstream.cli.terminal.output import talk
     from gradstream.client import Client, Credentials
     from gradstream.client.credentials import ClientSettings
     from gradstream.errors import NotSignedIn
@@ -92,7 +92,7 @@ def _naming_running_ones(error: NotSignedIn) -> NotSignedIn:
 def warn(spec: JobSpec) -> None:
     """Say what is known to go wrong with a job file that is valid, with its remedy, and what settings come to: a line each."""
     from gradstream.advise.warnings import notes, warnings
-    from gradstream.cli.output import talk
+    from gradstream.cli.terminal.output import talk
 
     for warning in warnings(spec):
         talk(f"warning: {warning.pointer}: {warning.text}", "yellow")
@@ -102,7 +102,7 @@ def warn(spec: JobSpec) -> None:
 
 def check_code(spec: JobSpec, source: str, overrides: list[str] | None, code: Path, *, sent: bool) -> None:
     """Say what looks wrong in the code; see `gradstream.jobfile.source.check_code`, and what it raises."""
-    from gradstream.cli.output import talk
+    from gradstream.cli.terminal.output import talk
     from gradstream.jobfile import source as job_source
 
     for warning in job_source.check_code(spec, code, source, overrides or [], sent=sent):

@@ -1,6 +1,6 @@
 """`gradstream`: the root of the command line. A command's module is imported only when that command runs.
 
-To add a command: write `gradstream/cli/<module>.py` with a function `command(...)`, its parameters annotated for Typer
+To add a command: write `gradstream/cli/<subject>/<module>.py` with a function `command(...)`, its parameters annotated for Typer
 (or with `command = typer.Typer(...)` for one that has subcommands), and a line in COMMANDS. Heavy imports (httpx, torch,
 psycopg) belong inside the function.
 
@@ -48,42 +48,42 @@ class _Entry(NamedTuple):
 _PLATFORM, _JOBS, _ALONE, _ABOUT = "The platform on this machine", "Jobs", "Without a control plane", "Look around"
 
 COMMANDS: dict[str, _Entry] = {
-    "demo": _Entry("demo", _PLATFORM, "Start everything and train on real data"),
-    "up": _Entry("up", _PLATFORM, "Start the platform on this machine"),
-    "open": _Entry("open", _PLATFORM, "Open the page in a browser, signed in"),
-    "down": _Entry("down", _PLATFORM, "Stop the platform of this data folder"),
-    "reset": _Entry("reset", _PLATFORM, "Delete a data folder: jobs, metrics, models, accounts"),
-    "join": _Entry("join", _PLATFORM, "Let the jobs of a platform use this machine"),
-    "token": _Entry("token", _PLATFORM, "List, make and revoke tokens of programs and machines"),
-    "session": _Entry("session", _PLATFORM, "List the browsers that are signed in, and sign them out"),
-    "login": _Entry("login", _PLATFORM, "Keep the address and token of a platform"),
-    "init": _Entry("init", _JOBS, "Write a new project: a workload, a job file and tests"),
-    "validate": _Entry("validate", _JOBS, "Check a job file and its code, without a platform"),
-    "submit": _Entry("submit", _JOBS, "Submit a job file"),
-    "follow": _Entry("follow_job", _JOBS, "Show a job's events and progress until it ends"),
-    "jobs": _Entry("jobs", _JOBS, "List jobs"),
-    "show": _Entry("show", _JOBS, "Show one job"),
-    "config": _Entry("config", _JOBS, "Print a job's file: short, in full, or as it was sent"),
-    "logs": _Entry("logs", _JOBS, "Print or follow a job's logs"),
-    "metrics": _Entry("metrics", _JOBS, "Print a job's metrics"),
-    "events": _Entry("events", _JOBS, "Print what happened to a job"),
-    "compare": _Entry("compare", _JOBS, "When each of several jobs reached a target"),
-    "wait": _Entry("wait", _JOBS, "Wait for a job's end; the exit code says how it went"),
-    "stop": _Entry("stop", _JOBS, "Stop a job, whose model so far is kept, or one worker of it"),
-    "restart": _Entry("restart", _JOBS, "Restart one process of a running job"),
-    "priority": _Entry("priority", _JOBS, "Change the priority of a job that waits"),
-    "delete": _Entry("delete", _JOBS, "Delete jobs that have ended, with all their files"),
-    "download": _Entry("download", _JOBS, "Download what a job made"),
-    "train": _Entry("train", _ALONE, "Train a job file with all its processes on this machine"),
-    "run": _Entry("run", _ALONE, "Submit and follow a job file; --local: train it in this process"),
-    "advise": _Entry("advise", _ALONE, "Say what to expect of a job file, and what to choose"),
-    "sim": _Entry("sim", _ALONE, "Run a job file or a toy problem in virtual time"),
-    "queue": _Entry("queue", _ABOUT, "List the jobs that wait, and the jobs that hold machines"),
-    "nodes": _Entry("nodes", _ABOUT, "List nodes and their GPUs"),
-    "node": _Entry("node", _ABOUT, "Drain, resume or remove a node"),
-    "storage": _Entry("storage", _ABOUT, "Show the platform's disk usage, and remove unused data"),
-    "strategies": _Entry("strategies", _ABOUT, "List the strategies and their settings"),
-    "schema": _Entry("schema", _ABOUT, "Print the JSON Schema of the job file"),
+    "demo": _Entry("platform.demo", _PLATFORM, "Start everything and train on real data"),
+    "up": _Entry("platform.up", _PLATFORM, "Start the platform on this machine"),
+    "open": _Entry("platform.open", _PLATFORM, "Open the page in a browser, signed in"),
+    "down": _Entry("platform.down", _PLATFORM, "Stop the platform of this data folder"),
+    "reset": _Entry("platform.reset", _PLATFORM, "Delete a data folder: jobs, metrics, models, accounts"),
+    "join": _Entry("nodes.join", _PLATFORM, "Let the jobs of a platform use this machine"),
+    "token": _Entry("access.token", _PLATFORM, "List, make and revoke tokens of programs and machines"),
+    "session": _Entry("access.session", _PLATFORM, "List the browsers that are signed in, and sign them out"),
+    "login": _Entry("access.login", _PLATFORM, "Keep the address and token of a platform"),
+    "init": _Entry("jobfile.init", _JOBS, "Write a new project: a workload, a job file and tests"),
+    "validate": _Entry("jobfile.validate", _JOBS, "Check a job file and its code, without a platform"),
+    "submit": _Entry("jobfile.submit", _JOBS, "Submit a job file"),
+    "follow": _Entry("jobs.follow_job", _JOBS, "Show a job's events and progress until it ends"),
+    "jobs": _Entry("jobs.jobs", _JOBS, "List jobs"),
+    "show": _Entry("jobs.show", _JOBS, "Show one job"),
+    "config": _Entry("jobs.config", _JOBS, "Print a job's file: short, in full, or as it was sent"),
+    "logs": _Entry("results.logs", _JOBS, "Print or follow a job's logs"),
+    "metrics": _Entry("results.metrics", _JOBS, "Print a job's metrics"),
+    "events": _Entry("results.events", _JOBS, "Print what happened to a job"),
+    "compare": _Entry("results.compare", _JOBS, "When each of several jobs reached a target"),
+    "wait": _Entry("jobs.wait", _JOBS, "Wait for a job's end; the exit code says how it went"),
+    "stop": _Entry("jobs.stop", _JOBS, "Stop a job, whose model so far is kept, or one worker of it"),
+    "restart": _Entry("jobs.restart", _JOBS, "Restart one process of a running job"),
+    "priority": _Entry("jobs.priority", _JOBS, "Change the priority of a job that waits"),
+    "delete": _Entry("jobs.delete", _JOBS, "Delete jobs that have ended, with all their files"),
+    "download": _Entry("results.download", _JOBS, "Download what a job made"),
+    "train": _Entry("jobfile.train", _ALONE, "Train a job file with all its processes on this machine"),
+    "run": _Entry("jobfile.run", _ALONE, "Submit and follow a job file; --local: train it in this process"),
+    "advise": _Entry("jobfile.advise", _ALONE, "Say what to expect of a job file, and what to choose"),
+    "sim": _Entry("simulator.sim", _ALONE, "Run a job file or a toy problem in virtual time"),
+    "queue": _Entry("jobs.queue", _ABOUT, "List the jobs that wait, and the jobs that hold machines"),
+    "nodes": _Entry("nodes.nodes", _ABOUT, "List nodes and their GPUs"),
+    "node": _Entry("nodes.node", _ABOUT, "Drain, resume or remove a node"),
+    "storage": _Entry("platform.storage", _ABOUT, "Show the platform's disk usage, and remove unused data"),
+    "strategies": _Entry("jobfile.strategies", _ABOUT, "List the strategies and their settings"),
+    "schema": _Entry("jobfile.schema", _ABOUT, "Print the JSON Schema of the job file"),
 }
 
 
@@ -159,8 +159,8 @@ def _report(error: GradstreamError, as_json: bool) -> int:
     """Say `error` on stderr, for programs also as JSON on stdout, and return the exit code of its kind."""
     from rich.text import Text
 
-    from gradstream.cli.output import print_json, talking  # 40 ms that a command without mistakes does not need
-    from gradstream.cli.visible import make_visible
+    from gradstream.cli.terminal.output import print_json, talking  # 40 ms that a command without mistakes does not need
+    from gradstream.cli.terminal.visible import make_visible
 
     code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1)
     problems = getattr(error, "problems", [])

@@ -12,12 +12,6 @@ from gradstream.sandbox.sandbox import Level, Network, Sandbox
 
 _MAX_PROCESSES = 8192
 """Processes and threads of one job process together, where it has an account of its own."""
-_current: Sandbox | None = None
-
-
-def current_sandbox() -> Sandbox | None:
-    """The sandbox that this process is in; None: in none."""
-    return _current
 
 
 def enter(sandbox: Sandbox, folder: Path, uid: int | None) -> None:
@@ -25,7 +19,6 @@ def enter(sandbox: Sandbox, folder: Path, uid: int | None) -> None:
     the account that was leased for it.
 
     The kernel's death signal is gone afterwards if the account has changed: arm it again. Raises: OSError, naming the call."""
-    global _current
     _own(folder, uid)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sandbox.level is Level.NAMESPACE:
@@ -40,7 +33,6 @@ def enter(sandbox: Sandbox, folder: Path, uid: int | None) -> None:
     if sandbox.level is not Level.NONE:
         kernel.drop_capabilities()
         kernel.stay_inspectable()
-    _current = sandbox
 
 
 def _own(folder: Path, uid: int | None) -> None:

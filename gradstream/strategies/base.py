@@ -184,7 +184,7 @@ class Strategy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """The linear recurrence that it follows near a minimum; None: another rule, whose stability limit is unknown."""
     divides_by_staleness: ClassVar[bool] = False
     """`apply` divides each push by its staleness + 1."""
-    letters: ClassVar[dict[str, str]] = {}
+    symbols: ClassVar[dict[str, str]] = {}
     """The paper's symbols of some fields, which job files may use instead."""
 
     @classmethod
@@ -206,13 +206,13 @@ class Strategy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 
     @model_validator(mode="before")
     @classmethod
-    def _by_letter(cls, given: Any) -> Any:
+    def _by_symbol(cls, given: Any) -> Any:
         if not isinstance(given, dict):
             return given
-        for letter, field in cls.letters.items():
-            if letter in given and field in given:
-                raise ValueError(f"'{letter}' and '{field}' are two names of one setting; give one of them")
-        return {cls.letters.get(key, key): value for key, value in given.items()}
+        for symbol, field in cls.symbols.items():
+            if symbol in given and field in given:
+                raise ValueError(f"'{symbol}' and '{field}' are two names of one setting; give one of them")
+        return {cls.symbols.get(key, key): value for key, value in given.items()}
 
     @classmethod
     def about(cls) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class DcAsgd(Strategy, frozen=True):
     descends: ClassVar[Literal["worker", "server"]] = "server"
     keeps_base: ClassVar[bool] = True
     recurrence: ClassVar[Recurrence] = "gradients"  # near a minimum, where g^2 (theta - base) is of the third order
-    letters: ClassVar[dict[str, str]] = {"lambda": "lam"}
+    symbols: ClassVar[dict[str, str]] = {"lambda": "lam"}
     lam: Number = Field(0.04, ge=0, description="Strength of the compensation (lambda); adaptive: lambda_0, 2 in the paper")
     adaptive: bool = Field(False, description="Divide the strength by the root mean square of the gradients (DC-ASGD-a)")
     decay: float = Field(0.95, ge=0, lt=1, description="adaptive: decay of the mean square (m)")

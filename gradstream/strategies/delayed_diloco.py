@@ -26,7 +26,7 @@ class DelayedDiLoCo(Strategy, frozen=True):
     gates: ClassVar[frozenset[Mode]] = frozenset({"ssp", "asp"})
     server_optimizer: ClassVar[Optimizer] = Sgd(lr=0.7, momentum=0.9, nesterov=True)
     recurrence: ClassVar[Recurrence] = "gathered"
-    letters: ClassVar[dict[str, str]] = {"h": "window"}
+    symbols: ClassVar[dict[str, str]] = {"h": "window"}
     window: Count = Field(50, ge=1, description="Local steps per push (H)")
     k: Count | None = Field(None, ge=1, description="Pushes per outer step (K); default: n (the number of workers)")
 

@@ -27,7 +27,7 @@ class DiLoCo(Strategy, frozen=True):
     gate: ClassVar[Gate] = Gate(mode="bsp")
     server_optimizer: ClassVar[Optimizer] = Sgd(lr=0.7, momentum=0.9, nesterov=True)
     recurrence: ClassVar[Recurrence] = "averages"
-    letters: ClassVar[dict[str, str]] = {"h": "window"}
+    symbols: ClassVar[dict[str, str]] = {"h": "window"}
     window: Count = Field(50, ge=1, description="Local steps per round (H); 500 in the paper")
 
     def round(self, w: WorkerSide, ps: ServerSide) -> None:

@@ -26,7 +26,7 @@ class Easgd(Strategy, frozen=True):
     pushes: ClassVar[Literal["direction", "parameters"]] = "parameters"
     optimizers: ClassVar[frozenset[Side]] = frozenset({"worker"})
     recurrence: ClassVar[Recurrence] = "elastic"
-    letters: ClassVar[dict[str, str]] = {"tau": "window"}
+    symbols: ClassVar[dict[str, str]] = {"tau": "window"}
     window: Count = Field(10, ge=1, description="Local steps between exchanges (tau)")
     alpha: float | None = Field(
         None, ge=0, le=1, description="Share of the distance between worker and center that an exchange removes; default: 0.9/n"

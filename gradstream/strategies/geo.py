@@ -28,7 +28,7 @@ class Geo(Strategy, frozen=True):
     pulls_every_round: ClassVar[bool] = False
     optimizers: ClassVar[frozenset[Side]] = frozenset({"worker"})
     recurrence: ClassVar[Recurrence] = "merged"
-    letters: ClassVar[dict[str, str]] = {"k": "window"}
+    symbols: ClassVar[dict[str, str]] = {"k": "window"}
     window: Count = Field(100, ge=1, description="Local steps between merges (k); 400 in PaddleRec")
     delay: Count = Field(0, ge=0, description="Local steps of a worker while a merge travels; 0: wait for the merge")
 

@@ -27,7 +27,7 @@ class LocalSgd(Strategy, frozen=True):
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp"})
     gate: ClassVar[Gate] = Gate(mode="bsp")
     recurrence: ClassVar[Recurrence] = "averages"
-    letters: ClassVar[dict[str, str]] = {"h": "window"}
+    symbols: ClassVar[dict[str, str]] = {"h": "window"}
     window: Count | None = Field(16, ge=1, description="Local steps between averages (H); null: one average at the end")
     switch: Count = Field(0, ge=0, description="Mini-batches of each worker during which H is 1 (post-local SGD)")
     inner: Literal["keep", "reset", "average"] = Field(

@@ -86,7 +86,7 @@ class _Range:
 
     nodes: dict[int, list[Array]] = field(default_factory=lambda: defaultdict(list))
     """By level, blocks that lie in the range as a whole (NODE)."""
-    cut: dict[int, list[Array]] = field(default_factory=lambda: defaultdict(list))
+    partial: dict[int, list[Array]] = field(default_factory=lambda: defaultdict(list))
     """By level, blocks (place of the line, number) that lie in the range in part."""
 
 
@@ -121,8 +121,8 @@ class _DistributionReader:
         for place, line in enumerate(self.lines):
             if line.folded is not None:
                 self._sort(found, pyramid.top(line.row.folded), np.array([place]), np.zeros(1, np.int64), line.folded)
-        for level in range(max(found.cut, default=0), 0, -1):
-            for wanted in _portions(found.cut.pop(level, [])):
+        for level in range(max(found.partial, default=0), 0, -1):
+            for wanted in _portions(found.partial.pop(level, [])):
                 rows, series, number = self._children(level, wanted)
                 self._sort(found, level - 1, series, number, rows)
         return found
@@ -133,13 +133,13 @@ class _DistributionReader:
         whole = first == self.grid.columns(rows[f"{self.grid.axis}_max"], rolled_back)
         inside = whole & (first == _INSIDE)
         found.nodes[level].append(_nodes(series, number, rows, inside))
-        found.cut[level].append(np.stack([series[~whole], number[~whole]], axis=1))
+        found.partial[level].append(np.stack([series[~whole], number[~whole]], axis=1))
 
     def edges(self, found: _Range) -> Iterator[tuple[Array, Array]]:
         """The points of the range that lie in no node: (place of the line, value)."""
         for place, line in enumerate(self.lines):
             yield self._drawn(np.full(len(line.waiting), place), line.waiting)
-        for wanted in _portions(found.cut[0]):
+        for wanted in _portions(found.partial[0]):
             yield self._drawn(*self._points(wanted, (self.grid.axis, "value")))
 
     def _drawn(self, series: Array, points: Rows) -> tuple[Array, Array]:

@@ -67,7 +67,7 @@ def extent(all_lines: Sequence[Line], axis: str, rolled_back: Array) -> tuple[fl
     """Return the least and greatest x that is drawn. The place where rolled-back points begin counts:
     another attempt begins there."""
     ends = [line.ends(axis) for line in all_lines]
-    kept = [(low, min(high, float(cut))) for (low, high), cut in zip(ends, rolled_back, strict=True) if low < cut]
+    kept = [(low, min(high, float(limit))) for (low, high), limit in zip(ends, rolled_back, strict=True) if low < limit]
     return (min(low for low, _ in kept), max(high for _, high in kept)) if kept else None
 
 
@@ -77,9 +77,9 @@ def read(fetch: Fetch, all_lines: Sequence[Line], grid: Grid, rolled_back: Array
     opened: dict[int, list[Array]] = defaultdict(list)
     for place, line in enumerate(all_lines):
         if line.folded is not None:
-            inside, cut = pieces(grid, np.array([place]), np.zeros(1, np.int64), line.folded, rolled_back)
+            inside, partial = pieces(grid, np.array([place]), np.zeros(1, np.int64), line.folded, rolled_back)
             found.append(inside)
-            if cut.any():
+            if partial.any():
                 opened[pyramid.top(line.row.folded)].append(np.array([[place, 0]]))
         if len(line.waiting):
             at = line.row.folded + np.arange(len(line.waiting))
@@ -105,5 +105,5 @@ def _open(
     if not level:
         return pieces(grid, series, number * POINTS + within, of_points(grid.axis, rows), rolled_back)[0], wanted[:0]
     child = number * CHILDREN + within
-    inside, cut = pieces(grid, series, child * POINTS * CHILDREN ** (level - 1), rows, rolled_back)
-    return inside, np.stack([series[cut], child[cut]], axis=1)
+    inside, partial = pieces(grid, series, child * POINTS * CHILDREN ** (level - 1), rows, rolled_back)
+    return inside, np.stack([series[partial], child[partial]], axis=1)

@@ -22,7 +22,7 @@ export type Job = Answer<Schemas["Job"]>
 export type JobCheckpoint = Schemas["JobCheckpoint"]
 export type ProcessFailure = Schemas["ProcessFailure"]
 export type Exchange = Schemas["Exchange"]
-/** What the stream of all jobs tells of deleted ones. */
+/** Deleted jobs, as the stream of all jobs sends them. */
 export interface Gone {
   ids: string[]
   upto: number
@@ -30,7 +30,6 @@ export interface Gone {
 export type BulkAction = Schemas["BulkAction"]
 export type BulkItem = Schemas["BulkItem"]
 export type Holder = Schemas["HoldingJob"]
-export type JobCounts = Schemas["JobCounts"]
 export type JobSort = Schemas["JobSort"]
 export type JobConfig = Schemas["Config"]
 export type EventKind = Schemas["EventKind"]
@@ -80,7 +79,7 @@ export function uploadBundle(bundle: Blob): Promise<Bundle> {
 
 export const openApiUrl = "/api/v1/openapi.json"
 
-/** `since`: what the last event `gone` has told, so that none is missed while nobody listens. */
+/** `since`: value of the last event `gone`, so that none is missed while the page does not listen. */
 export function jobsStreamUrl(since: number | undefined): string {
   return `/api/v1/jobs/stream${since === undefined ? "" : `?since=${since}`}`
 }

@@ -2,8 +2,8 @@ import { QueryCache, QueryClient } from "@tanstack/react-query"
 import { isSignedOut, Problem } from "@/client"
 
 /**
- * What the server refuses is not asked again; what did not reach it is. A session that has ended shows wherever it is noticed.
- * Whether the browser takes itself to be online says nothing about a platform on the same machine or network: requests do not wait for it.
+ * A request that the server refused is not sent again; one that did not reach it is. A session that has ended shows wherever it is noticed.
+ * A browser that takes itself to be offline may still reach a platform on the same machine or network: requests do not wait for it.
  */
 export function makeQueryClient(): QueryClient {
   const client: QueryClient = new QueryClient({

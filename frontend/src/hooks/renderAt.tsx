@@ -2,7 +2,7 @@ import { renderHook } from "@testing-library/react"
 import { createContext, useContext, type ReactNode } from "react"
 import { createBrowserRouter, RouterProvider, useLocation } from "react-router"
 
-/** What the one page of the router shows. */
+/** Content of the router's one page. */
 const Shown = createContext<ReactNode>(null)
 const Page = () => useContext(Shown)
 

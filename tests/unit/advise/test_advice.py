@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from gradstream.advise.advice import Advice, advise
-from gradstream.advise.limits import largest_curvature
+from gradstream.advise.limits import limit, rate
 from gradstream.advise.measure import Measurement, measure
 from gradstream.advise.outlook import Machines, Outlook, outlook
 from gradstream.codecs import CODECS
@@ -140,7 +140,7 @@ class TestOutlook:
 
     def test_the_distance_is_the_share_of_the_limit(self) -> None:
         spec = job({"name": "async"}, workers=4)
-        h = largest_curvature(spec) or 0
+        h = (limit(spec) or 0) / rate(spec)
         assert outlook(spec, FAST, SIZE, 5, h / 2).distance == pytest.approx(0.5)
 
     def test_what_is_counted_in_samples_does_not_matter(self) -> None:

@@ -14,8 +14,8 @@ import psutil
 import pytest
 from typer.testing import CliRunner
 
-from gradstream.cli import down
 from gradstream.cli.main import app
+from gradstream.cli.platform import down
 
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
 OBEDIENT = "import time; print('ready', flush=True); time.sleep(60)"

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from gradstream.api.jobs import Job
-from gradstream.cli import jobs, output
-from gradstream.cli.follow import _trained
+from gradstream.cli.jobs import jobs
+from gradstream.cli.jobs.follow import _trained
+from gradstream.cli.terminal import output
 
 
 def job(status: str = "running", **progress: Any) -> Job:

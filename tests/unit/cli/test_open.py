@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gradstream.cli.browse import has_display, open_browser
+from gradstream.cli.platform.browse import has_display, open_browser
 from gradstream.client import SignInLink
 from tests.support import eventually
 

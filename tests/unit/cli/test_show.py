@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from gradstream.cli.show import _ending, _head, gathered
+from gradstream.cli.jobs.show import _ending, _head, gathered
 from gradstream.client import Event, Job, Process
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradstream.cli.tables import Column, print_table
+from gradstream.cli.terminal.tables import Column, print_table
 
 COLUMNS = ("id", Column("name", wraps=True), "status", Column("created", optional=True), Column("reason", wraps=True))
 REASON = "It waits for 4 slots on one machine;\nthe largest machine that is not drained has 2 of them free."

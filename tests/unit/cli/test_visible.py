@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gradstream.cli.output import talk
-from gradstream.cli.tables import print_table
-from gradstream.cli.visible import make_visible, make_visible_but_colours
+from gradstream.cli.terminal.output import talk
+from gradstream.cli.terminal.tables import print_table
+from gradstream.cli.terminal.visible import make_visible, make_visible_but_colours
 
 TITLE, CLEAR, BACK = "\x1b]0;owned\x07", "\x1b[2J", "\x08"
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gradstream.cli import strategies as listing
+from gradstream.cli.jobfile import strategies as listing
 from gradstream.gate import Gate
 from gradstream.spec import Checkpointing
 from gradstream.strategies import STRATEGIES

@@ -48,7 +48,7 @@ export class LivePlot {
     if (width > 0 && width !== this.plot.width) this.plot.setSize({ width, height: this.height })
   }
 
-  /** uPlot draws soon after it has been told, and asks for the rest then. */
+  /** uPlot draws soon after a change, and asks for the rest then. */
   private show(seen: Picture, window: Window): void {
     this.seen = seen
     this.window = window

@@ -11,7 +11,7 @@ import { joined, lonely, traceBand, traceColumns, traceMeans, type Place } from 
 export interface Picture {
   lines: readonly ChartLine[]
   view: AxisView
-  /** What is visible, in the units of the server; null: all. */
+  /** Visible range, in the units of the server; null: all. */
   range: Range | null
   scale: Scale
   threshold: Threshold | null
@@ -40,7 +40,7 @@ export function placeOf(plot: uPlot, { view, scale }: Picture, { columns: { x } 
   }
 }
 
-/** What uPlot says of values on a linear scale, without asking it for each. */
+/** Places of values on a linear scale as uPlot computes them, without a call of it for each. */
 function straight(plot: uPlot): (value: number) => number {
   const { min, max } = plot.scales.y as { min: number; max: number }
   const [low, high] = [plot.valToPos(min, "y", true), plot.valToPos(max, "y", true)]
@@ -48,7 +48,7 @@ function straight(plot: uPlot): (value: number) => number {
   return (value) => low + (value - min) * perUnit
 }
 
-/** What of a line stands on the canvas. */
+/** Part of a line that stands on the canvas. */
 export interface Drawn {
   line: ChartLine
   /** Columns, in sight or not. */

@@ -1,6 +1,6 @@
 import type { Columns } from "@/lib/charts/columns"
 
-/** What a line is drawn with: a Path2D, or the text of an SVG path. */
+/** Target of a line's strokes: a Path2D, or the text of an SVG path. */
 export interface Pen {
   moveTo: (x: number, y: number) => void
   lineTo: (x: number, y: number) => void
@@ -79,7 +79,7 @@ export function lonely(columns: Columns, { from, to, gap }: Place): number[] {
   return found
 }
 
-/** Whether a line leads from this column to the next. */
+/** True if a line leads from this column to the next. */
 export function joined({ x, mean }: Columns, index: number, gap: number): boolean {
   return Number.isFinite(mean[index] ?? NaN) && Number.isFinite(mean[index + 1] ?? NaN) && x[index + 1]! - x[index]! <= gap
 }

@@ -13,7 +13,7 @@ export interface Window {
 const MARGIN = 1 / 32
 
 /**
- * What is to be seen. `before`: the ends of a picture to which points come fast. They stay while the points fit, and then leave a margin,
+ * The part of the data that is to be seen. `before`: the ends of a picture to which points come fast. They stay while the points fit, and then leave a margin,
  * so that most points find the rest of the picture in its place.
  */
 export function windowOf({ lines, view, range, scale, threshold }: Picture, before: Window | null = null): Window {

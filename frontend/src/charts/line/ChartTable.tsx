@@ -15,7 +15,7 @@ interface ChartTableProps {
 const ROWS = 40
 const HEADS = ["Line", "From", "First", "Lowest", "Highest", "Last", "Mean", "Points", "Not finite"]
 
-/** What a chart shows, in numbers. */
+/** A chart's values, in numbers. */
 export function ChartTable({ title, lines, view, formatY, height }: ChartTableProps) {
   return (
     <Table.ScrollContainer minWidth={560} mah={height} type="native" role="region" tabIndex={0} aria-label={`${title} in numbers`}>

@@ -5,7 +5,7 @@ import type { Hovered } from "@/lib/charts/hover"
 import { Sample } from "./Legend"
 import classes from "./ChartTooltip.module.css"
 
-/** What the lines have at the pointer, and where on the chart that is. */
+/** Values of the lines at the pointer, and their place on the chart. */
 export interface Pointed {
   hovered: readonly Hovered[]
   /** The pointer's place, as a share of the chart's width, and in CSS pixels from its top edge. */
@@ -21,9 +21,9 @@ interface ChartTooltipProps extends Pointed {
   scattered: boolean
 }
 
-/** Lines that are told of at most. */
+/** Most lines that the tooltip names. */
 const ROWS = 12
-/** A column further away than this is told with its own place. */
+/** A column further away than this is shown with its own place. */
 const BESIDE_PX = 4
 const BELOW_POINTER_PX = 16
 

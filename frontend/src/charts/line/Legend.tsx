@@ -14,7 +14,7 @@ interface LegendProps {
   hidden: ReadonlySet<string>
   /** The x under the cursor, in the units of the server, or null: then the latest values stand here. */
   at: number | null
-  /** What is visible; null: all. */
+  /** Visible range; null: all. */
   range: Range | null
   /** Columns are points on their own, of which none is the latest: then their number stands here. */
   scattered: boolean

@@ -39,7 +39,7 @@ interface LineChartProps {
   smoothing?: number
   scale?: Scale
   threshold?: Threshold | null
-  /** What is drawn, for those who cannot see it: its lines are named after it. */
+  /** Subject of the chart, for people who cannot see it: its lines are named after it. */
   title: string
   formatY: (y: number) => string
   hidden: ReadonlySet<string>

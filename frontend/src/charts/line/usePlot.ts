@@ -9,7 +9,7 @@ import { drawNever, drawSoon } from "@/lib/browser/frames"
 const REST_MS = 1500
 
 interface UsePlot extends Pick<PlotOptions, "syncKey" | "onCursor" | "onSelect" | "onReset"> {
-  /** What is to be seen now. Read when something is drawn, so that live points need no render. */
+  /** The picture that is to be seen now. Read when something is drawn, so that live points need no render. */
   picture: () => Picture
   /** Calls the listener whenever the picture has changed. */
   subscribe: (listener: () => void) => () => void

@@ -21,7 +21,7 @@ interface ChartMenuProps {
 
 const REMEDY = { png: "Save it as SVG, or make the window smaller and try again.", svg: "Reload the page and try again." }
 
-/** What can be done with every chart: its numbers, and pictures of it. */
+/** Menu of every chart: its numbers, and pictures of it. */
 export function ChartMenu({ title, file, chart, table, onTable, buttons, above, below }: ChartMenuProps) {
   const [failed, setFailed] = useState<string | null>(null)
   const save = (format: "png" | "svg") => {
@@ -78,7 +78,7 @@ export function ChartToggle({ icon: Icon, on, tip, label, onClick }: ChartToggle
   )
 }
 
-/** What is shown instead of the chart has no picture. */
+/** The panel shows a message instead of the chart, so there is no picture. */
 class NoChart extends Error {}
 
 async function pictureOf(chart: ChartHandle | null, format: "png" | "svg"): Promise<Blob> {

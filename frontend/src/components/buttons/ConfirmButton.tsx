@@ -4,7 +4,7 @@ import { useState, type ReactNode } from "react"
 interface ConfirmButtonProps extends Omit<ButtonProps, "children"> {
   label: string
   question: string
-  /** What follows from a yes. */
+  /** Consequence of a yes. */
   consequence: ReactNode
   onConfirm: () => Promise<unknown>
   pending: boolean
@@ -13,7 +13,7 @@ interface ConfirmButtonProps extends Omit<ButtonProps, "children"> {
 
 /** A button for what cannot be taken back: it asks first, and stays open with the reason when it could not be done. Disabled, it keeps the focus. */
 export function ConfirmButton({ label, question, consequence, onConfirm, pending, error, disabled = false, ...button }: ConfirmButtonProps) {
-  /** The label that was pressed: where a button has become another one meanwhile, nobody has asked for that. */
+  /** The label that was pressed: where a button has become another one meanwhile, no click asked for that. */
   const [asked, ask] = useState<string | null>(null)
   const close = () => ask(null)
   const confirm = () => {

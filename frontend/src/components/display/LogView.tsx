@@ -24,7 +24,7 @@ interface LogViewProps {
 /** However many lines there are, only those in sight are drawn. */
 export function LogView({ lines, follow, onFollow, onTop, place, withLabels }: LogViewProps) {
   const view = useRef<HTMLDivElement>(null)
-  // eslint-disable-next-line react-hooks/incompatible-library -- it is read here, in the component that made it, and handed to nobody who remembers it
+  // eslint-disable-next-line react-hooks/incompatible-library -- it is read here, in the component that made it, and handed to no component that remembers it
   const virtual = useVirtualizer({
     count: lines.length,
     getScrollElement: () => view.current,

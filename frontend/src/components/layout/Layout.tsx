@@ -68,7 +68,7 @@ function fetchJobs() {
   void preparePart(() => import("@/pages/JobsPage"))
 }
 
-/** What had the focus went away with its page: the next page has it, for those who read by keyboard or by ear. */
+/** The element with the focus went away with its page: the next page has it, for those who read by keyboard or by ear. */
 function useLostFocus() {
   const main = useRef<HTMLElement>(null)
   const { pathname } = useLocation()

@@ -1,6 +1,6 @@
 import { Code, List } from "@mantine/core"
 
-/** What is said about places in a job file: mistakes, or limits that it is over. */
+/** Findings about places in a job file: mistakes, or limits that it is over. */
 export function Findings({ items }: { items: readonly { pointer: string; message: string }[] }) {
   return (
     <List size="sm" spacing={4} mt={6}>

@@ -6,7 +6,7 @@ import { Problem } from "@/client"
 interface LoadedProps {
   isPending?: boolean
   error?: Error | null
-  /** False: it was had before, and could only not be read again. What is known stays in sight, with a word about its age. */
+  /** False: it was had before, and could only not be read again. The known data stays in sight, with a word about its age. */
   isLoadingError?: boolean
   refetch?: () => unknown
   isEmpty?: boolean

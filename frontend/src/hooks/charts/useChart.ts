@@ -10,7 +10,7 @@ import { useChartSettings } from "./useChartSettings"
 /** The server is not asked again more often than this because the stream went on without the chart. */
 const AGAIN_MS = 3000
 
-/** What is to be drawn of a metric for the visible range: the server's columns and, from then on, the stream's points. `width` null: out of sight. */
+/** Data of a metric for the visible range: the server's columns and, from then on, the stream's points. `width` null: out of sight. */
 export function useChart(name: string, width: number | null) {
   const [{ axis }] = useChartSettings()
   const range = useRestingRange()
@@ -49,7 +49,7 @@ export function useColumns(name: string, axis: WireAxis, range: ChartQuestion["r
   return { data, isEmpty, isPending: query.isPending, isStale: query.isPlaceholderData, error: found ? null : query.error, refetch }
 }
 
-/** What is stored counts in the end: points may have come while nobody followed any more. */
+/** The stored points count in the end: some may have come after the stream was closed. */
 export function useAfterTheEnd(refetch: () => unknown, wanted: boolean): void {
   const { opened } = useOpenedFeed()
   const ended = useFeed((feed) => feed.connection === "ended" || hasEnded(feed.job.status))

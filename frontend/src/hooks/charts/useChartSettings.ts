@@ -5,12 +5,12 @@ import { measureOf, type MeasureName } from "@/lib/staleness/stale"
 
 export interface ChartSettings {
   axis: Axis
-  /** Of the moving average; 0: as measured. */
+  /** Strength of the moving average; 0: as measured. */
   smoothing: number
   /** Names of the metrics drawn on a logarithmic scale, and on one that has both signs. */
   log: readonly string[]
   symlog: readonly string[]
-  /** What is visible, in the units of the server; null: all. */
+  /** Visible range, in the units of the server; null: all. */
   range: Range | null
   /** Labels of lines that are not drawn. */
   hidden: readonly string[]
@@ -20,9 +20,9 @@ export interface ChartSettings {
   /** Groups of metrics that are folded. */
   folded: readonly string[]
   search: string
-  /** What a cell of the heat map shows. */
+  /** Value that a cell of the heat map shows. */
   cell: "mean" | "high"
-  /** In what staleness is told. */
+  /** Measure in which staleness is shown. */
   measure: MeasureName
 }
 

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState, type RefObject } from "react"
 interface Sight {
   /** Pixels, in steps, so that charts of nearly the same width ask one question; null while out of sight. */
   width: number | null
-  /** What the element took when it was last in sight: kept free, so that nothing jumps. */
+  /** Height of the element when it was last in sight: kept free, so that nothing jumps. */
   height: number | undefined
 }
 
@@ -16,7 +16,7 @@ const WIDEST = 2000
 const watched = new WeakMap<Element, (seen: boolean) => void>()
 let observer: IntersectionObserver | undefined
 
-/** Whether an element can be seen, and how wide it is. One observer serves all of a page. */
+/** Visibility and width of an element. One observer serves all of a page. */
 export function useSight<E extends HTMLElement>(): [RefObject<E | null>, Sight] {
   const element = useRef<E>(null)
   const [sight, setSight] = useState<Sight>({ width: null, height: undefined })

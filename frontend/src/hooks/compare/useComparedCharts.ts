@@ -17,14 +17,14 @@ const SENT_COLUMNS = 1000
 interface Wanted {
   metric: string
   axis: CompareAxis
-  /** Of the common axis; null: all there is. */
+  /** Range of the common axis; null: all there is. */
   range: Range | null
   width: number
 }
 
 type Chart = ChartAnswer & { name: string; from: number | null; to: number | null }
 
-/** What each job measured, on the common axis, in their order; null: nothing, or the job has no such axis. */
+/** Measured columns of each job, on the common axis, in their order; null: nothing, or the job has no such axis. */
 export function useComparedCharts(jobs: readonly Job[], { metric, axis, range, width }: Wanted) {
   const sent = useCharts(axis === "bytes" ? jobs : NONE, { name: SENT, x: "time", columns: SENT_COLUMNS }, () => null)
   const axes = useMemo(

@@ -22,13 +22,13 @@ export interface Comparison {
   direction: Direction | null
   /** Fields that have an axis of the parallel coordinates; null: the first that differ. */
   fields: readonly string[] | null
-  /** Whether fields that do not differ are shown, too. */
+  /** True: fields that do not differ are shown, too. */
   all: boolean
 }
 
 const SCALES: readonly Scale[] = ["linear", "log", "symlog"]
 
-/** What is compared, and how, stands in the address: its link shows the same to others. */
+/** The comparison and its settings stand in the address: its link shows the same to others. */
 export function useComparison(): [Comparison, Change<Comparison>] {
   return useAddressView(read, write)
 }

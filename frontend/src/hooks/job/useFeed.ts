@@ -9,7 +9,7 @@ import type { Connection } from "@/lib/stream/stream"
 
 export const FeedContext = createContext<FeedStore | null>(null)
 
-/** What is said last may follow the end itself: final metrics, log tails. Then the connection is given back. */
+/** The last messages may follow the end itself: final metrics, log tails. Then the connection is given back. */
 const LINGER_MS = 15_000
 
 /** The feed of the job, from the state in which it was read. Give it to the panels by `FeedContext`. */
@@ -29,7 +29,7 @@ export function useFeedStore(job: Job): FeedStore {
   return store
 }
 
-/** What could not be read while the server was away is read when the stream is back. */
+/** Queries that failed while the server was away run again when the stream is back. */
 function useAgainOnceLive(store: FeedStore): void {
   const client = useQueryClient()
   const isLive = useSyncExternalStore(store.subscribe, () => store.get().connection === "live")

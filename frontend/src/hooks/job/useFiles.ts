@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query"
 import { api, body, type Job } from "@/client"
 
-/** What the processes have stored: each of the job's events may have brought a checkpoint. */
+/** Files that the processes have stored: each of the job's events may have brought a checkpoint. */
 export function useFiles(job: Job, latestEvent: number) {
   return useQuery({
     queryKey: ["files", job.id, job.status, latestEvent],

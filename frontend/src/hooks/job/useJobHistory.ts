@@ -1,4 +1,4 @@
-/** What a job page shows: the part before the page was opened, read once, and what its stream has told since. */
+/** The data of a job page: the part before the page was opened, read once, and what its stream has told since. */
 import { useQuery } from "@tanstack/react-query"
 import { useMemo } from "react"
 import { api, body } from "@/client"

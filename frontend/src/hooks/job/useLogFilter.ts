@@ -26,7 +26,7 @@ function read(params: URLSearchParams): LogFilter {
   }
 }
 
-/** The line at the top of the view, which stands in the address while nobody follows the end. */
+/** The line at the top of the view, which stands in the address unless the view follows the end. */
 export function useLogPlace(): [string | null, (key: string | null) => void] {
   const [params, edit] = useAddress()
   return [params.get("line"), (key) => edit((next) => put(next, "line", key ?? ""))]

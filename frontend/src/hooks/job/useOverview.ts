@@ -14,7 +14,7 @@ export function useOverview({ id, status, attempt }: Job) {
   })
 }
 
-/** What a restart and a stop of one process would cost, as of now. */
+/** Cost of a restart and of a stop of one process, as of now. */
 export function useChoices(id: string, processId: string, asked: boolean) {
   return useQuery({
     queryKey: ["choices", id, processId],

@@ -41,7 +41,7 @@ export function useReadJobsAgain(): () => void {
   }, [client])
 }
 
-/** What was read on an earlier visit may be old. Who comes `back` keeps all pages while they are read anew; who comes by a link begins with the first. */
+/** Pages of an earlier visit may be old. A visit that comes `back` keeps all pages while they are read anew; one by a link begins with the first. */
 export function useArrival(back: boolean): void {
   const client = useQueryClient()
   const readAgain = useReadJobsAgain()

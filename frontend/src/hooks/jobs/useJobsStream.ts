@@ -11,8 +11,8 @@ const TELL_MS = 400
 
 /**
  * Keeps all lists of jobs as they are on the server, row by row. Rows do not come or move: whoever looks at the list would lose
- * their place. What came is told, for the list to be read again when they want; only after a time in which nothing was heard it is
- * read again by itself, where it is, since the stream tells of what happened meanwhile to the newest jobs alone.
+ * their place. The page names new jobs, and reads the list again when its user wants. Only after a time in which nothing was heard it
+ * is read again by itself, where it is, since the stream tells of what happened meanwhile to the newest jobs alone.
  */
 export function useJobsStream(): { connection: Connection; changes: readonly Change[] } {
   const client = useQueryClient()

@@ -9,7 +9,7 @@ export interface RowKeys {
 }
 
 interface Options {
-  /** Of all rows, in their order. */
+  /** Ids of all rows, in their order. */
   ids: readonly string[]
   /** The row that was active when one left. */
   before: string | null

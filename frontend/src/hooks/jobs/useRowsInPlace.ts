@@ -4,7 +4,7 @@ import type { KeptPlace, Place } from "./useKeptPlace"
 
 interface Options {
   virtual: Virtualizer<HTMLDivElement, Element>
-  /** Of all rows, in their order. */
+  /** Ids of all rows, in their order. */
   ids: readonly string[]
   active: string | null
   kept: KeptPlace

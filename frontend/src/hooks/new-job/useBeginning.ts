@@ -24,7 +24,7 @@ stop:
   epochs: 10
 `
 
-/** What a new job begins as. */
+/** First text of a new job. */
 export function useBeginning(from: string | null, example: string | null) {
   return useQuery({
     queryKey: ["beginning", from, example],

@@ -8,7 +8,7 @@ export interface DraftForm {
   /** By JSON pointer into the job file. */
   faults: ReadonlyMap<string, string>
   warnings: ReadonlyMap<string, string>
-  /** What `workload.args` may hold; null: not known. */
+  /** Arguments that `workload.args` may hold; null: not known. */
   arguments: readonly BundledArgument[] | null
 }
 
@@ -32,7 +32,7 @@ export function useKnownKeys(path: Path): readonly BundledArgument[] {
   return pointer(path) === "/workload/args" ? (form?.arguments ?? []) : []
 }
 
-/** What is wrong directly below `path` with keys that no field is for: misspelt ones, with what they may mean. */
+/** Mistakes directly below `path` in keys that no field is for: misspelt ones, with what they may mean. */
 export function useStrayFaults(path: Path, keys: readonly string[]): string[] {
   const form = useContext(DraftContext)
   const below = `${pointer(path)}/`

@@ -36,7 +36,7 @@ export function useNewJob(initial: Kept, place: string) {
   if (missing) setDraft(setInDraft(draft, ENTRYPOINT, missing)) // once: then it is named
 
   const forgetSelected = () => setBefore((kept) => kept && { ...kept, chosen: 0 })
-  /** What the server refused may be repaired by any change. */
+  /** Any change may repair the reason of a refusal. */
   const changing = <Argument>(change: (argument: Argument) => void) => (argument: Argument) => {
     submission.reset()
     change(argument)
@@ -83,7 +83,7 @@ export function useNewJob(initial: Kept, place: string) {
 
 export type NewJob = ReturnType<typeof useNewJob>
 
-/** What the server says about the text, once one stops typing. */
+/** Findings of the server about the text, once one stops typing. */
 function useChecked({ text, error, value }: Draft, bundle: string | null, sources: Sources | null, refused: unknown) {
   const broken = error !== null
   const [settled] = useDebouncedValue(text, 300)
@@ -103,7 +103,7 @@ function useChecked({ text, error, value }: Draft, bundle: string | null, source
     spec: data?.spec ?? undefined,
     /** The server has seen exactly this text and this code, and takes both. */
     ready: current && data?.ready === true,
-    /** What the code has to offer. */
+    /** Workloads in the code. */
     workloads: (validation.isPlaceholderData ? null : validation.data?.workloads) ?? NO_WORKLOADS,
     /** The arguments of the workload that is named, where they are known. */
     arguments: validation.data?.workloads?.find(({ entrypoint }) => entrypoint === getIn(value, ENTRYPOINT))?.arguments ?? null,
@@ -119,7 +119,7 @@ function useKey() {
   }
 }
 
-/** What the server refused at the submit, with pointers into the job file; `/bundle` is about the code. */
+/** Refusals of the server at the submit, with pointers into the job file; `/bundle` is about the code. */
 function refusal(error: unknown): Fault[] {
   if (!(error instanceof Problem)) return []
   return error.faults.map(({ pointer, message }) => ({ pointer: pointer.replace(/^\/spec(?=\/|$)/, ""), message }))

@@ -4,7 +4,7 @@ import { api, body, type JobSpec, type ModelSize } from "@/client"
 /** Machines come free and fill up while one types. */
 const AGAIN_MS = 5_000
 
-/** What would become of the job if it were submitted now. */
+/** Plan of the platform for the job, as if it were submitted now. */
 export function usePlan(spec: JobSpec | undefined, bundle: string | null, size: ModelSize | null) {
   return useQuery({
     queryKey: ["plan", spec, bundle, size],

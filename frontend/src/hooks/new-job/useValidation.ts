@@ -2,7 +2,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { api, body } from "@/client"
 import type { Sources } from "@/lib/upload/bundle"
 
-/** What the server says about a job file and its code, which is uploaded or not yet. Responses for the text before stay until the new one is there. */
+/** Findings of the server about a job file and its code, which is uploaded or not yet. Responses for the text before stay until the new one is there. */
 export function useValidation(yaml: string, bundle: string | null, sources: Sources | null) {
   return useQuery({
     queryKey: ["validation", yaml, bundle, sources?.id],

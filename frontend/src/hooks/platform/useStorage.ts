@@ -3,14 +3,14 @@ import { api, body } from "@/client"
 
 const KEY = ["storage"]
 
-/** What the platform keeps on disk. */
+/** Disk usage of the platform. */
 export function useStorage() {
   return useQuery({ queryKey: KEY, queryFn: () => body(api.GET("/api/v1/storage")) })
 }
 
 const collect = (dryRun: boolean) => body(api.POST("/api/v1/storage/collect", { params: { query: { dry_run: dryRun } } }))
 
-/** What nobody needs, as it is now. */
+/** Unused data, as of now. */
 export function useUnneeded() {
   return useQuery({ queryKey: [...KEY, "unneeded"], queryFn: () => collect(true), staleTime: 0, gcTime: 0 })
 }

@@ -91,7 +91,7 @@ function typeName(schema: RawSchema | undefined): string {
   return [schema.type ?? "any", schema.format].filter(Boolean).join(", ")
 }
 
-/** A description as it was meant: its lines were broken for programs. What begins a list, or stands apart, keeps its line. */
+/** A description as it was meant: its lines were broken for programs. A line that begins a list, or stands apart, stays a line. */
 export function reflowed(description: string): string {
   return description.replace(/(?<!\n)\n(?![\n\s*-])/g, " ").trim()
 }

@@ -46,7 +46,7 @@ export class KeyMap {
     }
   }
 
-  /** Whether the key did something. */
+  /** True if the key did something. */
   readonly press = (event: KeyboardEvent): boolean => {
     const { key, ctrlKey, metaKey, altKey } = event
     if (ctrlKey || metaKey || altKey || isTyping(event.target) || isOwn(key, event.target)) return false

@@ -1,7 +1,7 @@
 /**
  * Parts of the page that lie in files of their own, loaded when they are first shown: the server may be away then, or have been upgraded.
  *
- * Browsers remember for as long as a document lives that a module could not be fetched, so to import it again helps nobody. Therefore the
+ * Browsers remember for as long as a document lives that a module could not be fetched, so to import it again does not help. Therefore the
  * page imports only while the server can be reached.
  */
 
@@ -12,7 +12,7 @@ const REOPENED_AT = "gradstream.reopened-at"
 /** A page that was opened anew and fails again within this time is broken, not cut off. */
 const REOPEN_INTERVAL_MS = 60_000
 
-/** What the script of a page is called: each build has another. Null: it has none. */
+/** Name of a page's script: each build has another. Null: it has none. */
 type Version = string | null
 
 const own = versionOf(document)
@@ -20,7 +20,7 @@ const own = versionOf(document)
 let justOpened = true
 
 /**
- * What `load` imports. While the server cannot be reached, it waits. A server that has another version no longer has the files of this one:
+ * The module that `load` imports. While the server cannot be reached, it waits. A server that has another version no longer has the files of this one:
  * then `reload` is called, once for each version. It is also called, once a minute at most, where the server has this version and the
  * browser does not fetch the part again. Rejects if that did not help either.
  */

@@ -1,11 +1,11 @@
 import type { Job } from "@/client"
 import { formatClock, formatCount, formatDuration, formatNumber } from "@/lib/format"
 
-/** What the server can sort points by. */
+/** Axes by which the server can sort points. */
 export type WireAxis = "samples" | "step" | "version" | "time"
 export type Axis = WireAxis | "epoch" | "wall"
 
-/** Of an axis, in the units of the server. */
+/** Range of an axis, in the units of the server. */
 export interface Range {
   from: number
   to: number
@@ -14,7 +14,7 @@ export interface Range {
 /** How what the server sorts by is shown: (x - offset) / unit. */
 export interface AxisView {
   axis: Axis
-  /** What lies on it: "Samples". */
+  /** Its quantity: "Samples". */
   label: string
   wire: WireAxis
   offset: number

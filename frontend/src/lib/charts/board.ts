@@ -3,7 +3,7 @@ import type { Range } from "./axes"
 const REST_MS = 180
 
 /**
- * What all charts of a page share while it is looked at: the visible range. Charts follow it at once; the address, and those who
+ * The shared state of all charts of a page: the visible range. Charts follow it at once; the address, and those who
  * ask the server, once it rests.
  */
 export class Board {

@@ -6,7 +6,7 @@ export interface ChartAnswer {
   series: readonly (Subject & { total: number; columns: WireColumns })[]
 }
 
-/** What was asked for. */
+/** The question that the data answers. */
 export interface ChartQuestion {
   axis: WireAxis
   /** null: all there is. */
@@ -14,17 +14,17 @@ export interface ChartQuestion {
   width: number
 }
 
-/** What one source measured about one worker, over all attempts. */
+/** Points of one source about one worker, over all attempts. */
 export interface DataLine {
   source: string
   rank: number
-  /** Grow in place at their end. Whatever else happens to them makes new ones, so that those who have drawn these need draw what came alone. */
+  /** Grow in place at their end. Any other change makes new ones, so that a chart that has drawn these draws the new points alone. */
   columns: Columns
   /** Points stored or told of, drawn or not. */
   total: number
   /** The latest finite value. */
   latest: number | null
-  /** What it is called and its place in the palette, where source and rank do not say it. */
+  /** Its name and its place in the palette, where source and rank do not say it. */
   label?: string
   index?: number
   /** Its columns' lows and highs are the spread of several lines around their mean, not values of one. */
@@ -121,7 +121,7 @@ export class ChartData {
     return fresh.some((tick) => isCoarse(tick, axis, (shown.to - shown.from) / width))
   }
 
-  /** Whether an earlier attempt has measured the same. */
+  /** True if an earlier attempt has measured the same. */
   private continues({ attempt, source, rank }: Subject): boolean {
     return attempt > 1 && this.lines.some((line) => line.source === source && line.rank === rank)
   }

@@ -22,7 +22,7 @@ export const CHART_KEYS: readonly ChartKey[] = [
 /** As `aria-keyshortcuts` wants them. */
 export const CHART_SHORTCUTS = CHART_KEYS.flatMap(({ keys }) => keys).join(" ")
 
-/** What a key does to a chart; undefined: nothing. Without a visible range there is nothing to move. */
+/** Visible range after a key; undefined: the key does nothing. Without a visible range there is nothing to move. */
 export function movedByKey(key: string, visible: Range | null): Range | null | undefined {
   const found = CHART_KEYS.find(({ keys }) => keys.includes(key))
   return found && (visible ? found.move(visible) : null)

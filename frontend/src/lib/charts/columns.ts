@@ -1,12 +1,12 @@
-/** What falls into one pixel column of a chart, for one line: column-major, ascending in x. NaN stands for a value that is not finite. */
+/** Points of one line by the pixel column of the chart that they fall into: column-major, ascending in x. NaN stands for a value that is not finite. */
 export interface Columns {
-  /** Of the first point in the column. */
+  /** Place of the first point in the column. */
   x: number[]
   first: number[]
   low: number[]
   high: number[]
   last: number[]
-  /** Of the finite values. */
+  /** Mean of the finite values. */
   mean: number[]
   /** Points, those that are not finite among them. */
   count: number[]

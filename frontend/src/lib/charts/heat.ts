@@ -33,7 +33,7 @@ export function heatOf(lines: readonly DataLine[], range: Range, slices: number,
   return { ranks, ...range, slices, values, highest: Math.max(0, ...values.flat().filter((value) => value !== null)) }
 }
 
-/** What of the axis slices stand for, from the first to the last. */
+/** Range of the axis that slices stand for, from the first to the last. */
 export function slicesRange({ from, to, slices }: Pick<Heat, "from" | "to" | "slices">, first: number, last = first): Range {
   const width = (to - from) / slices
   return { from: from + first * width, to: from + (last + 1) * width }

@@ -10,7 +10,7 @@ export interface Histogram {
 
 type Counted = Pick<Distribution, "low" | "width" | "bins"> & { series: readonly { counts: readonly number[] }[] }
 
-/** What the server counted, neighbouring bins taken together so that at most `most` are drawn: no value is lost or moved. */
+/** The counts of the server, neighbouring bins taken together so that at most `most` are drawn: no value is lost or moved. */
 export function histogram({ low, width, bins, series }: Counted, most = 24): Histogram {
   const together = Math.max(1, Math.ceil(bins / most))
   const length = Math.ceil(bins / together)

@@ -7,7 +7,7 @@ export interface Scales {
   y: (value: number) => number
 }
 
-/** What one line has at the pointer. */
+/** Value of one line at the pointer. */
 export interface Hovered {
   line: ChartLine
   column: Column
@@ -21,7 +21,7 @@ export interface Hovered {
 const REACH_PX = 4
 
 /**
- * What each line has at the pointer: of the columns in reach the one whose extent is nearest, so that to point at a spike is to read it;
+ * Value of each line at the pointer: of the columns in reach the one whose extent is nearest, so that to point at a spike is to read it;
  * without any in reach, the nearest one. The line that is pointed at stands first, the others in their order.
  */
 export function hoveredAt(lines: readonly ChartLine[], { x, y }: Scales, left: number, top: number, xAt: number): Hovered[] {

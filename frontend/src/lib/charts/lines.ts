@@ -15,9 +15,9 @@ export interface ChartLine {
   /** Into the palette: colour and dash. */
   index: number
   columns: Columns
-  /** Of each column; NaN: a gap. */
+  /** Mean of each column; NaN: a gap. */
   means: readonly number[]
-  /** Whether `means` tells something else than the columns do, which then lie faintly behind it. */
+  /** True if `means` differ from the columns, which then lie faintly behind them. */
   averaged: boolean
   /** Lows and highs are a band around the line, not values that it had. */
   spread: boolean
@@ -80,7 +80,7 @@ export function lastOf({ columns: { x, last }, latest }: Pick<ChartLine, "column
   return null
 }
 
-/** Whether no line has a point there. */
+/** True if no line has a point there. */
 export function isEmptyIn(lines: readonly { columns: Columns }[], { from, to }: Range): boolean {
   return !lines.some(({ columns: { x } }) => x[after(x, from)]! <= to)
 }
@@ -99,7 +99,7 @@ function positive(columns: Columns): Columns {
   return { ...columns, low: low.map((value, i) => (value > 0 ? value : Math.min(...[first[i]!, last[i]!, high[i]!].filter((other) => other > 0)))) }
 }
 
-/** What of a line does not change while its points do. */
+/** The part of lines that does not change while their points do. */
 export function shapeOf(lines: readonly ChartLine[]): string {
   return lines.map(({ label, index }) => `${label} ${index}`).join("\n")
 }

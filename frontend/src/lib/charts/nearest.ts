@@ -1,6 +1,6 @@
 import type { Range } from "./axes"
 
-/** Of places outside of the range the one nearest to its ends; null without any. */
+/** Place outside of the range that is nearest to its ends; null without any. */
 export function nearestOutside(places: readonly number[], { from, to }: Range): number | null {
   const away = (x: number) => Math.max(from - x, x - to)
   return places.reduce<number | null>((best, x) => (best === null || away(x) < away(best) ? x : best), null)

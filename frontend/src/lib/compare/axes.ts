@@ -4,7 +4,7 @@ import { formatBytes } from "@/lib/format"
 import { valueAt } from "./bytes"
 import type { Curve } from "./curves"
 
-/** What jobs can be laid over each other by. */
+/** Axes on which jobs can be laid over each other. */
 export type CompareAxis = Axis | "bytes"
 
 export const COMPARE_AXES: { value: CompareAxis; label: string }[] = [
@@ -12,12 +12,12 @@ export const COMPARE_AXES: { value: CompareAxis; label: string }[] = [
   { value: "bytes", label: "Bytes sent" },
 ]
 
-/** What the server is asked for. Bytes are a cost, as time is: what was rolled back has cost them too. */
+/** Axis of the request to the server. Bytes are a cost, as time is: work that was rolled back has cost them too. */
 export function askedAxis(axis: CompareAxis): WireAxis {
   return axis === "bytes" ? "time" : wireAxis(axis)
 }
 
-/** Of the common axis, on which all jobs are in the same units already. */
+/** View of the common axis, on which all jobs are in the same units already. */
 export function commonView(axis: CompareAxis): AxisView {
   const { label } = COMPARE_AXES.find(({ value }) => value === axis)!
   if (axis === "bytes") return { axis: "samples", label, wire: "samples", offset: 0, unit: 1, format: formatBytes, exact: formatBytes }

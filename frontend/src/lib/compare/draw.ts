@@ -4,7 +4,7 @@ import { smooth } from "@/lib/charts/smoothing"
 import { bandOf, commonGrid, type Curve, type Spread } from "./curves"
 import type { Compared, JobGroup } from "./groups"
 
-/** What was measured of one job, on the common axis. */
+/** Measured columns of one job, on the common axis. */
 export interface JobColumns {
   columns: Columns
   /** Points in all. */

@@ -7,7 +7,7 @@ export type FieldValue = unknown
 
 export type Fields = ReadonlyMap<string, FieldValue>
 
-/** What is different in any two jobs and says nothing about how they train. */
+/** Fields that differ in any two jobs and say nothing about how they train. */
 const OF_NO_MATTER: readonly string[] = ["name"]
 
 export function fieldsOf(spec: object): Fields {

@@ -3,7 +3,7 @@ import { hasEnded } from "@/lib/status"
 
 const SHORTEST_MS = 2000
 const EACH_MS = 250
-/** What was measured last may be stored after the end itself. */
+/** The last points may be stored after the end itself. */
 const LINGER_MS = 15_000
 
 /** Milliseconds until a job of so many is to be asked for again: no server has more than a few requests a second from a page. False: never. */

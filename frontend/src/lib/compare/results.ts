@@ -4,7 +4,7 @@ import { fieldText } from "./fields"
 import type { Compared } from "./groups"
 import { numericAxis, wordAxis, type ParallelAxis } from "./parallel"
 
-/** What came out of a job, or has so far. */
+/** Result of a job, or its result so far. */
 export interface Result {
   key: string
   label: string

@@ -5,7 +5,7 @@ type Reached = NonNullable<JobTarget["reached"]>
 
 export type Cost = "seconds" | "samples" | "sent_bytes"
 
-/** What it takes to reach a target. */
+/** Costs of reaching a target. */
 export const COSTS: readonly { key: Cost; label: string; format: (value: number) => string }[] = [
   { key: "seconds", label: "Time", format: formatDuration },
   { key: "samples", label: "Samples", format: formatCount },

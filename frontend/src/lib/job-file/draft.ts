@@ -5,7 +5,7 @@ export type Path = readonly (string | number)[]
 /** A job file while it is written. The text is the truth: the form edits it in place, so comments and order stay. */
 export interface Draft {
   text: string
-  /** What the text says; the last that could be read while it cannot. */
+  /** Value of the text; while the text cannot be read, its last value. */
   value: Record<string, unknown>
   /** Why the text cannot be read, or null. */
   error: string | null

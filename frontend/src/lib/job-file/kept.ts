@@ -1,4 +1,4 @@
-/** What was typed for a new job, kept in this browser until it is submitted: a reload, or a slip of the hand, loses nothing. */
+/** The draft of a new job, kept in this browser until it is submitted: a reload, or a slip of the hand, loses nothing. */
 import type { Code } from "@/lib/upload/bundle"
 
 export interface Kept {

@@ -25,7 +25,7 @@ function below(value: unknown, property: JsonSchema, root: JsonSchema): unknown 
   return Object.keys(rest).length === 0 && first ? { [first[0]]: first[1] } : rest
 }
 
-/** What of a union stands there: the kind that its name says, or what is not null. */
+/** The part of a union that stands there: the kind that its name says, or the part that is not null. */
 function selected(property: JsonSchema, value: unknown, root: JsonSchema): JsonSchema | undefined {
   const schema = resolve(property, root)
   if (schema.discriminator && isMapping(value)) {

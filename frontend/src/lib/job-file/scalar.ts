@@ -9,7 +9,7 @@ export function readScalar(text: string): unknown {
   }
 }
 
-/** What was typed where a number or text may stand; nothing for no text. */
+/** Value of a field that takes a number or text; undefined for no text. */
 export function numberOrText(text: string): number | string | undefined {
   if (text === "") return undefined
   return /^-?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : text

@@ -58,7 +58,7 @@ export type Field = Kind & {
   required: boolean
   /** null is a value of it: "not set". */
   optional: boolean
-  /** What null means, where it is not the default and so has to be selected. */
+  /** Meaning of null, where it is not the default and so has to be selected. */
   none: string | undefined
   /** It means something only while its neighbour `key` has this value. */
   when: { key: string; value: unknown; default: unknown } | undefined
@@ -84,7 +84,7 @@ function conditional(one: Field, neighbours: readonly Field[]): Field {
   return { ...one, description: rest!.replace(/^./, (first) => first.toUpperCase()), when: { key: deciding.key, value: deciding.kind === "switch" ? true : word, default: deciding.default } }
 }
 
-/** Whether a field means something beside these values of its group; one that has a value is always shown. */
+/** True if a field means something beside these values of its group; one that has a value is always shown. */
 export function isShown({ key, when }: Field, group: Record<string, unknown> | null | undefined): boolean {
   return !when || group?.[key] !== undefined || (group?.[when.key] ?? when.default) === when.value
 }

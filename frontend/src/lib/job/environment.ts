@@ -1,6 +1,6 @@
 import type { Job } from "@/client"
 
-/** What worker 0 records of itself in `environment.json`. */
+/** The record of worker 0 about itself in `environment.json`. */
 export interface Environment {
   python: string
   gradstream: string

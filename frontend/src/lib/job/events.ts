@@ -28,7 +28,7 @@ export function actorName(actor: string): string {
   return name === undefined ? actor : kind === "user" ? name : `${kind} ${name}`
 }
 
-/** What catches the eye of those who look for trouble: warnings, and the end that a job comes to. */
+/** Tone for readers who look for trouble: warnings stand out, and the end that a job comes to. */
 export function toneOfEvent({ kind, data: { to } }: JobEvent): Tone {
   if (kind === "warning") return "wait"
   const tone = kind === "status" && typeof to === "string" ? toneOf(to) : "calm"
@@ -40,7 +40,7 @@ export interface LastWords {
   lines: string
 }
 
-/** What the process wrote last that a job failed for, if it wrote anything. */
+/** Last lines of the process that a job failed for, if it wrote anything. */
 export function lastWords(events: readonly JobEvent[]): LastWords | null {
   const { process, log_tail } = events.findLast(({ data }) => "log_tail" in data)?.data ?? {}
   return typeof process === "string" && typeof log_tail === "string" && log_tail ? { label: process, lines: log_tail } : null

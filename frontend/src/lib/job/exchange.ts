@@ -3,7 +3,7 @@ import type { Exchange, ShardLoad } from "@/client"
 export interface Part {
   name: string
   meaning: string
-  /** Of a push. */
+  /** Time of a push. */
   seconds: number
   /** 0 to 1; of all parts. */
   share: number
@@ -21,7 +21,7 @@ export function timeOfPush({ compute, data, send, wait }: Exchange): Part[] {
   ]
 }
 
-/** What a codec saves of the bytes that are sent, 0 to 1; null where nothing is sent, as vectors lie in shared memory. */
+/** Share of the bytes that a codec saves, 0 to 1; null where nothing is sent, as vectors lie in shared memory. */
 export function savedShare({ sent_bytes, raw_bytes }: Exchange): number | null {
   return raw_bytes > 0 ? 1 - sent_bytes / raw_bytes : null
 }

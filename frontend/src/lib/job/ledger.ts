@@ -1,14 +1,14 @@
 import type { Account } from "@/client"
 import { formatCount } from "@/lib/format"
 
-/** What became of the pushes of a worker, over all attempts. */
+/** Outcomes of a worker's pushes, over all attempts. */
 export interface WorkerAccount extends Omit<Account, (typeof REASONS)[number]["name"]> {
   rank: number
   /** pushed less all that is known of them: 0, or something is missing. */
   missing: number
 }
 
-/** What can become of a push, and what that means. */
+/** Outcomes of a push, with their meaning. */
 export const OUTCOMES = [
   { name: "applied", meaning: "changed the center" },
   { name: "deferred", meaning: "kept for a later step of the server" },

@@ -13,7 +13,7 @@ export interface TimeBar {
   slices: Slice[]
 }
 
-/** What a worker does, in the order in which it does it. */
+/** Phases of a worker's round, in their order. */
 const OF_WORKER = [
   ["Compute", "gradients and local steps", "compute"],
   ["Data", "waiting for mini-batches", "data"],
@@ -26,12 +26,12 @@ export const IDLE = "Idle"
 export const START = "Start"
 export const ENDED = "Ended"
 export const SLICES: readonly string[] = [...OF_WORKER.map(([name]) => name), APPLY]
-/** What is left over and what is nothing: grey. */
+/** Slices for the rest and for idle time: grey. */
 export const QUIET: readonly string[] = [START, OTHER, IDLE, ENDED]
-/** What is drawn hatched: nothing is there any more. */
+/** Slices that are drawn hatched: the process is gone. */
 export const HATCHED: readonly string[] = [ENDED]
 
-/** Where a worker's time went, of the seconds in which any worker trained. What was measured may overlap, and then fills the bar. */
+/** Where a worker's time went, of the seconds in which any worker trained. Measured times may overlap, and then fill the bar. */
 export function workerBar(worker: WorkerLoad, seconds: number): TimeBar | null {
   const measured = OF_WORKER.map(([name, meaning, field]) => ({ name, meaning, seconds: worker[field] }))
   if (worker.seconds <= 0 && measured.every((slice) => slice.seconds === 0)) return null
@@ -78,7 +78,7 @@ export function spans(attempts: readonly AttemptOverview[], now: number): Span[]
   })
 }
 
-/** What a failure cost, in words. */
+/** Cost of a failure, in words. */
 export function priceOf({ respawned, seconds, attempt }: ProcessFailure, attempts: readonly AttemptOverview[]): string {
   if (respawned) return seconds === null ? "its rank is away; the others go on" : `its rank was away for ${seconds.toFixed(1)} s; the others went on`
   const cost = attempts.find(({ number }) => number === attempt)?.cost

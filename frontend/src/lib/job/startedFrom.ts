@@ -3,7 +3,7 @@ import { formatCount } from "@/lib/format"
 
 type StartedFrom = NonNullable<Job["started_from"]>
 
-/** What was taken of the other job, without its name: `checkpoint 3 of attempt 1, version 1,234, 39,488 samples`. */
+/** The part of the other job that this one began with, without the job's name: `checkpoint 3 of attempt 1, version 1,234, 39,488 samples`. */
 export function describeStart({ checkpoint, file, attempt, number, version, samples }: StartedFrom): string {
   if (checkpoint !== "last") return file ?? checkpoint
   return [

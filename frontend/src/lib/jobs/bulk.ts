@@ -14,7 +14,7 @@ export function selected(count: number, total: number): string {
   return `${formatCount(count)} of ${jobs(total)} selected`
 }
 
-/** What a bulk change did to the jobs as they were before it; jobs that had ended are not counted. Empty: nothing. */
+/** Effect of a bulk change on the jobs as they were before it; jobs that had ended are not counted. Empty: nothing. */
 export function outcome(action: BulkAction, items: readonly BulkItem[], before: readonly JobSummary[]): string {
   const done = new Set(items.flatMap((item) => (item.done ? [item.id] : [])))
   const changed = before.filter(({ id, status }) => done.has(id) && hasEnded(status) === (action === "delete"))
@@ -27,7 +27,7 @@ export function outcome(action: BulkAction, items: readonly BulkItem[], before: 
   return parts.filter(Boolean).join(" ")
 }
 
-/** What a bulk change would do, in words, before it is done. */
+/** Consequence of a bulk change, in words, before it is done. */
 export function consequence(action: BulkAction, selection: readonly JobSummary[]): { question: string; does: string; nothing: boolean } {
   const ended = selection.filter(({ status }) => hasEnded(status)).length
   const live = selection.length - ended

@@ -5,7 +5,7 @@ export type ColumnId = "status" | "strategy" | "user" | "workers" | "priority" |
 export interface JobColumn {
   id: ColumnId
   label: string
-  /** What the server sorts by. */
+  /** Order that the server sorts by. */
   sort?: JobSort
   /** The first click shows the greatest first. */
   descending?: boolean

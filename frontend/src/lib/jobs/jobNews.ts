@@ -5,8 +5,8 @@ import { withoutJobs, type JobPages } from "./jobPages"
 const KEPT = 2000
 
 /**
- * What has been heard of jobs lately. A read of a list takes a moment, and what was heard meanwhile may be later than what it brings:
- * of two states of a job the one with the higher `seq` holds, and who is gone does not come back.
+ * Latest news of jobs. A read of a list takes a moment, and news that came meanwhile may be later than its response:
+ * of two states of a job the one with the higher `seq` holds, and a deleted job does not come back.
  */
 export class JobNews {
   private readonly latest = new Map<string, JobSummary>()

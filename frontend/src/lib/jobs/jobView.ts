@@ -20,7 +20,7 @@ const SORTS: readonly JobSort[] = ["created", "name", ...COLUMNS.flatMap(({ sort
 const LISTS = ["strategy", "user"] as const
 const OWN = ["status", "strategy", "user", "q", "sort", "columns"]
 
-/** What stands in an address; what makes no sense there is left out. */
+/** View that stands in an address; values that make no sense there are left out. */
 export function readView(params: URLSearchParams): JobView {
   const asked = params.getAll("status")
   const [, minus, name] = /^(-?)(\w+)$/.exec(params.get("sort") ?? "") ?? []
@@ -58,7 +58,7 @@ export function isFiltered({ status, strategy, user, q }: JobQuery): boolean {
   return status.length + strategy.length + user.length > 0 || q !== ""
 }
 
-/** Whether the server would list the job. */
+/** True if the server would list the job. */
 export function matches(query: JobQuery, job: JobSummary): boolean {
   const { status, strategy, user, q } = query
   const any = (wanted: readonly string[], value: string) => wanted.length === 0 || wanted.includes(value)

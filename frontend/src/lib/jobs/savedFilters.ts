@@ -4,7 +4,7 @@ export interface SavedFilter {
   search: string
 }
 
-/** What the browser has kept; anything that is not ours is nothing. */
+/** Filters that the browser has kept; anything else there is left out. */
 export function readSaved(kept: string | null): SavedFilter[] {
   try {
     const found: unknown = JSON.parse(kept ?? "[]")

@@ -16,13 +16,13 @@ export type Level = "debug" | "info" | "warning" | "error"
 
 /**
  * Whole lines, from chunks that begin and end within one. Chunks of several processes interleave, so each process's output is
- * put together by itself; a line stands where its first part came. Of a line repainted with \r the last picture stays.
+ * put together by itself; a line stands where its first part came. A line that was repainted with \r keeps its last text.
  *
- * What is added at the end costs as much as it is long, however much there is already.
+ * The cost of a chunk at the end depends on its own length only, not on the length of the log.
  */
 export class LogBook {
   readonly lines: LogLine[] = []
-  /** Of each process, the line that no line break has ended yet, as it came. */
+  /** The line of each process that no line break has ended yet, as it came. */
   private readonly open = new Map<string, { line: LogLine; raw: string }>()
   /** Processes in whose output a traceback is going on. */
   private readonly failing = new Set<string>()

@@ -16,7 +16,7 @@ export function isFiltered({ role, rank, level, text }: LogFilter): boolean {
   return role !== null || rank !== null || level !== null || text !== ""
 }
 
-/** What a line must be to be shown; or what is wrong with the pattern. Letters count alike, small or large. */
+/** The test that a shown line passes, or the mistake in the pattern. Case does not matter. */
 export function matcher({ role, rank, level, text, regex }: LogFilter): { fits: (line: LogLine) => boolean; error: string | null } {
   const label = labelOf(role, rank)
   const least = level === null ? 0 : ORDER.indexOf(level)

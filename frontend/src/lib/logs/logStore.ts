@@ -25,7 +25,7 @@ export class LogStore {
     return () => this.listeners.delete(listener)
   }
 
-  /** What was before, oldest first; it reaches further back each time. */
+  /** Takes the history, oldest first; it reaches further back each time. */
   read(history: readonly LogChunk[]): void {
     this.history = history
     this.book = new LogBook(history)

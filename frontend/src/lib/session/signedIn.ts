@@ -1,6 +1,6 @@
 const KEY = "gradstream.signed-in"
 
-/** Whether this browser had a session that nobody ended here, so that its end can be told from a first visit. */
+/** Remembers that this browser has a session that was not ended here, so that its end differs from a first visit. */
 export const signedIn = {
   note: () => save("yes"),
   forget: () => save(null),

@@ -15,7 +15,7 @@ export const SCOPES: Record<Scope, string> = {
 
 export const KINDS: Record<Token["kind"], string> = { api: "API", join: "Join" }
 
-/** What a join token was used for: "1 of 5 machines joined"; undefined for an API token. */
+/** Uses of a join token: "1 of 5 machines joined"; undefined for an API token. */
 export function usesOf({ uses, used }: Pick<Token, "uses" | "used">): string | undefined {
   return typeof uses === "number" ? `${used} of ${counted(uses, "machine")} joined` : undefined
 }
@@ -34,7 +34,7 @@ export function summaryOf(token: Pick<Token, "kind" | "scope" | "expires_at">, n
   return [KINDS[token.kind], ...(token.scope ? [`scope ${token.scope}`] : []), end].join(", ")
 }
 
-/** What follows from revoking a token. */
+/** Consequence of revoking a token. */
 export function consequenceOf({ id, kind }: Pick<Token, "id" | "kind">, sessions: readonly Pick<BrowserSession, "token_id" | "current">[]): string {
   if (kind === "join") return "No machine can join with it any more. Machines that have joined stay."
   const mine = sessions.filter(({ token_id }) => token_id === id)

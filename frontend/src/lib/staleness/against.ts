@@ -3,7 +3,7 @@ import { emptyColumns, insert } from "@/lib/charts/columns"
 import { heatOf } from "@/lib/charts/heat"
 import { reach } from "@/lib/charts/lines"
 
-/** More points than can be told apart help nobody. */
+/** More points could not be seen apart. */
 const SLICES = 120
 
 /** One metric over another: for each worker a point for each slice of the axis in which both were measured, at their means. */

@@ -1,13 +1,13 @@
 import { formatMoments, formatNumber } from "@/lib/format"
 
-/** How stale a push was can be told in three ways. */
+/** One of three measures of a push's staleness. */
 export interface Measure {
   metric: string
-  /** Of the choice between them. */
+  /** Label in the choice between them. */
   label: string
   /** As it stands in a sentence. */
   name: string
-  /** What is counted, if it is counted: "updates". */
+  /** Counted unit, if it is a count: "updates". */
   unit: string
   about: string
   /** Without the unit, unless it depends on the value. */
@@ -42,7 +42,7 @@ export function measureOf(text: string | null): MeasureName {
   return text === "seconds" || text === "distance" ? text : "versions"
 }
 
-/** What is said where a job has nothing of it: `nothing` knows whether it may still come. */
+/** The sentence for a job that has no value: `nothing` knows whether it may still come. */
 export function emptyOf({ empty, unless }: Measure, nothing: (said: string) => string): string {
   return [nothing(empty), unless].filter(Boolean).join(" ")
 }

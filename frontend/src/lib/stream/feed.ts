@@ -1,7 +1,7 @@
 import type { Job, JobEvent, LogChunk, Process } from "@/client"
 import type { Connection, StreamMessage } from "./stream"
 
-/** What the stream has told about a job since its page was opened, but for its metrics. What was before is read once, by the hooks that need it. */
+/** News of a job on the stream since its page was opened, but for its metrics. Hooks read the part before once. */
 export interface Feed {
   connection: Connection
   /** Someone has deleted the job. */

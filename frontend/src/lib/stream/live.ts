@@ -1,13 +1,13 @@
 /** One measured value, as the API sends it: [step, samples, version, time, value]; a value that is not finite comes as null. */
 export type WirePoint = readonly [step: number, samples: number, version: number, time: number, value: number | null]
 
-/** What a tick of the stream tells about one series: at most four real points that hold first, lowest, highest and last. */
+/** One series in a tick of the stream: at most four real points that hold first, lowest, highest and last. */
 export interface Tick {
   /** Points that the series had after this tick. */
   total: number
   /** Points that came with it. */
   count: number
-  /** Of the finite ones. */
+  /** Sum of the finite ones. */
   sum: number
   odd: number
   points: readonly WirePoint[]
@@ -37,7 +37,7 @@ const KEPT_TICKS = 300
 /** No metric's name. */
 const ANY = ""
 
-/** What the stream has told about metrics, for whoever draws them. Changes in place and tells listeners by metric: nothing else of the page is drawn anew. */
+/** Metrics that came on the stream, for the charts that draw them. Changes in place and tells listeners by metric: nothing else of the page is drawn anew. */
 export class LiveMetrics {
   private readonly all = new Map<string, Map<string, LiveSeries>>()
   private known: readonly string[] = []
@@ -62,7 +62,7 @@ export class LiveMetrics {
     return this.all.get(name)?.values() ?? []
   }
 
-  /** Metrics that have been told of. The same array until there is another. */
+  /** Names of the metrics that have come. The same array until there is another. */
   readonly names = (): readonly string[] => this.known
 
   heardAt(name: string): number | null {

@@ -32,7 +32,7 @@ const TURN_MS = 2000
 /**
  * Follows server-sent events until the returned function is called. A lost or silent connection, or a server that says `closing`,
  * is followed by a new one that continues after the last id seen; ids not above it are repeats and are skipped. Where more streams
- * are open than a browser can keep, or nobody looks, it is taken up now and then for a moment; at once when somebody does.
+ * are open than a browser can keep, or the page is hidden, it is taken up now and then for a moment; at once when the page is shown.
  */
 export function followStream({ url, after, events, onMessage, onConnection }: StreamOptions): () => void {
   let cursor = after

@@ -20,9 +20,9 @@ export interface PickedFile {
 /** Files that are selected and not uploaded yet. */
 export interface Picked {
   files: readonly PickedFile[]
-  /** What stays on this machine, and why. */
+  /** Files that stay on this machine, and why. */
   leftOut: readonly LeftOut[]
-  /** What the server reads to say whether the job file fits: the text of the Python files, and the paths of all. */
+  /** Input of the server's check that the job file fits: the text of the Python files, and the paths of all. */
   sources: Sources
 }
 

@@ -2,7 +2,7 @@
 import type { PickedFile } from "./bundle"
 import { isNeverOpened } from "./leftOut"
 
-/** Of one folder the names begin inside it, as the bundle's do. Folders that never travel are not even opened. */
+/** Names of one folder's files begin inside it, as the bundle's do. Folders that never travel are not even opened. */
 export async function dropped(items: Iterable<DataTransferItem>): Promise<PickedFile[]> {
   const entries = [...items].flatMap((item) => item.webkitGetAsEntry() ?? [])
   const [only] = entries

@@ -1,4 +1,4 @@
-/** What of a folder never travels: the rules of the command line, for files that were picked or dropped here. */
+/** Files of a folder that never travel: the rules of the command line, for files that were picked or dropped here. */
 import ignore, { type Ignore } from "ignore"
 import rules from "./bundleRules.json"
 
@@ -86,7 +86,7 @@ class OwnRules {
     return this.all.test(path).unignored || this.names(path)
   }
 
-  /** Whether a `!pattern` without a wildcard takes this in. */
+  /** True if a `!pattern` without a wildcard takes this in. */
   names(path: string): boolean {
     return this.literal.ignores(path)
   }

@@ -56,7 +56,7 @@ export function OperationItem({ operation }: { operation: Operation }) {
   )
 }
 
-/** What stands between back-ticks is a name. */
+/** Text between back-ticks is a name. */
 function Worded({ text }: { text: string }) {
   return text.split("`").map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))
 }

@@ -20,7 +20,7 @@ const SPREADS: { value: Spread; label: string }[] = [
   { value: "deviation", label: "Standard deviation" },
 ]
 
-/** What is drawn over what. `paths`: fields of the job files that jobs can be grouped by. */
+/** Selects the metric, the axis and the groups of the charts. `paths`: fields of the job files that jobs can be grouped by. */
 export function CompareToolbar({ metric, paths }: { metric: ComparedMetric; paths: readonly string[] }) {
   const [{ axis, group, spread, scale, smoothing }, change] = useComparison()
   const board = useBoard()

@@ -1,6 +1,6 @@
-import { MultiSelect } from "@mantine/core"
 import { useMemo } from "react"
 import { ParallelCoordinates } from "@/charts/ParallelCoordinates"
+import { ManySelect } from "@/components/inputs/ManySelect"
 import { Loaded } from "@/components/messages/Loaded"
 import { Panel } from "@/components/page/Panel"
 import { useComparison } from "@/hooks/compare/useComparison"
@@ -13,7 +13,7 @@ import { hasEnded } from "@/lib/status"
 /** Fields that have an axis unless others are selected. */
 const FIRST = 5
 
-/** What the jobs were given against what came out of them. */
+/** Settings of the jobs against their results. */
 export function ParallelPanel({ jobs, paths }: { jobs: readonly Compared[]; paths: readonly string[] }) {
   const [{ fields, group }, change] = useComparison()
   const now = useNow(jobs.some(({ job }) => !hasEnded(job.status)))
@@ -27,9 +27,9 @@ export function ParallelPanel({ jobs, paths }: { jobs: readonly Compared[]; path
   return (
     <Panel title="Settings against results" subtitle="A line for each job; point at it, or pick its name">
       <Loaded isEmpty={jobs.length < 2} empty="Add a second job to see the settings that differ.">
-        <MultiSelect
-          size="xs" mb="md" label="Settings" placeholder={selected.length > 0 ? undefined : "None"} data={[...known]} value={[...selected]} searchable clearable
-          clearButtonProps={{ "aria-label": "No settings" }} onChange={(after) => change({ fields: after })}
+        <ManySelect
+          size="xs" mb="md" label="Settings" placeholder={selected.length > 0 ? undefined : "None"} data={[...known]} value={selected} searchable clearable
+          clearButtonProps={{ "aria-label": "No settings" }} onPick={(pick) => change((now) => ({ fields: pick(now.fields ?? selected) }))}
         />
         <ParallelCoordinates axes={axes} lines={lines} title="Settings against results" />
       </Loaded>

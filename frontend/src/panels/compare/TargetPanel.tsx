@@ -20,7 +20,7 @@ const DIRECTIONS: { value: Direction; label: string }[] = [
   { value: "at_most", label: "at most" },
 ]
 
-/** What it took each job to reach a value, exactly: from all stored points, not from what is drawn. */
+/** Cost of each job to reach a value, exactly: from all stored points, not from the drawn ones. */
 export function TargetPanel({ jobs, metric }: { jobs: readonly Compared[]; metric: ComparedMetric }) {
   const [, change] = useComparison()
   const { name, target, direction } = metric
@@ -48,7 +48,7 @@ export function TargetPanel({ jobs, metric }: { jobs: readonly Compared[]; metri
   )
 }
 
-/** What is being typed, "-" for one, is not always a number yet; "0.10" is to stay as it is. */
+/** Text that is being typed, such as "-", is not always a number yet; "0.10" is to stay as it is. */
 function TargetInput({ target, onChange }: { target: number | null; onChange: (target: number | null) => void }) {
   const [typed, setTyped] = useState<number | string>(target ?? "")
   const type = (value: number | string) => {

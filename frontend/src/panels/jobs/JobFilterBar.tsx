@@ -1,6 +1,7 @@
-import { Group, MultiSelect, TextInput } from "@mantine/core"
+import { Group, TextInput } from "@mantine/core"
 import { IconSearch } from "@tabler/icons-react"
 import { useRef } from "react"
+import { ManySelect } from "@/components/inputs/ManySelect"
 import { useJobCounts } from "@/hooks/jobs/useJobs"
 import type { Change } from "@/hooks/useAddress"
 import { useKeys } from "@/hooks/useKeys"
@@ -36,28 +37,28 @@ export function JobFilterBar({ view, change }: { view: JobView; change: Change<J
         onChange={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
       />
-      <MultiSelect
+      <ManySelect
         aria-label="Status"
         placeholder={view.status.length > 0 ? undefined : "Any status"}
         data={JOB_STATUSES.map((status) => ({ value: status, label: `${readable(status)} (${statuses[status] ?? 0})` }))}
         value={view.status}
-        onChange={(status) => change({ status })}
+        onPick={(pick) => change((now) => ({ status: pick(now.status) }))}
         clearable
       />
-      <MultiSelect
+      <ManySelect
         aria-label="Strategy"
         placeholder={view.strategy.length > 0 ? undefined : "Any strategy"}
         data={options(counts?.strategy, view.strategy)}
         value={view.strategy}
-        onChange={(strategy) => change({ strategy })}
+        onPick={(pick) => change((now) => ({ strategy: pick(now.strategy) }))}
         clearable
       />
-      <MultiSelect
+      <ManySelect
         aria-label="User"
         placeholder={view.user.length > 0 ? undefined : "Any user"}
         data={options(counts?.user, view.user)}
         value={view.user}
-        onChange={(user) => change({ user })}
+        onPick={(pick) => change((now) => ({ user: pick(now.user) }))}
         clearable
       />
       <Group gap={8} wrap="nowrap">

@@ -77,7 +77,7 @@ export function JobsPanel({ changes }: { changes: readonly Change[] }) {
   )
 }
 
-/** Reads the list from its beginning and shows that; and how often it was done. Who comes back finds the pages that were read. */
+/** Reads the list from its beginning and shows that; and how often it was done. A visitor who comes back finds the pages that were read. */
 function useReadings(kept: KeptPlace): [() => void, number] {
   const [readings, setReadings] = useState(0)
   const read = useReadJobsAgain()

@@ -11,7 +11,7 @@ interface ListStatusProps {
   readAgain: () => void
 }
 
-/** New jobs are told, not put in: rows would move under whoever is about to click one. */
+/** New jobs are announced, not put in: rows would move under whoever is about to click one. */
 export function ListStatus({ total, filtered, fresh, readAgain }: ListStatusProps) {
   return (
     <Group px={18} py={4} mih={34} gap="md" role="status">

@@ -9,7 +9,7 @@ import type { ColumnId } from "@/lib/jobs/jobColumns"
 import { hasEnded, readable, toneOf } from "@/lib/status"
 import classes from "./JobsGrid.module.css"
 
-/** What stands in a column of a job; `now` in milliseconds. */
+/** Content of a column of a job; `now` in milliseconds. */
 export const CELLS: Record<ColumnId, (job: JobSummary, now: number) => ReactNode> = {
   status: (job) => <Status job={job} />,
   strategy: ({ strategy, gate }) => (

@@ -9,7 +9,7 @@ import { PlannedStart } from "./PlannedStart"
 import { SizeEntry } from "./SizeEntry"
 import classes from "./PlanPanel.module.css"
 
-/** What the platform would do with the job if it were submitted now. */
+/** Plan of the platform for the job, as if it were submitted now. */
 export function PlanPanel({ job }: { job: NewJob }) {
   const { data: plan, error } = job.plan
   const shown = job.hasCode && plan

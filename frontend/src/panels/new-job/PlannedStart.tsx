@@ -33,7 +33,7 @@ export function PlannedStart({ start, current }: { start: Start; current: boolea
   )
 }
 
-/** "server-0, worker-0 … worker-7, evaluator": a run of ranks is told by its ends. */
+/** "server-0, worker-0 … worker-7, evaluator": a run of ranks is written by its ends. */
 function processesOf({ processes }: Start, node: string): string {
   const here = processes.filter((process) => process.node === node)
   const parts: string[] = []

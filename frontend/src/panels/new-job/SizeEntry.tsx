@@ -10,7 +10,7 @@ interface SizeEntryProps {
   onSize: (size: ModelSize | null) => void
 }
 
-/** How large the model is, for a plan of one that nobody has measured yet. */
+/** How large the model is, for a plan of one that was not measured yet. */
 export function SizeEntry({ known, given, onSize }: SizeEntryProps) {
   const [open, { toggle }] = useDisclosure(false)
   const [parameters, setParameters] = useState<number | string>("")

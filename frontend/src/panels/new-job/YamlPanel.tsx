@@ -54,7 +54,7 @@ export function YamlPanel({ draft, faults, warnings, onText }: YamlPanelProps) {
   )
 }
 
-/** Mistakes and warnings at their lines, from the top; of a file that cannot be read, why. What belongs to no line stands elsewhere. */
+/** Mistakes and warnings at their lines, from the top; of a file that cannot be read, why. Findings that belong to no line stand elsewhere. */
 function useMarks({ text, error, errorLine }: Draft, faults: readonly Fault[], warnings: readonly JobWarning[]): Mark[] {
   return useMemo(() => {
     if (error) return [{ line: errorLine ?? 1, kind: "bad", message: error }]

@@ -54,7 +54,7 @@ export const WaitingRow = memo(function WaitingRow({ job, index, start, submitte
   )
 })
 
-/** Applied when it is left or confirmed with Enter. Nobody else's change replaces what is being typed. */
+/** Applied when it is left or confirmed with Enter. No change of another user replaces text that is being typed. */
 function Priority({ job }: { job: Waiting }) {
   const change = useChangePriority(job.id)
   const [typed, setTyped] = useState<number | string | null>(null)

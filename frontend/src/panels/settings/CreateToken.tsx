@@ -5,7 +5,7 @@ import { CopyIcon } from "@/components/buttons/CopyIcon"
 import { useCreateToken } from "@/hooks/session/useTokens"
 import { LIFETIMES, SCOPES, type Lifetime, type Scope } from "@/lib/session/tokens"
 
-/** The new token stands here until the page is left: nobody can read it again. */
+/** The new token stands here until the page is left: it cannot be read again. */
 export function CreateToken() {
   const explained = useId()
   const [name, setName] = useState("")

@@ -7,7 +7,7 @@ import { counted, formatBytes, formatCount } from "@/lib/format"
 
 const REMOVED = "Removed every hour: bundles that no job uses, uploads that were never completed, files of deleted jobs, stray files"
 
-/** What the platform keeps on disk, and the removal of unused data. */
+/** Disk usage of the platform, and the removal of unused data. */
 export function StoragePanel() {
   const storage = useStorage()
   const collection = useCollectStorage()
@@ -60,7 +60,7 @@ export function StoragePanel() {
   )
 }
 
-/** What would go. It is asked for when the question is. */
+/** The data that would go. The panel asks for it when the question opens. */
 function Unneeded() {
   const unneeded = useUnneeded()
   const { items = [], complete = true } = unneeded.data ?? {}

@@ -80,7 +80,7 @@ function textOf(config: JobConfig, shown: Shown): string {
   return shown === "sent" ? (config.source ?? "") : stringify(config[shown])
 }
 
-/** What the command line set over the text. */
+/** Overrides of the text by the command line. */
 function Overrides({ words }: { words: readonly string[] }) {
   if (words.length === 0) return null
   return (

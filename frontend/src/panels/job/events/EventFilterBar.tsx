@@ -1,5 +1,6 @@
-import { Group, MultiSelect, Select, TextInput } from "@mantine/core"
+import { Group, Select, TextInput } from "@mantine/core"
 import type { JobEvent } from "@/client"
+import { ManySelect } from "@/components/inputs/ManySelect"
 import { useEventFilter } from "@/hooks/job/useEventFilter"
 import { useTyped } from "@/hooks/useTyped"
 import { choices } from "@/lib/job/events"
@@ -11,10 +12,10 @@ export function EventFilterBar({ events }: { events: readonly JobEvent[] }) {
   const { kinds, processes } = choices(events, filter)
   return (
     <Group gap="xs" pb="sm" align="flex-start">
-      <MultiSelect
+      <ManySelect
         size="xs" miw={170} aria-label="Kind" placeholder={filter.kinds.length > 0 ? undefined : "All kinds"} data={labelled(kinds)} clearable
-        value={[...filter.kinds]}
-        onChange={(selected) => change({ kinds: selected })}
+        value={filter.kinds}
+        onPick={(pick) => change((now) => ({ kinds: pick(now.kinds) }))}
       />
       <Select
         size="xs" w={150} aria-label="Process" placeholder="All processes" data={labelled(processes)} clearable

@@ -5,7 +5,7 @@ import { useFileText } from "@/hooks/job/useFiles"
 import { asPreview } from "@/lib/job/preview"
 
 interface FilePreviewProps {
-  /** Of an attempt, or without one a file that the job leaves. */
+  /** A file of an attempt, or without one a file that the job leaves. */
   file: { attempt: number | null; path: string }
   onClose: () => void
 }

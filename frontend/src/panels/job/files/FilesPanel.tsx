@@ -21,7 +21,7 @@ const MEANINGS: Record<Artifact["kind"], string> = {
   environment: "Python, packages and machine of worker 0",
 }
 
-/** What the job leaves, and what its processes have stored. */
+/** Files that the job leaves, and those that its processes have stored. */
 export function FilesPanel() {
   const job = useFeed((feed) => feed.job)
   const latestEvent = useFeed((feed) => feed.events.at(-1)?.seq ?? 0)

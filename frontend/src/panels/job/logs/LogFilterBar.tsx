@@ -8,7 +8,7 @@ import { LEVELS } from "@/lib/logs/logFilter"
 const ROLES = ["worker", "server", "evaluator"]
 const LEAST: Record<string, string> = { debug: "Debug and above", info: "Info and above", warning: "Warnings and errors", error: "Errors" }
 
-/** Whose lines are shown, and which. */
+/** Selects the processes and the lines that are shown. */
 export function LogFilterBar({ error }: { error: string | null }) {
   const [{ role, rank, level, regex }, change] = useLogFilter()
   const { data } = useProcesses()

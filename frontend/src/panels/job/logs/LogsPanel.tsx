@@ -67,7 +67,7 @@ export function LogsPanel() {
   )
 }
 
-/** What is said of the lines that are not there: nothing is known of the newest while the server is away. */
+/** The sentence about lines that are missing: the newest are not known while the server is away. */
 function rest(hasOlder: boolean, connection: Connection): string {
   if (connection === "reconnecting") return "; newer ones come when the server can be reached again"
   return hasOlder ? "; scroll up for older ones" : ", all there are"

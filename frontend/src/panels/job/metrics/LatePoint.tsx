@@ -5,7 +5,7 @@ import { formatDuration } from "@/lib/format"
 
 const LATE_MS = 8000
 
-/** Says so when points that should come do not. A metric that is told once is not late, as long as others come. */
+/** Says so when points that should come do not. A metric with one point is not late, as long as others come. */
 export function LatePoint({ name }: { name: string }) {
   const { live, followedAt } = useOpenedFeed()
   const running = useFeed(({ job }) => job.status === "running")

@@ -9,7 +9,7 @@ import { formatCount } from "@/lib/format"
 import { OUTCOMES, outcomeTitle, whyDropped } from "@/lib/job/ledger"
 import classes from "./LedgerPanel.module.css"
 
-/** What became of every push. */
+/** Outcomes of all pushes. */
 export function LedgerPanel() {
   const job = useFeed((feed) => feed.job)
   const overview = useOverview(job)

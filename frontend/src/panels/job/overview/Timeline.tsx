@@ -8,7 +8,7 @@ import classes from "./Timeline.module.css"
 
 const ICONS: Record<Phase["state"], Icon> = { done: IconCheck, now: IconCircleDot, next: IconCircle, skipped: IconMinus }
 
-/** What the job went through, with the time that each phase took. */
+/** Phases of the job, with the time that each took. */
 export function Timeline({ job }: { job: Job }) {
   const ended = hasEnded(job.status)
   const now = useNow(!ended)

@@ -20,7 +20,7 @@ import { emptyOf, MEASURES, type Measure } from "@/lib/staleness/stale"
 const COLUMNS = 400
 const HEIGHT = 230
 
-/** Whether stale workers see another loss than fresh ones. */
+/** Loss of a worker against its staleness. */
 export function AgainstPanel() {
   const [{ measure }] = useChartSettings()
   return <Against key={measure} measure={MEASURES[measure]} />

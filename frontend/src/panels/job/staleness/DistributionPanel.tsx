@@ -72,7 +72,7 @@ interface BinsProps extends Counted {
   format: ((value: number) => string) | undefined
 }
 
-/** What each bar says, a row for each. */
+/** The values of the bars, a row for each. */
 function Bins({ bins, width, counts, labels, name, head, format }: BinsProps) {
   const totals = bins.map((_, bin) => counts.reduce((sum, row) => sum + row[bin]!, 0))
   const all = totals.reduce((sum, total) => sum + total, 0)

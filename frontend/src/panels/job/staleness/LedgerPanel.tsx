@@ -17,7 +17,7 @@ const WHOLE = "Outcome of every push, over all attempts"
 /** A push is counted when it comes, its outcome when it is decided, and as rolled back when the job returns to a checkpoint: in a range these would not add up. */
 const NO_RANGE = "The whole job, not the visible range: a push and its outcome may lie on two sides of its ends"
 
-/** What became of every push of each worker. */
+/** Outcomes of each worker's pushes. */
 export function LedgerPanel() {
   const pushed = useLedger("pushed")
   const latest = {

@@ -12,7 +12,7 @@ interface EndProcessProps {
   onClose: () => void
 }
 
-/** Says what it costs to end a process, as the server reckons it now, before that is done. */
+/** Says what it costs to end a process, as the server estimates it now, before that is done. */
 export function EndProcess({ process, how, onClose }: EndProcessProps) {
   const id = useFeed((feed) => feed.job.id)
   const choices = useChoices(id, process.id, true)

@@ -12,7 +12,7 @@ interface LoadTableProps<T> {
   name: string
   loads: readonly T[]
   columns: readonly Column<T>[]
-  /** Of the live attempt, by label. */
+  /** Processes of the live attempt, by label. */
   processes: ReadonlyMap<string, Process>
 }
 

@@ -6,7 +6,7 @@ import type { Process } from "@/client"
 import { useFeed } from "@/hooks/job/useFeed"
 import { EndProcess } from "./EndProcess"
 
-/** What can be done to one process. */
+/** Actions on one process. */
 export function ProcessActions({ process }: { process: Process }) {
   const [asked, setAsked] = useState<"restart" | "stop" | null>(null)
   const id = useFeed((feed) => feed.job.id)

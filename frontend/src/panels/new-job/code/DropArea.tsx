@@ -6,7 +6,7 @@ import classes from "./DropArea.module.css"
 
 interface DropAreaProps {
   onFiles: (files: readonly PickedFile[]) => void
-  /** What does the same without a mouse. */
+  /** Buttons that do the same without a mouse. */
   children: ReactNode
 }
 

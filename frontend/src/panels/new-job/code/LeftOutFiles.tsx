@@ -5,7 +5,7 @@ import classes from "./DropArea.module.css"
 
 const FILES_SHOWN = 5
 
-/** What stays on this machine, by name; credentials first, caches not at all. */
+/** Files that stay on this machine, by name; credentials first, caches not at all. */
 export function LeftOutFiles({ leftOut }: { leftOut: readonly LeftOut[] }) {
   const [all, setAll] = useState(false)
   const told = leftOut.filter(({ why }) => why !== "cache").sort((a, b) => Number(b.why === "credentials") - Number(a.why === "credentials"))

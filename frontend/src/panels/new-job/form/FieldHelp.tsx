@@ -1,7 +1,7 @@
 import { isScalarDefault, rangeInWords, type Field } from "@/lib/job-file/schema"
 import classes from "./SchemaField.module.css"
 
-/** What a field means, which values it takes, and what the advisor says to the one that stands there. */
+/** A field's meaning, its values, and the advisor's warning about the present one. */
 export function FieldHelp({ field, warning }: { field: Field; warning: string | undefined }) {
   const range = field.kind === "number" ? rangeInWords(field.range) : ""
   const fallback = isScalarDefault(field) && field.kind !== "switch" ? `default ${String(field.default)}` : ""

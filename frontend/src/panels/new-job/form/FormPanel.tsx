@@ -8,7 +8,7 @@ import { readSchema, type Field } from "@/lib/job-file/schema"
 import { Faults, NestedFields, SchemaField } from "./SchemaField"
 import classes from "./SchemaField.module.css"
 
-/** What most jobs set. Fields of the schema that are in no group stand under "Everything else", new ones included. */
+/** Fields that most jobs set. Fields of the schema that are in no group stand under "Everything else", new ones included. */
 const GROUPS = [
   { title: "Job", keys: ["name", "workload", "batch_size", "seed"] },
   { title: "Algorithm", keys: ["strategy", "gate", "optimizer", "schedule", "members"] },

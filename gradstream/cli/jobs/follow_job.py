@@ -1,0 +1,22 @@
+"""`gradstream follow`"""
+
+from __future__ import annotations
+
+from gradstream.cli.common import LONG, AsJson, JobReference, TokenFile, Url, connect, exit_with
+
+
+def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_file: TokenFile = None) -> None:
+    """Show a job's events so far and its progress until it ends. Ctrl-C detaches; the exit code is that of `gradstream wait`.
+
+    Example: gradstream follow digits
+    """
+    from gradstream.cli.jobs.follow import conclude, follow_or_detach
+    from gradstream.cli.terminal.output import print_json
+
+    with connect(url, token_file, timeout=LONG) as client:
+        found = client.find(job)
+        ended = follow_or_detach(client, found)
+        conclude(client, ended)
+    if as_json:
+        print_json(ended.as_dict())
+    exit_with(ended)

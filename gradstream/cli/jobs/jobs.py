@@ -1,0 +1,159 @@
+"""`gradstream jobs`"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gradstream.cli import completion
+from gradstream.cli.common import AsJson, TokenFile, Url, connect
+
+if TYPE_CHECKING:
+    from gradstream.api.jobs import JobSummary
+
+_LARGEST_PAGE = 200
+_SORTS = "created, name, status, strategy, user, workers, priority, accuracy, loss, throughput or staleness"
+
+_Status = Annotated[
+    list[str] | None,
+    typer.Option(help="Only jobs in this state; may be repeated", autocompletion=completion.complete_status),
+]
+_Strategy = Annotated[
+    list[str] | None,
+    typer.Option(help="Only jobs of this strategy; may be repeated", autocompletion=completion.complete_strategy),
+]
+_User = Annotated[list[str] | None, typer.Option(help="Only jobs of this user; may be repeated")]
+_Query = Annotated[str | None, typer.Option("--query", "-q", help="Only jobs whose name contains this")]
+_Ascending = Annotated[
+    bool | None,
+    typer.Option("--ascending/--descending", help="Default: the best, newest or largest first; names and states from a to z"),
+]
+_Limit = Annotated[int, typer.Option(min=1, max=_LARGEST_PAGE, help="Number of jobs")]
+_Cursor = Annotated[str | None, typer.Option(help="Continue behind a page; --json has the cursor as next_cursor")]
+
+
+def command(
+    status: _Status = None,
+    strategy: _Strategy = None,
+    user: _User = None,
+    query: _Query = None,
+    sort: Annotated[str, typer.Option(help=_SORTS)] = "created",
+    ascending: _Ascending = None,
+    limit: _Limit = 20,
+    cursor: _Cursor = None,
+    as_json: AsJson = False,
+    url: Url = None,
+    token_file: TokenFile = None,
+) -> None:
+    """List jobs, newest first unless --sort says otherwise.
+
+    Example: gradstream jobs --status running --status queued
+    """
+    from gradstream.cli.terminal import output
+
+    _refuse_unknown_strategies(strategy or [])
+    with connect(url, token_file) as client:
+        page = client.jobs(
+            limit=limit,
+            cursor=cursor,
+            status=status,
+            strategy=strategy,
+            user=user,
+            q=query,
+            sort=sort,
+            descending=not (sort in _LEAST_FIRST if ascending is None else ascending),
+        )
+    if as_json:
+        output.print_json(page.as_dict())
+        return
+    if not page.items:
+        output.talk("No job matches." if status or strategy or user or query else "There are no jobs yet.")
+        return
+    _print_jobs(page.items, sort)
+    if page.next_cursor and limit < _LARGEST_PAGE:
+        output.talk(f"There are more jobs; show up to {_LARGEST_PAGE} with --limit.")
+    elif page.next_cursor:
+        output.talk(f"There are more jobs; show them with --cursor {page.next_cursor}")
+
+
+def _print_jobs(jobs: Sequence[JobSummary], sort: str) -> None:
+    from gradstream.cli.terminal import output
+
+    columns = ("id", output.Column("name", wraps=True), "status", output.Column("strategy", optional=True))
+    shown = _SORTED.get(sort)
+    numbers = [output.Column("samples", right=True, optional=True), output.Column("evaluation", right=True, optional=True)]
+    numbers += [output.Column(sort, right=True)] if shown else []
+    output.print_table(
+        (*columns, *numbers, output.Column("created", optional=True), output.Column("reason", wraps=True)),
+        [
+            (
+                str(job.id)[:8],
+                job.name,
+                output.status(job.status),
+                f"{job.strategy} {job.gate}",
+                f"{job.progress.samples:,}",
+                _evaluation(job),
+                *([shown(job)] if shown else []),
+                output.ago(job.created_at),
+                _remark(job.status, job.message),
+            )
+            for job in jobs
+        ],
+    )
+
+
+def _refuse_unknown_strategies(names: list[str]) -> None:
+    """Raises: BadParameter."""
+    from difflib import get_close_matches
+
+    from gradstream.strategies import STRATEGIES
+
+    for name in names:
+        if name not in STRATEGIES:
+            close = get_close_matches(name, STRATEGIES, 1)
+            hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(STRATEGIES)}"
+            raise typer.BadParameter(f"there is no strategy '{name}'; {hint}", param_hint="--strategy")
+
+
+def _remark(status: str, message: str | None) -> str:
+    return message or "" if status not in ("succeeded", "running") else ""
+
+
+def _evaluation(job: JobSummary) -> str:
+    """The metric that the job is judged by: `accuracy 0.97`."""
+    from gradstream.cli.terminal.output import number
+
+    name = job.progress.main_metric
+    return f"{name} {number(job.progress.eval.get(name))}" if name else ""
+
+
+def _loss(job: JobSummary) -> str:
+    from gradstream.cli.terminal.output import number
+
+    return "NaN" if job.progress.not_finite else number(job.progress.loss)
+
+
+def _throughput(job: JobSummary) -> str:
+    from gradstream.cli.terminal.output import number
+
+    return f"{number(job.progress.samples_per_second)}/s" if job.progress.samples_per_second is not None else ""
+
+
+def _staleness(job: JobSummary) -> str:
+    from gradstream.cli.terminal.output import number
+
+    return number(job.progress.mean_staleness)
+
+
+_LEAST_FIRST = frozenset({"name", "status", "strategy", "user", "loss", "staleness"})
+_SORTED: dict[str, Callable[[JobSummary], str]] = {
+    "loss": _loss,
+    "throughput": _throughput,
+    "staleness": _staleness,
+    "user": lambda job: job.user,
+    "workers": lambda job: str(job.workers),
+    "priority": lambda job: str(job.priority),
+}
+"""Columns that a list shows only when it is sorted by them."""

@@ -1,0 +1,144 @@
+"""`gradstream show`"""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from gradstream.cli.common import AsJson, JobReference, TokenFile, Url, connect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.text import Text
+
+    from gradstream.client import Artifact, Event, Job, Process
+    from gradstream.process.environment import Environment
+    from gradstream.progress.exchange import ShardLoad
+
+_EVENTS_SHOWN = 12
+
+
+def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_file: TokenFile = None) -> None:
+    """Show one job: its state and why, progress, processes, last events and files.
+
+    Example: gradstream show digits
+    """
+    from gradstream.cli.terminal.output import print_json
+    from gradstream.process.environment import ENVIRONMENT
+
+    with connect(url, token_file) as client:
+        found = client.find(job)
+        processes, events, artifacts = client.processes(found.id), client.events(found.id), client.artifacts(found.id)
+        recorded = any(artifact.name == ENVIRONMENT for artifact in artifacts)
+        environment = client.environment(found.id) if recorded else None
+    if as_json:
+        print_json(
+            {
+                **found.as_dict(),
+                "environment": environment and environment.model_dump(),
+                "processes": [process.as_dict() for process in processes],
+                "events": [event.as_dict() for event in events],
+                "artifacts": [artifact.as_dict() for artifact in artifacts],
+            }
+        )
+        return
+    _head(found, environment, f"{client.page_url}/jobs/{found.id}")
+    _shards(found.progress.shards)
+    _processes([process for process in processes if process.attempt == found.attempt], found.message)
+    _files(artifacts)
+    _events(gathered(events)[-_EVENTS_SHOWN:], found.message)
+
+
+def _head(job: Job, environment: Environment | None, page: str) -> None:
+    from rich.text import Text
+
+    from gradstream.cli.terminal.output import Column, ago, duration, print_table, progress_line, score, status
+
+    rows: list[tuple[str, str | Text]] = [("id", str(job.id)), ("status", status(job.status))]
+    rows += [("why", job.message)] if job.message else []
+    rows += [("shards", f"{job.shards}, auto" if job.spec["roles"]["server"]["count"] == "auto" else str(job.shards))]
+    rows += [("place in queue", str(job.position))] if job.position else []
+    rows += [("strategy", f"{job.strategy} under {job.gate}"), ("progress", progress_line(job))]
+    rows += [(f"eval/{name}", score(value)) for name, value in sorted(job.progress.eval.items())]
+    if job.progress.exchange:
+        rows += [("a push", job.progress.exchange.time), ("", job.progress.exchange.traffic(job.spec["codec"]["name"]))]
+    rows += [("alert", Text(alert, "yellow")) for alert in job.progress.alerts]
+    rows += [("attempt", f"{job.attempt}, {job.retries_used} retries used")] if job.attempt > 1 else []
+    told = (job.origin.phrase if job.origin else None, environment.phrase if environment else None)
+    ran_with = ", ".join(phrase for phrase in told if phrase)
+    rows += [("ran with", ran_with)] if ran_with else []
+    rows += [("starts from", job.started_from.phrase)] if job.started_from else []
+    rows += [("created", f"{ago(job.created_at)} by {job.user}")]
+    if job.started_at and job.ended_at:
+        rows += [("took", duration((job.ended_at - job.started_at).total_seconds()))]
+    print_table((job.name, Column("", wraps=True)), [*rows, ("page", page)])
+
+
+def _shards(shards: list[ShardLoad]) -> None:
+    from gradstream.cli.terminal.output import number, print_table, size
+
+    if shards:
+        print()
+        print_table(
+            (">shard", ">slice", ">busy", ">apply", ">queue"),
+            [
+                (
+                    str(each.rank),
+                    "" if each.slice_bytes is None else size(each.slice_bytes),
+                    "" if each.busy is None else f"{each.busy:.0%}",
+                    "" if each.apply is None else f"{number(1e3 * each.apply)} ms",
+                    "" if each.queue is None else str(each.queue),
+                )
+                for each in shards
+            ],
+        )
+
+
+def _processes(processes: list[Process], why: str | None) -> None:
+    from gradstream.cli.terminal.output import Column, print_table, status
+
+    if processes:
+        print()
+        print_table(
+            ("process", "node", "status", Column("how it ended", wraps=True)),
+            [
+                (one.label, f"{one.node}{'' if one.gpu is None else f' GPU {one.gpu}'}", status(one.status), _ending(one, why))
+                for one in processes
+            ],
+        )
+
+
+def _ending(process: Process, why: str | None) -> str:
+    """In short where the job failed for it: the first table tells why."""
+    told = why is not None and process.message is not None and process.message in why
+    return ": ".join(part for part in (process.reason, None if told else process.message) if part)
+
+
+def _files(artifacts: list[Artifact]) -> None:
+    from gradstream.cli.terminal.output import print_table, size
+
+    if artifacts:
+        print()
+        print_table(("file", ">size"), [(artifact.name, size(artifact.size)) for artifact in artifacts])
+
+
+def gathered(events: Iterable[Event]) -> list[tuple[Event, int]]:
+    """Merge events that follow each other and differ only in numbers, as checkpoints do: the last one, and their count."""
+    runs = [list(run) for _, run in groupby(events, lambda event: (event.kind, re.sub(r"\d+", "#", event.message)))]
+    return [(run[-1], len(run)) for run in runs]
+
+
+def _events(events: list[tuple[Event, int]], why: str | None) -> None:
+    from gradstream.cli.jobs.told_events import shorten_event
+    from gradstream.cli.terminal.output import Column, print_table
+
+    if events:
+        print()
+        more = [f" ({count - 1:,} more before)" if count > 1 else "" for _, count in events]
+        rows = [
+            (f"{event.time.astimezone():%H:%M:%S}", shorten_event(event, why) + word, event.actor)
+            for (event, _), word in zip(events, more, strict=True)
+        ]
+        print_table(("when", Column("event", wraps=True), Column("by", optional=True)), rows)

@@ -1,0 +1,1 @@
+"""Commands about machines: list, join, drain, resume and remove nodes."""

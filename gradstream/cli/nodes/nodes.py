@@ -1,0 +1,68 @@
+"""`gradstream nodes`"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from gradstream.cli.common import AsJson, TokenFile, Url, connect
+
+if TYPE_CHECKING:
+    from gradstream.api.platform import Node
+
+
+def command(as_json: AsJson = False, url: Url = None, token_file: TokenFile = None) -> None:
+    """List nodes: slots, GPUs, and what runs on them.
+
+    Example: gradstream nodes
+    """
+    from gradstream.cli.terminal.output import Column, ago, print_json, print_table, size, status
+
+    with connect(url, token_file) as client:
+        nodes = client.nodes()
+    if as_json:
+        print_json({"items": [node.as_dict() for node in nodes]})
+        return
+    for node in nodes:
+        if node.trouble:
+            typer.echo(f"{node.name} gets no jobs for now, and is tried again later. {node.trouble}", err=True)
+    print_table(
+        (
+            "node",
+            "status",
+            ">slots used",
+            ">GPUs used",
+            Column("CPUs", right=True, optional=True),
+            Column("memory", right=True, optional=True),
+            Column("isolation", optional=True),
+            Column("last seen", optional=True),
+            Column("joined", optional=True),
+            Column("running", wraps=True),
+        ),
+        [
+            (
+                node.name,
+                status(_status_word(node)),
+                f"{node.slots_used}/{node.slots}",
+                f"{sum(1 for gpu in node.gpus if gpu.used_by)}/{len(node.gpus)}",
+                str(node.cpus),
+                size(node.memory),
+                node.isolation.level if node.isolation else "unknown",
+                ago(node.last_seen_at),
+                _joined(node),
+                " ".join(process.label for process in node.processes),
+            )
+            for node in nodes
+        ],
+    )
+
+
+def _joined(node: Node) -> str:
+    from gradstream.cli.terminal.output import ago
+
+    return f"{ago(node.joined_at)}, by {node.joined_with}" if node.joined_at else ""
+
+
+def _status_word(node: Node) -> str:
+    return "draining" if node.draining_since else "unavailable" if node.trouble else node.status

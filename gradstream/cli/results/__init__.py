@@ -1,0 +1,1 @@
+"""Commands that print or download the output of jobs: logs, metrics, events, files."""

@@ -1,0 +1,1 @@
+"""`gradstream sim`: its options, the plan that they make, and its text output."""

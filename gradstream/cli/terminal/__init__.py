@@ -1,0 +1,1 @@
+"""Output of commands: data on stdout, talk on stderr, tables, control characters made visible."""
