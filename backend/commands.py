@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from contextlib import suppress
@@ -42,11 +43,18 @@ def api(host: str, port: int) -> int:
             server_header=False,
         )
         server = ApiServer(config)
+        _leave_imports_uncollected()
         with suppress(KeyboardInterrupt):
             server.run()
     finally:
         platform.close()
     return 0 if server.started else 1
+
+
+def _leave_imports_uncollected() -> None:
+    """Take all objects so far out of the collector's hands: a full pass over them held up every answer for 130 ms."""
+    gc.collect()
+    gc.freeze()
 
 
 def controller() -> int:

@@ -48,20 +48,22 @@ class Admission:
         declared = request.headers.get("content-length", "0")
         if declared.isdigit() and int(declared) > rule.limit:
             raise bodies.too_large(rule)
-        async with AsyncExitStack() as place:
+        async with AsyncExitStack() as place, AsyncExitStack() as shared:
             await place.enter_async_context(state.places.taken(caller, rule.bound))
 
             async def released(message: Message) -> None:
-                """A slow reader of an answer that is there takes nothing but its connection."""
-                if not rule.bound.until_sent and message["type"] == "http.response.start":
-                    await place.aclose()
+                """A slow reader of an answer that is there takes nothing but its connection, and perhaps a place of its own."""
+                if message["type"] == "http.response.start":
+                    await shared.aclose()
+                    if not rule.bound.until_sent:
+                        await place.aclose()
                 await send(message)
 
             admitted: Receive | None = receive
             if declared != "0" or "transfer-encoding" in request.headers:
                 admitted = await _read_body(state, request, rule, bodies.counted(receive, rule))
             if admitted is not None:
-                await place.enter_async_context(state.places.shared(rule.bound))
+                await shared.enter_async_context(state.places.shared(rule.bound))
                 await self.app(scope, admitted, released)
 
 

@@ -31,7 +31,8 @@ class Bound:
     at_once: int
     waiting: int
     in_all: int = 0
-    """Requests of all callers that are answered at once, counted when their body is here; 0: no such bound."""
+    """Requests of all callers that are computed at once, from the end of the body to the first byte of the answer; 0: no such
+    bound."""
     until_sent: bool = True
     """True if a request has its place until the last byte of the answer has been sent; otherwise until the first one."""
 
@@ -42,8 +43,10 @@ PLAIN = Bound("requests", 8, 248, until_sent=False)
 """Fewer than the API has connections to Postgres, so that no caller takes all of them."""
 COMPUTING = Bound("requests with a job file", 2, 30, in_all=2, until_sent=False)
 """They compute. More than a few at a time would keep the interpreter from all others, whoever sends them."""
-HEAVY = Bound("heavy requests", 4, 28)
-"""They read much."""
+HEAVY = Bound("heavy requests", 2, 30, in_all=2)
+"""They read much. A bound of its own is on pieces that are computed while they are sent (`backend/web/chunks.py`)."""
+UPLOADING = Bound("uploads", 4, 28)
+"""Their bodies come while the endpoint runs; it bounds what it computes."""
 WAITING = Bound("requests that wait for a change", 256, 0)
 """They hold no thread while they wait."""
 STREAM = Bound("open streams", 32, 0)
@@ -77,7 +80,7 @@ RULES = (
     Rule("*", "/agent/**", Who.NODE, _SMALL),
     Rule("PUT", "/process/files/**", Who.PROCESS, 64 * GIB, PLAIN, "Store it as several files.", streamed=True),
     Rule("*", "/process/**", Who.PROCESS, _SMALL),
-    Rule("POST", "/bundles", Who.USER, MAX_BUNDLE, HEAVY, "Leave data and results out of the bundle.", streamed=True),
+    Rule("POST", "/bundles", Who.USER, MAX_BUNDLE, UPLOADING, "Leave data and results out of the bundle.", streamed=True),
     Rule("POST", "/jobs", Who.USER, 512 * KIB, COMPUTING, _JOB_FILE),
     Rule("POST", "/jobs/validate", Who.USER, 4 * MIB, COMPUTING, "Send fewer sources; the bundle is looked at when it comes."),
     Rule("POST", "/jobs/plan", Who.USER, 512 * KIB, COMPUTING, _JOB_FILE),

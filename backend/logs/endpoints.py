@@ -11,6 +11,7 @@ from backend.logs import service
 from backend.logs.schemas import LogPage, Which
 from backend.platform import PlatformDep
 from backend.schemas import BIGGEST, After
+from backend.web.chunks import compute_chunks
 from gradstream.process.order import Role
 
 LAST_RANK = 2**31 - 1
@@ -50,4 +51,4 @@ def download(
     """All output so far as one text file, each line with its time and its process in front."""
     name, lines = service.whole(platform.database, id, Which(role=role, rank=rank))
     headers = {"Content-Disposition": f'attachment; filename="{name}.log"'}
-    return StreamingResponse(lines, media_type="text/plain; charset=utf-8", headers=headers)
+    return StreamingResponse(compute_chunks(lines), media_type="text/plain; charset=utf-8", headers=headers)

@@ -15,6 +15,7 @@ from backend.metrics.charts.drawing import ChartQuery, Drawing
 from backend.metrics.schemas import CatalogueEntry, Charts, Distribution, ExportFormat, MeasuredNames, MetricPage, Storage
 from backend.platform import PlatformDep
 from backend.schemas import After
+from backend.web.chunks import compute_chunks
 from gradstream.api.charts import Axis
 from gradstream.errors import Invalid
 
@@ -73,7 +74,7 @@ def export_metrics(
     (seconds since the epoch), value."""
     found = export.begin(platform.database, id, names=name)
     return StreamingResponse(
-        found.csv() if format is ExportFormat.CSV else found.parquet(),
+        compute_chunks(found.csv() if format is ExportFormat.CSV else found.parquet()),
         media_type=export.MEDIA_TYPES[format],
         headers={"Content-Disposition": f'attachment; filename="{found.job_name}-metrics.{format}"'},
     )

@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Awaitable
+from types import SimpleNamespace
 
 import pytest
+from fastapi import FastAPI
+from starlette.types import Message, Receive, Scope, Send
 
-from backend.admission import accepting
+from backend.admission import accepting, middleware
 from backend.admission.bodies import MAX_DEPTH, MAX_VALUES, check_json
+from backend.admission.middleware import Admission, AdmissionState
 from backend.admission.places import Places
-from backend.admission.rules import RULES, Bound, Who, rule_of
+from backend.admission.rules import RULES, Bound, Rule, Who, rule_of
 from backend.app import openapi, routes
 from gradstream.errors import Invalid, TooManyRequests
 from gradstream.programs.log_limit import LogLimit
@@ -78,6 +83,42 @@ def test_all_callers_together_have_so_many_places() -> None:
         return most
 
     assert asyncio.run(scenario()) == 3
+
+
+def test_a_slow_reader_keeps_a_place_of_its_own_and_none_of_all_callers(monkeypatch: pytest.MonkeyPatch) -> None:
+    bound = Bound("heavy requests", 1, 1, in_all=1)
+    monkeypatch.setattr(middleware, "rule_of", lambda method, path: Rule(method, path, Who.ANYONE, 0, bound))
+    log = list[str]()
+
+    async def scenario() -> None:
+        is_read = asyncio.Event()
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            log.append(f"{scope['path']} is computed")
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await is_read.wait()
+            await send({"type": "http.response.body", "body": b""})
+
+        async def ignore(message: Message) -> None: ...
+
+        app = FastAPI()
+        app.state.admission, app.state.platform = AdmissionState(), None
+        app.state.hosts = SimpleNamespace(check=lambda host: None)
+        ask = Admission(answer)
+
+        def request(caller: str, path: str) -> Awaitable[None]:
+            scope = {"type": "http", "app": app, "method": "GET", "path": path, "headers": [], "client": (caller, 1)}
+            return ask(scope, asyncio.Queue[Message]().get, ignore)
+
+        async with asyncio.TaskGroup() as tasks:
+            for caller, path in (("a", "a1"), ("a", "a2"), ("b", "b1")):
+                tasks.create_task(request(caller, path))
+            await asyncio.sleep(0.01)
+            log.append("all is read")
+            is_read.set()
+
+    asyncio.run(scenario())
+    assert log == ["a1 is computed", "b1 is computed", "all is read", "a2 is computed"]
 
 
 def test_a_body_may_hold_many_bytes_and_not_many_values() -> None:
