@@ -49,14 +49,14 @@ unit: .venv/.dev  ## tests without servers, the laws in the simulator among them
 	$(PYTEST) $(or $(TESTS),tests/unit tests/laws) -m '$(SHORT) and not redis' -n 2 $(ARGS)
 
 integration: .venv/.dev backend/page/index.html  ## tests against real Postgres, Redis and Celery, the laws over Redis among them
-	$(PYTEST) $(or $(TESTS),tests/integration tests/hostile tests/laws tests/gpu) -m '$(SHORT) and not simulator' -n 3 $(ARGS)
+	$(PYTEST) $(or $(TESTS),tests/integration tests/hostile tests/laws tests/gpu) -m '$(SHORT) and not simulator' -n 4 $(ARGS)
 
 jobs: .venv/.dev backend/page/index.html  ## whole jobs in real processes, and what goes wrong with them
 	$(PYTEST) $(or $(TESTS),tests/jobs tests/faults) -m '$(SHORT)' $(ARGS)
 
 e2e: .venv/.dev backend/page/index.html  ## the page in a real Chromium, against the real platform and real training
 	scripts/chromium
-	GRADSTREAM_SCREENSHOTS="$${GRADSTREAM_SCREENSHOTS:-build/screenshots}" $(PYTEST) $(or $(TESTS),tests/browser) -m '$(SHORT)' $(ARGS)
+	GRADSTREAM_SCREENSHOTS="$${GRADSTREAM_SCREENSHOTS:-build/screenshots}" $(PYTEST) $(or $(TESTS),tests/browser) -m '$(SHORT)' -n 2 --dist loadfile $(ARGS)
 
 hostile: .venv/.dev backend/page/index.html  ## thousands of generated attacks; RUNS=N of each kind, FIRST=N is the first seed
 	GRADSTREAM_HOSTILE_RUNS="$(or $(RUNS),10000)" GRADSTREAM_HOSTILE_FIRST="$(or $(FIRST),0)" $(BIN)/pytest tests/hostile -q -n 2 --timeout 3600

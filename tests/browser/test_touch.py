@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import CDPSession, Locator, Page, expect
+from playwright.sync_api import Browser, CDPSession, Locator, Page, Playwright, expect
 
 from gradstream.client import Client, Job
+from tests.browser.conftest import launch, program
 from tests.browser.support import OpenPage, rested, still_box, submit_slow, wait_until
 
 Point = tuple[float, float]
+
+
+@pytest.fixture(scope="session")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    """One that could have windows: the headless shell makes no mouse events of a tap."""
+    browser = launch(playwright, program("chromium", "chromium-browser", "google-chrome"))
+    yield browser
+    browser.close()
 
 
 @pytest.fixture(scope="module")

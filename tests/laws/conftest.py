@@ -1,4 +1,5 @@
-"""Each law runs in the simulator (`make unit`), and over real Redis with and without shared memory (`make integration`)."""
+"""Each law runs in the simulator (`make unit`), over real Redis (`make integration`), and with shared memory (`make test-long`, as
+`test_same.py` compares the bits of all three under every strategy and gate)."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ torch.set_num_threads(1)
 DRIVERS = [
     pytest.param("simulator", marks=pytest.mark.simulator),
     pytest.param("over_redis", marks=pytest.mark.redis),
-    pytest.param("over_shared_memory", marks=pytest.mark.redis),
+    pytest.param("over_shared_memory", marks=[pytest.mark.redis, pytest.mark.long]),
 ]
 
 

@@ -15,9 +15,11 @@ from tests.unit.strategies.cases import every_case, spec
 
 @pytest.mark.redis
 @every_case
-def test_every_strategy_under_every_gate(name: str, gate: dict[str, Any], over_redis: Driver) -> None:
+def test_every_strategy_under_every_gate(name: str, gate: dict[str, Any], over_redis: Driver, over_shared_memory: Driver) -> None:
     job = spec(name, gate, steps=11)
-    here, there = sim.run(job, NoisyToy, schedule="random"), over_redis.run(job, NoisyToy, schedule="random")
-    assert torch.equal(there.center, here.center)
-    assert there.decisions == here.decisions
-    assert there.accounts == here.ledger
+    here = sim.run(job, NoisyToy, schedule="random")
+    for driver in (over_redis, over_shared_memory):
+        there = driver.run(job, NoisyToy, schedule="random")
+        assert torch.equal(there.center, here.center)
+        assert there.decisions == here.decisions
+        assert there.accounts == here.ledger

@@ -70,12 +70,20 @@ def shared_engine() -> Iterator[None]:
         yield
 
 
+_EMPTY = text(
+    "DO $$ BEGIN SET LOCAL session_replication_role = replica; "
+    + " ".join(f"DELETE FROM {table.__tablename__};" for table in models.TABLES)
+    + " END $$"
+)
+"""Delete all rows, in any order of the tables; TRUNCATE makes some 200 files anew, which takes 0.1 s."""
+
+
 @pytest.fixture
 def platform(settings: BackendSettings) -> Iterator[Platform]:
     platform = Platform.open(settings)
     yield platform
     with platform.database.transaction() as session:
-        session.execute(text("TRUNCATE " + ", ".join(table.__tablename__ for table in models.TABLES)))
+        session.execute(_EMPTY)
     platform.close()
 
 

@@ -69,7 +69,17 @@ CASES: list[tuple[dict[str, Any], int, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("strategy", "workers", "more"), CASES, ids=str)
+def _one_of_each_formula() -> list[Any]:
+    """The cases; what differs from an earlier one by a number alone is left to `make test-long`."""
+    marked, seen = [], list[Any]()
+    for strategy, workers, more in CASES:
+        formula = (strategy["name"], workers == 1, strategy.get("window") == 1, more)
+        marked.append(pytest.param(strategy, workers, more, marks=pytest.mark.long if formula in seen else ()))
+        seen.append(formula)
+    return marked
+
+
+@pytest.mark.parametrize(("strategy", "workers", "more"), _one_of_each_formula(), ids=str)
 def test_swings_die_away_below_the_limit_and_grow_above_it(strategy: dict[str, Any], workers: int, more: dict[str, Any]) -> None:
     spec = job(strategy, workers=workers, **more)
     highest = limit(spec)

@@ -28,6 +28,7 @@ def audit() -> ModuleType:
     return module
 
 
+@pytest.mark.long
 def test_without_a_database_it_says_so_and_names_what_it_did_not_compare(tmp_path: Path) -> None:
     gpu = tmp_path / "gpu.txt"
     gpu.write_text("torch==2.9.0+cu128\n")

@@ -149,7 +149,7 @@ def test_a_lost_worker_that_stays_away_stops_nobody(name: str, gate: dict[str, A
 
 
 @every_case
-@pytest.mark.parametrize("shards", [1, 2])
+@pytest.mark.parametrize("shards", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_a_run_resumed_from_a_checkpoint_equals_the_one_that_went_on(name: str, gate: dict[str, Any], shards: int) -> None:
     """In everything: center, optimizers, slots, ledger, time, the losses of each worker; and its next checkpoint is the same. The
     cases of a strategy share out the seeds."""
@@ -327,11 +327,12 @@ def with_options(name: str, options: dict[str, Any]) -> JobSpec | None:
 
 
 CHOSEN = [
-    pytest.param(name, with_options(name, options), id=f"{name}-{number}")
-    for name in STRATEGIES
+    pytest.param(name, with_options(name, options), id=f"{name}-{number}", marks=pytest.mark.long if (at + number) % 2 else ())
+    for at, name in enumerate(STRATEGIES)
     for number, options in enumerate(OPTIONS)
     if with_options(name, options)
 ]
+"""Each strategy with every other set of options, and each set with every other strategy; the rest is left to `make test-long`."""
 
 
 @pytest.mark.parametrize(("name", "chosen"), CHOSEN)
