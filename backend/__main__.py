@@ -26,7 +26,7 @@ def main(argv: list[str] | None = None) -> int:
     migrate.add_argument(
         "--join-token-file", type=Path, metavar="FILE", help="then let machines join with the secret in it, for an hour"
     )
-    migrate.add_argument("--join-uses", type=int, default=1, metavar="N", help="so many machines; default: 1")
+    migrate.add_argument("--join-uses", type=int, default=1, metavar="N", help="machines that may join with it; default: 1")
     migrate.set_defaults(run=_migrate)
 
     create_user = commands_.add_parser("create-user", help="make a user, or find one, and print a new API token as JSON")

@@ -36,11 +36,11 @@ class BackendSettings(BaseSettings):
     """Celery broker and wake-ups. redis://host:port or unix:///path, without a password, as all Redis URLs here."""
     live_redis_password_file: Path | None = None
     plane_redis_url: str
-    """The gradient plane, reached with the right to make and remove access of single attempts. Several addresses with commas
+    """The data plane, reached with the right to make and remove access of single attempts. Several addresses with commas
     between them: several Redis; redis-cluster://host:port: a cluster. See `gradstream/wire/redis/routes.py`."""
     plane_redis_password_file: Path | None = None
     plane_public_url: str | None = None
-    """The gradient plane as job processes reach it, several Redis in the same order; default: plane_redis_url."""
+    """The data plane as job processes reach it, several Redis in the same order; default: plane_redis_url."""
 
     files_dir: Path
     """Bundles, checkpoints and artifacts. All replicas of the API and the controller see the same folder."""
@@ -52,7 +52,7 @@ class BackendSettings(BaseSettings):
     """The live Redis as machines reach it that join with `gradstream join`: redis://host:port. A host of 0.0.0.0 or [::]
     stands for the host at which a machine reaches the API. None: no machine can join so."""
     join_plane_url: str | None = None
-    """The gradient plane as those machines reach it; default: plane_public_url."""
+    """The data plane as those machines reach it; default: plane_public_url."""
 
     signing_key_file: Path
     """Key from which the secrets of single processes and attempts are derived."""
@@ -95,7 +95,7 @@ class BackendSettings(BaseSettings):
     """The most that the files of one job may take: checkpoints, models, results. A job that sends more is ended."""
 
     def require_open_to_machines(self) -> tuple[str, str]:
-        """The live Redis and the gradient plane, as machines that join reach them. Raises: Conflict."""
+        """The live Redis and the data plane, as machines that join reach them. Raises: Conflict."""
         plane = self.join_plane_url or self.plane_public_url
         if self.join_live_url is None or plane is None:
             raise Conflict(

@@ -1,4 +1,4 @@
-"""What the benchmarks of the gradient plane share: a Redis of their own, CPU seconds of processes, medians, Markdown."""
+"""What the benchmarks of the data plane share: a Redis of their own, CPU seconds of processes, medians, Markdown."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def share_correct(model: nn.Module, batch: Any) -> float:
         )
     if labels.is_floating_point() or labels.is_complex():
         raise InvalidWorkload(
-            f"the labels are {labels.dtype}, which are no classes. For regression set classifies = False; else {_REMEDY}"
+            f"the labels are {labels.dtype}, which are not classes. For regression set classifies = False; else {_REMEDY}"
         )
     if scores.ndim and scores.shape[-1] == 1 and scores.shape[:-1] in (labels.shape, labels.shape[:-1]):
         raise InvalidWorkload(

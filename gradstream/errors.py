@@ -104,6 +104,6 @@ class TooManyRequests(Unavailable):
 
 
 class PlaneLost(Unavailable):
-    """The gradient plane of this attempt is gone: its log was deleted, or Redis came back without it.
+    """The data plane of this attempt is gone: its log was deleted, or Redis came back without it.
 
     Nothing of this attempt can be saved any more; a new attempt starts from the last committed checkpoint."""

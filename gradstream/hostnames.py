@@ -28,7 +28,7 @@ def program_url(url: str) -> str:
 def check_host_name(name: str) -> str:
     """Raises: ValueError."""
     if not re.fullmatch(r"[\w-]+(\.[\w-]+)*", name):
-        raise ValueError(f"'{name}' is no host name; write it as in gradstream.example.org, without http:// and port")
+        raise ValueError(f"'{name}' is not a host name; write it like gradstream.example.org, without http:// and port")
     return name
 
 

@@ -186,7 +186,7 @@ def _steps(spec: JobSpec, examples: int | None, drop_last: bool) -> int:
     per_epoch = batches_of(examples, spec.batch_size, drop_last)
     with blaming("dataset('train')"):
         if not per_epoch:
-            raise InvalidWorkload(f"it has {examples} examples, which is no mini-batch")
+            raise InvalidWorkload(f"it has {examples} examples, which do not fill a mini-batch")
     by_epochs = math.inf if spec.stop.epochs is None else math.ceil(spec.stop.epochs * per_epoch)
     return int(min(by_epochs, math.inf if spec.stop.steps is None else spec.stop.steps))
 

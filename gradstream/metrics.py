@@ -82,7 +82,7 @@ BASE_DISTANCE = define_metric(
     "lower",
 )
 TOTAL = define_metric(
-    "train/total_samples", "Samples in all", "samples", "Samples the job will train in all, if it is not stopped", drawn=False
+    "train/total_samples", "Total samples", "samples", "Samples that the whole job trains, unless it is stopped", drawn=False
 )
 EPOCH = define_metric(
     "train/epoch_samples",
@@ -93,47 +93,41 @@ EPOCH = define_metric(
 )
 SHARE = define_metric(
     "train/share",
-    "Mini-batches in all",
+    "Total mini-batches",
     "mini-batches",
-    "Mini-batches that a worker trains in all, if it is not stopped, by worker",
+    "Mini-batches that a worker trains in the whole job, unless it is stopped, by worker",
     drawn=False,
 )
 ACTIVE = define_metric(
     "train/active",
-    "Worker takes part",
+    "Worker participates",
     "1",
-    "1 from when a worker takes part, 0 from when it has left for good, by worker",
+    "1 while a worker takes part, 0 after it has left for good, by worker",
     drawn=False,
 )
 EVAL_ACCURACY = define_metric(
     "eval/accuracy", "Eval accuracy", "1", "Share of the evaluation split that the center classifies correctly", "higher"
 )
 EVAL_LOSS = define_metric("eval/loss", "Eval loss", "loss", "Loss of the center on the evaluation split", "lower")
-COMPUTE = define_metric(
-    "time/compute", "Time computing", "s", "Time per push spent on gradients and local steps, by worker", "lower"
-)
-DATA = define_metric("time/data", "Time waiting for data", "s", "Time per push spent waiting for mini-batches, by worker", "lower")
-SEND = define_metric(
-    "time/send", "Time sending", "s", "Time per push spent on copying, encoding and sending it, by worker", "lower"
-)
-WAIT = define_metric(
-    "time/wait", "Time waiting", "s", "Time per push spent waiting for answers and at the gate, by worker", "lower"
-)
+COMPUTE = define_metric("time/compute", "Compute time", "s", "Time per push spent on gradients and local steps, by worker", "lower")
+DATA = define_metric("time/data", "Data time", "s", "Time per push spent waiting for mini-batches, by worker", "lower")
+SEND = define_metric("time/send", "Send time", "s", "Time per push spent on copying, encoding and sending it, by worker", "lower")
+WAIT = define_metric("time/wait", "Wait time", "s", "Time per push spent waiting for responses and at the gate, by worker", "lower")
 ON_CORE = define_metric(
     "time/on_core",
-    "Share of computing on a core",
+    "Share of compute time on a core",
     "1",
     "Share of the time of a mini-batch for which its worker ran on a processor core, of a sample, by worker",
     "higher",
 )
-NORM = define_metric("push/norm", "Norm of a push", "1", "L2 norm of the pushed direction, by worker")
+NORM = define_metric("push/norm", "Push norm", "1", "L2 norm of the pushed direction, by worker")
 CODEC_ERROR = define_metric(
     "push/error", "Codec error", "1", "L2 norm of a lossy codec's residual over that of the push, by worker", "lower"
 )
 SENT = define_metric("push/sent_bytes", "Bytes sent", "bytes", "Bytes of vectors sent since the last push, by worker", "lower")
 RAW = define_metric(
     "push/raw_bytes",
-    "Bytes before the codec",
+    "Bytes without the codec",
     "bytes",
     "Bytes that the sent vectors have without a codec, since the last push, by worker",
 )
@@ -143,9 +137,9 @@ RECEIVED = define_metric(
 APPLY = define_metric(
     "server/apply", "Time to apply an entry", "s", "Time to decode and apply one entry of the log, by shard", "lower"
 )
-QUEUE = define_metric("server/queue", "Entries waiting", "entries", "Entries of the log not handled yet, by shard", "lower")
-BUSY = define_metric("server/busy", "Share of time busy", "1", "Share of the time that a shard worked, since its last report")
-SLICE = define_metric("server/slice_bytes", "Slice of a shard", "bytes", "Bytes of the slice of the center that a shard holds")
+QUEUE = define_metric("server/queue", "Queued entries", "entries", "Entries of the log not handled yet, by shard", "lower")
+BUSY = define_metric("server/busy", "Busy share", "1", "Share of the time that a shard worked, since its last report")
+SLICE = define_metric("server/slice_bytes", "Slice size", "bytes", "Bytes of the slice of the center that a shard holds")
 PUSHED = define_metric("ledger/pushed", "Pushes posted", "pushes", "Pushes posted so far, by worker")
 APPLIED = define_metric("ledger/applied", "Pushes applied", "pushes", "Pushes applied so far, by worker")
 DEFERRED = define_metric("ledger/deferred", "Pushes deferred", "pushes", "Pushes kept for a later step of the server, by worker")
@@ -215,7 +209,7 @@ SHARED_ROWS = define_metric(
 )
 CPU = define_metric("system/cpu", "CPU", "cores", "Processor cores that a process took, by process", "lower")
 CORES = define_metric(
-    "system/cores", "Cores to use", "cores", "Physical processor cores that a worker may use, by worker", drawn=False
+    "system/cores", "Usable cores", "cores", "Physical processor cores that a worker may use, by worker", drawn=False
 )
 MEMORY = define_metric("system/memory", "Memory", "bytes", "Memory that a process holds, by process", "lower")
 GPU = define_metric("system/gpu", "GPU", "1", "Share of the time that a process's GPU worked, by process", "higher")

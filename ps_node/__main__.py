@@ -40,5 +40,7 @@ def _device(order: ProcessOrder) -> torch.device | None:
     if order.gpu is None:
         return None
     if not torch.cuda.is_available():
-        raise RuntimeError(f"roles.server.device: torch cannot use GPU {order.gpu} of this node; mend CUDA there, or take cpu")
+        raise RuntimeError(
+            f"roles.server.device: torch cannot use GPU {order.gpu} of this node; repair CUDA there, or set it to cpu"
+        )
     return torch.device("cuda:0")

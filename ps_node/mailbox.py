@@ -1,4 +1,4 @@
-"""The shard's end of the gradient plane: payloads in, messages and center slices out.
+"""The shard's end of the data plane: payloads in, messages and center slices out.
 
 Vectors to and from an incarnation on this host lie in shared memory, and its messages go through a pipe (`LocalWorker`)."""
 

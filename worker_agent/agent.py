@@ -207,7 +207,7 @@ class Agent:
         self._shared.keep({order.plane_id for order in used})
 
     def _as_reached_here(self, order: ProcessOrder) -> ProcessOrder:
-        """With the addresses that this machine has for the gradient plane and the API, where they are others."""
+        """With the addresses that this machine has for the data plane and the API, where they are others."""
         plane, store = self._settings.plane_redis_url, self._settings.process_api_url
         return order.model_copy(
             update={
@@ -231,7 +231,9 @@ class Agent:
             self._unknown = str(error)
         elif self._away_since is None:
             self._away_since = time.monotonic()
-            log.warning("the control plane is away; what runs goes on", why=str(error), processes=len(self._processes.live))
+            log.warning(
+                "the control plane is away; running processes continue", why=str(error), processes=len(self._processes.live)
+            )
 
     def _note_back(self) -> None:
         self._was_there, self._unknown = True, ""

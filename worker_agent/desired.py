@@ -37,7 +37,7 @@ def read_desired(message: Any) -> Desired:
         told, every = list(message["desired"]), float(message["heartbeat_every"])
         by_id = {UUID(order["id"]): order for order in told}
     except (TypeError, KeyError, ValueError, AttributeError) as error:
-        raise Unavailable(f"the API answered a heartbeat with something that is no desired set ({error!r})") from error
+        raise Unavailable(f"the API answered a heartbeat with something other than a desired set ({error!r})") from error
     orders, refused = list[ProcessOrder](), dict[UUID, str]()
     for id, order in by_id.items():
         try:

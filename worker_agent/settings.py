@@ -27,7 +27,7 @@ class AgentSettings(BaseSettings):
     live_redis_url: str
     """Celery broker. redis://host:port, redis://user@host:port or unix:///path, without the password."""
     plane_redis_url: str | None = None
-    """Where the job processes of this machine reach the gradient plane, if it is elsewhere for them than the control plane says."""
+    """Where the job processes of this machine reach the data plane, if it is elsewhere for them than the control plane says."""
     process_api_url: str | None = None
     """Where the job processes of this machine reach the API, likewise."""
     work_dir: Path

@@ -19,7 +19,7 @@ _REFUSAL = (
     b"Too many connections are open. Close some, or try again in a moment.\n"
 )
 _TOO_LONG = "The address and header fields of a request take 65,536 bytes at most. Send what is long in the body."
-_NO_HTTP = "This is no valid HTTP/1.1 request: a line, a header field or a length is malformed."
+_NO_HTTP = "This is not a valid HTTP/1.1 request: a line, a header field or a length is malformed."
 
 
 def _response(status: HTTPStatus, detail: str) -> bytes:

@@ -55,4 +55,4 @@ class Places:
 def _too_many(bound: Bound) -> TooManyRequests:
     most = bound.at_once + bound.waiting
     remedy = "Close pages or programs that follow jobs" if bound is STREAM else "Wait until earlier ones have ended"
-    return TooManyRequests(f"You have {most} {bound.name} at a time, which is the limit. {remedy}, then try again.", limit=most)
+    return TooManyRequests(f"You already have {most} {bound.name}, which is the limit. {remedy}, then try again.", limit=most)

@@ -51,7 +51,7 @@ def require(session: Session, platform: Platform, job: JobRow, process: ProcessR
     """Raises: Invalid: no name for a file here. Conflict: the process, or its attempt, is over (fenced). TooLarge: with it the job
     would have more than its bytes."""
     if not CHECKPOINT_FILE.fullmatch(path) and path not in _FILES:
-        raise Invalid(f"'{path}' is no file that a process may store.", path=path)
+        raise Invalid(f"'{path}' is not a file that a process may store.", path=path)
     attempt = job_rows.attempt(session, job.id, process.attempt)
     if process.attempt != job.attempt or attempt is None or attempt.ended_at is not None:
         raise Conflict(f"Attempt {process.attempt} of this job is over.", attempt=process.attempt, live=job.attempt)
@@ -61,8 +61,8 @@ def require(session: Session, platform: Platform, job: JobRow, process: ProcessR
     others = repository.stored_bytes(session, job.id, but=(process.attempt, path))
     if others + size > most:
         raise TooLarge(
-            f"{process.label} sends {path} of {_gigabytes(size)}, and with it the job would have more than {_gigabytes(most)} of "
-            "files, the most for a job. Take fewer or smaller checkpoints, or raise GRADSTREAM_JOB_FILES_BYTES of the platform.",
+            f"{process.label} sends {path} of {_gigabytes(size)}, which would bring the job above {_gigabytes(most)} of "
+            "files, the limit for a job. Keep fewer or smaller checkpoints, or raise the platform's GRADSTREAM_JOB_FILES_BYTES.",
             limit=most,
         )
 

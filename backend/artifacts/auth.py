@@ -21,7 +21,7 @@ def process_of(platform: Platform, token: str | None) -> UUID:
         raise NotSignedIn("This needs a token: send 'Authorization: Bearer <token>'.")
     process_id = platform.derived.process_of(token)
     if process_id is None:
-        raise NotSignedIn("This is no token of a job process.")
+        raise NotSignedIn("This is not the token of a job process.")
     return process_id
 
 

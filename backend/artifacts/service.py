@@ -160,10 +160,10 @@ def start_file(session: Session, files: FileStore, process_id: UUID, name: str |
     if process is None:
         raise NotSignedIn("This process is not known any more.")
     if name is not None and not _START_FILE.fullmatch(name):
-        raise NotFound(f"'{name}' is no file of a checkpoint that a job starts from.", name=name)
+        raise NotFound(f"'{name}' is not a file of the checkpoint that the job starts from.", name=name)
     path = files.of_job(process.job_id) / START if name is None else files.of_start(process.job_id, name)
     if not path.exists():
-        raise NotFound("This job starts from no other one's weights.")
+        raise NotFound("This job does not start from another job's weights.")
     return path
 
 

@@ -104,7 +104,7 @@ def _read(path: Path, most: int) -> Any:
     try:
         return json.loads(path.read_bytes(), parse_constant=lambda _: None)  # Postgres takes no NaN in JSON
     except (ValueError, RecursionError) as error:
-        raise Invalid("The file is no JSON; leave it as the platform writes it.") from error
+        raise Invalid("The file is not JSON; leave it as the platform writes it.") from error
 
 
 def _spec(info: ValidationInfo) -> JobSpec:

@@ -19,7 +19,7 @@ class BundledArgument(Schema):
     name: str = Field(examples=["hidden"])
     annotation: str = Field(description="Its type as it is written", examples=["int"])
     required: bool
-    default: Any = Field(description="Null where there is none, or it is no literal")
+    default: Any = Field(description="Null if it has none, or one that is not a literal")
     literal: bool = Field(description="`default` is its value")
 
 

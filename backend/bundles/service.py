@@ -134,11 +134,13 @@ def require(session: Session, files: FileStore, hash: str | None, spec: JobSpec)
     """Return what the text of the code says about the job. Raises: InvalidJob: no code, or the job would fail at its start."""
     if hash is None:
         message = "missing: upload the folder with your code as a bundle, and give its hash here"
-        raise InvalidJob("The job has no code.", [Mistake("/bundle", message)])
+        raise InvalidJob("The job names no code.", [Mistake("/bundle", message)])
     text = code_of(session, files, hash)
     if text is None:
-        raise InvalidJob("The code of the job is not here.", [Mistake("/bundle", "no such bundle; upload it first")])
+        raise InvalidJob("The job's code is not on the platform.", [Mistake("/bundle", "no such bundle; upload it first")])
     found = check_workload(text, spec)
     if found.errors:
-        raise InvalidJob("The job does not fit its code.", [Mistake(f"/spec{each.pointer}", each.message) for each in found.errors])
+        raise InvalidJob(
+            "The job file does not match its code.", [Mistake(f"/spec{each.pointer}", each.message) for each in found.errors]
+        )
     return found

@@ -38,7 +38,7 @@ _REPORT = "Report it with the controller's log, which has the whole error"
 _TELLS: dict[Work, tuple[str, str]] = {
     "place": ("The controller cannot place this job", _CANCEL),
     "ingest": ("The controller cannot store metrics of this job", _REPORT),
-    "advance": ("The controller cannot go on with this job", f"Stop it if it does not recover. {_REPORT}"),
+    "advance": ("The controller cannot advance this job", f"Stop it if it does not recover. {_REPORT}"),
     "lose": ("The controller cannot end processes of this job on a lost node", f"Stop the job. {_REPORT}"),
     "fold": ("The controller cannot complete the charts of this job", _REPORT),
     "retention": ("The controller cannot remove the stored metrics of this job", "Delete the job if they have to go now"),
@@ -134,6 +134,6 @@ class JobBackoff:
             if any(event.data.get("work") == work for event in warnings):
                 return
             what, remedy = _TELLS[work]
-            message = f"{what} ({storable(why)}). It tries again, with longer pauses; other jobs go on. {remedy}."
+            message = f"{what} ({storable(why)}). It retries with longer pauses; other jobs continue. {remedy}."
             feed.record(session, job, EventKind.WARNING, message, actor="controller", data={"work": work})
             feed.changed(session, job)

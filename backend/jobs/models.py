@@ -135,7 +135,7 @@ class AttemptRow(Base):
     """Number of the last checkpoint that was asked for."""
     checkpoint_requested_at: Mapped[datetime | None]
     plane_open: Mapped[bool] = mapped_column(default=False)
-    """There may be something of it on the gradient plane's Redis."""
+    """There may be something of it on the data plane's Redis."""
 
     @property
     def resumed_from(self) -> Resume | None:

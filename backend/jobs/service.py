@@ -137,7 +137,7 @@ def _remove_plane(platform: Platform, j: str) -> None:
     try:
         plane.destroy(platform.plane, j)
     except REDIS as error:
-        log.warning("a deleted job leaves keys on the gradient plane, as its Redis is away", plane=j, error=str(error))
+        log.warning("a deleted job leaves keys on the data plane, as its Redis is away", plane=j, error=str(error))
 
 
 def names(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:

@@ -1,1 +1,1 @@
-"""Every measured point: from the gradient plane into Postgres, and out again as series and files."""
+"""Every measured point: from the data plane into Postgres, and out again as series and files."""

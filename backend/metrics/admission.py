@@ -122,19 +122,19 @@ def _wrong(packed: bytes) -> PointFault:
     try:
         found = json.loads(packed)
     except (ValueError, RecursionError):
-        return PointFault("points", "they are no JSON; send them as `gradstream.wire.telemetry.records` packs them")
+        return PointFault("points", "they are not JSON; send them as `gradstream.wire.telemetry.records` packs them")
     for record in found if isinstance(found, list) else [found]:
         if not isinstance(record, list) or len(record) < _PLACE or len(record) % 2 != _PLACE % 2:
             return PointFault(
-                "points", f"{_short(record)} is no record; send [time, rank, step, samples, version, name, value, ...]"
+                "points", f"{_short(record)} is not a record; send [time, rank, step, samples, version, name, value, ...]"
             )
         if not _number(record[0]) or not 0 <= record[0] < _END_OF_TIME:
-            return PointFault("time", f"{_short(record[0])} is none; give seconds since the epoch")
+            return PointFault("time", f"{_short(record[0])} is not a time; send seconds since the epoch")
         for field, value in zip(_COUNTERS, record[1:_PLACE], strict=True):
             most = 2**31 if field == "rank" else _BITS
             if not _number(value) or not -most <= value < most:
-                return PointFault(field, f"{_short(value)} is no whole number of {most.bit_length()} bits; count from 0")
-    return PointFault("value", "one is no number; send numbers, and NaN and infinities as text")
+                return PointFault(field, f"{_short(value)} is not a whole number of {most.bit_length()} bits; count from 0")
+    return PointFault("value", "one is not a number; send numbers, and NaN and infinities as text")
 
 
 def _number(value: Any) -> bool:

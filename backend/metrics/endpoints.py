@@ -1,4 +1,4 @@
-"""Every measured point: from the gradient plane into Postgres, and out again as charts and files."""
+"""Every measured point: from the data plane into Postgres, and out again as charts and files."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def distribution(
 
 def _rising(start: float | None, end: float | None) -> None:
     if start is not None and end is not None and start > end:
-        raise Invalid("'from' lies behind 'to'; exchange them.", start=start, end=end)
+        raise Invalid("'from' is after 'to'; exchange them.", start=start, end=end)
 
 
 def _reply(found: Drawing, accept_encoding: str) -> Response:

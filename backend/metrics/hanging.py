@@ -33,6 +33,6 @@ def note_hangs(session: Session, job: JobRow, found: Mapping[str, Hang | None], 
         feed.record(session, job, EventKind.WARNING, sentence, actor=labels[0], data=data)
     went_on = {label: hang for label, hang in before.items() if hang.place not in there and label not in ended}
     for labels in group_by_place(went_on):
-        message = f"{', '.join(labels)}: {before[labels[0]].phase} has ended after all; the start goes on."
+        message = f"{', '.join(labels)}: {before[labels[0]].phase} has ended; the start continues."
         feed.record(session, job, EventKind.PROCESS, message, actor=labels[0])
     feed.changed(session, job)

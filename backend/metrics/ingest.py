@@ -1,4 +1,4 @@
-"""From the gradient plane's metric streams into Postgres. A batch is trimmed from Redis only after its commit, and stored
+"""From the data plane's metric streams into Postgres. A batch is trimmed from Redis only after its commit, and stored
 once however often it is read: so nothing is lost and nothing is doubled, whoever dies in between. One that Postgres refuses
 is left out and told of: it keeps no other from being stored."""
 

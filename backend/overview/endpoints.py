@@ -42,5 +42,5 @@ def restart(id: UUID, process_id: UUID, session: SessionDep, caller: CallerDep) 
 
 @router.post("/processes/{process_id}/stop", operation_id="stopProcess")
 def stop(id: UUID, process_id: UUID, session: SessionDep, caller: CallerDep, platform: PlatformDep) -> Process:
-    """Ask a worker of a running job to leave at its next round boundary; the others go on. 409 for a shard or the evaluator."""
+    """Ask a worker of a running job to leave at its next round boundary; the others continue. 409 for a shard or the evaluator."""
     return intervene.stop(session, platform, caller, id, process_id)

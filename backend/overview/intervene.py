@@ -51,7 +51,7 @@ def stop(session: Session, platform: Platform, caller: Caller, job_id: UUID, pro
     choice = _stop(process)
     if not choice.possible:
         raise Conflict(choice.message, process=process.label)
-    message = f"{caller.name} stops {process.label}: it leaves at its next boundary, and the others go on."
+    message = f"{caller.name} stops {process.label}: it leaves at its next boundary, and the others continue."
     feed.record(
         session, job, EventKind.PROCESS, message, actor=caller.actor, data={"process": str(process.id), "label": process.label}
     )
@@ -86,7 +86,7 @@ def _stop(process: ProcessRow) -> Choice:
     return Choice(
         possible=True,
         message=f"{process.label} finishes its round and leaves. Its pushes so far count; the rest of its share is left out. "
-        "The others go on. A new attempt would bring it back.",
+        "The others continue. A new attempt would bring it back.",
     )
 
 
@@ -97,7 +97,7 @@ def _restart(session: Session, job: JobRow, process: ProcessRow) -> Choice:
         return Choice(
             possible=True,
             message=f"{process.label} ends now, and its next incarnation starts from the center. {lost}"
-            "The others go on. No retry is used up.",
+            "The others continue. This uses up no retry.",
         )
     kept = artifacts.newest_checkpoint(session, job.id)
     made = sum(account.get("pushed", 0) for account in process_summaries(job.progress).ledger.values())
@@ -110,5 +110,5 @@ def _restart(session: Session, job: JobRow, process: ProcessRow) -> Choice:
     return Choice(
         possible=True,
         new_attempt=True,
-        message=f"All processes end, and a new attempt begins {since}. No retry is used up.",
+        message=f"All processes end, and a new attempt starts {since}. This uses up no retry.",
     )

@@ -168,7 +168,7 @@ class Controller:
                 self._line.explain(session, untold)
 
     def _serve(self, job_id: UUID, attempt: int, status: JobStatus) -> Exception | None:
-        """One job's passes, of which each that failed lately rests. Returns the error if the gradient plane's Redis is away.
+        """One job's passes, of which each that failed lately rests. Returns the error if the data plane's Redis is away.
         Without Postgres all passes end; that is no fault of this job."""
         plane_away: Exception | None = None
         errors: list[Exception] = []

@@ -193,7 +193,7 @@ def _going_on(now: Situation, start_timeout: float) -> Step | None:
         if now.final_checkpoint and now.model:
             return Succeed()
         missing = "the model" if now.final_checkpoint else "the last checkpoint"
-        return _restart(now, ExitReason.INTERNAL, f"All processes ended, but {missing} is not there.", None)
+        return _restart(now, ExitReason.INTERNAL, f"All processes ended, but {missing} is missing.", None)
     return _take_checkpoint(now)
 
 

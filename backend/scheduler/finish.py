@@ -131,7 +131,7 @@ def _sha256(path: Path) -> str:
 
 
 def sweep(platform: Platform, backoff: JobBackoff) -> None:
-    """Remove what ended attempts have left on the gradient plane, after storing the metrics that still lie there."""
+    """Remove what ended attempts have left on the data plane, after storing the metrics that still lie there."""
     with platform.database.transaction() as session:
         left = [(row.job_id, row.number) for row in job_rows.attempts_with_plane(session)]
     resting = backoff.resting("sweep")

@@ -95,7 +95,7 @@ def _is_ahead(status: str, priority: int, spec: JobSpec) -> bool:
 
 def _size(session: Session, body: PlanJob) -> SizeFrom | None:
     if body.size:
-        return SizeFrom(source="given", job=None, message="As you said.", size=body.size)
+        return SizeFrom(source="given", job=None, message="As entered.", size=body.size)
     found = earlier.measured(session, body.spec, body.bundle)
     return SizeFrom(source="job", job=found.job, message=found.message, size=found.size) if found else None
 
@@ -192,10 +192,10 @@ def _too_little(nodes: Sequence[NodeMemory]) -> list[JobWarning]:
 
 def _warning(each: NodeMemory) -> JobWarning:
     if each.gpu is None:
-        where, pointer, remedy = each.node, "/roles/worker/count", "Take fewer workers for each machine, or a smaller model."
+        where, pointer, remedy = each.node, "/roles/worker/count", "Use fewer workers per machine, or a smaller model."
     else:
         where, pointer = f"GPU {each.gpu} of {each.node}", f"/roles/{each.role}/device"
         more = "more shards" if each.role == "server" else "a smaller model"
-        remedy = f"Take {more}, or roles.{each.role}.device: cpu."
+        remedy = f"Use {more}, or set roles.{each.role}.device: cpu."
     amounts = f"{each.needed / 1e9:.1f} GB of {where}, which has {each.total / 1e9:.1f} GB"
     return JobWarning(pointer=pointer, message=f"Vectors alone take {amounts}. {remedy}")

@@ -154,14 +154,14 @@ class Steps:
         spec = load(session, job).spec
         where = place_again(process.role, process.rank, spec, queue.free_machines(session), process.node_id)
         if where is None:
-            self._note_waiting(session, job, f"{step.label} waits for a machine with free capacity; the others go on.")
+            self._note_waiting(session, job, f"{step.label} waits for a machine with free capacity; the others continue.")
             return
         process.replaced, process.seq = True, feed.take(session, job)
         job.retries_used += step.charged
         job.reason, job.message = None, "All processes run."
         queue.add_process(session, job, where, process.incarnation + 1)
         ended = _refer(session, job, step.message)
-        message = f"{ended} It starts again on {where.node}; the others go on."
+        message = f"{ended} It restarts on {where.node}; the others continue."
         feed.record(
             session,
             job,

@@ -62,8 +62,8 @@ async def job_file_body(
         return JobFileBody(_decode(await request.body()), bundle, overrides)
     for name, given in (("bundle", bundle), ("set", overrides)):
         if given:
-            message = "goes with a YAML body; name the bundle and the overrides in the JSON"
-            raise Invalid("The query is for a job file in YAML.", [Mistake(f"/query/{name}", message)])
+            message = "belongs to a YAML body; with JSON, put the bundle and the overrides into the body"
+            raise Invalid("These query parameters are for a YAML body.", [Mistake(f"/query/{name}", message)])
     return None
 
 

@@ -40,7 +40,7 @@ def submit(session: Session, files: FileStore, caller: Caller, body: SubmitJob, 
         request = hashlib.sha256(same.encode()).digest()
         earlier = repository.claim_key(session, caller.user_id, key, request, job_id)
         if earlier is not None and earlier.request != request:
-            raise Conflict("This Idempotency-Key was used for another job; take a new one for each job.", job=str(earlier.job_id))
+            raise Conflict("This Idempotency-Key was used for another job; use a new key for each job.", job=str(earlier.job_id))
         if earlier is not None:
             return view(find(session, earlier.job_id))
     bundles.require(session, files, body.bundle, body.spec)
@@ -91,7 +91,7 @@ def _make_row(id: UUID, caller: Caller, body: SubmitJob, source: start.StartSour
 def _require_source(body: SubmitJob) -> None:
     """Check that `source` says the same as `spec`: a later reader of the text shall read what was run. Raises: InvalidJob."""
     if body.source is None and body.overrides:
-        raise InvalidJob("There is nothing to set values over.", [Mistake("/overrides", "leave them out, or send `source`, too")])
+        raise InvalidJob("Overrides need a source.", [Mistake("/overrides", "leave them out, or send `source`, too")])
     if body.source is None:
         return
     try:
@@ -100,7 +100,7 @@ def _require_source(body: SubmitJob) -> None:
         problems = [Mistake("/source", f"{problem.pointer}: {problem.message}") for problem in error.problems]
         raise InvalidJob("The text of the job file is not valid.", problems or [Mistake("/source", error.message)]) from error
     if said.model_dump(mode="json") != body.spec.model_dump(mode="json"):
-        differs = Mistake("/source", "says something else than `spec`; send what it was read from")
+        differs = Mistake("/source", "differs from `spec`; send the text that `spec` was read from")
         raise InvalidJob("`source` and `spec` differ.", [differs])
 
 

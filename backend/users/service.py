@@ -115,8 +115,8 @@ SHORTEST_SECRET = 32
 
 _ENDED = "The session has ended; sign in again."
 _WRONG_KIND = {
-    TokenKind.API: "This token lets machines join, and nothing else. `gradstream token create` makes an API token.",
-    TokenKind.JOIN: "This is an API token, which is not for machines. `gradstream token create --join` makes a join token.",
+    TokenKind.API: "This is a join token, which only lets machines join. `gradstream token create` makes an API token.",
+    TokenKind.JOIN: "This is an API token, which machines cannot join with. `gradstream token create --join` makes a join token.",
 }
 
 
@@ -126,7 +126,7 @@ def _find_token(session: Session, token: str, kind: TokenKind) -> tuple[ApiToken
     found = repository.find_token(session, hash)
     if found is None:
         what = "API" if kind == TokenKind.API else "join"
-        raise NotSignedIn(f"This {what} token is not known here. It may have expired or been revoked.")
+        raise NotSignedIn(f"This {what} token is unknown here. It may have expired or been revoked.")
     row, _ = found
     if row.kind != kind:
         raise NotSignedIn(_WRONG_KIND[kind])

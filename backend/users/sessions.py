@@ -53,7 +53,7 @@ def _by_code(session: Session, code: str) -> tuple[ApiTokenRow, UserRow]:
     """Raises: NotSignedIn."""
     found = repository.take_code(session, secrets.digest(code))
     if found is None:
-        raise NotSignedIn("This code is not known, was used before, or has expired. `gradstream open` makes a new link.")
+        raise NotSignedIn("This code is unknown, used or expired. `gradstream open` makes a new link.")
     return found
 
 

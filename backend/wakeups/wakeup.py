@@ -86,5 +86,5 @@ class Wakeup:
         except ValueError:
             held_back = self._limit.take("junk")
             if held_back is not None:
-                log.warning("something that is no wake-up came over their channel; it is ignored", lines_held_back=held_back)
+                log.warning("a message on the channel of wake-ups is not one; it is ignored", lines_held_back=held_back)
             return "", None

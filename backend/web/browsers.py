@@ -41,8 +41,8 @@ def check_page(headers: Mapping[str, str]) -> None:
     elsewhere = origin is not None and origin.partition("://")[2] != headers.get("host")
     if (site not in _OWN) if site else elsewhere:
         raise ForeignPage(
-            f"The page {origin or 'of another site'} sent this, and a browser's session is for the platform's own page only. "
-            "Programs send an API token."
+            f"The page {origin or 'of another site'} sent this request, but only the platform's own page may use a "
+            "browser's session. Programs send an API token."
         )
 
 

@@ -153,7 +153,9 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(UnicodeEncodeError)
     async def _not_storable(request: Request, error: Exception) -> JSONResponse:
         log.warning("a value cannot be stored", path=request.url.path, error=first_line(error))
-        return response(request.url.path, Invalid("A value is no valid text (a NUL, half a character) or too large a number."))
+        return response(
+            request.url.path, Invalid("A value is not valid text (it holds a NUL or half a character), or a number is too large.")
+        )
 
     @app.exception_handler(OperationalError)
     async def _cannot(request: Request, error: OperationalError) -> JSONResponse:
@@ -195,7 +197,7 @@ class UnknownErrors:
             log.exception("a request failed", path=scope.get("path"))
             if started or scope["type"] != "http":
                 raise
-            answer = _problem(scope["path"], "InternalError", 500, "Something went wrong in Gradstream; its log says what.")
+            answer = _problem(scope["path"], "InternalError", 500, "Internal error; see the API's log.")
             await answer(scope, receive, send)
 
 

@@ -86,7 +86,7 @@ def _instead(spec: JobSpec, window: int | None, times: float) -> Iterator[str]:
     """Name remedies against a narrow limit, by its cause."""
     if spec.strategy.gathers(spec.roles.worker.count):
         yield "lower the momentum in roles.server.optimizer"
-        yield "take gate: {ssp: 0}, where all go on from the same center"
+        yield "set gate: {ssp: 0}, where all workers continue from the same center"
         return
     yield f"divide the rate by up to {times:.0f}"
     if spec.strategy.recurrence == "elastic":

@@ -30,7 +30,7 @@ class ProcessStatus(StrEnum):
 
 
 class AttemptStatus(StrEnum):
-    """One run of the whole job. `preparing` until its gradient plane is there."""
+    """One run of the whole job. `preparing` until its data plane is there."""
 
     PREPARING = "preparing"
     STARTING = "starting"

@@ -79,7 +79,7 @@ def read_head(repository: Repository) -> Head:
 def _read_reference(repository: Repository, name: str) -> str:
     """The text of a reference; empty, if there is none of this name."""
     if ".." in name.split("/") or name.startswith("/"):
-        raise ValueError(f"{name} is no reference")
+        raise ValueError(f"{name} is not a reference")
     for folder in (repository.own, repository.common):
         if (folder / name).is_file():
             return _read(folder / name).strip()

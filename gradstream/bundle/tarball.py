@@ -137,7 +137,7 @@ def _extend(said: _Extensions, kind: bytes, content: bytes) -> None:
             said.name = value
         elif kind == b"x" and key == b"size":
             if not _DECIMAL.fullmatch(value):
-                raise damaged("a size in a header is no number, or too large")
+                raise damaged("a size in a header is not a number, or too large")
             said.size = int(value)
         said.sparse = said.sparse or key.startswith(b"GNU.sparse")
 

@@ -33,7 +33,7 @@ class Pushes:
         self.decisions: list[Decision] = []
         """Decisions on pushes that the current entry led to."""
 
-    def take(self, push: Push, payload: Payload) -> None:
+    def handle_push(self, push: Push, payload: Payload) -> None:
         """Raises: ProtocolError."""
         center = self._responses.there()
         if push.rank in self._gate.pending:
@@ -60,10 +60,10 @@ class Pushes:
         self._responses.send_outcome(entry.rank, entry.incarnation, entry.seq, "fenced")
 
     def count_round(self, counting: list[int]) -> dict[int, Held]:
-        """Fold the pushes of these ranks into the center together. Return the responses by rank, which `end_round` sends."""
+        """Apply the pushes of these ranks to the center together. Return the responses by rank, which `end_round` sends."""
         pending = self._gate.pending
-        us = PushUpdates(self._update(*pending[rank]) for rank in sorted(counting))
-        outcome = self._fold(us)
+        us = PushUpdates(self._with_staleness(*pending[rank]) for rank in sorted(counting))
+        outcome = self._apply(us)
         return {u.rank: Held(outcome, u.push, u.response) for u in us}
 
     def end_round(self, held: dict[int, Held]) -> None:
@@ -77,9 +77,9 @@ class Pushes:
         self._gate.open(self._members)
 
     def _count_alone(self, push: Push, x: Tensor) -> None:
-        update = self._update(push, x)
+        update = self._with_staleness(push, x)
         moved = self._drift.measure(push, self._responses.there()) if self._drift else None
-        outcome = self._fold(PushUpdates([update]))
+        outcome = self._apply(PushUpdates([update]))
         self._hold(Held(outcome, push, update.response, moved), push)
 
     def _hold(self, held: Held, push: Push) -> None:
@@ -91,12 +91,13 @@ class Pushes:
             self._responses.reply(push.rank, held, go=False)
             self._waiting.add(push.rank, Held("go"))
 
-    def _update(self, push: Push, x: Tensor) -> PushUpdate:
+    def _with_staleness(self, push: Push, x: Tensor) -> PushUpdate:
+        """Return the push with its staleness: the changes of the center since the version that the push was computed from."""
         center = self._responses.there()
         return PushUpdate(push, x, center.version - push.base, center.base(push.rank, push.base))
 
-    def _fold(self, us: PushUpdates) -> PushOutcome:
-        outcome: PushOutcome = "applied" if self._responses.there().fold(us) else "deferred"
+    def _apply(self, us: PushUpdates) -> PushOutcome:
+        outcome: PushOutcome = "applied" if self._responses.there().apply_updates(us) else "deferred"
         for u in us:
             self._decide(u.push, outcome, u.staleness)
         return outcome

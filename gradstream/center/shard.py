@@ -183,7 +183,7 @@ class Shard:
                     raise ProtocolError(f"worker {rank}.{entry.incarnation}: push {seq} has no payload")
                 self.members.tick(rank)
                 self.members.positions[rank] = entry.position
-                self._pushes.take(entry, payload)
+                self._pushes.handle_push(entry, payload)
 
     # ---- after every entry ------------------------------------------------------------------------------------------------
 

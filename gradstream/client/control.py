@@ -19,13 +19,13 @@ class Control(ApiConnection):
     """The methods of `Client` that wait for jobs and change what runs."""
 
     def wait(self, job: JobReference, *, timeout: float | None = None) -> Job:
-        """The job as it ended. Raises: TimeoutError: it has not ended within `timeout` seconds; it goes on."""
+        """The job as it ended. Raises: TimeoutError: it has not ended within `timeout` seconds; it keeps running."""
         until = None if timeout is None else time.monotonic() + timeout
         found = self.find(job)
         while not found.ended:
             left = _LONG_POLL if until is None else until - time.monotonic()
             if left <= 0:
-                raise TimeoutError(f"{found.name} is still {found.status} after {timeout:g} s; it goes on")
+                raise TimeoutError(f"{found.name} is still {found.status} after {timeout:g} s; it keeps running")
             found = self.job(found.id, wait=min(left, _LONG_POLL), since=found.seq)
         return found
 

@@ -69,6 +69,6 @@ def _header(path: Path, head: bytes) -> tuple[numpy.dtype[Any], tuple[int, ...],
     start = 4 + 4 * dimensions
     if len(head) < start or head[:2] != b"\0\0" or head[2] not in _TYPES or not dimensions:
         begins = head[:4].hex(" ") or "nothing"
-        raise InvalidWorkload(f"{path} is no IDX file: it begins with {begins}; name a file of that format")
+        raise InvalidWorkload(f"{path} is not an IDX file: it begins with {begins}; name a file of that format")
     shape = tuple(int.from_bytes(head[4 + 4 * at : 8 + 4 * at], "big") for at in range(dimensions))
     return numpy.dtype(_TYPES[head[2]]), shape, start

@@ -40,7 +40,7 @@ def npz(path: str | Path, keys: str | Sequence[str]) -> Source:
         with zipfile.ZipFile(file) as archive:
             members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
     except zipfile.BadZipFile as error:
-        raise InvalidWorkload(f"{file} is no .npz file: {error}; write it with numpy.savez") from error
+        raise InvalidWorkload(f"{file} is not an .npz file: {error}; write it with numpy.savez") from error
     for key in wanted:
         if key not in members:
             raise InvalidWorkload(f"{file} has no array '{key}'; it has {', '.join(members) or 'none'}")

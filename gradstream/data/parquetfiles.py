@@ -145,7 +145,9 @@ class _Table:
 
         kind = column.type
         if not (pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind) or pyarrow.types.is_boolean(kind)):
-            raise InvalidWorkload(f"{file}: the column '{name}' holds {kind}, which are no numbers; convert it when it is written")
+            raise InvalidWorkload(
+                f"{file}: the column '{name}' holds {kind}, which are not numbers; convert it when you write the file"
+            )
         if column.null_count:
             raise self._missing(file, name, column.null_count)
         return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
@@ -171,4 +173,4 @@ class _Table:
         try:
             return ParquetFile(file, memory_map=True)
         except (ArrowException, OSError) as error:
-            raise InvalidWorkload(f"{file} is no whole Parquet file: {error}; write it again") from error
+            raise InvalidWorkload(f"{file} is not a complete Parquet file: {error}; write it again") from error

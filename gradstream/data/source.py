@@ -42,7 +42,7 @@ class Source(Dataset[Any]):
         generator = torch.Generator().manual_seed(int(torch.randint(2**62, ()))) if self.random else None
         if isinstance(at, int):
             if not -len(self) <= at < len(self):
-                raise IndexError(f"{at} is none of {len(self)} examples")
+                raise IndexError(f"{at} is not one of the {len(self)} examples")
             return first_of(self.batch(torch.tensor([at % len(self)]), generator))
         return self.batch(_numbers(at, len(self)), generator)
 
@@ -72,7 +72,7 @@ class Columns(Source):
             raise InvalidWorkload(f"all parts of a data set must have the same number of examples; the shapes are {shapes}")
         for name, column in zip(names, self._columns, strict=True):
             if column.dtype.kind not in "biufc":
-                raise InvalidWorkload(f"{name} holds values of type {column.dtype}, which are no numbers; convert it")
+                raise InvalidWorkload(f"{name} holds values of type {column.dtype}, which are not numbers; convert it")
         self._gathers = [_gather(column) for column in self._columns]
 
     def __len__(self) -> int:

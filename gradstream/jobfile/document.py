@@ -123,7 +123,7 @@ def parse(text: str) -> Document:
         mark = error.problem_mark or error.context_mark
         said = error.problem or error.context or "it cannot be read"
         if mark and text[_start(text, mark.line) + mark.column :].startswith("\t"):
-            said = "a tab is no indentation in YAML; write spaces"
+            said = "YAML does not allow tabs as indentation; use spaces"
         raise _not_yaml(said, mark) from error
     except (yaml.YAMLError, ValueError) as error:
         raise InvalidJob(f"the job file cannot be read: {error}") from error

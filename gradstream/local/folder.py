@@ -183,7 +183,7 @@ class DataFolder:
         elif names := sorted(path.name for path in self.path.iterdir()):
             holds = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
             remedy = "choose a new or an empty folder with --data-dir or GRADSTREAM_DATA_DIR"
-            raise Conflict(f"{self.path} is no data folder of Gradstream, and it is not empty ({holds}); {remedy}")
+            raise Conflict(f"{self.path} is not a Gradstream data folder, and it is not empty ({holds}); {remedy}")
         else:
             marker.write_marker(self.path, "platform", entries.ENTRIES)
 

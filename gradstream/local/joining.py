@@ -108,7 +108,7 @@ def check(invitation: Invitation, platform: str) -> None:
     if abs(ahead) > CLOCK_LIMIT:
         raise Conflict(f"{said_clock(ahead)}. Set it, for example with `timedatectl set-ntp true`, and join again")
     check_redis("the live Redis", invitation.live_url, platform)
-    check_redis("the gradient plane's Redis", invitation.plane_url.partition(",")[0], platform)
+    check_redis("the data plane's Redis", invitation.plane_url.partition(",")[0], platform)
 
 
 def said_clock(ahead: float) -> str:

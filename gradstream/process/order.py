@@ -37,7 +37,7 @@ def label_of(source: str) -> str:
 
 
 class PlaneAccess(BaseModel, frozen=True):
-    """How to reach the gradient plane of one attempt, with the rights of that attempt only."""
+    """How to reach the data plane of one attempt, with the rights of that attempt only."""
 
     url: str
     """redis://host:port or unix:///path, without user and password."""

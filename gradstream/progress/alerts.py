@@ -65,7 +65,7 @@ def slow_sentence(rank: int, factor: float, gate: Gate, finished: int, workers: 
         told += "Each worker trains a fixed share of the data, so the job ends when the slowest one does. "
     remedies = [f"stop worker-{rank} on the Workers tab to leave out the rest of its share"] if on_platform else []
     if gate.mode == "bsp" and gate.quorum is None:
-        remedies += ["set gate.quorum to go on without it", "use adag or dynsgd under asp, where no worker waits"]
+        remedies += ["set gate.quorum to continue without it", "use adag or dynsgd under asp, where no worker waits"]
     else:
         remedies += ["run it on a faster machine", "train with fewer workers"]
     text = f"{', '.join(remedies[:-1])}{',' * (len(remedies) > 2)} or {remedies[-1]}"

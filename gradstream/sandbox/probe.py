@@ -42,7 +42,7 @@ def find_isolation(wanted: str, network: Network, folder: Path, writable: Sequen
     closed = [str(path) for path in writable if isolation.account and not path.stat().st_mode & 0o001]
     if closed:
         raise Lacking(
-            f"jobs have accounts of their own on this machine, and --writable {closed[0]} lets only its owner in. "
+            f"jobs have accounts of their own on this machine, but --writable {closed[0]} lets only its owner in. "
             f"Open it to all accounts: chmod 1777 {shlex.quote(closed[0])}"
         )
     if network is Network.PLATFORM and isolation.level is not Level.NAMESPACE:

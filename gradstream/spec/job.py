@@ -57,7 +57,7 @@ class JobSpec(SpecPart, frozen=True):
     )
     stop: Stop
     best: Best | None = Field(
-        None, description="Keep the model of the best evaluation beside the final model; default: only the final model"
+        None, description="Keep the model of the best evaluation as well as the final model; default: only the final model"
     )
     seed: int = Field(1, ge=0, lt=2**31, description="Seed of all random numbers: initial weights, order of the data, cohorts")
     pipeline: Literal[0, 1] = Field(

@@ -67,7 +67,7 @@ def storable(given: Any) -> Any:
         case int() if abs(given) > LARGEST_ARGUMENT:
             raise ValueError("a whole number of more than 308 digits is too large; write it as text")
         case float() if not math.isfinite(given):
-            raise ValueError(f"{given} is no finite number; write it as text, or leave it out")
+            raise ValueError(f"{given} is not a finite number; write it as text, or leave it out")
         case str() if "\x00" in given or any("\ud800" <= character <= "\udfff" for character in given):
             raise ValueError("a text holds a NUL or half a character; remove it")
         case dict():

@@ -40,7 +40,7 @@ def _what_is_wrong(name: str, folder: Path) -> str | None:
         return f"has {len(name)} characters; a job's name has at most {MAX_NAME}"
     module = module_of(name)
     if not module.isidentifier() or keyword.iskeyword(module):
-        return f"cannot name a Python module: `import {module}` is no valid Python"
+        return f"cannot name a Python module: `import {module}` is not valid Python"
     if module in sys.stdlib_module_names or module == "conftest" or _is_installed(module, folder):
         return f"would hide another module: Python, pytest or a package here has one named {module}"
     return None

@@ -21,7 +21,7 @@ from gradstream.strategies.base import Recurrence, ServerSide, ShardSide, Side, 
 
 
 class Geo(Strategy, frozen=True):
-    """GEO-SGD: progress is merged into the center while training goes on."""
+    """GEO-SGD: progress is merged into the center while training continues."""
 
     name: Literal["geo"] = "geo"
     gates: ClassVar[frozenset[Mode]] = frozenset({"bsp", "asp"})

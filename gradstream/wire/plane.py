@@ -1,4 +1,4 @@
-"""The gradient plane of one attempt, from outside: made, steered and removed by the control plane (or the local launcher)."""
+"""The data plane of one attempt, from outside: made, steered and removed by the control plane (or the local launcher)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def create(redis: Redis, j: str, *, password: str) -> None:
     for each in everywhere(redis):
         policy = each.config_get("maxmemory-policy")["maxmemory-policy"]
         if policy != "noeviction":
-            raise RuntimeError(f"the gradient plane's Redis has maxmemory-policy '{policy}'; set it to 'noeviction'")
+            raise RuntimeError(f"the data plane's Redis has maxmemory-policy '{policy}'; set it to 'noeviction'")
         _acl(each, "SETUSER", account(j), "reset", "on", f">{password}", *rights, *_COMMANDS)
     redis = home(redis, j)
     if not redis.exists(keys.log(j)):

@@ -1,4 +1,4 @@
-"""A worker's (or evaluator's) end of the gradient plane: a `Port`.
+"""A worker's (or evaluator's) end of the data plane: a `Port`.
 
 Out: the vector's slices go to where their shards find them; when all of them lie there, the header goes into the log. No
 header, and nothing has happened. In: every shard answers every entry in the order of the log, so the n-th messages of all

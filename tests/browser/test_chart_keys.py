@@ -107,7 +107,7 @@ def test_full_screen_is_for_everybody_and_gives_the_focus_back(
 def test_the_list_of_keys_names_those_of_charts_where_charts_are(open_page: OpenPage, jobs: list[Job]) -> None:
     page = _opened(open_page, jobs, "metrics")
     page.keyboard.press("?")
-    keys = page.get_by_role("dialog", name="Keys")
+    keys = page.get_by_role("dialog", name="Keyboard shortcuts")
     expect(keys.get_by_role("heading", level=3)).to_have_text(["Everywhere", "Metrics", "On a chart that has the focus"])
     expect(keys.get_by_text("Zoom in")).to_be_visible()
     check_looks(page, "keys-of-charts", full_page=False)

@@ -157,11 +157,11 @@ def test_metrics_are_found_folded_and_pinned(loss: Locator) -> None:
     loss.wait_for()
     page.keyboard.press("/")
     page.keyboard.type("wait")
-    expect(page.get_by_role("heading", name="Time waiting", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Wait time", exact=True)).to_be_visible()
     expect(loss).to_have_count(0)
-    _choose(page.get_by_role("button", name="More for Time waiting", exact=True), "Pin to the top")
+    _choose(page.get_by_role("button", name="More for Wait time", exact=True), "Pin to the top")
     page.get_by_role("searchbox", name="Search metrics").fill("")
-    expect(page.get_by_role("region", name="Pinned").get_by_role("heading", name="Time waiting", exact=True)).to_be_visible()
+    expect(page.get_by_role("region", name="Pinned").get_by_role("heading", name="Wait time", exact=True)).to_be_visible()
     page.get_by_role("button", name=re.compile("^Training")).press("Enter")
     expect(loss).to_have_count(0)
 
@@ -243,8 +243,8 @@ def test_the_distribution_counts_every_push(open_page: OpenPage, job: Job, clien
 
 def _waiting(page: Page) -> Locator:
     """The chart of how long workers wait, which is drawn when it is in sight; what is drawn above it may move it away meanwhile."""
-    heading = page.get_by_role("heading", name="Time waiting", exact=True)
-    chart = page.get_by_role("img", name=re.compile("^Time waiting: worker 0"))
+    heading = page.get_by_role("heading", name="Wait time", exact=True)
+    chart = page.get_by_role("img", name=re.compile("^Wait time: worker 0"))
 
     def drawn() -> int:
         heading.scroll_into_view_if_needed()

@@ -92,7 +92,7 @@ def test_six_pages_come_back_from_every_disconnect_without_a_gap(
         pages.expect("reconnecting")
         pages["overview"].get_by_role("tab", name="Config").click()  # a part of the page that has not been loaded
         _expect_late(pages["metrics"])
-        expect(pages["logs"].get_by_text("lines read; newer ones come when the server can be reached again")).to_be_visible()
+        expect(pages["logs"].get_by_text("lines read; newer ones follow when the server answers again")).to_be_visible()
         pages["workers"].get_by_role("tab", name="Logs").click()  # what it shows has not been read
         expect(pages["workers"].get_by_role("heading", name="Logs")).to_be_visible()
         expect(pages["workers"].get_by_text("lines read")).to_have_count(0)

@@ -41,7 +41,7 @@ def test_events_are_filtered_and_the_filter_stands_in_the_address(open_page: Ope
     expect(panel).to_contain_text(f"1 of {count}")
     expect(page).to_have_url(re.compile("kind=process&process=worker-1"))
     page.get_by_role("searchbox", name="Text in the event").fill("nothing says this")
-    expect(panel).to_contain_text("No event fits these filters.")
+    expect(panel).to_contain_text("No event matches these filters.")
     page.reload()
     panel.get_by_role("button", name="Show all events").click()
     expect(shown).to_have_count(rows)
@@ -72,7 +72,7 @@ def test_the_job_file_is_shown_downloaded_and_cloned_as_it_was_sent(open_page: O
     page = open_page(f"/jobs/{job.id}/config")
     text = page.get_by_label("Job file", exact=True).locator("visible=true").last
     expect(text).to_contain_text("tried after the talk of Tuesday")
-    expect(page.get_by_text("Set over it")).to_contain_text("stop={steps: 20}")
+    expect(page.get_by_text("Overrides at submission")).to_contain_text("stop={steps: 20}")
     with page.expect_download() as started:
         page.get_by_role("button", name="Download the job file").click()
     started.value.save_as(tmp_path / "job.yaml")

@@ -33,7 +33,7 @@ def test_a_killed_worker_is_seen_with_its_cost_and_the_rest_adds_up(open_page: O
     failures = page.get_by_role("region", name="Process failures").get_by_role("row")
     expect(failures).to_have_count(2)
     expect(failures.nth(1)).to_contain_text("killed by signal 9")
-    expect(failures.nth(1)).to_contain_text(re.compile(r"its rank was away for \d+\.\d s; the others went on"))
+    expect(failures.nth(1)).to_contain_text(re.compile(r"this process was down for \d+\.\d s; the others continued"))
     expect(page.get_by_role("img", name=re.compile(r"^worker-0: Compute \d+ %"))).to_be_visible()
     expect(page.get_by_text(re.compile(r"^Not measured: the workers ran on a processor core"))).to_be_visible()  # they sleep
     wait_until(
@@ -74,7 +74,7 @@ def test_logs_are_filtered_followed_and_downloaded(open_page: OpenPage, job: Job
     log = page.get_by_role("log")
     expect(log).to_contain_text("one more step")
     page.get_by_label("Text in the line").fill("no such words")
-    expect(page.get_by_text("No line fits these filters.")).to_be_visible()
+    expect(page.get_by_text("No line matches these filters.")).to_be_visible()
     page.get_by_label("Text in the line").fill("^one .*step$")
     page.get_by_role("button", name="Text is a regular expression").click()
     expect(log).to_contain_text("one more step")

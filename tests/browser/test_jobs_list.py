@@ -170,7 +170,7 @@ def test_new_jobs_are_told_and_move_no_row(open_page: OpenPage, client: Client, 
 
 def test_all_jobs_of_a_long_list_are_selected(open_page: OpenPage, many: int) -> None:
     page = open_page()
-    page.get_by_role("checkbox", name="Select all that are read").check()
+    page.get_by_role("checkbox", name="Select all loaded jobs").check()
     bar = page.get_by_role("region", name="Selected jobs")
     expect(bar.get_by_role("status")).to_have_text(f"200 of {many:,} jobs selected")
     bar.get_by_role("button", name=f"Select all {many:,}").click()
@@ -197,10 +197,10 @@ def test_many_are_stopped_with_one_question(open_page: OpenPage, client: Client,
         expect(rows(page).filter(has_text=f"stop-me-{n}")).to_contain_text(re.compile("stopping|cancelled"))
     for job in jobs:
         assert client.wait(job.id, timeout=120).status == "cancelled"
-    page.get_by_role("checkbox", name="Select all that are read").click()
+    page.get_by_role("checkbox", name="Select all loaded jobs").click()
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("dialog", name="Delete 3 jobs?").get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("No job fits these filters.")).to_be_visible()
+    expect(page.get_by_text("No job matches these filters.")).to_be_visible()
     assert client.jobs(q="stop-me").items == []
 
 
@@ -209,7 +209,7 @@ def test_by_keys_alone(open_page: OpenPage, many: int) -> None:
     expect(page.get_by_text(f"{many:,} jobs")).to_be_visible()
     shown = names(page)
     page.keyboard.press("?")
-    help_ = page.get_by_role("dialog", name="Keys")
+    help_ = page.get_by_role("dialog", name="Keyboard shortcuts")
     expect(help_).to_contain_text("Next job")
     page.keyboard.press("Escape")
     expect(help_).to_have_count(0)
@@ -259,7 +259,7 @@ class TestLooks:
         if path == "/jobs":
             rows(page).nth(3).get_by_role("checkbox").click()
         elif path != "/docs":
-            expect(page.get_by_text(re.compile("runs-too|Jobs in all")).first).to_be_visible()
+            expect(page.get_by_text(re.compile("runs-too|Total jobs")).first).to_be_visible()
         check_looks(page, f"{path[1:]}-{width}-{scheme}-many", full_page=False)
 
 
@@ -289,7 +289,7 @@ def test_a_machine_that_is_gone_is_removed(open_page: OpenPage, platform: LocalP
     page = open_page("/nodes")
     page.get_by_role("button", name="Remove gone").click()
     question = page.get_by_role("dialog", name="Remove gone?")
-    expect(question).to_contain_text("its credential is refused")
+    expect(question).to_contain_text("revokes its credential")
     question.get_by_role("button", name="Remove").click()
     expect(page.get_by_role("button", name="Remove gone")).to_have_count(0)
     assert token_status(platform, token) == 403

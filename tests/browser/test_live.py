@@ -18,7 +18,7 @@ LONG = 100_000
 
 def test_the_list_shows_a_job_come_run_and_end_without_a_reload(open_page: OpenPage, client: Client) -> None:
     page = open_page("/jobs?q=passing-by")
-    expect(page.get_by_text("No job fits these filters")).to_be_visible()
+    expect(page.get_by_text("No job matches these filters")).to_be_visible()
     job = submit_slow(client, name="passing-by", steps=LONG)
     row = page.get_by_role("row", name=re.compile("passing-by"))
     expect(row).to_have_attribute("data-status", "running")

@@ -12,12 +12,12 @@ from gradstream.client import Client
 from tests.browser.support import WORKLOAD, OpenPage, check_looks, every_look, submit_slow
 
 YAML = "Job file as YAML"
-LINES = "Messages about its lines"
+LINES = "Problems by line"
 
 
 def test_an_example_is_changed_in_the_form_submitted_and_trained(open_page: OpenPage, client: Client) -> None:
     page = open_page("/jobs/new")
-    page.get_by_role("button", name="Take an example").click()
+    page.get_by_role("button", name="Use an example").click()
     page.get_by_role("menuitem", name=re.compile("digits", re.I)).click()
     expect(page.get_by_label(YAML)).to_have_value(re.compile("digits:Digits"))
 
@@ -82,14 +82,14 @@ def test_nothing_is_green_before_there_is_code_and_the_code_names_its_workload(o
     page.get_by_label("Value of radius").fill("0.8")
     page.get_by_label("Value of radius").press("Enter")
     expect(page.get_by_label(YAML)).to_have_value(re.compile(r"radius: 0\.8"))
-    expect(status.filter(has_text="The job file is valid and fits its code.")).to_be_visible()
+    expect(status.filter(has_text="The job file is valid and matches its code.")).to_be_visible()
     expect(page.get_by_test_id("plan")).to_contain_text("processes would start")
     expect(submit).to_be_enabled()
 
     page.get_by_label("Entrypoint").fill("lab:Cirkle")
     expect(page.get_by_role("list", name=LINES)).to_contain_text("there is no class 'Cirkle' in lab.py; did you mean 'Circle'?")
     expect(submit).to_be_disabled()
-    page.get_by_role("group", name="Workloads in the code").get_by_role("button", name="lab:Circle").click()
+    page.get_by_role("group", name="Workload classes in the code").get_by_role("button", name="lab:Circle").click()
     expect(page.get_by_label("Entrypoint")).to_have_value("lab:Circle")
     expect(submit).to_be_enabled()
 
@@ -243,7 +243,7 @@ def test_the_plan_says_where_why_not_and_how_much(open_page: OpenPage) -> None:
     expect(plan).to_contain_text("size not known")
     plan.get_by_role("button", name="Enter the model size").click()
     plan.get_by_label("Parameters").fill("1000000")
-    plan.get_by_label("A mini-batch takes (ms)").fill("10")
+    plan.get_by_label("Time of a mini-batch (ms)").fill("10")
     plan.get_by_role("button", name="Plan with it").click()
     expect(plan).to_contain_text("1,000,000 parameters, 10 ms a mini-batch")
     expect(plan).to_contain_text(re.compile(r"sends 3\d\d MiB/s|sends 400 MB/s|sends 381"))
@@ -254,7 +254,7 @@ def test_the_plan_says_where_why_not_and_how_much(open_page: OpenPage) -> None:
 
 def test_a_job_is_made_by_keyboard_alone(open_page: OpenPage, client: Client) -> None:
     page = open_page("/jobs/new")
-    _tab_to(page, "Take an example")
+    _tab_to(page, "Use an example")
     page.keyboard.press("Enter")
     digits = page.get_by_role("menuitem", name=re.compile("digits", re.I))
     expect(digits).to_be_visible()

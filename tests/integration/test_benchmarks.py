@@ -1,4 +1,4 @@
-"""Benchmarks of the gradient plane exchange for real, and their books close."""
+"""Benchmarks of the data plane exchange for real, and their books close."""
 
 from __future__ import annotations
 

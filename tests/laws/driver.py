@@ -87,7 +87,7 @@ class Watch:
     """Looks over the shoulder of the first shard, whoever drives it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        handle, fold = Shard.handle, Center.fold
+        handle, apply_updates = Shard.handle, Center.apply_updates
         self.clear()
 
         def watched_handle(shard: Shard, entry: Entry, payload: Payload | None = None, *destination: Any) -> Output:
@@ -99,15 +99,15 @@ class Watch:
                 self.decisions += output.decisions
             return output
 
-        def watched_fold(center: Center, us: PushUpdates) -> bool:
+        def watched_updates(center: Center, us: PushUpdates) -> bool:
             before = center.theta.clone()
-            changed = fold(center, us)
+            changed = apply_updates(center, us)
             if self.shard is not None and center is self.shard.center:
                 self.folds.append(Fold(before, center.theta.clone(), [_seen(u) for u in us]))
             return changed
 
         monkeypatch.setattr(Shard, "handle", watched_handle)
-        monkeypatch.setattr(Center, "fold", watched_fold)
+        monkeypatch.setattr(Center, "apply_updates", watched_updates)
 
     def clear(self) -> None:
         self.shard: Shard | None = None

@@ -141,5 +141,5 @@ def _shortage_of_both(spec: Placeable, machines: Sequence[Machine], takes: int) 
     servers = _servers_on_gpus(spec, empty, takes)
     all_there = len(servers) == spec.roles.server.shards
     fits = all_there and len(_workers(spec, without_places(empty, servers))) == spec.roles.worker.count
-    what = "GPUs with free slots beside them for its workers, and GPUs for its shards (roles.server.device: cuda)"
+    what = "GPUs with free slots on the same machine for its workers, and GPUs for its shards (roles.server.device: cuda)"
     return Shortage("no_gpu", f"Waits for {what}.") if fits else Shortage("too_large", f"Needs {what}; there are not enough.")

@@ -27,7 +27,7 @@ def find_shortage(spec: Placeable, connected: Sequence[Machine], shard_takes: in
         return Shortage("waiting_for_nodes", "No machine is connected; the job starts when one is.")
     connected = suitable_machines(spec, connected)
     if not connected:
-        message = "No connected machine has the isolation 'namespace', which network: platform takes. See `gradstream nodes`."
+        message = "No connected machine has the isolation 'namespace', which `network: platform` needs. See `gradstream nodes`."
         return Shortage("no_isolation", message)
     machines = open_machines(connected)
     drained = ", ".join(machine.name for machine in connected if machine.draining)
@@ -59,7 +59,7 @@ def _large_gpus(spec: Placeable, machines: Sequence[Machine], takes: int, beside
         return None
     message = (
         f"Needs {_count(spec.roles.server.shards, 'GPU')} with {takes / 1e9:.1f} GB for its shards, and all connected machines "
-        f"together have {large}{beside}. Raise roles.server.count, or take roles.server.device: cpu, or auto for what fits."
+        f"together have {large}{beside}. Raise roles.server.count, or set roles.server.device: cpu, or auto to use what fits."
     )
     return Shortage("too_large", message)
 

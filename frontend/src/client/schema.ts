@@ -552,7 +552,7 @@ export interface paths {
         put?: never;
         /**
          * Stop
-         * @description Ask a worker of a running job to leave at its next round boundary; the others go on. 409 for a shard or the evaluator.
+         * @description Ask a worker of a running job to leave at its next round boundary; the others continue. 409 for a shard or the evaluator.
          */
         post: operations["stopProcess"];
         delete?: never;
@@ -1546,7 +1546,7 @@ export interface components {
         };
         /**
          * AttemptStatus
-         * @description One run of the whole job. `preparing` until its gradient plane is there.
+         * @description One run of the whole job. `preparing` until its data plane is there.
          * @enum {string}
          */
         AttemptStatus: "preparing" | "starting" | "running" | "succeeded" | "failed" | "stopped" | "lost";
@@ -1731,7 +1731,7 @@ export interface components {
             required: boolean;
             /**
              * Default
-             * @description Null where there is none, or it is no literal
+             * @description Null if it has none, or one that is not a literal
              */
             default: unknown;
             /**
@@ -2851,7 +2851,7 @@ export interface components {
         };
         /**
          * Geo
-         * @description GEO-SGD: progress is merged into the center while training goes on.
+         * @description GEO-SGD: progress is merged into the center while training continues.
          */
         Geo: {
             /**
@@ -3314,7 +3314,7 @@ export interface components {
             /** @description Model whose weights the job begins with; default: the weights that model() returns */
             start_from?: components["schemas"]["StartFrom"] | null;
             stop: components["schemas"]["Stop"];
-            /** @description Keep the model of the best evaluation beside the final model; default: only the final model */
+            /** @description Keep the model of the best evaluation as well as the final model; default: only the final model */
             best?: components["schemas"]["Best"] | null;
             /**
              * Seed
@@ -4092,7 +4092,7 @@ export interface components {
         };
         /**
          * PlaneAccess
-         * @description How to reach the gradient plane of one attempt, with the rights of that attempt only.
+         * @description How to reach the data plane of one attempt, with the rights of that attempt only.
          */
         PlaneAccess: {
             /** Url */

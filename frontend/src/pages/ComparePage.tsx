@@ -26,7 +26,7 @@ export function ComparePage() {
     <>
       <PageTitle
         title="Compare"
-        subtitle={ids.length === 0 ? "Jobs beside each other" : `${jobs.length} ${jobs.length === 1 ? "job" : "jobs"}; the address of this page shows the same to others`}
+        subtitle={ids.length === 0 ? "Jobs side by side" : `${jobs.length} ${jobs.length === 1 ? "job" : "jobs"}; share this page's address to share the comparison`}
         actions={ids.length > 0 && <CopyIcon value={window.location.href} what="the link to this comparison" />}
       />
       <Stack gap="md">

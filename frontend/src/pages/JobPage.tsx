@@ -14,7 +14,7 @@ export function JobPage() {
   const { id = "" } = useParams()
   const job = useJob(id)
   if (!job.data && isMissing(job.error)) {
-    return <NothingHere title="No such job" why={`There is no job ${id}: it has been deleted, or its address is not complete.`} />
+    return <NothingHere title="No such job" why={`There is no job ${id}. It was deleted, or the address is incomplete.`} />
   }
   return (
     <>

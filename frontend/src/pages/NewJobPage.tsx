@@ -12,7 +12,7 @@ export function NewJobPage() {
   const beginning = useBeginning(from, example)
   return (
     <>
-      <PageTitle title="New job" subtitle="Pick the code, describe the job, submit it. Form and job file are two views of the same thing." />
+      <PageTitle title="New job" subtitle="Select the code, describe the job, submit it. Form and YAML show the same job file." />
       <Loaded {...beginning} height={320}>
         {beginning.data && <NewJobForm key={`${from} ${example}`} place={`${from} ${example}`} initial={beginning.data} />}
       </Loaded>

@@ -4,7 +4,7 @@ import { NodesPanel } from "@/panels/nodes/NodesPanel"
 export function NodesPage() {
   return (
     <>
-      <PageTitle title="Nodes" subtitle="The machines that run the processes of jobs" />
+      <PageTitle title="Nodes" subtitle="Machines that run the jobs' processes" />
       <NodesPanel />
     </>
   )

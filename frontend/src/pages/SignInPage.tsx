@@ -15,7 +15,7 @@ export function SignInPage() {
               Sign in to Gradstream
             </Title>
             <Text c="dimmed" size="sm" mt={4}>
-              Run <b>gradstream open</b> in a terminal: it prints a new link, as each works once and for a short time. Or paste an API token.
+              Run <b>gradstream open</b> in a terminal. It opens a sign-in link that works once, within ten minutes. Or paste an API token.
             </Text>
           </div>
           <SignInForm />

@@ -27,7 +27,7 @@ export function SignInForm() {
         )}
         {ended && !signIn.error && (
           <Alert color="yellow" variant="light" icon={<IconClock />} title="Your session has ended">
-            Sign in again to open the page that you wanted.
+            Sign in again to return to the page.
           </Alert>
         )}
         <PasswordInput label="Code or token" autoComplete="current-password" required value={secret} onChange={(event) => setSecret(event.currentTarget.value)} data-autofocus />

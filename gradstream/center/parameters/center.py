@@ -35,7 +35,7 @@ class Center:
         self._theta = theta
         self._pass = OnePass(theta) if one_pass else Whole(theta)
         self._due: Descent | None = None
-        """A step that `fold` decided on and `finish` makes, together with the copies for the workers that wait."""
+        """A step that `apply_updates` decided on and `finish` makes, together with the copies for the workers that wait."""
         self.buffers = buffers
         self.version = 0
         self.samples = 0
@@ -70,7 +70,7 @@ class Center:
         assert theta is self._theta, "the center is one vector: change it in place"
 
     def finish(self, destinations: Sequence[Tensor] = ()) -> None:
-        """Make the step that `fold` left to do, and copy theta into each of `destinations`, shape (n,)."""
+        """Make the step that `apply_updates` left to do, and copy theta into each of `destinations`, shape (n,)."""
         due, self._due = self._due, None
         if due or destinations:
             self._pass.make(due, destinations)
@@ -99,7 +99,7 @@ class Center:
     def send(self, x: Tensor) -> Tensor:
         return self._pull_codec.arrives(x.cpu()).to(x.device) if self._pull_codec.lossy else x
 
-    def fold(self, us: PushUpdates) -> bool:
+    def apply_updates(self, us: PushUpdates) -> bool:
         """Let the strategy apply updates that count together. True: theta changed, the version is one higher.
 
         A plain step along the mean may stay due until `finish`; it needs the updates' vectors until then."""

@@ -55,7 +55,9 @@ def show_all(as_json: AsJson = False, url: Url = None, token_file: TokenFile = N
 @command.command()
 def create(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Purpose of the token, e.g. ci")] = None,
-    join: Annotated[bool, typer.Option("--join", help="For machines: `gradstream join`. It opens nothing else")] = False,
+    join: Annotated[
+        bool, typer.Option("--join", help="A token for machines (`gradstream join`), which allows nothing else")
+    ] = False,
     scope: Annotated[
         Scope | None, typer.Option("--scope", help="Scope of an API token. read: sees everything, changes nothing. Default: full")
     ] = None,

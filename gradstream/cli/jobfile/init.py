@@ -19,7 +19,8 @@ def command(
     folder: Annotated[Path | None, typer.Argument(metavar="[FOLDER]", help="A new folder, or . for this one")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the job and its module; default: the folder's name")] = None,
     strategy: Annotated[
-        str, typer.Option(help="`gradstream strategies` lists all", autocompletion=completion.complete_strategy)
+        str,
+        typer.Option(help="Strategy in job.yaml; `gradstream strategies` lists all", autocompletion=completion.complete_strategy),
     ] = "sync",
     as_json: AsJson = False,
 ) -> None:

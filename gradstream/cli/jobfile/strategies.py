@@ -12,7 +12,7 @@ from gradstream.cli.common import AsJson
 if TYPE_CHECKING:
     from gradstream.strategies.base import Strategy
 
-COLUMNS = ("strategy", "what it is", "gates", "settings beside lr")
+COLUMNS = ("strategy", "description", "gates", "settings besides lr")
 
 
 def command(

@@ -18,10 +18,12 @@ def command(
     overrides: Overrides = None,
     code: Code = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show progress until the end; Ctrl-C detaches")] = False,
-    key: Annotated[str | None, typer.Option("--idempotency-key", help="The same key gives the same job")] = None,
+    key: Annotated[
+        str | None, typer.Option("--idempotency-key", help="Key of this submission: the same key returns the same job")
+    ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Dry run: placement, staleness, traffic, memory")] = False,
-    list_files: Annotated[bool, typer.Option("--list", help="Only print which files would be sent, and what is left out")] = False,
-    measure: Annotated[bool, typer.Option("--measure", help="A plan for the model's size and speed as measured here")] = False,
+    list_files: Annotated[bool, typer.Option("--list", help="Only list the files to send, and those left out")] = False,
+    measure: Annotated[bool, typer.Option("--measure", help="Like --plan, with the model's size and speed measured here")] = False,
     as_json: AsJson = False,
     url: Url = None,
     token_file: TokenFile = None,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def command(
     job: JobReference,
     as_sent: Annotated[bool, typer.Option("--as-sent", help="The text that was submitted, with its comments")] = False,
-    full: Annotated[bool, typer.Option("--full", help="With all defaults filled in, as the processes get it")] = False,
+    full: Annotated[bool, typer.Option("--full", help="All values, with defaults filled in, as the processes receive it")] = False,
     as_json: AsJson = False,
     url: Url = None,
     token_file: TokenFile = None,

@@ -31,7 +31,7 @@ _Ascending = Annotated[
     typer.Option("--ascending/--descending", help="Default: the best, newest or largest first; names and states from a to z"),
 ]
 _Limit = Annotated[int, typer.Option(min=1, max=_LARGEST_PAGE, help="Number of jobs")]
-_Cursor = Annotated[str | None, typer.Option(help="Continue behind a page; --json has the cursor as next_cursor")]
+_Cursor = Annotated[str | None, typer.Option(help="Continue after a page: its next_cursor, which --json prints")]
 
 
 def command(

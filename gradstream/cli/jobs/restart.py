@@ -11,7 +11,7 @@ from gradstream.cli.common import AsJson, JobReference, TokenFile, Url, connect
 
 def command(
     job: JobReference,
-    process: Annotated[str, typer.Argument(help="Which one, e.g. worker-0")],
+    process: Annotated[str, typer.Argument(help="Process to restart, e.g. worker-0")],
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Do not ask, even if the whole job goes back to its last checkpoint")
     ] = False,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def command(
     job: JobReference,
-    process: Annotated[str | None, typer.Option("--process", "-p", help="Only this worker; the others go on")] = None,
+    process: Annotated[str | None, typer.Option("--process", "-p", help="Stop only this worker; the others continue")] = None,
     as_json: AsJson = False,
     url: Url = None,
     token_file: TokenFile = None,

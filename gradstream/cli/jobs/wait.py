@@ -11,7 +11,9 @@ from gradstream.cli.common import INTERRUPTED, LONG, TIMED_OUT, AsJson, JobRefer
 
 def command(
     job: JobReference,
-    timeout: Annotated[str | None, typer.Option(metavar="DURATION", help="Give up then, e.g. 10m; the job goes on")] = None,
+    timeout: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Stop waiting after this time, e.g. 10m; the job continues")
+    ] = None,
     as_json: AsJson = False,
     url: Url = None,
     token_file: TokenFile = None,
@@ -36,7 +38,7 @@ def command(
             talk(f"{error} after {timeout}")
             raise typer.Exit(TIMED_OUT) from error
         except KeyboardInterrupt as error:
-            talk(f"{found.name} goes on; `gradstream wait {found.id}` waits again")
+            talk(f"{found.name} keeps running; `gradstream wait {found.id}` waits again")
             raise typer.Exit(INTERRUPTED) from error
     talk(f"{ended.name} {ended.status}{f': {ended.message}' if ended.message else ''}")
     if as_json:

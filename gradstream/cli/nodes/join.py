@@ -34,7 +34,9 @@ def command(
     token_file: Annotated[Path | None, typer.Option("--token-file", help="File with the join token")] = None,
     name: Annotated[str | None, typer.Option("--name", help="Name of this node; default: this machine's name")] = None,
     slots: Slots = None,
-    work_dir: Annotated[Path | None, typer.Option("--work-dir", help="Folder of this node; default: among your data")] = None,
+    work_dir: Annotated[
+        Path | None, typer.Option("--work-dir", help="Folder of this node; default: in your user data folder")
+    ] = None,
     isolation: Isolation = "auto",
     job_network: JobNetwork = "internet",
     writable: Writable = None,
@@ -139,7 +141,7 @@ def _run(folder: NodeFolder, command: list[str], environment: dict[str, str], ur
             raise Denied(f"this node was removed from {url}, and its processes ended; another join token brings it back")
         raise Unavailable(f"the agent ended by itself, with exit code {code}. {agent.last_words()}")
     except KeyboardInterrupt:
-        talk("leaving; the jobs that ran here go on elsewhere, from their last checkpoint where they have to", "dim")
+        talk("leaving; the jobs that ran here continue elsewhere, from their last checkpoint if necessary", "dim")
     finally:
         agent.stop(_STOP_TIMEOUT)
 

@@ -28,7 +28,9 @@ _ENOUGH = 300
 def command(
     data_dir: DataDir = None,
     port: Port = 8000,
-    leave: Annotated[bool, typer.Option("--exit", help="End when the job has ended, with 0 only if it succeeded")] = False,
+    leave: Annotated[
+        bool, typer.Option("--exit", help="Stop when the job has ended; the exit code is 0 only if it succeeded")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Start the platform on this machine and train scikit-learn's handwritten digits on it: 2 workers, 2 servers.

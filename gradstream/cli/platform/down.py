@@ -38,7 +38,7 @@ def command(data_dir: DataDir = None, as_json: AsJson = False) -> None:
         last_stop = folder.read_last_stop()
         for sentence in last_stop.sentences:
             talk(sentence)
-        talk(f"Stopped. {folder.path} is kept: `gradstream up` goes on, `gradstream reset` deletes it.")
+        talk(f"Stopped. {folder.path} is kept: `gradstream up` continues, `gradstream reset` deletes it.")
     if as_json:
         told = {"ran": running is not None, "stopped": running.pid if running else None, "data_dir": str(folder.path)}
         print_json({**told, "jobs": last_stop.jobs, "messages": last_stop.sentences})

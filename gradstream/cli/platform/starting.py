@@ -36,7 +36,7 @@ Port = Annotated[int, typer.Option("--port", min=1, max=65535, help="Port of the
 Slots = Annotated[int | None, typer.Option("--slots", min=1, help="Workers that run here at once; default: max(4, cores)")]
 AllowedHosts = Annotated[
     list[str] | None,
-    typer.Option("--allowed-host", metavar="NAME", help="Another name under which browsers open the page; for each name once"),
+    typer.Option("--allowed-host", metavar="NAME", help="Another host name under which browsers open the page; may be repeated"),
 ]
 Join = Annotated[
     bool | None,
@@ -55,14 +55,14 @@ Isolation = Annotated[
     Literal["auto", "namespace", "user", "none"],
     typer.Option(
         "--isolation",
-        help="Separation of jobs from the platform and each other; auto: the most that this machine offers",
+        help="Separation of jobs from the platform and each other; auto: the strongest this machine offers",
     ),
 ]
 JobNetwork = Annotated[
     Literal["internet", "platform"],
     typer.Option(
         "--job-network",
-        help="Network of all jobs at most: internet is all that this machine reaches, platform the data plane and the API",
+        help="Network that jobs may use: internet is everything this machine reaches, platform is the data plane and the API only",
     ),
 ]
 Writable = Annotated[
@@ -71,7 +71,7 @@ Writable = Annotated[
         "--writable",
         exists=True,
         file_okay=False,
-        help="A folder that isolated jobs may write to, beside their own; may be repeated",
+        help="A folder that isolated jobs may write to, besides their own; may be repeated",
     ),
 ]
 

@@ -48,7 +48,7 @@ def command(
 ) -> None:
     """Start the platform on this machine: database, Redis, API with the web page, controller and one node agent.
 
-    It runs until Ctrl-C and keeps everything in one folder, so the next `gradstream up` goes on where this one ended. If the
+    It runs until Ctrl-C and keeps everything in one folder, so the next `gradstream up` continues where this one ended. If the
     folder's platform runs already, it prints a new sign-in link for it. With --json it prints one line, {"url", "page_url",
     "sign_in_url", "data_dir", "pid"}, as soon as it is ready; "join" in it has the URL and token for other machines.
 

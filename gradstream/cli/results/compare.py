@@ -22,9 +22,9 @@ def command(
         ),
     ],
     target: Annotated[float, typer.Option(help="The value to reach")],
-    metric: Annotated[str, typer.Option(help="The metric that is to reach it")] = "eval/accuracy",
+    metric: Annotated[str, typer.Option(help="The metric that must reach it")] = "eval/accuracy",
     at_least: Annotated[
-        bool | None, typer.Option("--at-least/--at-most", help="Reached from below or from above; default: what is better")
+        bool | None, typer.Option("--at-least/--at-most", help="Reached from below or from above; default: the better direction")
     ] = None,
     as_json: AsJson = False,
     url: Url = None,

@@ -18,10 +18,12 @@ JOB_FILE = "job.yaml"
 
 def command(
     job: JobReference,
-    names: Annotated[list[str] | None, typer.Argument(help="Which files; default: the model, the job file and the metrics")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Names of files; default: the model, the job file and the metrics")
+    ] = None,
     into: Annotated[Path | None, typer.Option("--into", "-o", help="Folder; default: <job name>-<id> here")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace other files of the same name")] = False,
-    code: Annotated[bool, typer.Option("--code", help="Only the code of the job, as it was sent, into <folder>/code")] = False,
+    code: Annotated[bool, typer.Option("--code", help="Only the job's code, as submitted, into <folder>/code")] = False,
     as_json: AsJson = False,
     url: Url = None,
     token_file: TokenFile = None,

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 def command(
     job: JobReference,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job ends")] = False,
-    process: Annotated[str | None, typer.Option("--process", "-p", help="Only this one, e.g. worker-0")] = None,
-    tail: Annotated[int | None, typer.Option("--tail", "-n", min=1, max=10_000, help="Only about the last so many lines")] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing until the job ends")] = False,
+    process: Annotated[str | None, typer.Option("--process", "-p", help="Only this process, e.g. worker-0")] = None,
+    tail: Annotated[
+        int | None, typer.Option("--tail", "-n", min=1, max=10_000, help="Only the last lines, about this many")
+    ] = None,
     timestamps: Annotated[bool, typer.Option("--timestamps", "-t", help="Begin each line with the time of its arrival")] = False,
     as_json: AsJson = False,
     url: Url = None,

@@ -126,7 +126,9 @@ def costs_of(
 def check_turns(schedule: str | None, speed: list[float] | None, workers: int | None) -> None:
     """`workers`: how many take turns; None: their costs decide who is next. Raises: BadParameter."""
     if (schedule or speed) and workers is None:
-        raise typer.BadParameter("it means nothing beside costs, as a job file has; use --speeds", param_hint="--schedule, --speed")
+        raise typer.BadParameter(
+            "it has no effect with costs, which a job file has; use --speeds", param_hint="--schedule, --speed"
+        )
     if speed and (len(speed) != workers or min(speed) <= 0):
         raise typer.BadParameter(f"give it {workers} times, once for each worker, above 0", param_hint="--speed")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _SMALL = 1000
 """Parameters of a center that is printed."""
-_STOPPED = {None: "", "target": "target reached", "patience": "patience ran out"}
+_STOPPED = {None: "", "target": "target reached", "patience": "early stopping"}
 
 
 def command(
@@ -89,9 +89,7 @@ def _simulate(plan: SimulationPlan, plot: Path | None, as_json: bool) -> None:
     curve = figures.Curve(plan.spec, plan.workloads.evaluate if plan.workloads else lambda view: {})
     speeds = plan.costs.distribution if plan.costs else ConstantSpeeds()
     if plan.options["mtbf"] and plan.spec.effective_on_worker_loss == "restart":
-        talk(
-            "the platform would restart this job from its last checkpoint at each loss; here it goes on (on_worker_loss: continue)"
-        )
+        talk("the platform would restart this job from its last checkpoint at each loss; the simulator continues it")
     diverged = ""
     with _interruptible() as interrupted, _progress(curve, plan):
         try:

@@ -24,7 +24,7 @@ def refuse_if_taken(host: str, port: int, option: str = "--port") -> None:
             raise Conflict(f"port {port} may not be used by this account; choose one above 1023 with {option}") from error
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
-                raise Invalid(f"'{host}' is no address of this machine to listen on: {error.strerror}") from error
+                raise Invalid(f"'{host}' is not an address of this machine: {error.strerror}") from error
             raise Conflict(f"{host}:{port} is taken{_by(port)}; choose another with {option}") from error
 
 

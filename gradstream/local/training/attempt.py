@@ -72,7 +72,7 @@ class LocalAttempt:
         origin: CodeOrigin | None = None,
     ) -> None:
         """`code`: the folder of the user's code. `folder`: gets a folder for each process, and `store/`. `redis` administers the
-        gradient plane at `plane_url`."""
+        data plane at `plane_url`."""
         self.spec, self._code, self._folder = spec, code, folder.resolve()
         self._zygote, self._redis = zygote, redis
         self._job, self.number, self._resume, self._origin = job_id or uuid4(), number, resume, origin

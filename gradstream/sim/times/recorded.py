@@ -58,5 +58,5 @@ def _from_parquet(path: Path) -> list[Point]:
     try:
         table = pq.read_table(path, columns=["name", "rank", "step", "value"])
     except (ArrowInvalid, KeyError) as error:
-        raise Invalid(f"{path} is no metrics file of a job: {error}") from error
+        raise Invalid(f"{path} is not a metrics file of a job: {error}") from error
     return [(row["rank"], row["step"], row["value"]) for row in table.to_pylist() if row["name"] == metrics.COMPUTE.name]

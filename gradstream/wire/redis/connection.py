@@ -124,7 +124,7 @@ def connector(url: str) -> Callable[[], socket.socket]:
         return lambda: door.connect(door.address_of(url)) if door.is_used() else _tcp(host, port)
     if where.scheme == "unix" and path:
         return lambda: door.connect(path) if door.is_used() else _unix(path)
-    raise ValueError(f"'{url}' is no address of the gradient plane: write redis://host:port or unix:///path")
+    raise ValueError(f"'{url}' is not an address of the data plane: write redis://host:port or unix:///path")
 
 
 def _tcp(host: str, port: int) -> socket.socket:

@@ -1,4 +1,4 @@
-"""Which Redis holds what, when the gradient plane has several.
+"""Which Redis holds what, when the data plane has several.
 
 | URL                                     | the plane is                                                                  |
 |-----------------------------------------|-------------------------------------------------------------------------------|
@@ -62,7 +62,7 @@ class Instances(Redis):
 
     @classmethod
     def of(cls, url: str, *, password: str | None = None) -> Instances:
-        """Nothing is connected yet. Raises: ValueError: no address of the gradient plane."""
+        """Nothing is connected yet. Raises: ValueError: no address of the data plane."""
         first = cls.from_url(instances(url)[0], **client.options(None, password))
         assert isinstance(first, Instances), "from_url makes what it is called on"
         first._url, first._password, first._clients = url, password, {}

@@ -42,7 +42,7 @@ def test_from_the_queue_to_success(running: Running, platform: Platform) -> None
     assert model.content == b"the model"
     assert "attachment" in model.headers["content-disposition"]
     assert running.agent.heartbeat() == {}, "nothing is desired any more"
-    assert not plane.exists(platform.plane, j), "nothing is left on the gradient plane"
+    assert not plane.exists(platform.plane, j), "nothing is left on the data plane"
     told = [event["data"]["to"] for event in running.items("events") if event["kind"] == "status"]
     assert told == ["queued", "starting", "running", "succeeded"]
 

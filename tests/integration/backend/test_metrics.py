@@ -1,4 +1,4 @@
-"""From the gradient plane's stream to tables, series, files."""
+"""From the data plane's stream to tables, series, files."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def test_the_33rd_stream_of_a_user_is_refused(server: str, token: str, api: http
         status, received = answer(refused)
     assert status == 429
     assert b"retry-after: 2" in received
-    assert b"You have 32 open streams at a time, which is the limit. Close pages or programs that follow jobs" in received
+    assert b"You already have 32 open streams, which is the limit. Close pages or programs that follow jobs" in received
     assert api.get("/jobs").status_code == 200
 
 

@@ -57,7 +57,7 @@ def test_the_same_key_and_file_give_the_same_job(api: httpx.Client, tmp_path: Pa
     ("text", "pointer", "said"),
     [
         ("name: small\nstrategy: {name: [\n", "", "(line 3, column 1)"),
-        ("name: small\n\tstop: {}\n", "", "a tab is no indentation in YAML; write spaces (line 2, column 1)"),
+        ("name: small\n\tstop: {}\n", "", "YAML does not allow tabs as indentation; use spaces (line 2, column 1)"),
         ("name: small\nname: large\n", "", "the key 'name' is there twice; remove one (line 2, column 1)"),
         ("name: !!python/object:os.system x\n", "", "is not understood; remove it (line 1, column 7)"),
         ("name: small\nx: a\x00b\n", "", "the character U+0000 is not allowed; remove it (line 2, column 5)"),

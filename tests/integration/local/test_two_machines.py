@@ -159,7 +159,7 @@ def test_a_job_spreads_over_both_machines_and_trains(machines: Machines, go: Pat
     machines.wait_for_places(job, {machines.first: ["server", "worker", "worker"], SECOND: ["server", "worker"]})
     plane = f"{SERVER}:{PLANE_PORT}"
     with machines.hosts.workers():
-        eventually(lambda: _connections().count(plane) >= 2, "its processes reach the gradient plane over the line")
+        eventually(lambda: _connections().count(plane) >= 2, "its processes reach the data plane over the line")
     assert plane not in _connections(), "the first machine's own processes keep to the socket"
     job = machines.ended(job, go)
     assert (job.status, job.attempt, job.progress.samples) == ("succeeded", 1, job.progress.total_samples)

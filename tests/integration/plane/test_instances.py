@@ -1,4 +1,4 @@
-"""A gradient plane of several Redis: who finds what where, and whose accounts are where."""
+"""A data plane of several Redis: who finds what where, and whose accounts are where."""
 
 from __future__ import annotations
 

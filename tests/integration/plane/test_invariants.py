@@ -1,4 +1,4 @@
-"""The invariants of the gradient plane (ARCHITECTURE.md), each broken on purpose over real Redis."""
+"""The invariants of the data plane (docs/reference/invariants.md), each broken on purpose over real Redis."""
 
 import os
 import re

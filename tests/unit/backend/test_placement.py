@@ -142,8 +142,8 @@ def test_shards_that_fit_on_no_gpu_are_told_what_helps() -> None:
     short = place(job(1, "cpu", 2, "cuda"), mixed, 10 * 10**9)
     assert short == Shortage(
         "too_large",
-        "Needs 2 GPUs with 10.0 GB for its shards, and all connected machines together have 1. Raise roles.server.count, or take "
-        "roles.server.device: cpu, or auto for what fits.",
+        "Needs 2 GPUs with 10.0 GB for its shards, and all connected machines together have 1. Raise roles.server.count, or set "
+        "roles.server.device: cpu, or auto to use what fits.",
     )
     taken = [machine("a", 4, gpus=2, gb=(24, 8))]
     both = place(job(2, "cuda", 1, "cuda"), [*taken, machine("b", 0, gpus=1, gb=(8,))], 10 * 10**9)

@@ -1,4 +1,4 @@
-"""What the benchmarks of the gradient plane say about what they measured."""
+"""What the benchmarks of the data plane say about what they measured."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_up_refuses_a_folder_of_somebody_else_and_changes_nothing(tmp_path: Path
     monkeypatch.setenv("GRADSTREAM_DATA_DIR", ".")
     result = run("up")
     assert result.exit_code == 1
-    assert f"{tmp_path} is no data folder of Gradstream, and it is not empty (agent, files, lock and 2 more)" in result.stderr
+    assert f"{tmp_path} is not a Gradstream data folder, and it is not empty (agent, files, lock and 2 more)" in result.stderr
     assert "--data-dir" in result.stderr
     assert what_is_in(tmp_path) == before
 

@@ -281,7 +281,7 @@ def test_reset_of_a_folder_in_use_says_so_before_it_asks_for_anything(tmp_path: 
 def test_an_address_of_another_machine_is_not_called_a_taken_port(host: str, tmp_path: Path) -> None:
     result = run("up", "--host", host, "--data-dir", tmp_path / "data")
     assert result.exit_code == 2
-    assert f"'{host}' is no address of this machine" in result.stderr
+    assert f"'{host}' is not an address of this machine" in result.stderr
 
 
 def test_a_mistake_of_the_whole_file_has_no_place(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_an_exchange_moves_the_center_by_what_the_worker_hears(codec: str) -> No
     before, x = (torch.randn(5000, generator=generator) for _ in range(2))
     center = Center(made, before.clone(), None)
     update = PushUpdate(Push(0, 0, 1, base=0, steps=1, examples=1, want="response", position=1), made.codec.arrives(x), 0)
-    assert center.fold(PushUpdates([update]))
+    assert center.apply_updates(PushUpdates([update]))
     assert update.response is not None
     heard = made.pull_codec.arrives(update.response)
     assert torch.equal(center.theta, before + heard)

@@ -78,8 +78,8 @@ class TestIdx:
     @pytest.mark.parametrize(
         ("content", "said"),
         [
-            (b"", "is no IDX file: it begins with nothing"),
-            (b"PK\x03\x04 and more", "is no IDX file: it begins with 50 4b 03 04"),
+            (b"", "is not an IDX file: it begins with nothing"),
+            (b"PK\x03\x04 and more", "is not an IDX file: it begins with 50 4b 03 04"),
             (b"\0\0\x08\x01\0\0\0\x05abcd", "has 12 bytes, but its header promises 13; copy it again"),
             (b"\0\0\x08\x01\0\0\0\x05abcdef", "has 14 bytes"),
             (gzip.compress(b"\0\0\x08\x01\0\0\0\x05abcde")[:-9], "cannot be decompressed"),
@@ -148,14 +148,14 @@ class TestNumpy:
         np.savez(tmp_path / "d.npz", x=numbers("f4", 3), **wrong)
         with pytest.raises(InvalidWorkload, match=r"d.npz has no array 'y'; it has x, words, one, any"):
             data.npz(tmp_path / "d.npz", ["x", "y"])
-        with pytest.raises(InvalidWorkload, match="are no numbers"):
+        with pytest.raises(InvalidWorkload, match="are not numbers"):
             data.npz(tmp_path / "d.npz", ["words"])
         with pytest.raises(InvalidWorkload, match="same number of examples"):
             data.npz(tmp_path / "d.npz", ["x", "one"])
         with pytest.raises(InvalidWorkload, match=r"'any' cannot be read: .*numpy.savez"):
             data.npz(tmp_path / "d.npz", ["any"])
         (tmp_path / "no.npz").write_bytes(b"text")
-        with pytest.raises(InvalidWorkload, match=r"is no .npz file"):
+        with pytest.raises(InvalidWorkload, match=r"is not an .npz file"):
             data.npz(tmp_path / "no.npz", "x")
         with pytest.raises(InvalidWorkload, match=r"no.npz cannot be mapped"):
             data.npy(tmp_path / "no.npz")
@@ -221,7 +221,7 @@ class TestParquet:
             assert str(path) in str(caught.value)
             assert said in str(caught.value)
         (tmp_path / "no.parquet").write_bytes(b"text")
-        with pytest.raises(InvalidWorkload, match="is no whole Parquet file"):
+        with pytest.raises(InvalidWorkload, match="is not a complete Parquet file"):
             data.parquet(tmp_path / "no.parquet", ["a"])
         (tmp_path / "empty").mkdir()
         with pytest.raises(InvalidWorkload, match=r"has no \*.parquet in it"):

@@ -226,7 +226,7 @@ def test_overrides_that_cannot_be_set(override: str) -> None:
     [
         (JOB + "name: again\n", "'name' is there twice; remove one (line 9, column 1)"),
         ("a: [1\nb: 2", "line 2"),
-        ("a:\n\tb: 1", "a tab is no indentation in YAML; write spaces (line 2, column 1)"),
+        ("a:\n\tb: 1", "YAML does not allow tabs as indentation; use spaces (line 2, column 1)"),
         ("a: !!python/object/apply:os.system [ls]", "is not understood"),
         ("a: !!timestamp 2026-01-01", "is not understood"),
         ("? [1]\n: 2", "a key must be text"),

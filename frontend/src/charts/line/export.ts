@@ -35,7 +35,7 @@ export async function imageOf(plot: uPlot, title: string, picture: Picture): Pro
     context.stroke()
     context.fillText(label, x + 28, y)
   })
-  return new Promise((done, fail) => canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error("The browser made no picture")))))
+  return new Promise((done, fail) => canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error("The browser could not draw the picture")))))
 }
 
 /** The same in lines instead of pixels. */

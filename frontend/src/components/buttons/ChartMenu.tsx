@@ -52,7 +52,7 @@ export function ChartMenu({ title, file, chart, table, onTable, buttons, above, 
         </Menu.Dropdown>
       </Menu>
       {failed !== null && (
-        <Notice title={`No picture of ${title}`} onClose={() => setFailed(null)}>
+        <Notice title={`Could not export ${title}`} onClose={() => setFailed(null)}>
           {failed}
         </Notice>
       )}

@@ -11,10 +11,10 @@ export function KeysHelp({ opened, onClose }: { opened: boolean; onClose: () => 
   const [letters] = useLetterKeys()
   const titles = [...new Set(groups.map(({ title }) => title))]
   return (
-    <Modal opened={opened} onClose={onClose} title="Keys" centered closeButtonProps={{ "aria-label": "Close" }}>
+    <Modal opened={opened} onClose={onClose} title="Keyboard shortcuts" centered closeButtonProps={{ "aria-label": "Close" }}>
       {!letters && (
         <Text size="sm" mb="sm">
-          Letters are switched off in the <Link to="/settings">settings</Link>.
+          Single-key shortcuts are off. Switch them on in the <Link to="/settings">settings</Link>.
         </Text>
       )}
       {titles.map((title) => (

@@ -18,7 +18,7 @@ interface LoadedProps {
 }
 
 /** Owns what is shown while something loads, when it could not be had, and when there is nothing; panels do not. */
-export function Loaded({ isPending, error, isLoadingError = true, refetch, isEmpty, empty = "Nothing here yet.", emptyIcon = IconInbox, height = 160, children }: LoadedProps) {
+export function Loaded({ isPending, error, isLoadingError = true, refetch, isEmpty, empty = "Nothing yet.", emptyIcon = IconInbox, height = 160, children }: LoadedProps) {
   if (error && isLoadingError) return <Failed error={error} retry={refetch} />
   if (isPending) {
     return (

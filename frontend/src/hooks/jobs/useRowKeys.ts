@@ -36,7 +36,7 @@ export function useRowKeys({ ids, before, open, select, clear }: Options): RowKe
     { keys: ["j"], label: "Next job (also ↓)", run: () => move(1) },
     { keys: ["k"], label: "Previous job (also ↑)", run: () => move(-1) },
     { keys: [" ", "x"], label: "Select the job", run: () => at((index) => select(index, false)) },
-    { keys: ["X"], label: "Select all from the last one selected", run: () => at((index) => select(index, true)) },
+    { keys: ["X"], label: "Select all jobs from the last selected one", run: () => at((index) => select(index, true)) },
     { keys: ["Enter", "o"], label: "Open the job", run: () => at(open) },
     { keys: ["Escape"], label: "Clear the selection", run: clear },
   ])

@@ -6,9 +6,9 @@ const entry = (name: string, title: string, group: string, drawn = true): Catalo
 const catalogue = [
   entry("train/loss", "Training loss", "Training"),
   entry("train/staleness", "Staleness", "Training"),
-  entry("train/total_samples", "Samples in all", "Training", false),
+  entry("train/total_samples", "Total samples", "Training", false),
   entry("eval/accuracy", "Eval accuracy", "Evaluation"),
-  entry("time/wait", "Time waiting", "Time of a push"),
+  entry("time/wait", "Wait time", "Time of a push"),
 ]
 
 it("takes titles and groups from the catalogue, and makes them of a name that is not there", () => {

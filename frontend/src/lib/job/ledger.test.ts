@@ -27,5 +27,5 @@ it("says why pushes were dropped", () => {
   const dropped = { dropped: 15, dropped_stale: 12, dropped_quorum: 0, dropped_not_finite: 3, dropped_superseded: 0 }
   expect(whyDropped(dropped)).toBe("12 too stale, 3 NaN or infinite")
   expect(whyDropped({ ...dropped, dropped_stale: 0, dropped_not_finite: 0 })).toBe("the reason was not recorded")
-  expect(whyDropped({ dropped: 0, dropped_stale: 0, dropped_quorum: 0, dropped_not_finite: 0, dropped_superseded: 0 })).toBe("not learned")
+  expect(whyDropped({ dropped: 0, dropped_stale: 0, dropped_quorum: 0, dropped_not_finite: 0, dropped_superseded: 0 })).toBe("no effect on the model")
 })

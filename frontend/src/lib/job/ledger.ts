@@ -12,15 +12,15 @@ export interface WorkerAccount extends Omit<Account, (typeof REASONS)[number]["n
 export const OUTCOMES = [
   { name: "applied", meaning: "changed the center" },
   { name: "deferred", meaning: "kept for a later step of the server" },
-  { name: "dropped", meaning: "not learned" },
+  { name: "dropped", meaning: "no effect on the model" },
   { name: "pending", meaning: "waiting for their round to close" },
-  { name: "rolled_back", meaning: "by a return to a checkpoint" },
+  { name: "rolled_back", meaning: "removed by a return to a checkpoint" },
 ] as const
 
 /** Why a push was dropped. */
 export const REASONS = [
   { name: "dropped_stale", meaning: "too stale" },
-  { name: "dropped_quorum", meaning: "after the quorum" },
+  { name: "dropped_quorum", meaning: "arrived after the quorum" },
   { name: "dropped_not_finite", meaning: "NaN or infinite" },
   { name: "dropped_superseded", meaning: "from a replaced worker" },
 ] as const
@@ -30,7 +30,7 @@ type Counted = "dropped" | (typeof REASONS)[number]["name"]
 /** "12 too stale, 3 NaN or infinite" */
 export function whyDropped(account: Record<Counted, number>): string {
   const known = REASONS.filter(({ name }) => account[name] > 0)
-  return known.map(({ name, meaning }) => `${formatCount(account[name])} ${meaning}`).join(", ") || (account.dropped > 0 ? "the reason was not recorded" : "not learned")
+  return known.map(({ name, meaning }) => `${formatCount(account[name])} ${meaning}`).join(", ") || (account.dropped > 0 ? "the reason was not recorded" : "no effect on the model")
 }
 
 export type PushOutcome = (typeof OUTCOMES)[number]["name"]

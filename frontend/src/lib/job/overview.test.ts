@@ -61,9 +61,9 @@ test("phases of attempts follow each other up to now", () => {
 })
 
 test("a failure says what it cost", () => {
-  expect(priceOf(failure({}), [])).toBe("its rank was away for 1.3 s; the others went on")
-  expect(priceOf(failure({ seconds: null }), [])).toBe("its rank is away; the others go on")
-  expect(priceOf(failure({ respawned: false }), [attempt({})])).toBe("the attempt ended, and no other followed")
+  expect(priceOf(failure({}), [])).toBe("this process was down for 1.3 s; the others continued")
+  expect(priceOf(failure({ seconds: null }), [])).toBe("this process is down; the others continue")
+  expect(priceOf(failure({ respawned: false }), [attempt({})])).toBe("the attempt ended, and none followed")
   const cost = { seconds: 4, pushes: 12, samples: 3840 }
   expect(priceOf(failure({ respawned: false }), [attempt({ cost })])).toBe("4.0 s without training, 12 pushes rolled back, 3,840 samples trained again")
 })

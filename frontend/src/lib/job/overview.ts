@@ -80,10 +80,10 @@ export function spans(attempts: readonly AttemptOverview[], now: number): Span[]
 
 /** Cost of a failure, in words. */
 export function priceOf({ respawned, seconds, attempt }: ProcessFailure, attempts: readonly AttemptOverview[]): string {
-  if (respawned) return seconds === null ? "its rank is away; the others go on" : `its rank was away for ${seconds.toFixed(1)} s; the others went on`
+  if (respawned) return seconds === null ? "this process is down; the others continue" : `this process was down for ${seconds.toFixed(1)} s; the others continued`
   const cost = attempts.find(({ number }) => number === attempt)?.cost
-  if (!cost) return "the attempt ended, and no other followed"
-  const lost = [cost.seconds === null ? "the next attempt does not run yet" : `${cost.seconds.toFixed(1)} s without training`]
+  if (!cost) return "the attempt ended, and none followed"
+  const lost = [cost.seconds === null ? "the next attempt is not running yet" : `${cost.seconds.toFixed(1)} s without training`]
   if (cost.pushes > 0) lost.push(`${cost.pushes} pushes rolled back`)
   if (cost.samples) lost.push(`${Intl.NumberFormat("en").format(cost.samples)} samples trained again`)
   return lost.join(", ")

@@ -7,9 +7,9 @@ const jobs = (...statuses: Parameters<typeof makeJob>[0][]) => statuses.map((ove
 it("says what stopping does to those that run, wait and have ended", () => {
   const said = consequence("stop", jobs({ status: "running" }, { status: "queued" }, { status: "failed" }, { status: "succeeded" }))
   expect(said.question).toBe("Stop 2 jobs?")
-  expect(said.does).toContain("1 job: the workers finish the step")
+  expect(said.does).toContain("1 job: the workers finish their current step")
   expect(said.does).toContain("1 job that waits in the queue: cancelled at once.")
-  expect(said.does).toContain("2 jobs have ended and stay as they are.")
+  expect(said.does).toContain("2 jobs have ended and do not change.")
   expect(consequence("stop", jobs({ status: "failed" })).nothing).toBe(true)
 })
 
@@ -17,7 +17,7 @@ it("says that deleting is for good, and what stays", () => {
   const said = consequence("delete", jobs({ status: "failed" }, { status: "running" }))
   expect(said).toMatchObject({ question: "Delete 1 job?", nothing: false })
   expect(said.does).toContain("cannot be undone")
-  expect(said.does).toContain("1 job has not ended and stays")
+  expect(said.does).toContain("1 job has not ended and is not deleted")
   expect(consequence("delete", jobs({ status: "running" })).nothing).toBe(true)
 })
 
@@ -29,7 +29,7 @@ it("counts the selection against the whole list", () => {
 it("says what a bulk change did, and counts neither refused jobs nor those that had ended", () => {
   const before = jobs({ id: "a", status: "running" }, { id: "b", status: "running" }, { id: "c", status: "queued" }, { id: "d", status: "failed" }, { id: "e", status: "running" })
   const items = before.map(({ id }) => ({ id, done: id !== "e", message: id === "e" ? "No." : null }))
-  expect(outcome("stop", items, before)).toBe("2 jobs are stopping. 1 job that waited is cancelled.")
+  expect(outcome("stop", items, before)).toBe("2 jobs are stopping. 1 job from the queue is cancelled.")
   expect(outcome("delete", [{ id: "d", done: true, message: null }], before)).toBe("1 job is deleted.")
   expect(outcome("stop", [{ id: "d", done: true, message: null }], before)).toBe("")
 })

@@ -22,7 +22,7 @@ export function outcome(action: BulkAction, items: readonly BulkItem[], before: 
   const rest = changed.length - waited
   const parts = [
     rest > 0 ? `${jobs(rest)} ${rest === 1 ? "is" : "are"} ${action === "stop" ? "stopping" : "deleted"}.` : "",
-    waited > 0 ? `${jobs(waited)} that waited ${waited === 1 ? "is" : "are"} cancelled.` : "",
+    waited > 0 ? `${jobs(waited)} from the queue ${waited === 1 ? "is" : "are"} cancelled.` : "",
   ]
   return parts.filter(Boolean).join(" ")
 }
@@ -34,15 +34,15 @@ export function consequence(action: BulkAction, selection: readonly JobSummary[]
   if (action === "stop") {
     const queued = selection.filter(({ status }) => status === "queued").length
     const does = [
-      live > queued ? `${jobs(live - queued)}: the workers finish the step they are in, a last checkpoint is written, and the job ends as cancelled.` : "",
+      live > queued ? `${jobs(live - queued)}: the workers finish their current step, the servers write a last checkpoint, and the job ends as cancelled.` : "",
       queued > 0 ? `${jobs(queued)} that ${queued === 1 ? "waits" : "wait"} in the queue: cancelled at once.` : "",
-      ended > 0 ? `${jobs(ended)} ${ended === 1 ? "has" : "have"} ended and ${ended === 1 ? "stays" : "stay"} as ${ended === 1 ? "it is" : "they are"}.` : "",
+      ended > 0 ? `${jobs(ended)} ${ended === 1 ? "has" : "have"} ended and ${ended === 1 ? "does" : "do"} not change.` : "",
     ]
     return { question: `Stop ${jobs(live)}?`, does: does.filter(Boolean).join(" "), nothing: live === 0 }
   }
   const does = [
     ended > 0 ? "Models, metrics, logs and files are removed. This cannot be undone." : "",
-    live > 0 ? `${jobs(live)} ${live === 1 ? "has" : "have"} not ended and ${live === 1 ? "stays" : "stay"}: stop first, then delete.` : "",
+    live > 0 ? `${jobs(live)} ${live === 1 ? "has" : "have"} not ended and ${live === 1 ? "is" : "are"} not deleted. Stop ${live === 1 ? "it" : "them"} first.` : "",
   ]
   return { question: `Delete ${jobs(ended)}?`, does: does.filter(Boolean).join(" "), nothing: ended === 0 }
 }

@@ -30,8 +30,8 @@ it("offers lifetimes that the API takes", () => {
 })
 
 it.each([
-  ["join", [], "No machine can join with it any more. Machines that have joined stay."],
-  ["api", [{ token_id: "b", current: true }], "Programs that use this token are refused at once."],
-  ["api", [{ token_id: "a", current: true }], "Programs that use this token are refused at once. 1 browser that signed in with it is signed out, this one too."],
-  ["api", [{ token_id: "a", current: false }, { token_id: "a", current: false }], "Programs that use this token are refused at once. 2 browsers that signed in with it are signed out."],
+  ["join", [], "No other machine can join with it. Machines that have joined stay."],
+  ["api", [{ token_id: "b", current: true }], "Programs that use this token lose access at once."],
+  ["api", [{ token_id: "a", current: true }], "Programs that use this token lose access at once. 1 browser that signed in with it is signed out, this one too."],
+  ["api", [{ token_id: "a", current: false }, { token_id: "a", current: false }], "Programs that use this token lose access at once. 2 browsers that signed in with it are signed out."],
 ] as const)("says what follows from revoking a token of kind %s with sessions %o", (kind, sessions, says) => expect(consequenceOf({ id: "a", kind }, sessions)).toBe(says))

@@ -9,7 +9,7 @@ export type Lifetime = keyof typeof LIFETIMES
 
 export type Scope = NonNullable<Token["scope"]>
 export const SCOPES: Record<Scope, string> = {
-  full: "Everything that you may do",
+  full: "Everything you may do",
   read: "Sees everything, changes nothing",
 }
 
@@ -36,9 +36,9 @@ export function summaryOf(token: Pick<Token, "kind" | "scope" | "expires_at">, n
 
 /** Consequence of revoking a token. */
 export function consequenceOf({ id, kind }: Pick<Token, "id" | "kind">, sessions: readonly Pick<BrowserSession, "token_id" | "current">[]): string {
-  if (kind === "join") return "No machine can join with it any more. Machines that have joined stay."
+  if (kind === "join") return "No other machine can join with it. Machines that have joined stay."
   const mine = sessions.filter(({ token_id }) => token_id === id)
-  const refused = "Programs that use this token are refused at once."
+  const refused = "Programs that use this token lose access at once."
   if (mine.length === 0) return refused
   return `${refused} ${counted(mine.length, "browser")} that signed in with it ${mine.length === 1 ? "is" : "are"} signed out${mine.some(({ current }) => current) ? ", this one too" : ""}.`
 }

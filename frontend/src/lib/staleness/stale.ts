@@ -26,13 +26,13 @@ export const MEASURES = {
   seconds: {
     metric: "train/staleness_seconds", label: "Seconds", name: "staleness in seconds", unit: "",
     about: "time since a newer center replaced the push's base",
-    format: formatMoments, none: "no push", empty: "No push has been applied", unless: "Jobs from older versions have none.",
+    format: formatMoments, none: "no push", empty: "No push has been applied", unless: "Jobs from older versions of Gradstream have no such values.",
   },
   distance: {
     metric: "train/base_distance", label: "Distance", name: "distance to the center", unit: "", about: "‖center − base‖, of a sample of pushes",
     format: formatNumber, none: "nothing measured",
     empty: "No distance has been measured",
-    unless: "Servers report it for one push in 32 mini-batches of a worker; never under bsp, with strategies that average, or in jobs older than this measure.",
+    unless: "Servers measure one push in 32 mini-batches of a worker. They measure none under bsp, with strategies that average, or in jobs from older versions of Gradstream.",
   },
 } as const satisfies Record<string, Measure>
 

@@ -21,7 +21,7 @@ it("says before the upload why files cannot be a bundle", () => {
   const large = Object.assign(file("a/data.bin"), {})
   Object.defineProperty(large, "size", { value: 300 * 1024 * 1024 })
   expect(tooMuch(picked([large]))).toMatch(/300 MiB; 256/)
-  expect(tooMuch([])).toMatch(/no file/)
+  expect(tooMuch([])).toMatch(/No file/)
   expect(tooMuch(picked([file("a/train.py")]))).toBe(null)
 })
 

@@ -54,13 +54,13 @@ function foldersOf(path: string): string[] {
 /** Why these cannot be one bundle, or null. */
 export function tooMuch(files: readonly PickedFile[]): string | null {
   const bytes = files.reduce((sum, { file }) => sum + file.size, 0)
-  if (files.length === 0) return "There is no file to pack: everything that was picked is left out."
-  if (files.length > MAX_FILES) return `These are ${files.length} files; ${MAX_FILES} are allowed. List what the job does not need in ${IGNORE_FILE}.`
+  if (files.length === 0) return "No file to upload: all selected files are left out."
+  if (files.length > MAX_FILES) return `The selection has ${files.length} files; ${MAX_FILES} are allowed. List what the job does not need in ${IGNORE_FILE}.`
   const deep = files.find(({ path }) => path.split("/").length - 1 > MAX_DEPTH)
-  if (deep) return `'${deep.path.slice(0, 60)}...' lies in more than ${MAX_DEPTH} folders, one in another. Move it up.`
+  if (deep) return `'${deep.path.slice(0, 60)}...' is nested more than ${MAX_DEPTH} folders deep. Move it up.`
   const folders = new Set(files.flatMap(({ path }) => foldersOf(path)))
-  if (folders.size > MAX_FOLDERS) return `These are ${folders.size} folders; ${MAX_FOLDERS} are allowed. List what the job does not need in ${IGNORE_FILE}.`
-  if (bytes > MAX_UNPACKED) return `These are ${(bytes / MIB).toFixed(0)} MiB; ${MAX_UNPACKED / MIB} are allowed. Give data as a path in workload.args instead.`
+  if (folders.size > MAX_FOLDERS) return `The selection has ${folders.size} folders; ${MAX_FOLDERS} are allowed. List what the job does not need in ${IGNORE_FILE}.`
+  if (bytes > MAX_UNPACKED) return `The selection has ${(bytes / MIB).toFixed(0)} MiB; ${MAX_UNPACKED / MIB} MiB are allowed. Pass data as a path in workload.args instead.`
   return null
 }
 
@@ -84,6 +84,6 @@ export async function pack(files: readonly PickedFile[]): Promise<Blob> {
   const entries = await Promise.all(files.map(async ({ path, file }) => ({ path, data: new Uint8Array(await file.arrayBuffer()) })))
   const packed = new Blob([tar(entries)]).stream().pipeThrough(new CompressionStream("gzip"))
   const bundle = await new Response(packed).blob()
-  if (bundle.size > MAX_BUNDLE_BYTES) throw new Error("The packed files have more than 64 MiB. Give data as a path in workload.args instead.")
+  if (bundle.size > MAX_BUNDLE_BYTES) throw new Error("The packed files have more than 64 MiB. Pass data as a path in workload.args instead.")
   return bundle
 }

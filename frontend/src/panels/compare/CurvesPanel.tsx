@@ -65,7 +65,7 @@ export function CurvesPanel({ jobs, metric, paths }: { jobs: readonly Compared[]
           <LineChart
             source={source} view={view} board={board} smoothing={grouped ? 0 : smoothing} scale={scale} threshold={threshold} title={title} formatY={formatNumber}
             hidden={hiddenSet} onHide={(next) => change((now) => ({ hidden: next(now.hidden) }))} syncKey="compare" height={HEIGHT} handle={handle}
-            nothingHere="No job has a point here."
+            nothingHere="No job has a point in this range."
           />
         )}
       </Loaded>
@@ -75,10 +75,10 @@ export function CurvesPanel({ jobs, metric, paths }: { jobs: readonly Compared[]
 
 function Without({ jobs, axis, pending }: { jobs: readonly Compared[]; axis: string; pending: boolean }) {
   if (jobs.length === 0 || pending) return null
-  const why = axis === "Epochs" ? "the length of an epoch is not known" : "the sent bytes are not known"
+  const why = axis === "Epochs" ? "the length of an epoch is not known" : "the number of sent bytes is not known"
   return (
     <Text size="sm" c="dimmed" mb="xs">
-      Not drawn over {axis.toLowerCase()}: {jobs.map(({ label }) => label).join(", ")}; {why}.
+      No curve over {axis.toLowerCase()} for {jobs.map(({ label }) => label).join(", ")}: {why}.
     </Text>
   )
 }

@@ -36,7 +36,7 @@ export function JobPicker({ selected, onAdd }: { selected: readonly string[]; on
         if (id) onAdd(id)
         setTyped("")
       }}
-      nothingFoundMessage={isFetching ? "Looking…" : "No other job has this in its name."}
+      nothingFoundMessage={isFetching ? "Looking…" : "No other job's name contains this."}
       searchable
       maxDropdownHeight={320}
     />

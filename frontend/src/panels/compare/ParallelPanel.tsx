@@ -25,7 +25,7 @@ export function ParallelPanel({ jobs, paths }: { jobs: readonly Compared[]; path
   }, [jobs, group])
   const known = new Set([...selected, ...paths, ...allPaths(jobs.map(({ fields }) => fields))])
   return (
-    <Panel title="Settings against results" subtitle="A line for each job; point at it, or pick its name">
+    <Panel title="Settings against results" subtitle="One line per job; point at a line or select a name">
       <Loaded isEmpty={jobs.length < 2} empty="Add a second job to see the settings that differ.">
         <ManySelect
           size="xs" mb="md" label="Settings" placeholder={selected.length > 0 ? undefined : "None"} data={[...known]} value={selected} searchable clearable

@@ -56,13 +56,13 @@ export function SelectedPanel({ jobs, missing }: { jobs: readonly Compared[]; mi
 function Missing({ ids, onLeaveOut }: { ids: readonly string[]; onLeaveOut: () => void }) {
   const one = ids.length === 1
   return (
-    <Alert color="yellow" variant="light" icon={<IconAlertTriangle />} title={one ? "A job is not there" : `${ids.length} jobs are not there`} styles={{ title: { color: "var(--gs-wait)" } }}>
+    <Alert color="yellow" variant="light" icon={<IconAlertTriangle />} title={one ? "1 job was not found" : `${ids.length} jobs were not found`} styles={{ title: { color: "var(--gs-wait)" } }}>
       <Stack gap="xs" align="flex-start">
         <Text size="sm" style={{ overflowWrap: "anywhere" }}>
           {one ? "It" : "They"} may have been deleted since this link was made: {ids.map((id) => id.slice(0, 8)).join(", ")}
         </Text>
         <Button size="xs" variant="default" onClick={onLeaveOut}>
-          Leave {one ? "it" : "them"} out
+          Remove {one ? "it" : "them"} from this comparison
         </Button>
       </Stack>
     </Alert>

@@ -31,11 +31,11 @@ export function TargetPanel({ jobs, metric }: { jobs: readonly Compared[]; metri
   return (
     <Panel
       title="Time to a target"
-      subtitle="First time that the metric reached the target, among all stored points"
+      subtitle="First stored point at which the metric reached the target"
       actions={
         <Group gap="xs">
           <Text size="sm">{title}</Text>
-          <SegmentedControl size="xs" data={DIRECTIONS} value={direction} onChange={(value) => change({ direction: value })} aria-label="From which side" />
+          <SegmentedControl size="xs" data={DIRECTIONS} value={direction} onChange={(value) => change({ direction: value })} aria-label="Direction" />
           <TargetInput key={name} target={target} onChange={(target) => change({ target })} />
         </Group>
       }
@@ -104,7 +104,7 @@ function Reach({ item: { reached, best, status }, items }: { item: JobTarget; it
     return (
       <Table.Td colSpan={COSTS.length + 2} c="dimmed">
         {hasEnded(status) ? "Never" : "Not yet"}
-        {best === null ? "; this metric was not measured" : `; best ${formatNumber(best)}`}
+        {best === null ? "; the job has not measured this metric" : `; best ${formatNumber(best)}`}
       </Table.Td>
     )
   }

@@ -24,7 +24,7 @@ export function GridHead({ columns, order, onOrder, selected, onSelectAll }: Gri
         <div role="columnheader" className={classes.select}>
           <Checkbox
             size="xs"
-            aria-label="Select all that are read"
+            aria-label="Select all loaded jobs"
             checked={selected === "all"}
             indeterminate={selected === "some"}
             onChange={(event) => onSelectAll(event.currentTarget.checked)}

@@ -59,7 +59,7 @@ export function JobsPanel({ changes }: { changes: readonly Change[] }) {
           select={selection.select}
         />
       </SelectionBar>
-      <Loaded {...jobs} isEmpty={nothing} empty={isFiltered(view) ? "No job fits these filters." : <NoJobs />} height={280}>
+      <Loaded {...jobs} isEmpty={nothing} empty={isFiltered(view) ? "No job matches these filters." : <NoJobs />} height={280}>
         <JobsGrid
           key={`${list} ${readings}`}
           jobs={items}

@@ -30,7 +30,7 @@ export function SavedFilters({ view }: { view: JobView }) {
         <Stack gap="xs">
           {saved.length === 0 && (
             <Text size="sm" c="dimmed">
-              Nothing is saved yet. The address of this page keeps your view, too: send it to others.
+              No saved filters. This page's address holds the current view, so you can share it.
             </Text>
           )}
           {saved.map((each) => (
@@ -39,7 +39,7 @@ export function SavedFilters({ view }: { view: JobView }) {
                 {each.name}
               </Button>
               <CopyIcon value={`${window.location.origin}/jobs?${each.search}`} what={`the address of ${each.name}`} />
-              <ActionIcon variant="subtle" color="gray" c="dimmed" size="sm" aria-label={`Forget ${each.name}`} onClick={() => forget(each.name)}>
+              <ActionIcon variant="subtle" color="gray" c="dimmed" size="sm" aria-label={`Delete ${each.name}`} onClick={() => forget(each.name)}>
                 <IconTrash size={14} />
               </ActionIcon>
             </Group>

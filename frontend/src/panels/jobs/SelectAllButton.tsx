@@ -31,7 +31,7 @@ export function SelectAllButton({ offered, read, total, fetchNextPage, select }:
   const all = formatCount(total ?? read)
   return (
     <Button size="xs" variant="subtle" className="numbers" onClick={() => (reading ? stop.current?.abort() : void start())}>
-      {reading ? `Cancel: ${formatCount(read)} of ${all} read` : `Select all ${all}`}
+      {reading ? `Cancel: ${formatCount(read)} of ${all} loaded` : `Select all ${all}`}
     </Button>
   )
 }

@@ -24,7 +24,7 @@ export const CELLS: Record<ColumnId, (job: JobSummary, now: number) => ReactNode
   loss: ({ name, progress }) => (
     <>
       <span className={classes.number}>{progress.not_finite?.length ? "NaN" : formatNumber(progress.loss)}</span>
-      <Sparkline values={progress.loss_curve ?? []} label={`Loss of ${name} over its life`} />
+      <Sparkline values={progress.loss_curve ?? []} label={`Loss of ${name} over time`} />
     </>
   ),
   accuracy: ({ progress }) => <MainMetric progress={progress} />,

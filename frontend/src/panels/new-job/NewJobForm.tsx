@@ -35,8 +35,8 @@ function Resumed({ toSelectAgain, onOver }: { toSelectAgain: number; onOver: New
   return (
     <Group gap="sm" mb="md">
       <Text size="sm">
-        This is what you had typed here before.
-        {toSelectAgain > 0 && ` The ${toSelectAgain === 1 ? "file" : `${toSelectAgain} files`} that you had selected must be selected again: a browser does not keep them.`}
+        Your unsubmitted draft was restored.
+        {toSelectAgain > 0 && ` The ${toSelectAgain === 1 ? "file" : `${toSelectAgain} files`} that you selected must be selected again: browsers do not keep them.`}
       </Text>
       <Button size="xs" variant="default" leftSection={<IconRotate size={14} />} onClick={onOver}>
         Start over

@@ -14,11 +14,11 @@ export function PlanPanel({ job }: { job: NewJob }) {
   const { data: plan, error } = job.plan
   const shown = job.hasCode && plan
   return (
-    <Panel title="Plan" subtitle={shown && !job.ready ? "For the last valid version of the job file" : "Outcome of a submission now"}>
+    <Panel title="Plan" subtitle={shown && !job.ready ? "For the last valid job file" : "Result of submitting now"}>
       {error && !shown && <Text size="sm">{error.message}</Text>}
       {!shown && !error && (
         <Text size="sm" c="dimmed">
-          {job.ready ? "Asking the scheduler…" : "The plan needs code and a valid job file."}
+          {job.ready ? "Asking the scheduler…" : "Select code and correct the job file to see a plan."}
         </Text>
       )}
       {shown && (

@@ -24,7 +24,7 @@ export function SizeEntry({ known, given, onSize }: SizeEntryProps) {
       <Collapse expanded={open}>
         <Group gap="sm" align="flex-end" mt={6}>
           <NumberInput label="Parameters" w={150} value={parameters} onChange={setParameters} min={1} max={1e12} allowDecimal={false} thousandSeparator="," hideControls />
-          <NumberInput label="A mini-batch takes (ms)" w={170} value={milliseconds} onChange={setMilliseconds} min={0} hideControls />
+          <NumberInput label="Time of a mini-batch (ms)" w={170} value={milliseconds} onChange={setMilliseconds} min={0} hideControls />
           <Button variant="default" onClick={plan} disabled={Number(parameters) < 1 || (milliseconds !== "" && Number(milliseconds) <= 0)}>
             Plan with it
           </Button>

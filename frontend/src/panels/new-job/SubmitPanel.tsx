@@ -54,7 +54,7 @@ function Readiness({ job }: { job: NewJob }) {
   return (
     <>
       <p className={classes.good}>
-        <IconCircleCheck size={16} aria-hidden /> The job file is valid and fits its code.
+        <IconCircleCheck size={16} aria-hidden /> The job file is valid and matches its code.
       </p>
       <Warnings warnings={job.warnings} />
       {job.notes.length > 0 && <Findings items={job.notes} />}

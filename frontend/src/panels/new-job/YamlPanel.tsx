@@ -42,7 +42,7 @@ export function YamlPanel({ draft, faults, warnings, onText }: YamlPanelProps) {
       }
     >
       <LinedText value={draft.text} onChange={onText} label="Job file as YAML" marks={marks} describedBy={id} area={area} />
-      <ul id={id} className={classes.marks} aria-label="Messages about its lines">
+      <ul id={id} className={classes.marks} aria-label="Problems by line">
         {marks.map(({ line, kind, message }) => (
           <li key={`${line} ${message}`} data-mark={kind}>
             <UnstyledButton onClick={() => go(line)}>Line {line}</UnstyledButton>

@@ -8,7 +8,7 @@ export function NodesPanel() {
   const nodes = useNodes()
   const items = nodes.data?.items ?? []
   return (
-    <Loaded {...nodes} isEmpty={items.length === 0} empty="No node has registered. Start one with: python -m worker_agent" emptyIcon={IconServerOff} height={280}>
+    <Loaded {...nodes} isEmpty={items.length === 0} empty="No machine has joined. Start an agent with: gradstream join" emptyIcon={IconServerOff} height={280}>
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
         {items.map((node) => (
           <NodeCard key={node.id} node={node} />

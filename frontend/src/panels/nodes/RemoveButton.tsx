@@ -7,7 +7,7 @@ import { counted } from "@/lib/format"
 export function RemoveButton({ node: { id, name, draining_since, processes } }: { node: Node }) {
   const remove = useRemoveNode(id)
   if (processes.length > 0 && draining_since === null) return null
-  const running = processes.length === 0 ? "" : ` ${counted(processes.length, "process", "processes")} end now, and are placed elsewhere.`
+  const running = processes.length === 0 ? "" : ` ${counted(processes.length, "process", "processes")} end now and restart elsewhere.`
   return (
     <ConfirmButton
       label="Remove"
@@ -15,7 +15,7 @@ export function RemoveButton({ node: { id, name, draining_since, processes } }: 
       size="xs"
       variant="default"
       question={`Remove ${name}?`}
-      consequence={`It leaves this list, and its credential is refused. If its agent still runs, it ends; gradstream join with another token brings the machine back.${running}`}
+      consequence={`The platform removes the machine from this list and revokes its credential. An agent that still runs there ends. To bring the machine back, run gradstream join with a new token.${running}`}
       onConfirm={() => remove.mutateAsync()}
       pending={remove.isPending}
       error={remove.error}

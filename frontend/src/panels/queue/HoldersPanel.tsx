@@ -21,7 +21,7 @@ export function HoldersPanel() {
   const words = `${used} of ${slots} slots are in use${draining > 0 ? `; ${counted(draining, "node")} draining` : ""}`
   return (
     <Panel title="Machines in use" subtitle={words} flush>
-      <Loaded {...queue} isEmpty={items.length === 0} empty="No job has machines." emptyIcon={IconServerOff}>
+      <Loaded {...queue} isEmpty={items.length === 0} empty="No job is running." emptyIcon={IconServerOff}>
         <Table className={classes.table} aria-label="Jobs that have machines">
           <Table.Thead>
             <Table.Tr>

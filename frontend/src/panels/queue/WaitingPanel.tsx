@@ -11,7 +11,7 @@ export function WaitingPanel() {
   const waits = `${counted(total, "job")} ${total === 1 ? "waits" : "wait"}`
   return (
     <Panel title="Waiting" subtitle={total > items.length ? `${waits}; the first ${items.length} are shown` : total > 0 && waits} flush>
-      <Loaded {...queue} isEmpty={items.length === 0} empty="No job waits.">
+      <Loaded {...queue} isEmpty={items.length === 0} empty="No job is waiting.">
         <WaitingTable jobs={items} total={total} />
       </Loaded>
     </Panel>

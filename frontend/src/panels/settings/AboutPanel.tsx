@@ -23,7 +23,7 @@ export function AboutPanel() {
     ["Agents", versions.length === 0 ? "none" : `version ${versions.join(", ")}`],
     ["Running", <Anchor key="running" component={Link} to="/jobs?status=running" inherit>{`${counted(jobs.running ?? 0, "job")}, ${counted(processes, "process", "processes")}`}</Anchor>],
     ["Waiting", <Anchor key="waiting" component={Link} to="/queue" inherit>{counted(jobs.queued ?? 0, "job")}</Anchor>],
-    ["Jobs in all", formatCount(total)],
+    ["Total jobs", formatCount(total)],
     ["API", <Anchor key="api" component={Link} to="/docs" inherit>documentation</Anchor>],
   ]
   return (

@@ -10,7 +10,7 @@ const SCHEMES = [
 export function AppearancePanel() {
   const { colorScheme, setColorScheme } = useMantineColorScheme()
   return (
-    <Panel title="Appearance" subtitle="Kept in this browser">
+    <Panel title="Appearance" subtitle="Stored in this browser">
       <SegmentedControl aria-label="Colours" data={SCHEMES} value={colorScheme} onChange={(value) => setColorScheme(value as MantineColorScheme)} />
     </Panel>
   )

@@ -40,7 +40,7 @@ export function CreateToken() {
         {SCOPES[scope]}.
       </Text>
       {create.data && (
-        <Alert mt="md" color="teal" variant="light" icon={<IconKey />} title={`The token “${create.data.name}”. Copy it now: it is shown only this once.`}>
+        <Alert mt="md" color="teal" variant="light" icon={<IconKey />} title={`The token “${create.data.name}”. Copy it now: it is shown only once.`}>
           <Group gap="xs" wrap="nowrap">
             <Code style={{ overflowWrap: "anywhere" }} data-testid="new-token">
               {create.data.token}

@@ -48,7 +48,7 @@ function Row({ session, now }: { session: BrowserSession; now: number }) {
           {browser}
         </Text>
         <Text size="xs" c="dimmed">
-          Began {formatMoment(created_at)}, used {formatAgo(last_used_at, now)}
+          Started {formatMoment(created_at)}, used {formatAgo(last_used_at, now)}
         </Text>
         <Text size="xs" hiddenFrom="sm">
           Token {token_name}, expires {formatDay(expires_at)}
@@ -71,7 +71,7 @@ function Row({ session, now }: { session: BrowserSession; now: number }) {
             variant="default"
             size="xs"
             question={`End the session of ${browser}?`}
-            consequence="That browser is signed out at once, and has to sign in again."
+            consequence="That browser is signed out at once."
             onConfirm={() => end.mutateAsync(id)}
             pending={end.isPending}
             error={end.error}

@@ -18,7 +18,7 @@ export function StoragePanel() {
       subtitle={free}
       actions={
         <ConfirmButton
-          label="Remove unneeded"
+          label="Remove unused data"
           variant="default"
           size="xs"
           question="Remove unused data?"
@@ -73,7 +73,7 @@ function Unneeded() {
           </Text>
         ))}
         <Text size="sm" span>
-          {complete ? "Jobs lose nothing." : "Jobs lose nothing. More unused data is left: repeat the removal."}
+          {complete ? "No job loses data." : "No job loses data. More unused data is left: repeat the removal."}
         </Text>
       </Stack>
     </Loaded>

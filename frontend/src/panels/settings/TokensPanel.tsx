@@ -18,7 +18,7 @@ export function TokensPanel() {
   return (
     <Panel title="Tokens" subtitle="For the command line, CI and scripts: Authorization: Bearer <token>">
       <CreateToken />
-      <Loaded {...tokens} isEmpty={items.length === 0} empty="There is no token yet." emptyIcon={IconKey}>
+      <Loaded {...tokens} isEmpty={items.length === 0} empty="No tokens." emptyIcon={IconKey}>
         <Table mt="md">
           <Table.Thead>
             <Table.Tr>
@@ -56,7 +56,7 @@ function Row({ token, now }: { token: Token; now: number }) {
           {name}
         </Text>
         <Text size="xs" c="dimmed">
-          Made {formatMoment(created_at)}, {last_used_at ? `used ${formatAgo(last_used_at, now)}` : "never used"}
+          Created {formatMoment(created_at)}, {last_used_at ? `used ${formatAgo(last_used_at, now)}` : "never used"}
           {uses && `, ${uses}`}
         </Text>
         <Text size="xs" c={colour} hiddenFrom="sm">

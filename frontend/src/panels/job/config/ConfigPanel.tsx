@@ -17,8 +17,8 @@ import { EnvironmentPanel } from "./EnvironmentPanel"
 type Shown = "sent" | "short" | "full"
 const SAYS: Record<Shown, { label: string; means: string }> = {
   sent: { label: "As sent", means: "The submitted text, unchanged" },
-  short: { label: "Short", means: "Only values that differ from the defaults; the job is the same" },
-  full: { label: "In full", means: "With all defaults filled in, as the processes get it" },
+  short: { label: "Short", means: "Only values that differ from the defaults; it describes the same job" },
+  full: { label: "In full", means: "All values, with defaults filled in, as the processes receive it" },
 }
 
 export function ConfigPanel() {
@@ -85,7 +85,7 @@ function Overrides({ words }: { words: readonly string[] }) {
   if (words.length === 0) return null
   return (
     <Text size="sm" mt="sm">
-      Set over it when it was submitted:{" "}
+      Overrides at submission:{" "}
       {words.map((each) => (
         <Code key={each} mr={6}>
           {each}

@@ -26,12 +26,12 @@ export function EventsPanel() {
   const shown = events.data.filter((event) => fits(event, filter)).reverse()
   const count = isFiltered(filter) ? `${formatCount(shown.length)} of ${formatCount(events.data.length)}` : formatCount(events.data.length)
   return (
-    <Panel title="Events" subtitle={`Changes of the job and who made them, latest first: ${count}`}>
+    <Panel title="Events" subtitle={`Changes of the job with their authors, latest first: ${count}`}>
       <EventFilterBar events={events.data} />
       <Loaded
         {...events}
         isEmpty={shown.length === 0}
-        empty={isFiltered(filter) ? <NoneFits onAll={() => change({ kinds: [], process: null, text: "" })} /> : "Nothing has happened."}
+        empty={isFiltered(filter) ? <NoneFits onAll={() => change({ kinds: [], process: null, text: "" })} /> : "The job has no events yet."}
       >
         <ol className={classes.events}>
           {gathered(shown).map((alike) => (
@@ -46,7 +46,7 @@ export function EventsPanel() {
 function NoneFits({ onAll }: { onAll: () => void }) {
   return (
     <>
-      No event fits these filters.
+      No event matches these filters.
       <Center mt="sm">
         <Button size="xs" variant="default" onClick={onAll}>
           Show all events

@@ -35,7 +35,7 @@ export function JobActions({ job }: { job: Job }) {
           leftSection={<IconPlayerStop size={16} />}
           disabled={job.status === "stopping"}
           question={`Stop ${job.name}?`}
-          consequence="Its workers finish the step they are in, a last checkpoint is written, and the job ends as cancelled."
+          consequence="Its workers finish their current step, the servers write a last checkpoint, and the job ends as cancelled."
           onConfirm={() => stop.mutateAsync()}
           pending={stop.isPending}
           error={stop.error}

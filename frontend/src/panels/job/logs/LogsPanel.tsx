@@ -69,10 +69,10 @@ export function LogsPanel() {
 
 /** The sentence about lines that are missing: the newest are not known while the server is away. */
 function rest(hasOlder: boolean, connection: Connection): string {
-  if (connection === "reconnecting") return "; newer ones come when the server can be reached again"
+  if (connection === "reconnecting") return "; newer ones follow when the server answers again"
   return hasOlder ? "; scroll up for older ones" : ", all there are"
 }
 
 function noneFits(hasOlder: boolean): string {
-  return hasOlder ? "Older lines are being searched." : "No line fits these filters."
+  return hasOlder ? "Older lines are being searched." : "No line matches these filters."
 }

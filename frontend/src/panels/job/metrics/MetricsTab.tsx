@@ -32,7 +32,7 @@ export function MetricsTab() {
     <>
       <ChartToolbar />
       <Search />
-      <Loaded {...names} isEmpty={groups.length === 0} empty={search ? "No metric has these words in its name." : nothing("No value has been measured")}>
+      <Loaded {...names} isEmpty={groups.length === 0} empty={search ? "No metric matches this search." : nothing("No value has been measured")}>
         <Stack gap="lg">
           {groups.map((group) => (
             <Group key={group.key} group={group} />

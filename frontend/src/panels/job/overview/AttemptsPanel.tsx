@@ -12,7 +12,7 @@ import { inShort } from "@/lib/job/reasons"
 import { hasEnded } from "@/lib/status"
 import { Strip } from "./Strip"
 
-const HEADS = ["Attempt", "Status", "Began at", "Waited", "Started in", "Ran for", "Last checkpoint", "Outcome", "Restart cost"]
+const HEADS = ["Attempt", "Status", "Started from", "Waited", "Started in", "Ran for", "Last checkpoint", "Outcome", "Restart cost"]
 
 /** The attempts of a job with their phases: each new one goes on from the last checkpoint of an earlier one. */
 export function AttemptsPanel() {

@@ -12,8 +12,8 @@ import { hasEnded } from "@/lib/status"
 import classes from "./ProgressPanel.module.css"
 
 const HOW =
-  "Samples per second of the job, divided by the estimate for one worker alone. The estimate is the median over the workers: compute and data time, without communication. " +
-  "Shown only if each worker had a processor core or a GPU of its own: a worker that shares a core would be faster alone."
+  "Samples per second of the job, divided by an estimate for one worker alone. The estimate is the median of the workers' compute and data time, without communication. " +
+  "It is shown only if each worker has a processor core or a GPU of its own: a worker that shares a core would be faster alone."
 
 /** The best evaluations, and how much faster than one worker the job is. */
 export function BestPanel() {

@@ -10,7 +10,7 @@ import { formatDuration } from "@/lib/format"
 import { HATCHED, QUIET, serverBar, SLICES, workerBar } from "@/lib/job/overview"
 
 const HOW =
-  "All bars share one time axis, from the first moment when workers could train to the end of the last one. Each worker measures itself, push by push. " +
+  "All bars share one time axis, from the moment when workers could first train to the end of the last worker. Each worker measures its own time, push by push. " +
   "Start is the time before its first push, Ended the time after its last. Other is not measured. A shard's bar is the average over its whole run."
 
 /** Where the time goes, process by process. */
@@ -24,8 +24,8 @@ export function TimePanel() {
       <Loaded {...overview} isEmpty={bars.length === 0} empty={nothing("Nothing has been measured")}>
         <StackedBars bars={bars} order={SLICES} quiet={QUIET} hatched={HATCHED} />
         <Text size="xs" c="dimmed" mt="xs">
-          Every bar is {formatDuration(seconds)} long. The number beside a worker is the share of computing, beside a shard the share of applying. Workers wait at the
-          gate and for responses; shards apply meanwhile.
+          Every bar is {formatDuration(seconds)} long. The percentage is a worker's share of computing, or a shard's share of applying pushes. Workers wait at
+          the gate and for responses while shards apply.
         </Text>
       </Loaded>
     </Panel>

@@ -15,7 +15,7 @@ const HEADS = ["Worker", "Pushed", "= Applied", "+ Deferred", "+ Dropped", "+ Pe
 
 const WHOLE = "Outcome of every push, over all attempts"
 /** A push is counted when it comes, its outcome when it is decided, and as rolled back when the job returns to a checkpoint: in a range these would not add up. */
-const NO_RANGE = "The whole job, not the visible range: a push and its outcome may lie on two sides of its ends"
+const NO_RANGE = "The whole job, not the visible range: a push and its outcome can lie on different sides of its edges"
 
 /** Outcomes of each worker's pushes. */
 export function LedgerPanel() {
@@ -29,7 +29,7 @@ export function LedgerPanel() {
   const range = useRestingRange()
   const nothing = useNothing()
   return (
-    <Panel wide flush title="Ledger" subtitle={range ? `${WHOLE}. ${NO_RANGE}` : `${WHOLE}: nothing is lost without being counted`}>
+    <Panel wide flush title="Ledger" subtitle={range ? `${WHOLE}. ${NO_RANGE}` : `${WHOLE}: every push has one outcome`}>
       <Loaded {...pushed.chart} isEmpty={rows.length === 0} empty={nothing("No push has been made")}>
         <Table.ScrollContainer minWidth={640} type="native" role="region" tabIndex={0} aria-label="Ledger of each worker">
           <Table verticalSpacing={6}>

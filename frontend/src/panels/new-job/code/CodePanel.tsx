@@ -71,7 +71,7 @@ function Selected({ job: { picked: selected, setPicked, send, upload } }: { job:
           Discard
         </Button>
         <Text size="xs" c="dimmed">
-          Submitting uploads them too.
+          Submit uploads them, too.
         </Text>
       </Group>
     </CodeFiles>

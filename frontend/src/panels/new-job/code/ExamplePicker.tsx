@@ -11,7 +11,7 @@ export function ExamplePicker({ onCode, onText }: { onCode: (code: Code) => void
     <Menu position="bottom-start">
       <Menu.Target>
         <Button variant="default" leftSection={<IconBook2 size={16} />} rightSection={<IconChevronDown size={14} />}>
-          Take an example
+          Use an example
         </Button>
       </Menu.Target>
       <Menu.Dropdown>

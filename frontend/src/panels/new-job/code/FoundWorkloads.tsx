@@ -7,7 +7,7 @@ export function FoundWorkloads({ job }: { job: NewJob }) {
   const named = getIn(job.draft.value, ENTRYPOINT)
   if (job.workloads.length === 0 || job.workloads.some(({ entrypoint }) => entrypoint === named)) return null
   return (
-    <Group gap="xs" mt="sm" role="group" aria-label="Workloads in the code">
+    <Group gap="xs" mt="sm" role="group" aria-label="Workload classes in the code">
       <Text size="sm">Train:</Text>
       {job.workloads.map(({ entrypoint, summary }) => (
         <Button key={entrypoint} size="compact-sm" variant="light" title={summary || undefined} onClick={() => job.setValue(ENTRYPOINT, entrypoint)}>
