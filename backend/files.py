@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -58,5 +59,13 @@ class FileStore:
     def remove_job(self, job: UUID) -> None:
         shutil.rmtree(self.of_job(job), ignore_errors=True)
 
-    def remove_checkpoint(self, job: UUID, attempt: int, checkpoint: int) -> None:
-        shutil.rmtree(self.of_attempt(job, attempt, f"checkpoints/{checkpoint}"), ignore_errors=True)
+    def remove_checkpoint(self, job: UUID, attempt: int, checkpoint: int, *, but: Collection[str] = ()) -> None:
+        """`but`: paths of files that stay."""
+        folder = self.of_attempt(job, attempt, f"checkpoints/{checkpoint}")
+        if not but:
+            shutil.rmtree(folder, ignore_errors=True)
+            return
+        kept = {self.of_attempt(job, attempt, path) for path in but}
+        for file in folder.glob("*"):
+            if file not in kept:
+                file.unlink(missing_ok=True)

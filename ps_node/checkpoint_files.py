@@ -1,4 +1,4 @@
-"""This server's part of a checkpoint. The shard makes its copy between two entries of the log; another thread writes it."""
+"""This server's part of a checkpoint. The shard makes its copy between two entries of the log; another thread stores it."""
 
 from __future__ import annotations
 
@@ -10,38 +10,39 @@ import torch
 
 from gradstream.center.entries import FINAL_CHECKPOINT
 from gradstream.process.order import ProcessOrder
-from gradstream.process.store import Uploads, open_store
+from gradstream.process.saving.checkpoint_names import MANIFEST, folder_of, shard_part
+from gradstream.process.saving.content import Text
+from gradstream.process.saving.part import CheckpointPartFiles, resumed_state
+from gradstream.process.saving.uploads import Uploads
+from gradstream.process.store import open_store
 from gradstream.wire.transport.layout import Layout
 
 
 class CheckpointFiles:
     def __init__(self, order: ProcessOrder, folder: Path) -> None:
-        """`folder` holds each file until it is stored."""
-        self._order, self._folder = order, folder
+        """`folder` gets copies of the files that this attempt resumes from."""
+        self._order, self._folder, self._part = order, folder, shard_part(order.rank)
         self._store = open_store(order.store, order)
-        self._uploads = Uploads(self._store, folder)
+        self._uploads = Uploads(self._store)
 
     def resumed(self) -> tuple[Layout, dict[str, Any]] | None:
         """Return the layout and shard state that this attempt resumes from. None: it starts from scratch."""
-        file = self._store.resumed(f"shard-{self._order.rank}.pt", self._folder)
-        if file is None:
-            return None
-        state = torch.load(file, weights_only=True)
-        return Layout(**state["layout"]), state["shard"]
+        state = resumed_state(self._store, self._part, self._folder)
+        return state and (Layout(**state["layout"]), state["shard"])
 
     def write(self, checkpoint: tuple[int, list[int], dict[str, object]], layout: Layout) -> None:
-        """Hand the copy over for writing, without waiting. Shard 0 also writes the manifest, which lists the checkpoint's parts."""
+        """Hand the copy over for storing, without waiting. Shard 0 also stores the manifest, which lists the checkpoint's parts."""
         number, members, state = checkpoint
-        needed, folder = number == FINAL_CHECKPOINT, f"checkpoints/{number}"
+        needed = number == FINAL_CHECKPOINT
         whole = {"layout": layout.as_dict(), "shard": _on_host(state)}
-        self._uploads.add(f"{folder}/shard-{self._order.rank}.pt", whole, needed=needed)
+        self._uploads.add_all(CheckpointPartFiles(number, self._part, whole), needed=needed)
         if self._order.rank == 0:
             center: Any = state["center"]
             ledger: Any = state["ledger"]
             manifest = {"checkpoint": number, "members": members, "servers": layout.servers}
             manifest |= {"version": center["version"], "samples": center["samples"]}
             manifest["pushed"] = {rank: account["pushed"] for rank, account in ledger.items()}
-            self._uploads.add(f"{folder}/manifest.json", json.dumps(manifest), needed=needed)
+            self._uploads.add(folder_of(number) + MANIFEST, Text(json.dumps(manifest)), needed=needed)
 
     def finish(self) -> None:
         """Wait until all files are stored. Raises: Unavailable, if one that is needed could not be."""

@@ -23,7 +23,10 @@ from gradstream.model.flat_model import FlatModel
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.process import exits
 from gradstream.process.order import ProcessOrder
-from gradstream.process.store import MODEL, RESULT, Uploads, open_store
+from gradstream.process.saving.content import Text
+from gradstream.process.saving.tensor_file import TensorFile
+from gradstream.process.saving.uploads import Uploads
+from gradstream.process.store import MODEL, RESULT, open_store
 from gradstream.process.watchdog import StartWatchdog
 from gradstream.wire.port import RedisPort
 from gradstream.wire.telemetry.reporter import Reporter
@@ -47,7 +50,7 @@ def main(order: ProcessOrder, folder: Path) -> int:
 
 class Evaluator:
     def __init__(self, order: ProcessOrder, folder: Path, reporter: Reporter, settings: WorkerSettings) -> None:
-        self._order, self._reporter, self._folder = order, reporter, folder
+        self._order, self._reporter = order, reporter
         self._set_up_user_code(order, folder)
         self._scorer = Scorer(self._code, self._flat.model, self._dataset, order.spec.evaluate.batch_size, self._flat.device)
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count))
@@ -112,13 +115,13 @@ class Evaluator:
 
     def _finish(self) -> None:
         """Store the model that was scored last, and what it scored."""
-        uploads = Uploads(open_store(self._order.store, self._order), self._folder)
-        uploads.add(MODEL, self._flat.tensors(), metadata=describe_model(self._order))
+        uploads = Uploads(open_store(self._order.store, self._order))
+        uploads.add(MODEL, TensorFile(self._flat.tensors(), describe_model(self._order)))
         scores = {key: value if math.isfinite(value) else None for key, value in self._values.items()}  # JSON has no NaN
         result = {"eval": scores, "version": self._version, "samples": self._samples}
         best = self._judge.state.best
         result |= {"target": self._stop == "target", "stopped_by": self._stop, "best": best and best.model_dump()}
         if self._best:
             self._best.finish()
-        uploads.add(RESULT, json.dumps(result))
+        uploads.add(RESULT, Text(json.dumps(result)))
         uploads.finish()

@@ -6,14 +6,16 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from gradstream.errors import Unavailable
 from gradstream.model.checkpoint_weights import describe_tensors
 from gradstream.model.flat_model import FlatModel
 from gradstream.process.environment import ENVIRONMENT, collect_environment
 from gradstream.process.order import ProcessOrder
-from gradstream.process.store import TENSORS, Store, Uploads
+from gradstream.process.saving.content import Text
+from gradstream.process.saving.state_file import state_file
+from gradstream.process.saving.uploads import Uploads
+from gradstream.process.store import TENSORS, Store
 from worker_node.settings import WorkerSettings
 
 log = logging.getLogger(__name__)
@@ -32,14 +34,17 @@ def environment_recorded(order: ProcessOrder, uploads: Uploads, settings: Worker
 
 
 @contextmanager
-def tensors_recorded(order: ProcessOrder, flat: FlatModel, store: Store, folder: Path) -> Iterator[None]:
+def tensors_recorded(order: ProcessOrder, flat: FlatModel, store: Store) -> Iterator[None]:
     """While the body runs, store the record that another job needs to start from a checkpoint of this one. A failure is logged and
     fails nothing. Frozen parameters may be large, so the checkpoints of this process do not queue behind them."""
     if order.rank != 0 or order.store.is_folder:
         yield
         return
-    uploads = Uploads(store, folder)
-    uploads.add(TENSORS, describe_tensors(flat), needed=False)
+    uploads = Uploads(store)
+    try:
+        uploads.add(TENSORS, state_file(describe_tensors(flat)), needed=False)
+    except TypeError as error:  # a frozen parameter of a dtype that no file of tensors has
+        log.warning("other jobs cannot start from checkpoints of this attempt: %s", error)
     yield
     try:
         uploads.finish()
@@ -49,6 +54,6 @@ def tensors_recorded(order: ProcessOrder, flat: FlatModel, store: Store, folder:
 
 def _record(gpu: int | None, uploads: Uploads) -> None:
     try:
-        uploads.add(ENVIRONMENT, collect_environment(gpu).model_dump_json(indent=1), needed=False)
+        uploads.add(ENVIRONMENT, Text(collect_environment(gpu).model_dump_json(indent=1)), needed=False)
     except Exception as error:  # a broken package's metadata can raise anything
         log.warning("the environment is not recorded: %s: %s", type(error).__name__, error)

@@ -6,7 +6,6 @@ import logging
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch.utils.data import Dataset
 
 from gradstream import metrics
@@ -19,7 +18,10 @@ from gradstream.model.usercode import UserCode, blaming
 from gradstream.process import exits
 from gradstream.process.exits import UserError
 from gradstream.process.order import ProcessOrder
-from gradstream.process.store import Uploads, open_store
+from gradstream.process.saving.checkpoint_names import worker_part
+from gradstream.process.saving.part import CheckpointPartFiles, resumed_state
+from gradstream.process.saving.uploads import Uploads
+from gradstream.process.store import open_store
 from gradstream.process.watchdog import StartWatchdog
 from gradstream.train import loop
 from gradstream.train.link import Link, LinkEvents
@@ -43,7 +45,7 @@ class Worker(LinkEvents):
         self._order, self._folder, self._settings, self._watchdog = order, folder, settings, watchdog
         self._set_up_user_code()
         self._store = open_store(order.store, order)
-        self._uploads = Uploads(self._store, folder)
+        self._uploads = Uploads(self._store)
         self._replica = Replica(order.spec, self._problem, self._report_loss)
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count, rank=order.rank))
         port = setup.port(order, self._flat, retransmissions, settings)
@@ -67,18 +69,19 @@ class Worker(LinkEvents):
         self._join()
         begun = self._replica.t
         self._watchdog.watch_until(setup.FIRST_BATCH, lambda: self._replica.t != begun or self._replica.done)
-        with tensors_recorded(self._order, self._flat, self._store, self._folder):
+        with tensors_recorded(self._order, self._flat, self._store):
             with environment_recorded(self._order, self._uploads, self._settings):
                 loop.train(self._order.spec.strategy, self._replica, self._link)
             self._link.leave()
-            self._uploads.add(f"checkpoints/{FINAL_CHECKPOINT}/worker-{self._order.rank}.pt", self._link.state())
+            self._add_state(FINAL_CHECKPOINT, self._link.state())
             self._uploads.finish()
         return self._replica.done
 
     def _join(self) -> None:
         """Begin at the beginning, which rank 0 proposes, or where the checkpoint that this attempt resumes from was taken."""
         order = self._order
-        resumed = self._store.resumed(f"worker-{order.rank}.pt", self._folder) if order.incarnation == 0 else None
+        part = worker_part(order.rank)
+        resumed = resumed_state(self._store, part, self._folder) if order.incarnation == 0 else None
         proposes = order.rank == 0 and order.resume is None
         if proposes:
             with self._watchdog.watch_phase(setup.DATASET):
@@ -86,15 +89,19 @@ class Worker(LinkEvents):
             self._report.data(overlap)
         self._link.join(
             Payload(self._flat.theta.cpu(), self._replica.model.buffers()) if proposes else None,
-            torch.load(resumed, weights_only=True) if resumed else None,
+            resumed,
         )
 
     def _report_loss(self, t: int, loss: float) -> None:
         self._report.trained(t, loss)
 
     def save_state(self, checkpoint: int, state: dict[str, Any]) -> None:
-        self._uploads.add(f"checkpoints/{checkpoint}/worker-{self._order.rank}.pt", state, needed=False)
+        self._add_state(checkpoint, state)
         self._problem.on_checkpoint(checkpoint)
+
+    def _add_state(self, checkpoint: int, state: dict[str, Any]) -> None:
+        part = CheckpointPartFiles(checkpoint, worker_part(self._order.rank), state)
+        self._uploads.add_all(part, needed=checkpoint == FINAL_CHECKPOINT)
 
     def pushed(self, push: Push) -> None:
         self._report.pushed(push)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -17,11 +16,12 @@ from backend.platform import Platform
 from gradstream.api.statuses import JobStatus
 from gradstream.errors import Conflict, Invalid, NotSignedIn, TooLarge
 from gradstream.process.environment import ENVIRONMENT
+from gradstream.process.saving.checkpoint_names import EARLIER, CheckpointPath, shard_part, worker_part
 from gradstream.process.store import BEST, EVALUATIONS, MODEL, RESULT, TENSORS
 
 REASON = "stored_bytes"
-CHECKPOINT_FILE = re.compile(r"checkpoints/([0-9]{1,9})/(manifest\.json|worker-[0-9]{1,4}\.pt|shard-[0-9]{1,4}\.pt)")
-_FILES = frozenset({MODEL, BEST, RESULT, EVALUATIONS, ENVIRONMENT, TENSORS})
+_OF_EVALUATOR = frozenset({MODEL, BEST, RESULT, EVALUATIONS})
+_OF_FIRST_WORKER = frozenset({ENVIRONMENT, TENSORS})
 
 
 def admit(platform: Platform, process: UUID, path: str, size: int) -> None:
@@ -50,8 +50,8 @@ def find_process(session: Session, process_id: UUID) -> ProcessRow:
 def require(session: Session, platform: Platform, job: JobRow, process: ProcessRow, path: str, size: int) -> None:
     """Raises: Invalid: no name for a file here. Conflict: the process, or its attempt, is over (fenced). TooLarge: with it the job
     would have more than its bytes."""
-    if not CHECKPOINT_FILE.fullmatch(path) and path not in _FILES:
-        raise Invalid(f"'{path}' is not a file that a process may store.", path=path)
+    if not _may_store(process, path):
+        raise Invalid(f"'{path}' is not a file that {process.label} may store.", path=path)
     attempt = job_rows.attempt(session, job.id, process.attempt)
     if process.attempt != job.attempt or attempt is None or attempt.ended_at is not None:
         raise Conflict(f"Attempt {process.attempt} of this job is over.", attempt=process.attempt, live=job.attempt)
@@ -65,6 +65,20 @@ def require(session: Session, platform: Platform, job: JobRow, process: ProcessR
             "files, the limit for a job. Keep fewer or smaller checkpoints, or raise the platform's GRADSTREAM_JOB_FILES_BYTES.",
             limit=most,
         )
+
+
+def _may_store(process: ProcessRow, path: str) -> bool:
+    """User code shares its process's token: it reaches no other part of a checkpoint, and never the manifest."""
+    at = CheckpointPath.parse(path)
+    match process.role:
+        case "evaluator":
+            return path in _OF_EVALUATOR
+        case "worker":
+            part = worker_part(process.rank)
+            return (at is not None and at.part == part and at.suffix != EARLIER) or (process.rank == 0 and path in _OF_FIRST_WORKER)
+        case _:
+            part = shard_part(process.rank)
+            return at is not None and at.suffix != EARLIER and (at.part == part or (at.part is None and process.rank == 0))
 
 
 def _end_job(platform: Platform, process_id: UUID, message: str) -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Request
+from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import FileResponse
 
-from backend.artifacts import admitting, service
+from backend.artifacts import admitting, checkpoints, service
 from backend.artifacts.auth import ProcessDep
 from backend.artifacts.schemas import StoredFile
 from backend.db import SessionDep
 from backend.platform import PlatformDep
 from backend.web.uploads import UploadDep, binary_body
 from gradstream.errors import Invalid
+from gradstream.process.saving.resumed import ResumedFiles
 
 router = APIRouter(prefix="/process", tags=["process"])
 
@@ -26,6 +27,7 @@ def admit(path: str, process: ProcessDep, request: Request, platform: PlatformDe
     admitting.admit(platform, process, path, int(declared))
 
 
+Part = Annotated[str, Query(max_length=20, description="Part of a checkpoint", examples=["worker-0", "shard-1"])]
 AdmittedDep = Annotated[None, Depends(admit)]
 """It stands before the body."""
 
@@ -49,10 +51,16 @@ def put_file(
     return service.put(session, platform, process, path, body, x_sha256)
 
 
-@router.get("/resume/{name}", operation_id="getResumeFile", response_class=FileResponse)
-def resume_file(name: str, process: ProcessDep, session: SessionDep, platform: PlatformDep) -> FileResponse:
-    """A file of the checkpoint that the attempt resumes from."""
-    return FileResponse(service.resume_file(session, platform.files, process, name))
+@router.get("/resume", operation_id="listResumeFiles")
+def resume_files(part: Part, process: ProcessDep, session: SessionDep, platform: PlatformDep) -> ResumedFiles:
+    """The files of a part of the checkpoint that the attempt resumes from."""
+    return ResumedFiles(files=checkpoints.resume_files(session, platform.files, process, part))
+
+
+@router.get("/resume/{attempt}/{path:path}", operation_id="getResumeFile", response_class=FileResponse)
+def resume_file(attempt: int, path: str, process: ProcessDep, session: SessionDep, platform: PlatformDep) -> FileResponse:
+    """A file of a checkpoint that the attempt resumes from, or of an earlier one that it rests on."""
+    return FileResponse(checkpoints.find_resume_file(session, platform.files, process, attempt, path))
 
 
 @router.get("/start", operation_id="getStartFile", response_class=FileResponse)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from sqlalchemy import delete, func, select, tuple_
@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from backend.artifacts.models import ArtifactRow, CheckpointRow, FileRow
 from gradstream.center.entries import FINAL_CHECKPOINT
+from gradstream.process.saving.checkpoint_names import folder_of
 
 _NEWEST_FIRST = (CheckpointRow.attempt.desc(), (CheckpointRow.number == FINAL_CHECKPOINT).desc(), CheckpointRow.number.desc())
 """The last checkpoint of an attempt has number 0, the others count up."""
@@ -50,10 +51,11 @@ def checkpoints(session: Session, job_id: UUID) -> list[CheckpointRow]:
     return list(session.scalars(select(CheckpointRow).where(CheckpointRow.job_id == job_id).order_by(*_NEWEST_FIRST)))
 
 
-def remove_checkpoint(session: Session, job_id: UUID, attempt: int, number: int) -> None:
-    """Also one that was never committed."""
-    below = FileRow.path.startswith(f"checkpoints/{number}/", autoescape=True)
-    session.execute(delete(FileRow).where(FileRow.job_id == job_id, FileRow.attempt == attempt, below))
+def remove_checkpoint(session: Session, job_id: UUID, attempt: int, number: int, *, but: Collection[str]) -> None:
+    """Also one that was never committed. `but`: paths of files that stay."""
+    below = FileRow.path.startswith(folder_of(number), autoescape=True)
+    gone = (FileRow.job_id == job_id, FileRow.attempt == attempt, below, FileRow.path.not_in(but))
+    session.execute(delete(FileRow).where(*gone))
     row = checkpoint(session, job_id, attempt, number)
     if row is not None:
         session.delete(row)
@@ -75,12 +77,9 @@ def put_artifact(
     session.execute(row.on_conflict_do_update(index_elements=["job_id", "name"], set_=values))
 
 
-def checkpoints_of(session: Session, job_ids: Sequence[UUID]) -> set[tuple[UUID, int, int]]:
-    """Job, attempt and number of each committed checkpoint."""
-    found = session.execute(
-        select(CheckpointRow.job_id, CheckpointRow.attempt, CheckpointRow.number).where(CheckpointRow.job_id.in_(job_ids))
-    )
-    return {(job_id, attempt, number) for job_id, attempt, number in found}
+def checkpoints_of(session: Session, job_ids: Sequence[UUID]) -> list[CheckpointRow]:
+    """The committed checkpoints of these jobs."""
+    return list(session.scalars(select(CheckpointRow).where(CheckpointRow.job_id.in_(job_ids))))
 
 
 def files_of(session: Session, job_ids: Sequence[UUID]) -> list[tuple[UUID, int, str]]:

@@ -19,10 +19,17 @@ class JobFile(Schema):
     """A file that a process of an attempt has stored."""
 
     attempt: int
-    path: str = Field(examples=["checkpoints/3/worker-0.pt"])
+    path: str = Field(examples=["checkpoints/3/worker-0.safetensors"])
     size: int
     sha256: str
     created_at: datetime
+
+
+class RestedFile(Schema):
+    """A file of an earlier checkpoint that a later one needs; it stays as long as that one."""
+
+    attempt: int
+    path: str = Field(examples=["checkpoints/1/shard-0.rows-0.safetensors"])
 
 
 class JobCheckpoint(Schema):
@@ -33,6 +40,7 @@ class JobCheckpoint(Schema):
     last: bool = Field(description="Made when all workers had left")
     version: int | None
     samples: int | None
+    rests_on: list[RestedFile] = Field(description="Files of earlier checkpoints that it needs")
     created_at: datetime
 
 
@@ -44,7 +52,7 @@ class JobFiles(Schema):
 
 
 class StoredFile(Schema):
-    path: str = Field(examples=["checkpoints/3/worker-0.pt"])
+    path: str = Field(examples=["checkpoints/3/worker-0.safetensors"])
     size: int
     sha256: str
     committed_checkpoint: int | None = Field(None, description="The checkpoint that this file completed")

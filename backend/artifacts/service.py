@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 import json
-import re
 import struct
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from backend.artifacts import admitting, repository
+from backend.artifacts import admitting, checkpoints, repository
 from backend.artifacts.models import CheckpointRow, FileRow
 from backend.artifacts.schemas import Artifacts, JobCheckpoint, JobFile, JobFiles, Kind, StoredFile
 from backend.artifacts.stored_json import read_manifest, read_result
-from backend.db import after_commit, storable
+from backend.db import storable
 from backend.files import FileStore
-from backend.jobs import feed, lifecycle
+from backend.jobs import feed
 from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
-from backend.jobs.models import JobRow, ProcessRow
+from backend.jobs.models import JobRow
 from backend.platform import Platform
 from backend.web.uploads import Upload
 from gradstream.api.history import Artifact
 from gradstream.center.entries import FINAL_CHECKPOINT
 from gradstream.errors import Invalid, NotFound, NotSignedIn
-from gradstream.events import EventKind
 from gradstream.process.environment import ENVIRONMENT
-from gradstream.process.order import Resume
-from gradstream.process.store import BEST, MODEL, RESULT, START, TENSORS
+from gradstream.process.saving.checkpoint_names import LIST, CheckpointPath, folder_of
+from gradstream.process.store import BEST, MODEL, RESULT, START, TENSORS, TENSORS_EARLIER
 
-_START_FILE = re.compile(rf"{re.escape(TENSORS)}|shard-[0-9]{{1,4}}\.pt")
 _LONGEST_HEADER = 1 << 26
 """Bytes."""
 
@@ -49,18 +45,21 @@ def put(session: Session, platform: Platform, process_id: UUID, path: str, uploa
 
     Raises: Invalid: damaged on the way, or a content that does not fit the job; and as `admitting.require`.
     """
-    found = admitting.CHECKPOINT_FILE.fullmatch(path)
+    at = CheckpointPath.parse(path)
     if upload.sha256 != sha256:
         raise Invalid("The file was damaged on its way; send it again.", expected=sha256, received=upload.sha256)
     process = admitting.find_process(session, process_id)
     job = jobs.lock(session, process.job_id)
     session.refresh(process)  # it may have ended while its file was on the way
     admitting.require(session, platform, job, process, path, upload.size)
-    _check_content(job, path, upload.path)
+    if at:
+        checkpoints.require_open(session, job, process.attempt, at, path, sha256)
+    _check_content(session, job, process.attempt, path, upload.path)
     platform.files.put(upload.path, platform.files.of_attempt(job.id, process.attempt, path))
     row = FileRow(job_id=job.id, attempt=process.attempt, path=path, size=upload.size, sha256=sha256, process_id=process.id)
     repository.put_file(session, row)
-    committed = _commit_checkpoint(session, platform, job, process, int(found[1])) if found else None
+    completes = at is not None and at.may_complete
+    committed = checkpoints.commit_if_complete(session, platform, job, process, at.number) if at and completes else None
     if path in (MODEL, BEST, ENVIRONMENT):
         kind: Kind = "environment" if path == ENVIRONMENT else "model"
         note = _about_best(platform.files.of_attempt(job.id, process.attempt, path)) if path == BEST else None
@@ -68,79 +67,15 @@ def put(session: Session, platform: Platform, process_id: UUID, path: str, uploa
     return StoredFile(path=path, size=upload.size, sha256=sha256, committed_checkpoint=committed)
 
 
-def _check_content(job: JobRow, path: str, received: Path) -> None:
+def _check_content(session: Session, job: JobRow, attempt: int, path: str, received: Path) -> None:
     """Raises: Invalid: the platform could not use it later."""
-    if path.endswith("/manifest.json"):
+    at = CheckpointPath.parse(path)
+    if at and at.part is None:
         read_manifest(received, jobs.spec_of(job))
+    elif at and at.suffix == LIST:
+        checkpoints.check_list(session, job, attempt, at, received)
     elif path == RESULT:
         read_result(received)
-
-
-def _commit_checkpoint(session: Session, platform: Platform, job: JobRow, process: ProcessRow, number: int) -> int | None:
-    """Commit a checkpoint if its files are complete; return its number. Without this row a checkpoint does not exist."""
-    attempt, folder = process.attempt, f"checkpoints/{number}/"
-    there = repository.paths_below(session, job.id, attempt, folder)
-    if "manifest.json" not in there or repository.checkpoint(session, job.id, attempt, number):
-        return None
-    manifest = read_manifest(platform.files.of_attempt(job.id, attempt, folder + "manifest.json"), jobs.spec_of(job))
-    if not manifest.files <= there:
-        return None
-    row = CheckpointRow(job_id=job.id, attempt=attempt, number=number, manifest=manifest.model_dump(mode="json"))
-    session.add(row)
-    session.flush()
-    lifecycle.current_attempt(session, job).checkpoint = number
-    name = "the last checkpoint" if number == FINAL_CHECKPOINT else f"checkpoint {number}"
-    data = {"attempt": attempt, "checkpoint": number, "version": manifest.version, "samples": manifest.samples}
-    feed.record(session, job, EventKind.CHECKPOINT, f"{name} of attempt {attempt} is committed.", actor=process.label, data=data)
-    _forget_old_checkpoints(session, platform, job, row)
-    return number
-
-
-def _forget_old_checkpoints(session: Session, platform: Platform, job: JobRow, newest: CheckpointRow) -> None:
-    """Keep the newest few checkpoints, and the one that the live attempt resumes from: a respawned process may still ask for it.
-    Keep also those that may still be committed, and a last one, where finished ranks have left their state."""
-    attempt = job_rows.attempt(session, job.id, job.attempt)
-    resumed = attempt and attempt.resumed_from
-    committed = [(row.attempt, row.number) for row in repository.checkpoints(session, job.id)]
-    old = [
-        each for each in committed[platform.settings.checkpoints_kept :] if resumed != Resume(attempt=each[0], checkpoint=each[1])
-    ]
-    given_up = {each for each in _begun_checkpoints(session, job) if _is_passed(each, newest)}
-    for number_of_attempt, number in [*old, *sorted(given_up.difference(committed))]:
-        repository.remove_checkpoint(session, job.id, number_of_attempt, number)
-        remove = partial(platform.files.remove_checkpoint, job.id, number_of_attempt, number)
-        after_commit(session, ("checkpoint", job.id, number_of_attempt, number), remove)
-
-
-def _begun_checkpoints(session: Session, job: JobRow) -> set[tuple[int, int]]:
-    """Return attempt and number of each checkpoint that has a stored file."""
-    files = [(row.attempt, admitting.CHECKPOINT_FILE.fullmatch(row.path)) for row in repository.files(session, job.id)]
-    return {(attempt, int(found[1])) for attempt, found in files if found}
-
-
-def _is_passed(begun: tuple[int, int], newest: CheckpointRow) -> bool:
-    attempt, number = begun
-    if number == FINAL_CHECKPOINT:
-        return False
-    return attempt < newest.attempt or (attempt == newest.attempt and (newest.number == FINAL_CHECKPOINT or number < newest.number))
-
-
-def resume_file(session: Session, files: FileStore, process_id: UUID, name: str) -> Path:
-    """Find a file of the checkpoint that the attempt resumes from. A rank that was done before it has left its state with the
-    attempt's last checkpoint, which is searched second.
-
-    Raises: NotFound.
-    """
-    process = job_rows.process(session, process_id)
-    if process is None:
-        raise NotSignedIn("This process is not known any more.")
-    attempt = job_rows.attempt(session, process.job_id, process.attempt)
-    if attempt is not None and (resumed := attempt.resumed_from):
-        for number in (resumed.checkpoint, FINAL_CHECKPOINT):
-            path = f"checkpoints/{number}/{name}"
-            if repository.file(session, process.job_id, resumed.attempt, path):
-                return files.of_attempt(process.job_id, resumed.attempt, path)
-    raise NotFound(f"The checkpoint has no file {name}.", name=name)
 
 
 def latest_file(session: Session, files: FileStore, process_id: UUID, name: str) -> Path:
@@ -159,12 +94,17 @@ def start_file(session: Session, files: FileStore, process_id: UUID, name: str |
     process = job_rows.process(session, process_id)
     if process is None:
         raise NotSignedIn("This process is not known any more.")
-    if name is not None and not _START_FILE.fullmatch(name):
+    if name is not None and name not in (TENSORS, TENSORS_EARLIER) and not _is_of_a_part(name):
         raise NotFound(f"'{name}' is not a file of the checkpoint that the job starts from.", name=name)
     path = files.of_job(process.job_id) / START if name is None else files.of_start(process.job_id, name)
     if not path.exists():
         raise NotFound("This job does not start from another job's weights.")
     return path
+
+
+def _is_of_a_part(name: str) -> bool:
+    at = CheckpointPath.parse(folder_of(FINAL_CHECKPOINT) + name)
+    return at is not None and at.part is not None
 
 
 def _about_best(path: Path) -> str | None:
@@ -188,12 +128,12 @@ def weights_of_newest_checkpoint(session: Session, files: FileStore, job_id: UUI
     """Return the newest checkpoint and, by name, its files: the shards of the center and the description of its tensors. None:
     there is no checkpoint yet, or no description."""
     row = newest_checkpoint(session, job_id)
-    described = [file for file in repository.files(session, job_id) if file.path == TENSORS]
+    described = [file for file in repository.files(session, job_id) if file.path in (TENSORS, TENSORS_EARLIER)]
     if row is None or not described:
         return None
-    found = {TENSORS: files.of_attempt(job_id, described[-1].attempt, TENSORS)}
-    shards = [f"shard-{k}.pt" for k in range(row.manifest["servers"])]
-    return row, found | {name: files.of_attempt(job_id, row.attempt, f"checkpoints/{row.number}/{name}") for name in shards}
+    places = [(described[-1].attempt, described[-1].path)]
+    places += [(row.attempt, path) for path in checkpoints.shard_states(session, row)]
+    return row, {Path(path).name: files.of_attempt(job_id, attempt, path) for attempt, path in places}
 
 
 def is_committed(session: Session, job_id: UUID, attempt: int, checkpoint: int) -> bool:
@@ -232,7 +172,7 @@ def artifacts(session: Session, job_id: UUID) -> Artifacts:
 def stored(session: Session, job_id: UUID) -> JobFiles:
     """Everything that the job's attempts have in the store. Raises: NotFound."""
     jobs.find(session, job_id)
-    checkpoints = [
+    committed = [
         JobCheckpoint(
             attempt=row.attempt,
             number=row.number,
@@ -240,10 +180,11 @@ def stored(session: Session, job_id: UUID) -> JobFiles:
             created_at=row.created_at,
             version=row.manifest.get("version"),
             samples=row.manifest.get("samples"),
+            rests_on=row.manifest.get("rests_on", []),
         )
         for row in repository.checkpoints(session, job_id)
     ]
-    return JobFiles(checkpoints=checkpoints, files=[JobFile.model_validate(row) for row in repository.files(session, job_id)])
+    return JobFiles(checkpoints=committed, files=[JobFile.model_validate(row) for row in repository.files(session, job_id)])
 
 
 def find_stored(session: Session, files: FileStore, job_id: UUID, attempt: int, path: str) -> tuple[Found, Path]:

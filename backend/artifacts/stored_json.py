@@ -12,6 +12,8 @@ from backend.db import storable
 from backend.schemas import Message
 from gradstream.bounds import MAX_COUNT
 from gradstream.errors import Invalid, Mistake
+from gradstream.process.saving.checkpoint_names import LIST, STATE_SUFFIXES, CheckpointPath, folder_of, shard_part, worker_part
+from gradstream.process.saving.part_list import MAX_BYTES, PartList
 from gradstream.spec import JobSpec
 
 KIB = 1024
@@ -25,7 +27,7 @@ Text = Annotated[str, BeforeValidator(lambda given: storable(given) if isinstanc
 
 
 class Manifest(Message):
-    """The files that make a checkpoint whole, and its contents."""
+    """The parts that make a checkpoint whole, and its contents."""
 
     checkpoint: Annotated[int, Field(ge=0)] | None = None
     members: list[Rank] = Field(max_length=1000)
@@ -49,8 +51,8 @@ class Manifest(Message):
         return ranks
 
     @property
-    def files(self) -> set[str]:
-        return {f"worker-{rank}.pt" for rank in self.members} | {f"shard-{k}.pt" for k in range(self.servers)}
+    def parts(self) -> set[str]:
+        return {worker_part(rank) for rank in self.members} | {shard_part(k) for k in range(self.servers)}
 
 
 class BestScore(Message):
@@ -72,7 +74,7 @@ class StoredResult(Message):
     best: BestScore | None = None
 
 
-Stored = TypeVar("Stored", Manifest, StoredResult)
+Stored = TypeVar("Stored", Manifest, StoredResult, PartList)
 
 
 def read_manifest(path: Path, spec: JobSpec) -> Manifest:
@@ -83,6 +85,24 @@ def read_manifest(path: Path, spec: JobSpec) -> Manifest:
 def read_result(path: Path) -> StoredResult:
     """Read the evaluator's result. Raises: Invalid: it is too large, or does not have its form."""
     return _check(StoredResult, _read(path, MAX_RESULT), "result", None)
+
+
+def check_part_list(path: Path, part: str) -> PartList:
+    """Read the list of a part. Raises: Invalid: it does not have its form, or names a file of another part or one twice."""
+    listed = _check(PartList, _read(path, MAX_BYTES), "part list", None)
+    for file in listed.files:
+        if _is_reserved(file.name, part):
+            raise Invalid(f"The list of {part} names '{file.name}'; its files begin with '{part}.'.")
+    if any(CheckpointPath.parse(folder_of(0) + file.name) is None for file in listed.rests_on):
+        raise Invalid(f"The list of {part} rests on a file whose name is none of a checkpoint.")
+    if len({file.name for file in listed.files}) < len(listed.files):
+        raise Invalid(f"The list of {part} names a file twice.")
+    return listed
+
+
+def _is_reserved(name: str, part: str) -> bool:
+    at = CheckpointPath.parse(folder_of(0) + name)
+    return at is None or at.part != part or at.suffix in (LIST, *STATE_SUFFIXES)
 
 
 def _check(kind: type[Stored], given: Any, name: str, spec: JobSpec | None) -> Stored:

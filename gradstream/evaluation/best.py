@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 
 from torch import Tensor
@@ -12,6 +11,8 @@ from gradstream.errors import Unavailable
 from gradstream.evaluation.header import describe_model
 from gradstream.evaluation.judge import BestEvaluation, JudgeState
 from gradstream.process.order import ProcessOrder
+from gradstream.process.saving.content import Text
+from gradstream.process.saving.tensor_file import TensorFile
 from gradstream.process.store import BEST, EVALUATIONS, Store
 
 log = logging.getLogger(__name__)
@@ -19,7 +20,7 @@ log = logging.getLogger(__name__)
 
 class BestModel:
     def __init__(self, store: Store, folder: Path, order: ProcessOrder) -> None:
-        """`folder` holds each file until it is stored."""
+        """`folder` gets copies of stored files."""
         self._store, self._folder, self._order = store, folder, order
         self._unsaved: tuple[BestEvaluation, dict[str, Tensor]] | None = None
         """The best model while it is not stored yet, for example since the API is away."""
@@ -37,7 +38,7 @@ class BestModel:
         """Store the best model and the state. If the API is away for too long, the next call tries again."""
         try:
             self._put_model()
-            self._put(EVALUATIONS, lambda file: file.write_text(state.model_dump_json()))
+            self._store.put(EVALUATIONS, Text(state.model_dump_json()))
         except Unavailable as error:
             log.error("the best model so far is not stored yet: %s", error)
 
@@ -48,17 +49,6 @@ class BestModel:
     def _put_model(self) -> None:
         if self._unsaved is None:
             return
-        from safetensors.torch import save_file
-
         best, tensors = self._unsaved
-        about = describe_model(self._order, best)
-        self._put(BEST, lambda file: save_file(tensors, file, metadata=about))
+        self._store.put(BEST, TensorFile(tensors, describe_model(self._order, best)))
         self._unsaved = None
-
-    def _put(self, name: str, write: Callable[[Path], object]) -> None:
-        file = self._folder / f"{name}.new"
-        try:
-            write(file)
-            self._store.put(name, file)
-        finally:
-            file.unlink(missing_ok=True)

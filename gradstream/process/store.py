@@ -6,10 +6,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import shutil
-import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,9 +15,13 @@ from urllib.parse import unquote, urlparse
 import httpx
 
 from gradstream.center.entries import FINAL_CHECKPOINT
-from gradstream.errors import Unavailable
+from gradstream.errors import Invalid, Unavailable
 from gradstream.process.door_http import http_transport
 from gradstream.process.order import ProcessOrder, StoreAccess
+from gradstream.process.saving.checkpoint_names import LIST, STATE_SUFFIXES, folder_of
+from gradstream.process.saving.content import CHUNK, Content, sha256_of
+from gradstream.process.saving.part_list import PartList
+from gradstream.process.saving.resumed import ResumedFile, ResumedFiles
 from gradstream.sandbox import door
 from gradstream.tls import choose_verify
 
@@ -33,27 +34,32 @@ MODEL, BEST, RESULT, EVALUATIONS = "model.safetensors", "best.safetensors", "res
 """The final model, and that of the best evaluation; what the last evaluation gave; what the next evaluator has to know."""
 START = "start.safetensors"
 """Weights of another job that this one begins from."""
-TENSORS = "tensors.pt"
-"""Where each tensor of the model lies in a checkpoint, and the values of those that checkpoints leave out."""
-_CHUNK = 1 << 20
-Content = str | dict[str, Any]
-"""Text; or named tensors for a `.safetensors` file, a state (tensors and plain values) for any other."""
+TENSORS, TENSORS_EARLIER = "tensors.safetensors", "tensors.pt"
+"""Where each tensor of the model lies in a checkpoint, and the values of those that checkpoints leave out. Its name now, and with
+earlier versions."""
 
 
 class Store(Protocol):
-    def put(self, name: str, file: Path) -> None:
-        """Keep the content of `file` under `name` (`checkpoints/3/worker-0.pt`, `model.safetensors`), whole or not at all.
+    def put(self, name: str, content: Content, sha256: str | None = None) -> None:
+        """Keep the content under `name` (`checkpoints/3/worker-0.safetensors`), whole or not at all. `sha256`: of the content, if
+        it is known.
 
         Raises: Unavailable, if that could not be done in time or the attempt is over."""
 
-    def resumed(self, name: str, into: Path) -> Path | None:
-        """Copy a file of the checkpoint that this attempt resumes from (`worker-0.pt`) into `into`. None: there is none."""
+    def resumed(self, part: str) -> list[ResumedFile]:
+        """Return the files of a part (`worker-0`) in the checkpoint that this attempt resumes from, its state first. Empty: the
+        attempt begins at the beginning, or the part has none."""
+
+    def fetch(self, file: ResumedFile, into: Path) -> Path:
+        """Return a file of a checkpoint, which must not be changed; a copy lies in `into`.
+
+        Raises: Unavailable. Invalid: it is damaged."""
 
     def latest(self, name: str, into: Path) -> Path | None:
         """A file that the newest attempt of this job has put that has put one; None: none has."""
 
     def start(self, into: Path, name: str = START) -> Path | None:
-        """The weights of another job that this one begins from; or a file of its checkpoint (`shard-0.pt`). None: there is none."""
+        """The weights of another job that this one begins from; or a file of its checkpoint. None: there is none."""
 
 
 def open_store(access: StoreAccess, order: ProcessOrder) -> Store:
@@ -67,28 +73,35 @@ class FolderStore:
         self._root = Path(unquote(urlparse(access.url).path))
         self._order = order
 
-    def put(self, name: str, file: Path) -> None:
+    def put(self, name: str, content: Content, sha256: str | None = None) -> None:
         target = self._root / str(self._order.attempt) / name
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.with_name(target.name + ".tmp")
-        with open(temporary, "wb") as out, open(file, "rb") as content:
-            shutil.copyfileobj(content, out, _CHUNK)
+        with open(temporary, "wb") as out:
+            for chunk in content.chunks():
+                out.write(chunk)
             out.flush()
             os.fsync(out.fileno())
         os.replace(temporary, target)
 
-    def resumed(self, name: str, into: Path) -> Path | None:
+    def resumed(self, part: str) -> list[ResumedFile]:
         resume = self._order.resume
         if resume is None:
-            return None
-        for checkpoint in (
-            resume.checkpoint,
-            FINAL_CHECKPOINT,
-        ):  # a rank that was done before the checkpoint left its state with the last one
-            found = self._root / str(resume.attempt) / "checkpoints" / str(checkpoint) / name
-            if found.exists():
-                return found
-        return None
+            return []
+        for checkpoint in (resume.checkpoint, FINAL_CHECKPOINT):  # as the API does
+            folder = folder_of(checkpoint)
+            at = self._root / str(resume.attempt) / folder
+            state = next((part + suffix for suffix in STATE_SUFFIXES if (at / (part + suffix)).exists()), None)
+            if state:
+                listed = at / (part + LIST)
+                further = PartList.model_validate_json(listed.read_text()) if listed.exists() else PartList()
+                names = [state, *(file.name for file in further.files)]
+                own = [ResumedFile(attempt=resume.attempt, path=folder + name) for name in names]
+                return own + [ResumedFile.earlier(file) for file in further.rests_on]
+        return []
+
+    def fetch(self, file: ResumedFile, into: Path) -> Path:
+        return self._root / str(file.attempt) / file.path
 
     def latest(self, name: str, into: Path) -> Path | None:
         found = (self._root / str(attempt) / name for attempt in range(self._order.attempt, 0, -1))
@@ -119,21 +132,37 @@ class ApiStore:
         )
         self._resuming = order.resume is not None
 
-    def put(self, name: str, file: Path) -> None:
-        with file.open("rb") as content:
-            digest = hashlib.file_digest(content, "sha256").hexdigest()
-        nbytes = file.stat().st_size
-        headers = {"X-Sha256": digest, "Content-Type": "application/octet-stream"}
+    def put(self, name: str, content: Content, sha256: str | None = None) -> None:
+        nbytes = content.nbytes
+        headers = {
+            "X-Sha256": sha256 or sha256_of(content),
+            "Content-Length": str(nbytes),
+            "Content-Type": "application/octet-stream",
+        }
         timeout = httpx.Timeout(self.ANSWER, read=self.ANSWER + nbytes / SLOWEST)  # it has to reach the disk there
 
         def send() -> httpx.Response:
-            with file.open("rb") as content:
-                return self._http.put(f"/files/{name}", content=content, headers=headers, timeout=timeout)
+            chunks: Any = content.chunks()  # views of the memory that is stored; httpx wants bytes by its types only
+            return self._http.put(f"/files/{name}", content=chunks, headers=headers, timeout=timeout)
 
         self._ask(f"PUT /files/{name}", send, nbytes)
 
-    def resumed(self, name: str, into: Path) -> Path | None:
-        return self._get(f"/resume/{name}", into / name) if self._resuming else None
+    def resumed(self, part: str) -> list[ResumedFile]:
+        if not self._resuming:
+            return []
+        answer = self._ask(f"GET /resume of {part}", lambda: self._http.get("/resume", params={"part": part}))
+        return ResumedFiles.model_validate_json(answer.content).files
+
+    def fetch(self, file: ResumedFile, into: Path) -> Path:
+        path = f"{file.attempt}/{file.path}"
+        found = self._get(f"/resume/{path}", into / path.replace("/", "-"))
+        if found is None:
+            raise Unavailable(f"{path} is no longer stored")
+        with found.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+        if file.sha256 and file.sha256 != digest:
+            raise Invalid(f"{path} is damaged in the platform's storage: its sha256 is {digest}. Restore the file from a backup.")
+        return found
 
     def latest(self, name: str, into: Path) -> Path | None:
         return self._get(f"/latest/{name}", into / name)
@@ -150,7 +179,7 @@ class ApiStore:
                     answer.read()
                     return answer
                 with target.open("wb") as out:
-                    for chunk in answer.iter_bytes(_CHUNK):
+                    for chunk in answer.iter_bytes(CHUNK):
                         out.write(chunk)
                 return answer
 
@@ -175,90 +204,3 @@ class ApiStore:
         if answer.status_code >= 400 and not (may_lack and answer.status_code == 404):
             raise Unavailable(f"{what}: refused with {answer.status_code}: {answer.text[:300]}")
         return answer
-
-
-class Uploads:
-    """Writes files and puts them into a store, in the order given, from a thread of its own: whoever makes a checkpoint does not
-    wait for the disk."""
-
-    def __init__(self, store: Store, folder: Path) -> None:
-        """`folder` holds each file until it is stored."""
-        self._store, self._folder = store, folder
-        self._queue: deque[tuple[str, Content, bool, dict[str, str] | None]] = deque()
-        self._waiting = 0
-        """Bytes that are not stored yet."""
-        self._news = threading.Condition()
-        self._closing = False
-        self._failed: Unavailable | None = None
-        self._thread = threading.Thread(target=self._run, name="uploads", daemon=True)
-        self._thread.start()
-
-    def add(self, name: str, content: Content, *, needed: bool = True, metadata: dict[str, str] | None = None) -> None:
-        """The content must not change any more. If a file that is not needed (a checkpoint on the way) cannot be stored, that is a
-        warning. `metadata` goes into the header of a `.safetensors` file."""
-        with self._news:
-            self._queue.append((name, content, needed, metadata))
-            self._waiting += _size(content)
-            self._news.notify()
-
-    def finish(self, within: float = 150.0) -> None:
-        """Wait until all is stored: so many seconds, and `SLOWEST` in proportion. Raises: Unavailable, if something that is needed
-        could not be."""
-        with self._news:
-            self._closing = True
-            bound = within + self._waiting / SLOWEST
-            self._news.notify()
-        self._thread.join(bound)
-        if self._thread.is_alive():
-            raise Unavailable(f"{len(self._queue) + 1} files could not be stored within {bound:.0f} s")
-        if self._failed:
-            raise self._failed
-
-    def _run(self) -> None:
-        while True:
-            with self._news:
-                self._news.wait_for(lambda: self._queue or self._closing)
-                if not self._queue:
-                    return
-                name, content, needed, metadata = self._queue.popleft()
-            try:
-                self._keep(name, content, metadata)
-            except Exception as error:  # of this thread nobody else would hear
-                log.error("%s is not stored: %s", name, error)
-                if needed:
-                    self._failed = Unavailable(f"{name} could not be stored: {error}")
-            with self._news:
-                self._waiting -= _size(content)
-
-    def _keep(self, name: str, content: Content, metadata: dict[str, str] | None) -> None:
-        file = self._folder / name.replace("/", "-")
-        try:
-            _write(content, file, metadata)
-            self._store.put(name, file)
-        finally:
-            file.unlink(missing_ok=True)
-
-
-def _size(content: Any) -> int:
-    """Bytes of the tensors in it, and of text; the rest is little."""
-    match content:
-        case str():
-            return len(content)
-        case dict():
-            return sum(map(_size, content.values()))
-        case list() | tuple():
-            return sum(map(_size, content))
-    return int(getattr(content, "nbytes", 0))
-
-
-def _write(content: Content, file: Path, metadata: dict[str, str] | None) -> None:
-    if isinstance(content, str):
-        file.write_text(content)
-    elif file.suffix == ".safetensors":
-        from safetensors.torch import save_file
-
-        save_file(content, file, metadata=metadata)
-    else:
-        import torch
-
-        torch.save(content, file)

@@ -89,14 +89,14 @@ class World:
             "token": spare,
             "session": [sessions[-1]["id"]],
             "bundle": [code],
-            "artifact": ["model.safetensors", "result.json", "worker-0.pt", "shard-0.pt", "manifest.json", "best.safetensors"],
+            "artifact": ["model.safetensors", "best.safetensors", "result.json", "worker-0.safetensors", "manifest.json"],
             "file": [
-                "checkpoints/0/worker-0.pt",
+                "checkpoints/0/worker-0.safetensors",
                 "checkpoints/0/manifest.json",
                 "checkpoints/1/manifest.json",
                 "result.json",
                 "model.safetensors",
-                "checkpoints/9/shard-0.pt",
+                "checkpoints/9/shard-0.safetensors",
             ],
         }
         assert set(ids) == set(IDS)

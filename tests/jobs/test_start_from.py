@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from gradstream.client import Job
+from gradstream.process.saving.state_file import read_state
 from tests.platforms import Lab
 from tests.support import eventually
 from tests.userland.remembers import make_model
@@ -29,7 +30,7 @@ def begun(folder: Path, count: int) -> list[dict[str, Tensor]]:
 
 def in_checkpoint(folder: Path) -> dict[str, Tensor]:
     """Parameters and buffers of the center in these files, put together by hand."""
-    shards = [torch.load(folder / f"shard-{k}.pt", weights_only=True) for k in range(2)]
+    shards = [read_state(folder / f"shard-{k}.safetensors") for k in range(2)]
     parts = [shard["shard"]["center"]["theta"] for shard in shards]
     assert all(len(part) for part in parts), "both shards have a slice"
     theta, found, start = torch.cat(parts), {}, 0

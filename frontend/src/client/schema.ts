@@ -1214,7 +1214,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/process/resume/{name}": {
+    "/api/v1/process/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Resume Files
+         * @description The files of a part of the checkpoint that the attempt resumes from.
+         */
+        get: operations["listResumeFiles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/process/resume/{attempt}/{path}": {
         parameters: {
             query?: never;
             header?: never;
@@ -1223,7 +1243,7 @@ export interface paths {
         };
         /**
          * Resume File
-         * @description A file of the checkpoint that the attempt resumes from.
+         * @description A file of a checkpoint that the attempt resumes from, or of an earlier one that it rests on.
          */
         get: operations["getResumeFile"];
         put?: never;
@@ -3184,6 +3204,11 @@ export interface components {
             /** Samples */
             samples: number | null;
             /**
+             * Rests On
+             * @description Files of earlier checkpoints that it needs
+             */
+            rests_on: components["schemas"]["RestedFile"][];
+            /**
              * Created At
              * Format: date-time
              */
@@ -3216,7 +3241,7 @@ export interface components {
             attempt: number;
             /**
              * Path
-             * @example checkpoints/3/worker-0.pt
+             * @example checkpoints/3/worker-0.safetensors
              */
             path: string;
             /** Size */
@@ -4753,12 +4778,45 @@ export interface components {
              */
             gpu_memory?: number | null;
         };
+        /**
+         * RestedFile
+         * @description A file of an earlier checkpoint that a later one needs; it stays as long as that one.
+         */
+        RestedFile: {
+            /** Attempt */
+            attempt: number;
+            /**
+             * Path
+             * @example checkpoints/1/shard-0.rows-0.safetensors
+             */
+            path: string;
+        };
         /** Resume */
         Resume: {
             /** Attempt */
             attempt: number;
             /** Checkpoint */
             checkpoint: number;
+        };
+        /** ResumedFile */
+        ResumedFile: {
+            /** Attempt */
+            attempt: number;
+            /**
+             * Path
+             * @example checkpoints/3/shard-0.safetensors
+             */
+            path: string;
+            /** Sha256 */
+            sha256?: string | null;
+        };
+        /** ResumedFiles */
+        ResumedFiles: {
+            /**
+             * Files
+             * @description The state of the process first; empty: it has no part in the checkpoint
+             */
+            files: components["schemas"]["ResumedFile"][];
         };
         /**
          * Retention
@@ -5290,7 +5348,7 @@ export interface components {
         StoredFile: {
             /**
              * Path
-             * @example checkpoints/3/worker-0.pt
+             * @example checkpoints/3/worker-0.safetensors
              */
             path: string;
             /** Size */
@@ -11389,12 +11447,99 @@ export interface operations {
             };
         };
     };
+    listResumeFiles: {
+        parameters: {
+            query: {
+                /** @description Part of a checkpoint */
+                part: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResumedFiles"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
     getResumeFile: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                name: string;
+                attempt: number;
+                path: string;
             };
             cookie?: never;
         };

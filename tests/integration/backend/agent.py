@@ -74,11 +74,29 @@ class Agent:
         servers = sorted({order.rank for order in self.orders.values() if order.role == "server"})
         manifest = {"checkpoint": number, "members": workers, "servers": len(servers), "version": number, "samples": 10 * number}
         for rank in workers:
-            assert self.put(f"worker-{rank}", f"checkpoints/{number}/worker-{rank}.pt").status_code == 200
+            assert self.put(f"worker-{rank}", f"checkpoints/{number}/worker-{rank}.safetensors").status_code == 200
         for k in servers:
-            assert self.put(f"server-{k}", f"checkpoints/{number}/shard-{k}.pt").status_code == 200
+            assert self.put(f"server-{k}", f"checkpoints/{number}/shard-{k}.safetensors").status_code == 200
         answer = self.put("server-0", f"checkpoints/{number}/manifest.json", json.dumps(manifest).encode())
         assert answer.json()["committed_checkpoint"] == number
+
+    def put_list(self, label: str, path: str, files: dict[str, bytes], rests_on: list[dict[str, Any]]) -> httpx.Response:
+        """Store the list of a part: `files` by name, and files of earlier checkpoints."""
+        listed = [{"name": name, **about(content)} for name, content in files.items()]
+        return self.put(label, path, json.dumps({"files": listed, "rests_on": rests_on}).encode())
+
+    def resume(self, label: str, part: str) -> list[tuple[str, bytes]]:
+        """Paths, with the attempt, and contents of the files that a process resumes a part from."""
+        headers = _bearer(self.order(label).store.token or "")
+        answer = self.http.get("/process/resume", params={"part": part}, headers=headers)
+        assert answer.status_code == 200, answer.text
+        found = []
+        for file in answer.json()["files"]:
+            path = f"{file['attempt']}/{file['path']}"
+            content = self.http.get(f"/process/resume/{path}", headers=headers).content
+            assert hashlib.sha256(content).hexdigest() == file["sha256"]
+            found.append((path, content))
+        return found
 
     def log(self, label: str, text: str, offset: int = 0) -> int:
         body = {"process_id": str(self.order(label).id), "offset": offset, "text": text}
@@ -91,6 +109,10 @@ def make_join_token(platform: Platform, uses: int = 100) -> str:
     with platform.database.transaction() as session:
         given = CreateToken(name="machines", kind=TokenKind.JOIN, uses=uses)
         return users.create_token(session, users.ensure_user(session, "ada").id, given).token
+
+
+def about(content: bytes) -> dict[str, Any]:
+    return {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def put_file(http: httpx.Client, order: ProcessOrder, path: str, content: bytes) -> httpx.Response:

@@ -29,7 +29,7 @@ def test_only_known_files_with_the_right_bytes_are_stored(running: Running) -> N
     assert put_file(running.agent.http, order, "../../escape", b"x").status_code in (401, 404, 422)
     assert put_file(running.agent.http, order, "checkpoints/1/other.txt", b"x").status_code == 422
     headers = {"Authorization": f"Bearer {order.store.token}", "X-Sha256": "0" * 64}
-    damaged = running.agent.http.put("/process/files/checkpoints/1/worker-0.pt", content=b"x", headers=headers)
+    damaged = running.agent.http.put("/process/files/checkpoints/1/worker-0.safetensors", content=b"x", headers=headers)
     assert damaged.status_code == 422
     assert "damaged" in damaged.json()["detail"]
 
@@ -51,16 +51,16 @@ def begin_put(running: Running, order: ProcessOrder, path: str, size: int) -> tu
 def test_what_may_not_be_stored_is_refused_before_it_is_read(running: Running, platform: Platform) -> None:
     ended, lives = running.agent.order("worker-0"), running.agent.order("worker-1")
     running.agent.exit("worker-0")
-    assert begin_put(running, ended, "checkpoints/1/worker-0.pt", 10**10) == (
+    assert begin_put(running, ended, "checkpoints/1/worker-0.safetensors", 10**10) == (
         409,
         "worker-0 has ended; it stores nothing any more.",
     )
     assert begin_put(running, lives, "checkpoints/1/other.txt", 10**10)[0] == 422
     assert running.status == ("running", None)
-    assert running.agent.put("worker-1", "checkpoints/1/worker-1.pt").status_code == 200
+    assert running.agent.put("worker-1", "checkpoints/1/worker-1.safetensors").status_code == 200
     with platform.database.transaction() as session:
         session.execute(text("UPDATE files SET size = :size"), {"size": platform.settings.job_files_bytes})
-    status, why = begin_put(running, lives, "checkpoints/2/worker-1.pt", 10**10)
+    status, why = begin_put(running, lives, "checkpoints/2/worker-1.safetensors", 10**10)
     assert (status, running.status) == (413, ("stopping", "stored_bytes"))
     assert running.job["message"] == why
     assert "GRADSTREAM_JOB_FILES_BYTES" in why
@@ -69,20 +69,20 @@ def test_what_may_not_be_stored_is_refused_before_it_is_read(running: Running, p
 def test_a_job_may_store_so_many_bytes_in_all(running: Running, platform: Platform) -> None:
     most = platform.settings.job_files_bytes
     agent, almost = running.agent, most - 100
-    assert agent.put("worker-0", "checkpoints/1/worker-0.pt", b"x").status_code == 200
+    assert agent.put("worker-0", "checkpoints/1/worker-0.safetensors", b"x").status_code == 200
     with platform.database.transaction() as session:
         session.execute(text("UPDATE files SET size = :size"), {"size": almost})
-    assert agent.put("worker-1", "checkpoints/1/worker-1.pt", b"x" * 100).status_code == 200
-    assert agent.put("worker-1", "checkpoints/1/worker-1.pt", b"x" * 100).status_code == 200, "the same file anew"
-    assert agent.put("worker-1", "checkpoints/2/worker-1.pt", b"x").status_code == 413
+    assert agent.put("worker-1", "checkpoints/1/worker-1.safetensors", b"x" * 100).status_code == 200
+    assert agent.put("worker-1", "checkpoints/1/worker-1.safetensors", b"x" * 100).status_code == 200, "the same file anew"
+    assert agent.put("worker-1", "checkpoints/2/worker-1.safetensors", b"x").status_code == 413
 
 
 def test_parts_of_checkpoints_that_were_never_completed_go_with_the_next_that_is(running: Running, platform: Platform) -> None:
     for number in (1, 2):
-        running.agent.put("worker-0", f"checkpoints/{number}/worker-0.pt")
+        running.agent.put("worker-0", f"checkpoints/{number}/worker-0.safetensors")
     running.agent.commit_checkpoint(3)
-    running.agent.put("worker-0", "checkpoints/0/worker-0.pt")
-    running.agent.put("worker-0", "checkpoints/5/worker-0.pt")
+    running.agent.put("worker-0", "checkpoints/0/worker-0.safetensors")
+    running.agent.put("worker-0", "checkpoints/5/worker-0.safetensors")
     running.agent.commit_checkpoint(4)
     stored = {file["path"].split("/")[1] for file in running.api.get(f"/jobs/{running.id}/files").json()["files"]}
     assert stored == {"0", "3", "4", "5"}
@@ -94,13 +94,13 @@ def test_a_checkpoint_is_committed_only_when_all_its_files_are_there(running: Ru
     manifest = b'{"checkpoint": 1, "members": [0, 1], "servers": 1}'
     for label, path, content in (
         ("server-0", "checkpoints/1/manifest.json", manifest),
-        ("worker-0", "checkpoints/1/worker-0.pt", b"0"),
-        ("server-0", "checkpoints/1/shard-0.pt", b"s"),
+        ("worker-0", "checkpoints/1/worker-0.safetensors", b"0"),
+        ("server-0", "checkpoints/1/shard-0.safetensors", b"s"),
     ):
         assert agent.put(label, path, content).json()["committed_checkpoint"] is None
     assert running.items("attempts")[0]["checkpoint"] is None
-    assert agent.put("worker-1", "checkpoints/1/worker-1.pt", b"1").json()["committed_checkpoint"] == 1
-    assert agent.put("worker-1", "checkpoints/1/worker-1.pt", b"1").json()["committed_checkpoint"] is None, "once"
+    assert agent.put("worker-1", "checkpoints/1/worker-1.safetensors", b"1").json()["committed_checkpoint"] == 1
+    assert agent.put("worker-1", "checkpoints/1/worker-1.safetensors", b"1").json()["committed_checkpoint"] is None, "once"
 
 
 BAD_MANIFESTS = [
@@ -139,7 +139,7 @@ BAD_RESULTS = [
 
 def test_manifests_and_results_are_compared_with_the_job(running: Running) -> None:
     agent = running.agent
-    agent.put("server-0", "checkpoints/2/shard-0.pt")
+    agent.put("server-0", "checkpoints/2/shard-0.safetensors")
     for content in BAD_MANIFESTS:
         answer = agent.put("server-0", "checkpoints/2/manifest.json", content.encode("utf-8", "surrogatepass"))
         assert (answer.status_code, content[:40]) == (422, content[:40]), answer.text
@@ -147,7 +147,7 @@ def test_manifests_and_results_are_compared_with_the_job(running: Running) -> No
         assert agent.put("evaluator", "result.json", content.encode()).status_code == 422, content
     assert agent.put("server-0", "checkpoints/١/manifest.json", b"{}").status_code == 422, "digits of other scripts"
     files = running.api.get(f"/jobs/{running.id}/files").json()
-    assert (files["checkpoints"], [file["path"] for file in files["files"]]) == ([], ["checkpoints/2/shard-0.pt"])
+    assert (files["checkpoints"], [file["path"] for file in files["files"]]) == ([], ["checkpoints/2/shard-0.safetensors"])
     agent.commit_checkpoint(2)
 
 
@@ -187,7 +187,7 @@ def test_a_job_starts_from_the_checkpoint_that_was_the_newest_when_it_was_submit
 ) -> None:
     roles = {"server": {"count": 2}, "worker": {"count": 2, "device": "cpu"}}
     running = Running(api, agent, controller, tmp_path, roles=roles)
-    agent.put("worker-0", "tensors.pt", b"places")
+    agent.put("worker-0", "tensors.safetensors", b"places")
     agent.commit_checkpoint(1)
     agent.commit_checkpoint(2)
     job = submit(api, tmp_path, name="next", start_from={"job": "small", "checkpoint": "last"})
@@ -198,7 +198,7 @@ def test_a_job_starts_from_the_checkpoint_that_was_the_newest_when_it_was_submit
     assert event["data"] == record
     for number in (3, 4):  # the other job goes on, and its checkpoint 2 is removed
         agent.commit_checkpoint(number)
-        agent.put("server-0", f"checkpoints/{number}/shard-0.pt", b"newer")
+        assert agent.put("server-0", f"checkpoints/{number}/shard-0.safetensors", b"newer").status_code == 200
     assert not platform.files.of_attempt(UUID(running.id), 1, "checkpoints/2").exists()
     api.post(f"/jobs/{running.id}/stop")
     running.succeed()
@@ -209,16 +209,16 @@ def test_a_job_starts_from_the_checkpoint_that_was_the_newest_when_it_was_submit
     order = agent.order("worker-0")
     assert str(order.job_id) == job["id"]
     headers = {"Authorization": f"Bearer {order.store.token}"}
-    for name, content in (("tensors.pt", b"places"), ("shard-0.pt", b"state"), ("shard-1.pt", b"state")):
+    for name, content in (("tensors.safetensors", b"places"), ("shard-0.safetensors", b"state"), ("shard-1.safetensors", b"state")):
         assert agent.http.get(f"/process/start/{name}", headers=headers).content == content
-    for name in ("shard-2.pt", "start.safetensors", "manifest.json"):
+    for name in ("shard-2.safetensors", "start.safetensors", "manifest.json"):
         assert agent.http.get(f"/process/start/{name}", headers=headers).status_code == 404
     assert api.get(f"/jobs/{job['id']}").json()["started_from"] == job["started_from"]
 
 
 def test_a_checkpoint_of_a_job_that_was_stopped_or_went_on_in_a_new_attempt_is_taken_too(running: Running, tmp_path: Path) -> None:
     last = {"job": running.id, "checkpoint": "last"}
-    running.agent.put("worker-0", "tensors.pt")
+    running.agent.put("worker-0", "tensors.safetensors")
     running.agent.commit_checkpoint(1)
     running.agent.exit("server-0", reason=ExitReason.KILLED, code=-9)
     running.controller.run_once()
@@ -336,9 +336,14 @@ def test_stored_files_are_listed_with_their_checkpoints_and_downloaded(running: 
         (checkpoint["attempt"], checkpoint["number"], checkpoint["last"], checkpoint["samples"])
         for checkpoint in found["checkpoints"]
     ] == [(1, 1, False, 10)]
-    paths = ["checkpoints/1/manifest.json", "checkpoints/1/shard-0.pt", "checkpoints/1/worker-0.pt", "checkpoints/1/worker-1.pt"]
+    paths = [
+        "checkpoints/1/manifest.json",
+        "checkpoints/1/shard-0.safetensors",
+        "checkpoints/1/worker-0.safetensors",
+        "checkpoints/1/worker-1.safetensors",
+    ]
     assert [file["path"] for file in found["files"]] == paths
-    file = running.api.get(f"/jobs/{running.id}/files/1/checkpoints/1/shard-0.pt")
+    file = running.api.get(f"/jobs/{running.id}/files/1/checkpoints/1/shard-0.safetensors")
     assert file.content == b"state"
     assert file.headers["x-sha256"] == found["files"][1]["sha256"]
     for path in ("checkpoints/1/none.pt", "../../escape", "job.yaml"):

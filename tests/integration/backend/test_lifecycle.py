@@ -87,7 +87,7 @@ def test_a_lost_shard_makes_a_new_attempt_from_the_last_checkpoint(running: Runn
     running.agent.exit("server-0", reason=ExitReason.KILLED, code=-9, message="killed by signal 9")
     running.controller.run_once()
     assert running.status[0] in ("queued", "starting")
-    assert put_file(running.agent.http, fenced, "checkpoints/3/worker-0.pt", b"late").status_code == 409
+    assert put_file(running.agent.http, fenced, "checkpoints/3/worker-0.safetensors", b"late").status_code == 409
     running.end_all()
     running.start()
     assert running.status == ("running", None)
@@ -97,9 +97,8 @@ def test_a_lost_shard_makes_a_new_attempt_from_the_last_checkpoint(running: Runn
     assert second["resumed_from"] == {"attempt": 1, "checkpoint": 2}
     order = running.agent.order("worker-0")
     assert (order.resume and order.resume.checkpoint, order.attempt) == (2, 2)
-    headers = {"Authorization": f"Bearer {order.store.token}"}
-    assert running.agent.http.get("/process/resume/worker-0.pt", headers=headers).content == b"state"
-    assert running.agent.http.get("/process/resume/worker-7.pt", headers=headers).status_code == 404
+    assert running.agent.resume("worker-0", "worker-0") == [("1/checkpoints/2/worker-0.safetensors", b"state")]
+    assert running.agent.resume("worker-0", "worker-7") == []
 
 
 def test_retries_end(api: httpx.Client, agent: Agent, controller: Controller, tmp_path: Path) -> None:

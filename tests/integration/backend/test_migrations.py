@@ -186,8 +186,7 @@ class TestCutsBecomeCheckpoints:
 
         self._next_attempt(live)
         assert live.items("attempts")[-1]["resumed_from"] == {"attempt": 2, "checkpoint": 1}
-        headers = {"Authorization": f"Bearer {live.agent.order('worker-0').store.token}"}
-        assert live.agent.http.get("/process/resume/worker-0.pt", headers=headers).content == b"state"
+        assert live.agent.resume("worker-0", "worker-0") == [("2/checkpoints/1/worker-0.safetensors", b"state")]
 
     def _check_that_it_is_as_it_was(self, connection: Connection, platform: Platform, done: Running, live: Running) -> None:
         """So that what is upgraded is really what an older version wrote."""
@@ -211,7 +210,7 @@ class TestCutsBecomeCheckpoints:
         )
         assert (resumed, "attempt 2 begins from cut 1 of attempt 1" in str(message)) == ({"attempt": 1, "cut": 1}, True)
         assert rows("SELECT number FROM attempts WHERE job_id = :job AND message LIKE '%all since cut 1 of attempt 1.'") == [(2,)]
-        assert (platform.files.of_attempt(UUID(live.id), 2, "cuts/1/worker-0.pt")).read_bytes() == b"state"
+        assert (platform.files.of_attempt(UUID(live.id), 2, "cuts/1/worker-0.safetensors")).read_bytes() == b"state"
         assert not platform.files.of_attempt(UUID(live.id), 2, "checkpoints").exists()
         assert "\nsnapshot:\n" in platform.files.of_attempt(UUID(done.id), 1, "job.yaml").read_text()
 

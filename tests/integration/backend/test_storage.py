@@ -155,12 +155,12 @@ def test_a_collection_takes_what_nobody_needs_and_nothing_else(
 ) -> None:
     files, ended = platform.files, platform.files.of_job(UUID(running.id))
     running.agent.commit_checkpoint(0)
-    running.agent.put("worker-0", "checkpoints/6/worker-0.pt")
-    running.agent.put("server-0", "model.safetensors", b"the model")
+    running.agent.put("worker-0", "checkpoints/6/worker-0.safetensors")
+    running.agent.put("evaluator", "model.safetensors", b"the model")
     running.agent.exit()
     running.controller.run_once()
     live = Running(api, running.agent, running.controller, tmp_path)
-    live.agent.put("worker-0", "checkpoints/6/worker-0.pt")
+    live.agent.put("worker-0", "checkpoints/6/worker-0.safetensors")
     unused, asked, _lately = (send_bundle(api, tmp_path, name) for name in ("unused", "asked", "lately"))
     with platform.database.transaction() as session:
         old = {"old": [unused, asked, running.job["bundle"]]}
@@ -172,11 +172,11 @@ def test_a_collection_takes_what_nobody_needs_and_nothing_else(
         files.bundle(unused),
         write(files.bundle("0" * 64)),
         write(files.incoming / uuid4().hex),
-        write(files.of_attempt(deleted, 1, "checkpoints/3/shard-0.pt")),
-        ended / "1/checkpoints/6/worker-0.pt",
-        write(ended / "1/checkpoints/9/shard-0.pt"),
+        write(files.of_attempt(deleted, 1, "checkpoints/3/shard-0.safetensors")),
+        ended / "1/checkpoints/6/worker-0.safetensors",
+        write(ended / "1/checkpoints/9/shard-0.safetensors"),
     }
-    write(ended / "start/shard-0.pt")
+    write(ended / "start/shard-0.safetensors")
     write(files.of_job(UUID(live.id)) / "1/job.yaml")
     write(files.jobs / "not-a-job" / "file")
     (files.of_job(linked)).symlink_to(outside.parent)
@@ -185,7 +185,7 @@ def test_a_collection_takes_what_nobody_needs_and_nothing_else(
     for path in [*files.root.rglob("*"), outside, outside.parent]:
         age(path)
     write(files.incoming / uuid4().hex, b"on its way")
-    write(files.of_job(uuid4()) / "start/shard-0.pt", b"of a job that is being submitted")
+    write(files.of_job(uuid4()) / "start/shard-0.safetensors", b"of a job that is being submitted")
     before = everything(files.root)
 
     dry = api.post("/storage/collect", params={"dry_run": True}).json()
@@ -201,8 +201,8 @@ def test_a_collection_takes_what_nobody_needs_and_nothing_else(
     assert api.post("/storage/collect").json()["items"] == []
 
     stored = {file["path"] for file in api.get(f"/jobs/{running.id}/files").json()["files"]}
-    assert {"model.safetensors", "checkpoints/0/shard-0.pt"} < stored
-    assert "checkpoints/6/worker-0.pt" not in stored
+    assert {"model.safetensors", "checkpoints/0/shard-0.safetensors"} < stored
+    assert "checkpoints/6/worker-0.safetensors" not in stored
     assert [api.get(f"/bundles/{hash}").status_code for hash in (unused, asked)] == [404, 200]
     kinds = {item["kind"]: item for item in api.get("/storage").json()["items"]}
     assert (kinds["bundles"]["count"], kinds["uploads"]["count"]) == (3, 1)

@@ -18,6 +18,7 @@ from gradstream import metrics
 from gradstream.local.servers.redis import Redis
 from gradstream.local.training.attempt import LocalAttempt
 from gradstream.process.order import Resume
+from gradstream.process.saving.state_file import read_state
 from gradstream.process.zygote.zygote import Zygote
 from gradstream.spec import JobSpec
 from gradstream.wire.redis.client import connect
@@ -172,7 +173,7 @@ def test_a_job_resumed_from_a_checkpoint_has_the_bits_of_the_one_that_went_on(
             (tmp_path / "asked").touch()
 
     went_on = finish(first, ask_for_a_checkpoint)
-    checkpoint = torch.load(first.store / "checkpoints" / "1" / "worker-0.pt", weights_only=True)
+    checkpoint = read_state(first.store / "checkpoints" / "1" / "worker-0.safetensors")
     assert CHECKPOINT_AT <= checkpoint["replica"]["t"] < STEPS
     resumed = finish(start(kind, data=data, job_id=first._job, number=2, resume=Resume(attempt=1, checkpoint=1)))
     assert all(torch.equal(value, resumed[key]) for key, value in went_on.items())

@@ -19,8 +19,11 @@ from gradstream.center.entries import EVALUATOR, FINAL_CHECKPOINT, Join, Leave, 
 from gradstream.local.servers.redis import Redis
 from gradstream.metrics import Metric, Point
 from gradstream.process.order import PlaneAccess, ProcessOrder, Resume, Role, SharedMemory, StoreAccess, plane_id
+from gradstream.process.saving.checkpoint_names import worker_part
+from gradstream.process.saving.part import CheckpointPartFiles, resumed_state
+from gradstream.process.saving.uploads import Uploads
 from gradstream.process.shared import SharedFolders
-from gradstream.process.store import Uploads, open_store
+from gradstream.process.store import open_store
 from gradstream.spec import JobSpec
 from gradstream.train.link import Link, LinkEvents
 from gradstream.train.loop import train
@@ -52,7 +55,7 @@ class _Uploading(LinkEvents):
         self._uploads, self._rank, self._distances = uploads, rank, distances
 
     def save_state(self, checkpoint: int, state: dict[str, Any]) -> None:
-        self._uploads.add(f"checkpoints/{checkpoint}/worker-{self._rank}.pt", state)
+        self._uploads.add_all(CheckpointPartFiles(checkpoint, worker_part(self._rank), state), needed=True)
 
     def measured_distance(self, distance: float) -> None:
         self._distances.append(distance)
@@ -139,15 +142,14 @@ class Cluster:
     def link(self, rank: int, incarnation: int = 0) -> tuple[Link, Replica, RedisPort, Uploads]:
         order = self.order("worker", rank, incarnation)
         problem = self.build(rank)
-        uploads = Uploads(open_store(order.store, order), self.home(f"worker-{rank}.{incarnation}"))
+        uploads = Uploads(open_store(order.store, order))
         w = Replica(self.spec, problem)
         port = self.port(rank, incarnation, w)
         link = Link(self.spec, port, w, rank, incarnation, _Uploading(uploads, rank, self.distances[rank]))
         proposes = rank == 0 and self.resume is None
-        found = open_store(order.store, order).resumed(f"worker-{rank}.pt", self.folder) if incarnation == 0 else None
-        link.join(
-            Payload(problem.theta, w.model.buffers()) if proposes else None, torch.load(found, weights_only=True) if found else None
-        )
+        store = open_store(order.store, order)
+        resumed = resumed_state(store, worker_part(rank), self.folder) if incarnation == 0 else None
+        link.join(Payload(problem.theta, w.model.buffers()) if proposes else None, resumed)
         return link, w, port, uploads
 
     def build(self, rank: int) -> Problem:

@@ -18,6 +18,7 @@ from gradstream.model.checkpoint_weights import describe_tensors, read_weights
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.start import set_weights
 from gradstream.process.exits import UserError
+from gradstream.process.saving.state_file import state_file
 from gradstream.spec import JobSpec
 from gradstream.wire.transport.layout import Layout
 
@@ -51,21 +52,38 @@ def job(**fields: Any) -> JobSpec:
     )
 
 
-def checkpoint(flat: FlatModel, folder: Path, shards: int, spec: JobSpec) -> Callable[[str], Path | None]:
+def checkpoint(
+    flat: FlatModel, folder: Path, shards: int, spec: JobSpec, suffix: str = ".safetensors"
+) -> Callable[[str], Path | None]:
     """The files of one, whose center is the vector of this model. Gives them as a store does: as copies."""
     buffers = flat.buffers()
     layout = Layout.of(flat.theta, buffers, shards)
-    torch.save(describe_tensors(flat), folder / "tensors.pt")
+    _write(describe_tensors(flat), folder / f"tensors{suffix}")
     for k, part in enumerate(slices(layout.size, shards)):
         center = Center(spec, flat.theta[part].clone(), CenterBuffers(buffers) if buffers and k == 0 else None)
         if center._average is not None:
             center._average.add_(1)
-        torch.save({"layout": layout.as_dict(), "shard": {"center": center.state()}}, folder / f"shard-{k}.pt")
+        _write({"layout": layout.as_dict(), "shard": {"center": center.state()}}, folder / f"shard-{k}{suffix}")
 
     def fetch(name: str) -> Path | None:
-        return Path(shutil.copy(folder / name, folder / "copy")) if (folder / name).exists() else None
+        return Path(shutil.copy(folder / name, folder / f"copy{suffix}")) if (folder / name).exists() else None
 
     return fetch
+
+
+def _write(state: dict[str, Any], file: Path) -> None:
+    if file.suffix == ".pt":
+        torch.save(_as_earlier(state), file)
+    else:
+        file.write_bytes(b"".join(state_file(state).chunks()))
+
+
+def _as_earlier(state: dict[str, Any]) -> dict[str, Any]:
+    """The description as earlier versions stored it: with the dtypes themselves."""
+    if "placed" not in state:
+        return state
+    places = {name: (*place, getattr(torch, dtype.removeprefix("torch."))) for name, (*place, dtype) in state["placed"].items()}
+    return {**state, "placed": places}
 
 
 def same(given: dict[str, Tensor], wanted: dict[str, Tensor]) -> bool:
@@ -75,21 +93,23 @@ def same(given: dict[str, Tensor], wanted: dict[str, Tensor]) -> bool:
 
 
 @pytest.mark.parametrize("shards", [1, 2])
-@pytest.mark.parametrize("compiled", [False, True])
-def test_a_checkpoint_gives_the_state_dict_that_the_final_model_would_be(shards: int, compiled: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("compiled", "suffix"), [(False, ".safetensors"), (True, ".safetensors"), (False, ".pt")])
+def test_a_checkpoint_gives_the_state_dict_that_the_final_model_would_be(
+    shards: int, compiled: bool, suffix: str, tmp_path: Path
+) -> None:
     torch.manual_seed(1)
     model = Everything()
     model.norm.train()(torch.randn(8, 90))  # running statistics of its own
     if compiled:
         model.head = model.tied = torch.compile(model.head)  # type: ignore[assignment]
     flat = FlatModel(model, torch.device("cpu"))
-    given = read_weights(checkpoint(flat, tmp_path, shards, job()))
+    given = read_weights(checkpoint(flat, tmp_path, shards, job(), suffix))
     assert same(given, flat.tensors())
     torch.manual_seed(2)
     other = Everything()
     set_weights(other, given)
     assert same(FlatModel(other, torch.device("cpu")).tensors(), flat.tensors())
-    assert not (tmp_path / "copy").exists(), "what was fetched is removed again"
+    assert not (tmp_path / f"copy{suffix}").exists(), "what was fetched is removed again"
 
 
 def test_of_a_job_that_evaluates_an_average_the_average_is_taken(tmp_path: Path) -> None:
@@ -104,7 +124,7 @@ def test_a_frozen_view_is_stored_without_what_it_is_a_view_of() -> None:
     assert describe_tensors(FlatModel(model, torch.device("cpu")))["kept"]["some"].untyped_storage().nbytes() == 8
 
 
-@pytest.mark.parametrize("lacking", ["tensors.pt", "shard-0.pt", "shard-1.pt"])
+@pytest.mark.parametrize("lacking", ["tensors.safetensors", "shard-0.safetensors", "shard-1.safetensors"])
 def test_a_file_that_is_missing_is_named(lacking: str, tmp_path: Path) -> None:
     fetch = checkpoint(FlatModel(nn.Linear(3, 1), torch.device("cpu")), tmp_path, 2, job())
     (tmp_path / lacking).unlink()

@@ -63,7 +63,7 @@ function FileTable({ jobId, name, files, onShow }: { jobId: string; name: string
       <Table verticalSpacing={6}>
         <Table.Tbody>
           {files.map((file) => (
-            <Table.Tr key={file.path}>
+            <Table.Tr key={`${file.attempt}/${file.path}`}>
               <Table.Td style={{ whiteSpace: "nowrap" }}>{file.path}</Table.Td>
               <Table.Td className="numbers" style={{ whiteSpace: "nowrap" }}>
                 {formatBytes(file.size)}

@@ -1,0 +1,256 @@
+"""Checkpoints as sets of files: parts of many files, files of earlier checkpoints, who may store what, and earlier versions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import httpx
+from sqlalchemy import text
+
+from backend.platform import Platform
+from gradstream.process.exits import ExitReason
+from gradstream.process.saving.part_list import MAX_FILES, MAX_RESTS_ON
+from tests.integration.backend.agent import about
+from tests.integration.backend.jobs import submit
+from tests.integration.backend.running import Running
+
+ROWS = "shard-0.rows-0.safetensors"
+
+
+def next_attempt(running: Running) -> None:
+    running.agent.exit("server-0", reason=ExitReason.KILLED, code=-9)
+    running.controller.run_once()
+    running.end_all()
+    running.start()
+
+
+def earlier(attempt: int, checkpoint: int, name: str, content: bytes) -> dict[str, Any]:
+    return {"attempt": attempt, "checkpoint": checkpoint, "name": name, **about(content)}
+
+
+def commit(running: Running, number: int, rows: bytes, rests_on: list[dict[str, Any]]) -> None:
+    """A checkpoint whose shard has a file of rows, and rests on earlier ones."""
+    agent, folder = running.agent, f"checkpoints/{number}/"
+    assert agent.put("server-0", folder + ROWS, rows).status_code == 200
+    assert agent.put_list("server-0", f"{folder}shard-0.json", {ROWS: rows}, rests_on).status_code == 200
+    agent.commit_checkpoint(number)
+
+
+def paths(running: Running) -> set[str]:
+    found = running.api.get(f"/jobs/{running.id}/files").json()["files"]
+    return {f"{file['attempt']}/{file['path']}" for file in found if file["path"].startswith("checkpoints/")}
+
+
+def on_disk(running: Running, platform: Platform) -> set[str]:
+    folder = platform.files.of_job(UUID(running.id))
+    return {str(path.relative_to(folder)) for path in folder.glob("*/checkpoints/*/*")}
+
+
+def test_a_part_of_many_files_is_whole_with_its_state_and_comes_back_whole(running: Running) -> None:
+    agent, folder = running.agent, "checkpoints/1/"
+    files = {f"shard-0.rows-{number}.safetensors": bytes([number]) * number for number in range(3)}
+    for name, content in files.items():
+        assert agent.put("server-0", folder + name, content).json()["committed_checkpoint"] is None
+    assert agent.put_list("server-0", f"{folder}shard-0.json", files, []).json()["committed_checkpoint"] is None
+    agent.commit_checkpoint(1)
+    next_attempt(running)
+    own = [(f"1/{folder}{name}", content) for name, content in files.items()]
+    assert agent.resume("server-0", "shard-0") == [(f"1/{folder}shard-0.safetensors", b"state"), *own]
+    assert agent.resume("worker-1", "worker-1") == [(f"1/{folder}worker-1.safetensors", b"state")]
+
+
+def test_a_checkpoint_is_not_committed_while_a_listed_file_is_another(running: Running) -> None:
+    agent, folder = running.agent, "checkpoints/1/"
+    agent.put("server-0", folder + ROWS, b"rows")
+    assert agent.put_list("server-0", f"{folder}shard-0.json", {ROWS: b"rows"}, []).status_code == 200
+    agent.put("server-0", folder + ROWS, b"other")
+    manifest = {"checkpoint": 1, "members": [0, 1], "servers": 1}
+    for label, name in (("worker-0", "worker-0"), ("worker-1", "worker-1"), ("server-0", "shard-0")):
+        agent.put(label, f"{folder}{name}.safetensors")
+    assert agent.put("server-0", f"{folder}manifest.json", json.dumps(manifest).encode()).json()["committed_checkpoint"] is None
+    agent.put("server-0", folder + ROWS, b"rows")
+    assert agent.put("server-0", f"{folder}shard-0.safetensors").json()["committed_checkpoint"] == 1
+
+
+def test_files_that_a_kept_checkpoint_rests_on_stay_and_go_with_it(running: Running, platform: Platform) -> None:
+    base = earlier(1, 1, ROWS, b"base")
+    commit(running, 1, b"base", [])
+    commit(running, 2, b"two", [base])
+    commit(running, 3, b"three", [base, earlier(1, 2, ROWS, b"two")])
+    for number in (4, 5):  # checkpoint 1 is forgotten; the next still rest on its file, and one on no other
+        commit(running, number, b"x", [base])
+        assert f"1/checkpoints/1/{ROWS}" in paths(running)
+        assert paths(running) == on_disk(running, platform)
+    assert {path.split("/")[2] for path in paths(running)} == {"1", "4", "5"}
+    assert sum(path.startswith("1/checkpoints/1/") for path in paths(running)) == 1
+    shown = running.api.get(f"/jobs/{running.id}/files").json()["checkpoints"]
+    assert [(each["number"], each["rests_on"]) for each in shown] == [
+        (number, [{"attempt": 1, "path": f"checkpoints/1/{ROWS}"}]) for number in (5, 4)
+    ]
+    next_attempt(running)
+    [_, _, rested] = running.agent.resume("server-0", "shard-0")
+    assert rested == (f"1/checkpoints/1/{ROWS}", b"base")
+    commit(running, 6, b"new base", [])
+    commit(running, 7, b"y", [earlier(2, 6, ROWS, b"new base")])
+    assert f"1/checkpoints/1/{ROWS}" in paths(running), "the attempt resumes from checkpoint 5, which rests on it"
+    next_attempt(running)
+    for number in (8, 9, 10):
+        commit(running, number, b"z", [])
+    assert f"1/checkpoints/1/{ROWS}" not in paths(running)
+    assert paths(running) == on_disk(running, platform)
+
+
+def test_of_an_ended_job_a_collection_keeps_what_its_checkpoints_rest_on(running: Running, platform: Platform) -> None:
+    base = earlier(1, 1, ROWS, b"base")
+    commit(running, 1, b"base", [])
+    for number in (2, 3):
+        commit(running, number, b"x", [base])
+    running.succeed()
+    before = on_disk(running, platform)
+    assert f"1/checkpoints/1/{ROWS}" in before
+    for path in platform.files.root.rglob("*"):
+        age(path)
+    running.api.post("/storage/collect").raise_for_status()
+    assert on_disk(running, platform) == before
+
+
+def age(path: Path) -> None:
+    import os
+
+    os.utime(path, (0, 0))
+
+
+BAD_LISTS: list[Any] = [
+    [],
+    {"files": [{"name": ROWS, "size": 4}]},
+    {"files": [{"name": ROWS, **about(b"other")}]},
+    {"files": [{"name": ROWS, **about(b"rows"), "size": 5}]},
+    {"files": [{"name": "shard-0.rows-1", **about(b"rows")}]},
+    {"files": [{"name": ROWS, **about(b"rows")}] * 2},
+    {"files": [{"name": ROWS, **about(b"rows")}] * (MAX_FILES + 1)},
+    {"files": [{"name": ROWS, **about(b"rows"), "more": 1}]},
+    {"files": [{"name": "shard-0.safetensors", **about(b"state")}]},
+    {"files": [{"name": "shard-0.json", **about(b"rows")}]},
+    {"files": [{"name": "../1/shard-0.rows", **about(b"rows")}]},
+    {"files": [{"name": "/etc/passwd", **about(b"rows")}]},
+    {"files": [{"name": "worker-0.safetensors", **about(b"state")}]},
+    {"files": [{"name": "shard-0." + "x" * 200, **about(b"rows")}]},
+    {"files": [{"name": ROWS, "size": -1, "sha256": about(b"rows")["sha256"]}]},
+    {"files": [{"name": ROWS, "size": 10**30, "sha256": about(b"rows")["sha256"]}]},
+    {"rests_on": [earlier(1, 1, "../../x", b"state")]},
+    {"rests_on": [earlier(1, 1, "shard-0.rows-9", b"state")]},
+    {"rests_on": [earlier(1, 1, "shard-0.safetensors", b"other")]},
+    {"rests_on": [earlier(1, 2, ROWS, b"rows")]},
+    {"rests_on": [earlier(2, 1, "shard-0.safetensors", b"state")]},
+    {"rests_on": [earlier(10**12, 1, "shard-0.safetensors", b"state")]},
+    {"rests_on": [earlier(1, 1, "shard-0.safetensors", b"state")] * (MAX_RESTS_ON + 1)},
+    {"files": " " * (1 << 20)},
+]
+
+
+def test_a_list_names_only_what_is_stored_and_its_own(running: Running) -> None:
+    running.agent.commit_checkpoint(1)
+    running.agent.put("server-0", f"checkpoints/2/{ROWS}", b"rows")
+    for content in BAD_LISTS:
+        answer = running.agent.put("server-0", "checkpoints/2/shard-0.json", json.dumps(content).encode())
+        assert (answer.status_code, str(content)[:90]) == (422, str(content)[:90]), answer.text
+    commit(running, 2, b"rows", [earlier(1, 1, "shard-0.safetensors", b"state")])
+
+
+def test_a_process_stores_its_own_part_and_no_other(running: Running) -> None:
+    refused = [
+        ("worker-0", "checkpoints/1/worker-1.safetensors"),
+        ("worker-0", "checkpoints/1/shard-0.safetensors"),
+        ("worker-0", "checkpoints/1/manifest.json"),
+        ("worker-0", "model.safetensors"),
+        ("worker-1", "tensors.safetensors"),
+        ("worker-1", "environment.json"),
+        ("server-0", "checkpoints/1/worker-0.safetensors"),
+        ("server-0", "model.safetensors"),
+        ("server-0", "checkpoints/1/shard-1.safetensors"),
+        ("server-0", "checkpoints/1/shard-0.pt"),
+        ("server-0", "checkpoints/1/shard-0"),
+        ("server-0", "checkpoints/01/shard-0.safetensors"),
+        ("server-0", "checkpoints/1/shard-00.safetensors"),
+        ("server-0", "checkpoints/1/shard-0.a%2Fb"),
+        ("server-0", "checkpoints/1/shard-0." + "x" * 101),
+        ("evaluator", "checkpoints/1/worker-0.safetensors"),
+        ("evaluator", "checkpoints/1/manifest.json"),
+        ("evaluator", "tensors.safetensors"),
+    ]
+    for label, path in refused:
+        answer = running.agent.put(label, path)
+        assert (answer.status_code, label, path) == (422, label, path), answer.text
+    assert paths(running) == set()
+
+
+def test_a_committed_checkpoint_stays_as_it_is_but_a_next_incarnation_saves_anew(running: Running) -> None:
+    agent = running.agent
+    commit(running, 1, b"rows", [])
+    for path in (ROWS, "shard-0.json", "shard-0.more", "shard-0.safetensors", "manifest.json"):
+        assert agent.put("server-0", f"checkpoints/1/{path}", b"[]").status_code in (409, 422), path
+    assert agent.put("server-0", f"checkpoints/1/{ROWS}", b"rows").status_code == 200, "a repeat"
+    assert agent.put("worker-0", "checkpoints/1/worker-0.safetensors", b"anew").status_code == 200
+    next_attempt(running)
+    assert agent.resume("worker-0", "worker-0") == [("1/checkpoints/1/worker-0.safetensors", b"anew")]
+    headers = {"Authorization": f"Bearer {agent.order('worker-0').store.token}"}
+    for path in ("1/job.yaml", "1/checkpoints/1/none", "2/checkpoints/1/worker-0.safetensors", "1/checkpoints/1/../../job.yaml"):
+        assert agent.http.get(f"/process/resume/{path}", headers=headers).status_code == 404, path
+
+
+def as_earlier_version(running: Running, platform: Platform) -> None:
+    """Rows and files as earlier versions stored them: states and the description of tensors have the suffix `.pt`."""
+    with platform.database.transaction() as session:
+        change = "UPDATE files SET path = replace(path, '.safetensors', '.pt') WHERE job_id = :job AND path <> 'model.safetensors'"
+        session.execute(text(change), {"job": running.id})
+    for file in platform.files.of_job(UUID(running.id)).rglob("*.safetensors"):
+        if file.name != "model.safetensors":
+            file.rename(file.with_suffix(".pt"))
+
+
+def test_a_running_job_of_an_earlier_version_resumes_and_goes_on(running: Running, platform: Platform) -> None:
+    agent = running.agent
+    agent.commit_checkpoint(1)
+    agent.commit_checkpoint(2)
+    agent.put("worker-1", "checkpoints/0/worker-1.safetensors", b"done")
+    as_earlier_version(running, platform)
+    with platform.database.transaction() as session:
+        manifests = session.execute(text("SELECT manifest FROM checkpoints")).scalars().all()
+        assert all(set(manifest) == {"checkpoint", "members", "servers", "version", "samples", "pushed"} for manifest in manifests)
+    next_attempt(running)
+    assert running.items("attempts")[-1]["resumed_from"] == {"attempt": 1, "checkpoint": 2}
+    for label, part in (("server-0", "shard-0"), ("worker-0", "worker-0"), ("worker-1", "worker-1")):
+        assert agent.resume(label, part) == [(f"1/checkpoints/2/{part}.pt", b"state")]
+    for number in (3, 4):
+        agent.commit_checkpoint(number)
+    assert {path.split("/")[2] for path in paths(running) if path.startswith("1/")} == {"0", "2"}
+    assert paths(running) == on_disk(running, platform)
+
+
+def test_a_job_starts_from_a_finished_one_of_an_earlier_version(running: Running, platform: Platform, tmp_path: Path) -> None:
+    agent = running.agent
+    agent.put("worker-0", "tensors.safetensors", b"places")
+    running.succeed()
+    as_earlier_version(running, platform)
+    before = on_disk(running, platform)
+    for path in platform.files.root.rglob("*"):
+        age(path)
+    running.api.post("/storage/collect").raise_for_status()
+    assert on_disk(running, platform) == before
+    shown = running.api.get(f"/jobs/{running.id}/files").json()
+    assert [each["number"] for each in shown["checkpoints"]] == [0]
+    file = running.api.get(f"/jobs/{running.id}/files/1/checkpoints/0/shard-0.pt")
+    assert file.content == b"state"
+    job = submit(running.api, tmp_path, name="next", start_from={"job": running.id, "checkpoint": "last"})
+    running.controller.run_once()
+    agent.run_all()
+    order = agent.order("worker-0")
+    assert str(order.job_id) == job["id"]
+    headers = {"Authorization": f"Bearer {order.store.token}"}
+    found = {name: agent.http.get(f"/process/start/{name}", headers=headers) for name in ("tensors.pt", "shard-0.pt")}
+    assert {name: answer.content for name, answer in found.items()} == {"tensors.pt": b"places", "shard-0.pt": b"state"}
+    missing: httpx.Response = agent.http.get("/process/start/shard-0.safetensors", headers=headers)
+    assert missing.status_code == 404
