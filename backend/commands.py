@@ -10,6 +10,8 @@ from pathlib import Path
 
 _SWITCH = 0.001
 """Seconds that a thread of the API may compute while another one waits for the interpreter: short answers matter more."""
+_YOUNG_PASSES = 200
+"""Passes of the collector over young objects for each one over all, which holds up every answer: 50 ms and more under load."""
 _KEEP_ALIVE = 20
 """Seconds that a connection may idle. Clients such as httpx reuse theirs for 5 s: no request meets one that the API just closes."""
 _QUIET = ("uvicorn.access", "alembic", "kombu", "amqp")
@@ -22,9 +24,11 @@ def api(host: str, port: int) -> int:
     from backend.admission.connections import bounded
     from backend.app import create_app
     from backend.platform import Platform
+    from backend.priority import go_first
     from backend.settings import BackendSettings
     from gradstream.programs import jsonlog
 
+    go_first()
     jsonlog.configure(sys.stdout, quiet=_QUIET)
     sys.setswitchinterval(_SWITCH)
     settings = BackendSettings()
@@ -55,6 +59,7 @@ def _leave_imports_uncollected() -> None:
     """Take all objects so far out of the collector's hands: a full pass over them held up every answer for 130 ms."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*gc.get_threshold()[:2], _YOUNG_PASSES)
 
 
 def controller() -> int:
