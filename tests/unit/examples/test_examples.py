@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
@@ -25,13 +26,23 @@ def train(name: str, *overrides: str) -> LocalProgress:
     return list(local_run.train(spec, EXAMPLES / name))[-1]
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir()))
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in EXAMPLES.glob("*/job.yaml")))
 def test_every_example_has_a_valid_job_file_with_its_code_beside_it(name: str) -> None:
     spec = jobfile.load(EXAMPLES / name / "job.yaml")
     packed = bundle.pack(EXAMPLES / name)
     assert packed.holds(spec.workload.entrypoint)
     assert len(packed.data) < 10_000
     assert (EXAMPLES / name / "README.md").read_text().startswith("# ")
+
+
+def test_clicks_are_learned_by_a_script() -> None:
+    loader = spec_from_file_location("clicks", EXAMPLES / "clicks" / "clicks.py")
+    assert loader
+    assert loader.loader
+    clicks = module_from_spec(loader)
+    loader.loader.exec_module(clicks)
+    losses = clicks.train(30_000)
+    assert np.mean(losses[-50:]) < np.mean(losses[:20]) - 0.1
 
 
 def test_digits_reach_97_percent() -> None:

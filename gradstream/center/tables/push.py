@@ -1,0 +1,185 @@
+"""Lookups, and what becomes of each key of a push.
+
+A lookup changes nothing. It gives a *loan* for each key: the place, incarnation and updates of its row; incarnation 0 if there is
+none. A push hands in loans with gradients. The gradient of a key is applied if it was taken at values of the key's row. That is
+so if the row has the loan's incarnation; or if there was none, and keys need no admission: then values were the row's first.
+Otherwise its occurrences are counted, and the gradient is not used.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradstream.center.tables.compiling import kernel
+from gradstream.center.tables.hashing import first_value, occurrences_needed
+from gradstream.center.tables.index import EMPTY, IndexArrays, find
+from gradstream.center.tables.rows import RowArrays, free_place, make_row, take_place
+
+LOAN = np.dtype([("place", np.int64), ("incarnation", np.uint32), ("updates", np.uint32)])
+APPLIED, COUNTED, MISSED, DROPPED = 0, 1, 2, 3
+"""The outcome of a key. Missed: the loan is of another row than the key's. Counted: it had none. Dropped: the table is full."""
+MAX_OCCURRENCES = 2**32 - 1
+BY_NOTHING, BY_COUNT, BY_PROBABILITY, BY_SCORE = 0, 1, 2, 3
+
+
+class Admitting(NamedTuple):
+    """The condition of an admission, and the weights of the score."""
+
+    kind: int
+    least: float
+    has_scores: bool
+    unclicked: np.float32
+    clicked: np.float32
+
+
+class TableArrays(NamedTuple):
+    """A table as kernels see it."""
+
+    buckets: IndexArrays
+    rows: RowArrays
+    admitting: Admitting
+
+
+class PushArrays(NamedTuple):
+    keys: NDArray[np.int64]
+    loans: NDArray[Any]
+    occurrences: NDArray[np.int64]
+    clicks: NDArray[np.float32]
+    mark: np.uint32
+    time: np.uint32
+    places: NDArray[np.int64]
+    """Filled: the row to which the key's gradient is applied, or -1; updates of the row before; those of them since the loan."""
+    updates: NDArray[np.int64]
+    staleness: NDArray[np.int64]
+    outcomes: NDArray[np.int64]
+    """Counted up: the keys of each outcome."""
+
+
+@kernel
+def score(events: Any, admitting: Any) -> Any:
+    return admitting.unclicked * (events.shows - events.clicks) + admitting.clicked * events.clicks
+
+
+@kernel
+def look_up(table: Any, keys: Any, values: Any, loans: Any) -> Any:
+    """Fill `values` and `loans`. An absent key reads as its first values, or 0 if it needs admission."""
+    rows = table.rows
+    for i in range(len(keys)):
+        _, slot = find(table.buckets, keys[i])
+        place, loan = np.int64(table.buckets.slots[slot].place) - 1, loans[i]
+        if place >= 0:
+            loan.place, loan.incarnation, loan.updates = place, rows.meta[place].incarnation, rows.meta[place].updates
+            for column in range(rows.width):
+                values[i, column] = rows.values[place, column]
+        else:
+            loan.place, loan.incarnation, loan.updates = -1, 0, 0
+            for column in range(rows.width):
+                values[i, column] = 0
+                if table.admitting.kind == BY_NOTHING:
+                    values[i, column] = first_value(rows.stream, keys[i], column, rows.reach)
+
+
+@kernel
+def resolve(table: Any, push: Any, begin: Any) -> Any:
+    """Decide about the keys from `begin` on. Return the number of keys that are decided; if less than all, the bucket that must
+    grow first."""
+    for i in range(begin, len(push.keys)):
+        loan, place, outcome = push.loans[i], push.loans[i].place, APPLIED
+        if place < 0 or table.rows.meta[place].incarnation != loan.incarnation:
+            outcome, place, bucket = _find_anew(table, push, i)
+            if bucket >= 0:
+                return i, bucket
+        push.outcomes[outcome] += 1
+        push.places[i] = -1
+        if place >= 0:
+            meta = table.rows.meta[place]
+            _see(table.admitting, meta, table.rows.places.events, place, push, i)
+            if outcome == APPLIED:
+                push.places[i], push.updates[i] = place, meta.updates
+                push.staleness[i] = np.uint32(meta.updates - loan.updates)
+                meta.updates += np.uint32(1)
+    return len(push.keys), -1
+
+
+@kernel
+def _find_anew(table: Any, push: Any, i: Any) -> Any:
+    """A key whose loan names no row, or one that is gone. Return outcome, place of its row or -1, bucket that must grow or -1."""
+    index, rows, key = table.buckets, table.rows, push.keys[i]
+    is_first = push.loans[i].incarnation == 0 and table.admitting.kind == BY_NOTHING
+    bucket, slot = find(index, key)
+    place = np.int64(index.slots[slot].place) - 1
+    if place >= 0:
+        return (APPLIED if is_first else MISSED), place, -1
+    is_new = index.slots[slot].place == EMPTY
+    if is_new and index.used[bucket] >= index.limits[bucket]:
+        return DROPPED, -1, bucket
+    index.slots[slot].key = key
+    if is_first:
+        outcome, place = APPLIED, make_row(rows, key, push.mark)
+        if place < 0:
+            return DROPPED, -1, -1
+        index.slots[slot].place = place + 1
+        _forget_events(table.admitting, rows.places.events, place)
+    else:
+        outcome, place = _count(table, push, i, slot), np.int64(-1)
+    if is_new and index.slots[slot].place != EMPTY:
+        index.used[bucket] += 1
+    return outcome, place, -1
+
+
+@kernel
+def _count(table: Any, push: Any, i: Any, slot: Any) -> Any:
+    """Count a key without a row, and make its row if that admits it. Return the outcome."""
+    rows, admitting, slots = table.rows, table.admitting, table.buckets.slots
+    waiting, events = rows.candidate_places, rows.places.events
+    candidate = -1 - np.int64(slots[slot].place)
+    if candidate < 0:
+        candidate = take_place(waiting)
+        if candidate < 0:
+            return DROPPED
+        slots[slot].place = -1 - candidate
+        rows.candidates[candidate].occurrences = 0
+        _forget_events(admitting, waiting.events, candidate)
+    held = rows.candidates[candidate]
+    held.occurrences = min(np.int64(held.occurrences) + push.occurrences[i], MAX_OCCURRENCES)
+    _see(admitting, held, waiting.events, candidate, push, i)
+    if _is_admitted(table, push.keys[i], candidate):
+        place = make_row(rows, push.keys[i], push.mark)
+        if place >= 0:
+            rows.meta[place].seen = push.time
+            if admitting.has_scores:
+                events[place].shows = waiting.events[candidate].shows
+                events[place].clicks = waiting.events[candidate].clicks
+            free_place(waiting, candidate)
+            slots[slot].place = place + 1
+    return COUNTED
+
+
+@kernel
+def _is_admitted(table: Any, key: Any, candidate: Any) -> Any:
+    admitting, rows = table.admitting, table.rows
+    if admitting.kind == BY_COUNT:
+        return rows.candidates[candidate].occurrences >= admitting.least
+    if admitting.kind == BY_PROBABILITY:
+        return rows.candidates[candidate].occurrences >= occurrences_needed(rows.stream, key, admitting.least)
+    if admitting.kind == BY_SCORE:
+        return score(rows.candidate_places.events[candidate], admitting) >= admitting.least
+    return True
+
+
+@kernel
+def _see(admitting: Any, meta: Any, events: Any, place: Any, push: Any, i: Any) -> None:
+    """Note a push of a row or a candidate."""
+    meta.mark, meta.seen = push.mark, push.time
+    if admitting.has_scores:
+        events[place].shows += np.float32(push.occurrences[i])
+        events[place].clicks += push.clicks[i]
+
+
+@kernel
+def _forget_events(admitting: Any, events: Any, place: Any) -> None:
+    if admitting.has_scores:
+        events[place].shows, events[place].clicks = 0, 0

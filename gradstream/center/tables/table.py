@@ -1,0 +1,207 @@
+"""An embedding table: lookups, pushes and shrinks of rows that are found by 64-bit keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradstream.center.tables.hashing import BUCKETS, buckets_of, stream_of
+from gradstream.center.tables.index import BucketIndex
+from gradstream.center.tables.keep import NEVER, UNLIMITED, Keeping, shrink_bucket
+from gradstream.center.tables.memory import fitting_places
+from gradstream.center.tables.push import (
+    APPLIED,
+    BY_COUNT,
+    BY_NOTHING,
+    BY_PROBABILITY,
+    BY_SCORE,
+    COUNTED,
+    DROPPED,
+    LOAN,
+    MISSED,
+    Admitting,
+    PushArrays,
+    TableArrays,
+    look_up,
+    resolve,
+)
+from gradstream.center.tables.rows import RowStore
+from gradstream.center.tables.rules import apply_rule
+from gradstream.errors import Invalid
+from gradstream.spec.tables import ScoreWeights, TableSpec
+
+SHRINK_STEP = 64
+"""Buckets of one step of a shrink, so that a push between two steps waits about a millisecond for 10^7 rows."""
+ALL_BUCKETS = range(BUCKETS)
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """The response to a lookup: the values of the rows, and what a push needs to find them again."""
+
+    keys: NDArray[np.int64]
+    values: NDArray[np.float32]
+    loans: NDArray[Any]
+    """`gradstream.center.tables.push.LOAN` of each key."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowOutcome:
+    """The keys of a push by their outcome."""
+
+    applied: int
+    counted: int
+    missed: int
+    dropped: int
+    staleness: NDArray[np.int64] = field(repr=False)
+    """Updates of the row between the loan and the push; 0 of keys whose gradient is not applied."""
+
+    @property
+    def pushed(self) -> int:
+        return self.applied + self.counted + self.missed + self.dropped
+
+
+class EmbeddingTable:
+    """Not safe for several threads at once."""
+
+    def __init__(
+        self,
+        name: str,
+        width: int,
+        spec: TableSpec,
+        seed: int = 0,
+        buckets: range = ALL_BUCKETS,
+        capacity: int | None = None,
+    ) -> None:
+        """`buckets`: those whose keys are held here. `capacity`: rows, and candidates, there may be; default: as many as fit
+        into the memory of this machine. Raises: Unavailable: the addresses for so many cannot be reserved."""
+        self.name, self.width, self.spec, self.buckets = name, width, spec, buckets
+        stride = width + spec.rule.state_size(width)
+        self.capacity = capacity or fitting_places(4 * stride)
+        self._rows = RowStore(f"table '{name}'", self.capacity, width, stride)
+        self._index = BucketIndex(f"the index of table '{name}'", buckets, self.capacity)
+        self.arrays = TableArrays(
+            self._index.arrays,
+            self._rows.arrays(stream_of(seed, name), spec.reach, spec.rule.initial_state),
+            _admitting(spec),
+        )
+        self._keeping = _keeping(spec)
+        self.mark = 1
+        """Rows carry the mark at which they changed last; whoever copies changed rows counts it up."""
+        self.time = 0
+        """Number of the pass."""
+        self.evicted = 0
+        """Rows and candidates that shrinks have removed."""
+
+    def look_up(self, keys: NDArray[np.int64]) -> Lookup:
+        """Changes nothing. Raises: Invalid: a key belongs to another shard."""
+        keys = np.ascontiguousarray(keys, np.int64)
+        self._check_buckets(keys)
+        values, loans = np.empty((len(keys), self.width), np.float32), np.empty(len(keys), LOAN)
+        look_up(self.arrays, keys, values, loans)
+        return Lookup(keys, values, loans)
+
+    def push(
+        self,
+        keys: NDArray[np.int64],
+        loans: NDArray[Any],
+        gradients: NDArray[np.float32],
+        occurrences: NDArray[np.int64],
+        clicks: NDArray[np.float32] | None = None,
+        factor: float = 1.0,
+    ) -> RowOutcome:
+        """Apply one gradient per key, or count the key. `keys`: distinct ones that were looked up, with their `loans`.
+        `gradients`: summed over `occurrences`. `factor`: of the schedule."""
+        count = len(keys)
+        push = PushArrays(
+            keys,
+            loans,
+            occurrences,
+            np.zeros(count, np.float32) if clicks is None else clicks,
+            np.uint32(self.mark),
+            np.uint32(self.time),
+            np.empty(count, np.int64),
+            np.zeros(count, np.int64),
+            np.zeros(count, np.int64),
+            np.zeros(4, np.int64),
+        )
+        done, bucket = resolve(self.arrays, push, 0)
+        while done < count:
+            self.grow_bucket(bucket)
+            done, bucket = resolve(self.arrays, push, done)
+        apply_rule(self.spec.rule, self.arrays.rows.values, push.places, gradients, push.updates, push.staleness, factor)
+        applied, counted, missed, dropped = (int(push.outcomes[outcome]) for outcome in (APPLIED, COUNTED, MISSED, DROPPED))
+        return RowOutcome(applied, counted, missed, dropped, push.staleness)
+
+    def shrink(self, buckets: range | None = None) -> int:
+        """Decay and evict in `buckets`, default: all that are held. Return how many rows and candidates are gone."""
+        held = buckets or self.buckets
+        removed = 0
+        for bucket in range(held.start - self.buckets.start, held.stop - self.buckets.start):
+            gone = shrink_bucket(self.arrays, self._keeping, bucket, self.time)
+            if gone:
+                self._index.tidy(bucket, gone)
+            removed += gone
+        self.evicted += removed
+        return removed
+
+    def grow_bucket(self, bucket: int) -> None:
+        """Make place for more keys in a bucket (counted from the first that is held)."""
+        self._index.grow(bucket)
+
+    @property
+    def alive(self) -> int:
+        """Rows."""
+        return self._rows.alive
+
+    @property
+    def waiting(self) -> int:
+        """Candidates: keys that wait for their admission."""
+        return self._rows.waiting
+
+    @property
+    def made(self) -> int:
+        """Rows made so far: those alive and those evicted."""
+        return self._rows.made
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of rows, candidates and index that the table uses."""
+        return self._rows.nbytes + self._index.nbytes
+
+    def _check_buckets(self, keys: NDArray[np.int64]) -> None:
+        if self.buckets == ALL_BUCKETS or not len(keys):
+            return
+        found = buckets_of(keys)
+        if found.min() < self.buckets.start or found.max() >= self.buckets.stop:
+            raise Invalid(
+                f"table '{self.name}': a key belongs to another shard than that of {self.buckets}; send each its own keys"
+            )
+
+
+def _admitting(spec: TableSpec) -> Admitting:
+    weights = spec.score or ScoreWeights()
+    kind, least = BY_NOTHING, 0.0
+    match spec.admit:
+        case None:
+            pass
+        case admit if admit.count is not None:
+            kind, least = BY_COUNT, float(admit.count)
+        case admit if admit.probability is not None:
+            kind, least = BY_PROBABILITY, admit.probability
+        case admit if admit.score is not None:
+            kind, least = BY_SCORE, admit.score
+    return Admitting(kind, least, spec.has_scores, np.float32(weights.unclicked), np.float32(weights.clicked))
+
+
+def _keeping(spec: TableSpec) -> Keeping:
+    keep = spec.keep
+    return Keeping(
+        np.float32((keep and keep.decay) or 1),
+        float((keep and keep.score) or 0),
+        (keep and keep.unseen) or NEVER,
+        spec.most // BUCKETS if spec.most else UNLIMITED,
+    )

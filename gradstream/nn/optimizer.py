@@ -1,0 +1,134 @@
+"""The optimizer of a model's tables, in any script: `loss.backward(); dense.step(); rows.step()`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from pydantic import ValidationError
+from torch import nn
+
+from gradstream.center.tables.contents import TableContents, add_contents, read_contents
+from gradstream.center.tables.table import EmbeddingTable, RowOutcome
+from gradstream.errors import InvalidWorkload
+from gradstream.nn.embedding import TableModule
+from gradstream.nn.gradients import LocalTable
+from gradstream.nn.ids import as_array
+from gradstream.spec.tables import specs_of
+
+
+@dataclass(frozen=True, slots=True)
+class TableSummary:
+    rows: int
+    candidates: int
+    """Keys that wait for their admission."""
+    made: int
+    """Rows made so far."""
+    evicted: int
+    """Rows and candidates that shrinks have removed."""
+    nbytes: int
+    """Memory of rows, candidates and index."""
+
+
+class TableOptimizer:
+    """Makes a table for each name among the model's `Embedding` and `EmbeddingBag` modules, and trains it."""
+
+    def __init__(
+        self, model: nn.Module, rules: Mapping[str, Any] | None = None, seed: int = 0, capacity: int | None = None
+    ) -> None:
+        """`rules`: a `gradstream.spec.tables.TableSpec`, or its fields, for each table; `default` for those not named.
+        `seed`: of first values and admissions. `capacity`: rows of each table, at most; default: as many as memory holds.
+
+        Raises: InvalidWorkload: the model has no such module, or a table of two widths; a rule is wrong, or of an unknown table."""
+        self._modules = [module for module in model.modules() if isinstance(module, TableModule)]
+        self._widths = _widths(self._modules)
+        try:
+            self._specs = specs_of(rules, self._widths)
+        except ValidationError as error:
+            found = (f"{'/'.join(map(str, each['loc']))}: {each['msg'].removeprefix('Value error, ')}" for each in error.errors())
+            raise InvalidWorkload(f"rules of tables: {'; '.join(found)}") from error
+        self._seed, self._capacity = seed, capacity
+        self._tables: dict[str, LocalTable] = {}
+        self._use(self._make_tables(seed))
+        self.factor = 1.0
+        """Factor on the learning rates, which your schedule sets; ftrl has none."""
+
+    def step(self, clicks: torch.Tensor | None = None, examples: int | None = None) -> dict[str, RowOutcome]:
+        """Apply the gradients since the last step. Return the outcome of each table that had any.
+
+        `clicks`: of each example, for scores; the first dimension of ids, or the bags, are the examples. `examples`: of the
+        mini-batch, for `gradient: sum`; default: those of the forward. Raises: InvalidWorkload: a gradient is not finite."""
+        labels = None if clicks is None else as_array(clicks.reshape(-1).float())
+        merged = {name: local.merged(labels, examples) for name, local in self._tables.items()}
+        self.zero_grad()
+        return {name: self._tables[name].push(rows, self.factor) for name, rows in merged.items() if rows is not None}
+
+    def zero_grad(self) -> None:
+        """Forget the gradients since the last step."""
+        for local in self._tables.values():
+            local.forget_gradients()
+
+    def shrink(self) -> dict[str, int]:
+        """End a pass: decay scores, evict as `keep` and `most` say. Return how many rows and candidates of each table are gone."""
+        removed = {}
+        for name, local in self._tables.items():
+            removed[name] = local.table.shrink()
+            local.table.time += 1
+        return removed
+
+    def summary(self) -> dict[str, TableSummary]:
+        tables = {name: local.table for name, local in self._tables.items()}
+        return {name: TableSummary(t.alive, t.waiting, t.made, t.evicted, t.nbytes) for name, t in tables.items()}
+
+    def state_dict(self) -> dict[str, Any]:
+        """All rows with the state of their rules, for `torch.save`."""
+        tables = {}
+        for name, local in self._tables.items():
+            columns = read_contents(local.table).columns().items()
+            tables[name] = {"time": local.table.time, **{column: torch.from_numpy(_storable(values)) for column, values in columns}}
+        return {"seed": self._seed, "tables": tables}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Replace all rows. Raises: InvalidWorkload: the state is of other tables. Invalid: of another dim or rule."""
+        if set(state["tables"]) != set(self._tables):
+            stored, own = (", ".join(sorted(names)) for names in (state["tables"], self._tables))
+            raise InvalidWorkload(f"the state has the tables {stored}, and this model {own}; load it into the model that it is of")
+        made = self._make_tables(state["seed"])
+        for name, stored in state["tables"].items():
+            columns = {column: values.numpy() for column, values in stored.items() if column != "time"}
+            add_contents(made[name].table, TableContents(**columns))
+            made[name].table.time = stored["time"]
+        self._seed = state["seed"]
+        self._use(made)
+
+    def _make_tables(self, seed: int) -> dict[str, LocalTable]:
+        return {
+            name: LocalTable(EmbeddingTable(name, width, self._specs[name], seed, capacity=self._capacity))
+            for name, width in self._widths.items()
+        }
+
+    def _use(self, tables: dict[str, LocalTable]) -> None:
+        self._tables = tables
+        for module in self._modules:
+            module.bind(tables[module.table])
+
+
+def _widths(modules: list[TableModule]) -> dict[str, int]:
+    if not modules:
+        raise InvalidWorkload("the model has no gradstream.nn.Embedding or EmbeddingBag; train it with an optimizer of torch alone")
+    widths: dict[str, int] = {}
+    for module in modules:
+        if widths.setdefault(module.table, module.dim) != module.dim:
+            raise InvalidWorkload(
+                f"table '{module.table}' has two widths, {widths[module.table]} and {module.dim}; "
+                "give the modules one dim, or two names"
+            )
+    return widths
+
+
+def _storable(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """As torch stores it: without unsigned numbers."""
+    return values.astype(np.int64) if values.dtype.kind == "u" else values
