@@ -142,7 +142,8 @@ class _Training:
         loader = _loader(self._data, self._spec.batch_size, self._code.batching, torch.Generator().manual_seed(self._spec.seed))
         for epoch in itertools.count():
             if hook := self._code.on_epoch:
-                hook(epoch)
+                with blaming("on_epoch()"), self._guard.watching():
+                    hook(epoch)
             passed = self._one_pass(loader)
             first = next(passed, None)
             if first is None:

@@ -142,7 +142,7 @@ def backward(loss: Tensor) -> None:
         loss.backward()  # type: ignore[no-untyped-call]
 
 
-def watched(guard: ParameterGuard, home: int | None, step: Callable[[], float]) -> float:
+def watched(guard: ParameterGuard, home: Tensor | None, step: Callable[[], float]) -> float:
     """The loss that a step returns. Raises: UserError, if user code raises in it or changes parameters by itself."""
     guard.begin(home)
     try:
@@ -208,7 +208,7 @@ class ModelProblem:
         step = partial(ensemble.train_step, self._flat.model, shares, self._code.loss, backward)
         if self.on_core:
             self.on_core.begin(position)
-        loss = watched(self._guard, self._flat.theta.data_ptr(), step)
+        loss = watched(self._guard, self._flat.theta, step)
         if self.on_core:
             self.on_core.end(position)
         return loss
@@ -216,15 +216,14 @@ class ModelProblem:
     def on_checkpoint(self, number: int) -> None:
         """This worker has saved its part of a checkpoint. Raises: UserError."""
         if hook := self._code.on_checkpoint:
-            self._guard.begin(self._flat.theta.data_ptr())
-            hook(self._flat.model, number)
-            with blaming("on_checkpoint()"):
-                self._guard.check()
+            with blaming("on_checkpoint()"), self._guard.watching(self._flat.theta):
+                hook(self._flat.model, number)
 
     def _enter_epoch(self, epoch: int) -> None:
         if epoch != self._epoch and (hook := self._code.on_epoch):
             self._epoch = epoch
-            hook(epoch)
+            with blaming("on_epoch()"), self._guard.watching(self._flat.theta):
+                hook(epoch)
 
     def descend(self, alpha: float) -> None:
         self._flat.descend(alpha)

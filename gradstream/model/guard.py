@@ -4,15 +4,16 @@ A worker trains a copy of the parameters, and the next pull replaces it. So what
 parameter is lost, or is counted as a part of the next push; on one machine the same code would have trained.
 
 Each step compares what torch counts: the version of each parameter and the address of its values. Writes through `.data` or
-numpy count nothing. So the values are compared, too: in the first steps of a process, and then as often as that takes at most
-1 % of the time.
+numpy count nothing. So each step also compares a sample of the values, and some compare all of them: the first steps of a
+process, and later ones as often as that takes at most 1 % of the time.
 """
 
 from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import torch
@@ -28,13 +29,39 @@ _FIRST_SECONDS = 1.0
 """After which the first steps, too, are compared only as often as others: a model may have gigabytes."""
 _SHARE = 0.01
 """Share of the time that comparing values may take after that."""
-_FROZEN_SAMPLE = 1024
-"""Values of a frozen parameter that are compared: a frozen backbone may be large."""
+_SAMPLE = 1024
+"""Values that are compared of a frozen parameter, since a frozen backbone may be large, and in each step of all trained ones."""
 
 
 class _Marks(NamedTuple):
     versions: list[int]
     addresses: list[int]
+
+
+_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+"""By size in bytes: numpy does not know every dtype."""
+
+
+class _Home:
+    """The vector that holds the parameters, and a sample of its values."""
+
+    def __init__(self, vector: Tensor, addresses: list[int]) -> None:
+        """`addresses`: of the parameters while they are views of it."""
+        self.addresses = addresses
+        size, stride = vector.element_size(), max(1, vector.numel() // _SAMPLE)
+        self._start, self._size, self._stride = vector.data_ptr(), size, stride
+        self._values = None if vector.is_cuda else vector.detach().view(_INTEGERS[size])[::stride].numpy()
+
+    def sample(self) -> bytes:
+        """Empty on a GPU, where a step would wait for it."""
+        return b"" if self._values is None else self._values.tobytes()
+
+    def parameter_changed_since(self, sample: bytes) -> int:
+        """Return the index of a parameter with a value that has changed since this sample was taken."""
+        pairs = enumerate(zip(sample, self.sample(), strict=True))
+        place = next(index for index, (before, now) in pairs if before != now) // self._size
+        address = self._start + place * self._stride * self._size
+        return max((start, index) for index, start in enumerate(self.addresses) if start <= address)[1]
 
 
 class ParameterGuard:
@@ -48,29 +75,45 @@ class ParameterGuard:
         self._parameters = [p for _, p in named]
         self._trained = [p.requires_grad for p in self._parameters]
         self._frozen = [p for p in self._parameters if not p.requires_grad]
+        self._modules = _modules(model)
         self._count = 0
         self._spent, self._since = 0.0, clock()
         self._before = self._marks()
         self._sums: list[int] | None = None
         """Checksums of the values at `begin`; None: not taken this time."""
-        self._addresses: dict[int, list[int]] = {}
+        self._homes: dict[int, _Home] = {}
+        """By address."""
+        self._sampled: tuple[_Home, bytes] | None = None
+        """The vector at `begin`, and its sample then."""
 
-    def begin(self, home: int | None = None) -> None:
-        """`home`: address of the vector that holds the parameters, which nothing else changes in a way that torch counts. None: an
-        optimizer may have changed them since `check`."""
+    def begin(self, home: Tensor | None = None) -> None:
+        """`home`: the vector that holds the parameters, which nothing else changes in a way that torch counts. None: an optimizer
+        may have changed them since `check`."""
+        self._sampled = None
         if home is None:
             self._before = self._marks()
         else:
-            addresses = self._addresses.get(home)
-            if addresses is None:
-                addresses = self._addresses[home] = [p.data_ptr() for p in self._parameters]
-            self._before = _Marks(self._before.versions, addresses)
+            found = self._homes.get(home.data_ptr())
+            if found is None:
+                found = self._homes[home.data_ptr()] = _Home(home, [p.data_ptr() for p in self._parameters])
+            self._before = _Marks(self._before.versions, found.addresses)
+            self._sampled = found, found.sample()
         self._sums = self._summed() if self._looks() else None
 
     def check(self) -> None:
         """Raises: InvalidWorkload: a parameter is not as it was at `begin`."""
         if self._sums is not None or self._counted() or self._unfrozen():
             self._compare(self._before, self._marks())
+        elif self._sampled and self._sampled[0].sample() != self._sampled[1]:
+            home, before = self._sampled
+            raise _refusal(_changed(self._names[home.parameter_changed_since(before)], trained=True))
+
+    @contextmanager
+    def watching(self, home: Tensor | None = None) -> Iterator[None]:
+        """Raises: as `check`, which comes after the block."""
+        self.begin(home)
+        yield
+        self.check()
 
     def _counted(self) -> bool:
         """Torch has counted a change."""
@@ -106,9 +149,17 @@ class ParameterGuard:
 
     def _compare_structure(self) -> None:
         known = {id(p) for p in self._parameters}
-        for name, p in self._model.named_parameters():
+        now = list(self._model.named_parameters())
+        for name, p in now:
             if id(p) not in known:
                 raise _refusal(f"it put another parameter at {plain_name(name)}, which does not train; make all of them in model()")
+        modules = _modules(self._model)
+        if modules != self._modules:
+            name = plain_name(min(name for name, _ in modules ^ self._modules))
+            raise _refusal(f"it added, removed or replaced the module {name}, and other processes do not; do that in model()")
+        moved = set(self._names) ^ {plain_name(name) for name, _ in now}
+        if moved:
+            raise _refusal(f"it renamed the parameter {min(moved)}, and other processes do not; do that in model()")
 
     def _marks(self) -> _Marks:
         return _Marks([p._version for p in self._parameters], [p.data_ptr() for p in self._parameters])
@@ -118,6 +169,10 @@ class ParameterGuard:
         sums = [_sum_of(p, trained) for p, trained in zip(self._parameters, self._trained, strict=True)]
         self._spent += self._clock() - began
         return sums
+
+
+def _modules(model: nn.Module) -> set[tuple[str, int]]:
+    return {(name, id(module)) for name, module in model.named_modules()}
 
 
 def _changed(name: str, trained: bool) -> str:
@@ -136,5 +191,5 @@ def _sum_of(p: Tensor, whole: bool) -> int:
         return 0
     flat = values.reshape(-1)
     if not whole:
-        flat = flat[:: max(1, flat.numel() // _FROZEN_SAMPLE)]
+        flat = flat[:: max(1, flat.numel() // _SAMPLE)]
     return zlib.crc32(flat.cpu().contiguous().view(torch.uint8).numpy().data) if flat.numel() else 0

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import prune
 from torch.utils.data import TensorDataset
 
-from gradstream import Workload, sim
+from gradstream import Workload, local_run, sim
 from gradstream.errors import InvalidWorkload
 from gradstream.input.data import Batches
 from gradstream.model.flat_model import FlatModel, ModelProblem
@@ -29,10 +30,11 @@ class Net(nn.Module):
         super().__init__()
         self.fc, self.out, self.frozen = nn.Linear(4, 6), nn.Linear(6, 3), nn.Linear(6, 6)
         self.frozen.requires_grad_(False)
+        self.act = nn.Tanh()
         self.register_buffer("seen", torch.zeros(()))
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.out(self.frozen(self.fc(x).tanh()))  # type: ignore[no-any-return]
+        return self.out(self.frozen(self.act(self.fc(x))))  # type: ignore[no-any-return]
 
 
 @torch.no_grad()
@@ -98,6 +100,10 @@ TRICKS: dict[str, tuple[Callable[[Net], Any], str]] = {
     "another parameter": (replace_a_parameter, "fc.weight"),
     "another module": (replace_a_module, "fc.weight"),
     "a teacher's average": (lambda net: net.frozen.weight.data.lerp_(torch.ones(6, 6), 0.01), "frozen parameter frozen.weight"),
+    "prune": (lambda net: prune.l1_unstructured(net.fc, "weight", 0.5), "fc.weight"),
+    "spectral norm": (lambda net: nn.utils.parametrizations.spectral_norm(net.fc), "fc.parametrizations"),
+    "another activation": (lambda net: setattr(net, "act", nn.ReLU()), "module act"),
+    "one module more": (lambda net: net.add_module("drop", nn.Dropout()), "module drop"),
     "unfreezing": (lambda net: net.frozen.requires_grad_(True), "frozen.weight"),
 }
 
@@ -133,6 +139,8 @@ class Tricky(Workload):
 
     def model(self) -> nn.Module:
         net = Net()
+        if self.where == "on_epoch":
+            self.net = net
         if self.where == "backward":
             net.out.weight.register_hook(lambda g: self._do(net))
         if self.where == "forward":
@@ -155,6 +163,10 @@ class Tricky(Workload):
         if self.where == "evaluate":
             self._do(model)
         return super().evaluate(model, batch)
+
+    def on_epoch(self, epoch: int) -> None:
+        if self.where == "on_epoch":
+            self._do(self.net)
 
     def _do(self, net: Any) -> None:
         self.after -= 1
@@ -223,6 +235,45 @@ def test_a_change_that_torch_counts_is_found_in_the_step_that_makes_it(trick: st
         problem.gradient(9)
 
 
+@pytest.mark.parametrize("trick", ["clip .data", "numpy", "one value", "rows change places", "an optimizer of its own"])
+def test_a_sample_of_the_values_is_compared_in_each_step(trick: str) -> None:
+    """In a long run, all values are compared seldom. This model is as small as the sample."""
+    spec = job(trick, after=9)
+    code = UserCode(spec)
+    problem = ModelProblem(code, FlatModel(code.model(), CPU), Batches(code.dataset("train"), spec, 0))
+    problem._guard._spent = 1e9
+    for position in range(9):
+        problem.gradient(position)
+    with pytest.raises(UserError) as raised:
+        problem.gradient(9)
+    assert f"it changed the parameter {TRICKS[trick][1]} in place" in str(raised.value.__cause__)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_a_change_in_a_sample_is_told_by_the_name_of_its_parameter(dtype: torch.dtype) -> None:
+    model = nn.Sequential(nn.Linear(10, 30), nn.Linear(30, 700, bias=False)).to(dtype)
+    flat = FlatModel(model, CPU)
+    guard = ParameterGuard(model)
+    guard._spent = 1e9
+    for number, (name, p) in enumerate(model.named_parameters()):
+        guard._count = 10
+        guard.begin(flat.theta)
+        guard.check()
+        guard.begin(flat.theta)
+        p.data.neg_().sub_(1)
+        with pytest.raises(InvalidWorkload, match=f"parameter {name} in place"):
+            guard.check()
+        assert guard._sums is None, f"only the sample was compared, {number}"
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_on_epoch_is_watched(local: bool) -> None:
+    spec = job("clip .data", where="on_epoch")
+    with pytest.raises(UserError, match=r"failed in on_epoch\(\)") as raised:
+        list(local_run.train(spec, Path())) if local else trained(spec)
+    assert "it changed the parameter fc.weight in place" in str(raised.value.__cause__)
+
+
 def test_each_member_of_an_ensemble_is_watched() -> None:
     assert "members.0.fc.weight" in refused(job("clip .data", members=2))
     assert "members.1.fc.weight" in refused(job("clip .data", members=2, after=1))
@@ -257,15 +308,16 @@ def test_values_are_compared_again_and_again_for_one_percent_of_the_time() -> No
 
 def test_a_workload_that_puts_back_is_looked_at_each_time() -> None:
     model = Net()
+    vector = FlatModel(model, CPU).theta
     guard = ParameterGuard(model)
-    guard.begin(1)
+    guard.begin(vector)
     put_back(model)
     guard.check()
     guard._spent = 1e9
-    guard.begin(1)
+    guard.begin(vector)
     put_back(model)
     guard.check()
-    guard.begin(1)
+    guard.begin(vector)
     clip_in_place(model)
     with pytest.raises(InvalidWorkload, match=r"fc\.weight"):
         guard.check()
