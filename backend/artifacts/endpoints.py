@@ -10,6 +10,7 @@ from backend.artifacts import service
 from backend.artifacts.schemas import Artifacts, JobFiles
 from backend.db import SessionDep
 from backend.platform import PlatformDep
+from backend.web.stored_file import StoredFileResponse
 
 router = APIRouter(prefix="/jobs/{id}", tags=["artifacts"])
 
@@ -28,7 +29,7 @@ def artifacts(id: UUID, session: SessionDep) -> Artifacts:
 def download(id: UUID, name: str, session: SessionDep, platform: PlatformDep) -> FileResponse:
     """One file, as an attachment; ranges are understood."""
     artifact, path = service.find(session, platform.files, id, name)
-    return FileResponse(path, filename=f"{artifact.job_name}-{artifact.name}", headers={"X-Sha256": artifact.sha256})
+    return StoredFileResponse(path, filename=f"{artifact.job_name}-{artifact.name}", headers={"X-Sha256": artifact.sha256})
 
 
 @router.get("/files", operation_id="listFiles")
@@ -41,4 +42,4 @@ def files(id: UUID, session: SessionDep) -> JobFiles:
 def download_file(id: UUID, attempt: int, path: str, session: SessionDep, platform: PlatformDep) -> FileResponse:
     """One file of an attempt, as an attachment; ranges are understood."""
     found, at = service.find_stored(session, platform.files, id, attempt, path)
-    return FileResponse(at, filename=f"{found.job_name}-{found.name}", headers={"X-Sha256": found.sha256})
+    return StoredFileResponse(at, filename=f"{found.job_name}-{found.name}", headers={"X-Sha256": found.sha256})

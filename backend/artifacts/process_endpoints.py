@@ -12,6 +12,7 @@ from backend.artifacts.auth import ProcessDep
 from backend.artifacts.schemas import StoredFile
 from backend.db import SessionDep
 from backend.platform import PlatformDep
+from backend.web.stored_file import StoredFileResponse
 from backend.web.uploads import UploadDep, binary_body
 from gradstream.errors import Invalid
 from gradstream.process.saving.resumed import ResumedFiles
@@ -60,22 +61,22 @@ def resume_files(part: Part, process: ProcessDep, session: SessionDep, platform:
 @router.get("/resume/{attempt}/{path:path}", operation_id="getResumeFile", response_class=FileResponse)
 def resume_file(attempt: int, path: str, process: ProcessDep, session: SessionDep, platform: PlatformDep) -> FileResponse:
     """A file of a checkpoint that the attempt resumes from, or of an earlier one that it rests on."""
-    return FileResponse(checkpoints.find_resume_file(session, platform.files, process, attempt, path))
+    return StoredFileResponse(checkpoints.find_resume_file(session, platform.files, process, attempt, path))
 
 
 @router.get("/start", operation_id="getStartFile", response_class=FileResponse)
 def start_file(process: ProcessDep, session: SessionDep, platform: PlatformDep) -> FileResponse:
     """The weights of another job that this one begins from."""
-    return FileResponse(service.start_file(session, platform.files, process))
+    return StoredFileResponse(service.start_file(session, platform.files, process))
 
 
 @router.get("/start/{name}", operation_id="getStartCheckpointFile", response_class=FileResponse)
 def start_checkpoint_file(name: str, process: ProcessDep, session: SessionDep, platform: PlatformDep) -> FileResponse:
     """A file of the checkpoint of another job that this one starts from."""
-    return FileResponse(service.start_file(session, platform.files, process, name))
+    return StoredFileResponse(service.start_file(session, platform.files, process, name))
 
 
 @router.get("/latest/{name}", operation_id="getLatestFile", response_class=FileResponse)
 def latest_file(name: str, process: ProcessDep, session: SessionDep, platform: PlatformDep) -> FileResponse:
     """The file of this name from the newest attempt that has stored one."""
-    return FileResponse(service.latest_file(session, platform.files, process, name))
+    return StoredFileResponse(service.latest_file(session, platform.files, process, name))

@@ -12,6 +12,7 @@ from backend.bundles.schemas import StoredBundle
 from backend.db import SessionDep
 from backend.platform import PlatformDep
 from backend.users.auth import CallerDep
+from backend.web.stored_file import StoredFileResponse
 from backend.web.uploads import UploadDep, binary_body
 
 router = APIRouter(prefix="/bundles", tags=["bundles"])
@@ -47,4 +48,4 @@ def get_bundle(hash: BundleHash, session: SessionDep, platform: PlatformDep) -> 
 def download(hash: BundleHash, session: SessionDep, platform: PlatformDep) -> FileResponse:
     """The code itself, as the nodes get it: a .tar.gz of the folder."""
     path = service.archive(session, platform.files, hash)
-    return FileResponse(path, media_type="application/gzip", filename=f"code-{hash[:12]}.tar.gz")
+    return StoredFileResponse(path, media_type="application/gzip", filename=f"code-{hash[:12]}.tar.gz")

@@ -16,6 +16,7 @@ from backend.nodes.identity import joining
 from backend.nodes.presence import heard
 from backend.nodes.schemas import DesiredProcesses, Heartbeat, Joining, JoinRequest, Register, Registered
 from backend.platform import PlatformDep
+from backend.web.stored_file import StoredFileResponse
 
 router = APIRouter(prefix="/agent", tags=["agent"])
 
@@ -48,4 +49,4 @@ def post_logs(body: PostLog, node: NodeDep, session: SessionDep) -> LogPosition:
 @router.get("/bundles/{hash}", operation_id="fetchBundle", response_class=FileResponse)
 def fetch_bundle(hash: BundleHash, node: NodeDep, session: SessionDep, platform: PlatformDep) -> FileResponse:  # noqa: ARG001
     """The archive of user code for a process that is desired here."""
-    return FileResponse(bundles.archive(session, platform.files, hash), media_type="application/gzip")
+    return StoredFileResponse(bundles.archive(session, platform.files, hash), media_type="application/gzip")

@@ -123,6 +123,17 @@ def test_user_code_must_be_there_and_hold_the_entrypoint(api: httpx.Client, tmp_
 
 
 @pytest.mark.parametrize(
+    ("asked", "status"), [("bytes=\xff", 400), ("bytes=9-2", 400), ("pages=1-2", 400), ("bytes=99999999-", 416)]
+)
+def test_range_that_a_file_does_not_have_is_a_problem(api: httpx.Client, tmp_path: Path, asked: str, status: int) -> None:
+    archive = f"/bundles/{upload(api, tmp_path)}/archive"
+    answer = api.get(archive, headers={"Range": asked.encode("latin-1")})
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+    assert "range" in answer.json()["detail"].lower()
+    assert api.get(archive, headers={"Range": "bytes=0-1"}).content == api.get(archive).content[:2]
+
+
+@pytest.mark.parametrize(
     ("workload", "pointer", "said"),
     [
         ({"entrypoint": "work:Wrok"}, "/workload/entrypoint", "did you mean 'Work'?"),
