@@ -177,6 +177,11 @@ def test_a_job_resumed_from_a_checkpoint_has_the_bits_of_the_one_that_went_on(
     assert CHECKPOINT_AT <= checkpoint["replica"]["t"] < STEPS
     resumed = finish(start(kind, data=data, job_id=first._job, number=2, resume=Resume(attempt=1, checkpoint=1)))
     assert all(torch.equal(value, resumed[key]) for key, value in went_on.items())
+    for file in (first.store / "checkpoints" / "1").glob("*.safetensors"):  # as an earlier version stored it
+        torch.save(read_state(file), file.with_suffix(".pt"))
+        file.unlink()
+    resumed = finish(start(kind, data=data, job_id=first._job, number=4, resume=Resume(attempt=1, checkpoint=1)))
+    assert all(torch.equal(value, resumed[key]) for key, value in went_on.items())
     otherwise = finish(start(kind, data={"prefetch": 0}, number=3))
     assert all(torch.equal(value, otherwise[key]) for key, value in went_on.items()), "however batches are fetched"
 

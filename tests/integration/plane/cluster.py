@@ -186,7 +186,7 @@ class Cluster:
 
         train(Watched(), w, link)  # type: ignore[arg-type]
         link.leave()
-        uploads.add(f"checkpoints/{FINAL_CHECKPOINT}/worker-{rank}.pt", link.state())
+        uploads.add_all(CheckpointPartFiles(FINAL_CHECKPOINT, worker_part(rank), link.state()), needed=True)
         uploads.finish()
 
     def watch(self, seconds: float = 30.0) -> Response:
