@@ -33,8 +33,6 @@ from gradstream.center.tables.rules import apply_rule
 from gradstream.errors import Invalid
 from gradstream.spec.tables import ScoreWeights, TableSpec
 
-SHRINK_STEP = 64
-"""Buckets of one step of a shrink, so that a push between two steps waits about a millisecond for 10^7 rows."""
 ALL_BUCKETS = range(BUCKETS)
 
 
