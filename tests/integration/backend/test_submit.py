@@ -279,7 +279,7 @@ class TestSource:
     @pytest.mark.parametrize(
         ("changes", "pointer", "says"),
         [
-            ({"spec": spec(seed=7)}, "/source", "something else"),
+            ({"spec": spec(seed=7)}, "/source", "differs from `spec`"),
             ({"source": "name: ["}, "/source", "line"),
             ({"source": "name: small"}, "/source", "/workload"),
             ({"source": "# " + "x" * 256 * 1024}, "/source", "at most"),
