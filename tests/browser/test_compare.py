@@ -132,7 +132,7 @@ def test_what_is_not_there_is_said_and_can_be_left_out(open_page: OpenPage, jobs
     page = open_page(address, watched=False)  # Chromium notes the 404 in its console
     expect(page.get_by_text("2 jobs were not found")).to_be_visible(timeout=TIMEOUT_MS)
     expect(page.get_by_role("img", name=EVAL)).to_be_visible(timeout=TIMEOUT_MS)
-    page.get_by_role("button", name="Leave them out").click()
+    page.get_by_role("button", name="Remove them from this comparison").click()
     expect(page.get_by_text("2 jobs were not found")).to_have_count(0)
     assert parse_qs(urlsplit(page.url).query)["jobs"] == [str(jobs[0].id)]
 
