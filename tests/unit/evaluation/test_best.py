@@ -14,6 +14,7 @@ from gradstream.bundle.origin import CodeOrigin
 from gradstream.errors import Unavailable
 from gradstream.evaluation.best import BestModel
 from gradstream.evaluation.judge import BestEvaluation, JudgeState
+from gradstream.process.saving.content import Content
 from tests.orders import make_order
 
 BEST = BestEvaluation(metric="eval/loss", value=0.25, samples=640, version=10)
@@ -26,10 +27,10 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder, self.away = folder, False
 
-    def put(self, name: str, file: Path) -> None:
+    def put(self, name: str, content: Content) -> None:
         if self.away:
             raise Unavailable("away")
-        (self.folder / name).write_bytes(file.read_bytes())
+        (self.folder / name).write_bytes(b"".join(content.chunks()))
 
     def latest(self, name: str, into: Path) -> Path | None:
         return self.folder / name if (self.folder / name).exists() else None
