@@ -75,7 +75,7 @@ def submit_hanging(lab: Lab, name: str, file: Path, args: dict[str, Any] | None 
 
 
 def test_code_that_does_not_return_is_told_with_its_line_and_goes_on(lab: Lab, tmp_path: Path) -> None:
-    job = submit_hanging(lab, "slow-import", tmp_path / "go", slow_until(tmp_path / "seen"))
+    job = submit_hanging(lab, "slow-import", tmp_path / "go", {**slow_until(tmp_path / "seen"), "pause": 0.5})
     [alert] = eventually(lambda: [a for a in lab.client.job(job.id).progress.alerts if "evaluator" in a], "the evaluator")
     assert alert.startswith("evaluator, worker-0 and worker-1 have been in import steady for more than 1 s, at steady.py:15")
     (tmp_path / "go").touch()
