@@ -63,8 +63,14 @@ class TableOptimizer:
         mini-batch, for `gradient: sum`; default: those of the forward. Raises: InvalidWorkload: a gradient is not finite."""
         labels = None if clicks is None else as_array(clicks.reshape(-1).float())
         merged = {name: local.merged(labels, examples) for name, local in self._tables.items()}
+        pushed = {name: rows for name, rows in merged.items() if rows is not None}
+        for name, rows in pushed.items():
+            if not np.isfinite(rows.gradients).all():
+                raise InvalidWorkload(
+                    f"table '{name}': a gradient is not finite, and no table was changed; call zero_grad() to go on"
+                )
         self.zero_grad()
-        return {name: self._tables[name].push(rows, self.factor) for name, rows in merged.items() if rows is not None}
+        return {name: self._tables[name].push(rows, self.factor) for name, rows in pushed.items()}
 
     def zero_grad(self) -> None:
         """Forget the gradients since the last step."""

@@ -12,6 +12,7 @@ from gradstream.center.tables.hashing import BUCKETS, buckets_of, stream_of
 from gradstream.center.tables.index import BucketIndex
 from gradstream.center.tables.keep import NEVER, UNLIMITED, Keeping, shrink_bucket
 from gradstream.center.tables.memory import fitting_places
+from gradstream.center.tables.payload import FoundRows
 from gradstream.center.tables.push import (
     APPLIED,
     BY_COUNT,
@@ -34,16 +35,6 @@ from gradstream.errors import Invalid
 from gradstream.spec.tables import ScoreWeights, TableSpec
 
 ALL_BUCKETS = range(BUCKETS)
-
-
-@dataclass(frozen=True, slots=True)
-class Lookup:
-    """The response to a lookup: the values of the rows, and what a push needs to find them again."""
-
-    keys: NDArray[np.int64]
-    values: NDArray[np.float32]
-    loans: NDArray[Any]
-    """`gradstream.center.tables.push.LOAN` of each key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +85,13 @@ class EmbeddingTable:
         self.evicted = 0
         """Rows and candidates that shrinks have removed."""
 
-    def look_up(self, keys: NDArray[np.int64]) -> Lookup:
+    def look_up(self, keys: NDArray[np.int64]) -> FoundRows:
         """Changes nothing. Raises: Invalid: a key belongs to another shard."""
         keys = np.ascontiguousarray(keys, np.int64)
         self._check_buckets(keys)
         values, loans = np.empty((len(keys), self.width), np.float32), np.empty(len(keys), LOAN)
         look_up(self.arrays, keys, values, loans)
-        return Lookup(keys, values, loans)
+        return FoundRows(keys, values, loans)
 
     def push(
         self,

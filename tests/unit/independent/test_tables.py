@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from gradstream.center.tables.contents import TableContents, add_contents, read_contents
 from gradstream.center.tables.hashing import buckets_of_shard, shards_of
-from gradstream.center.tables.table import EmbeddingTable, Lookup
+from gradstream.center.tables.payload import FoundRows
+from gradstream.center.tables.table import EmbeddingTable
 from gradstream.spec.tables import TableSpec
 from tests.unit.independent.tables import PlainTable
 
@@ -40,11 +41,11 @@ class Sharded:
         self.shards = shards
         self.tables = [EmbeddingTable("t", width, spec, seed, buckets_of_shard(k, shards), CAPACITY) for k in range(shards)]
 
-    def look_up(self, keys: Any) -> list[tuple[Any, Lookup]]:
+    def look_up(self, keys: Any) -> list[tuple[Any, FoundRows]]:
         of = shards_of(keys, self.shards)
         return [(of == k, table.look_up(keys[of == k])) for k, table in enumerate(self.tables)]
 
-    def push(self, looked: list[tuple[Any, Lookup]], gradients: Any, occurrences: Any, clicks: Any) -> list[int]:
+    def push(self, looked: list[tuple[Any, FoundRows]], gradients: Any, occurrences: Any, clicks: Any) -> list[int]:
         total = np.zeros(4, int)
         for table, (mine, lookup) in zip(self.tables, looked, strict=True):
             done = table.push(lookup.keys, lookup.loans, gradients[mine], occurrences[mine], clicks[mine])

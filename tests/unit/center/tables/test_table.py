@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from gradstream.center.tables import index
 from gradstream.center.tables.contents import add_contents, read_contents
 from gradstream.center.tables.hashing import buckets_of, buckets_of_shard
-from gradstream.center.tables.table import EmbeddingTable, Lookup, RowOutcome
+from gradstream.center.tables.payload import FoundRows
+from gradstream.center.tables.table import EmbeddingTable, RowOutcome
 from gradstream.errors import Invalid, InvalidWorkload, Unavailable
 from gradstream.spec.tables import TableSpec, specs_of
 
@@ -22,7 +23,7 @@ def table(capacity: int = 10_000, width: int = 1, **spec: Any) -> EmbeddingTable
     return EmbeddingTable("t", width, TableSpec.model_validate({"rule": SGD, "init": {"uniform": 0}, **spec}), capacity=capacity)
 
 
-def push(to: EmbeddingTable, looked: Lookup, gradient: float = 1.0, occurrences: int = 1) -> RowOutcome:
+def push(to: EmbeddingTable, looked: FoundRows, gradient: float = 1.0, occurrences: int = 1) -> RowOutcome:
     count = len(looked.keys)
     gradients = np.full((count, to.width), gradient, np.float32)
     return to.push(looked.keys, looked.loans, gradients, np.full(count, occurrences))

@@ -1,0 +1,65 @@
+"""Rows of tables as they travel beside an entry or a response: keys of a lookup, what it found, gradients of a push.
+
+Each is a mapping by table name. Keys lie in order of their buckets, so the part of each shard is one piece, and the parts of all
+shards one after the other are the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class RowKeys:
+    """Distinct keys to look up."""
+
+    keys: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRows:
+    """The response to a lookup: the values of the rows, and what a push needs to find them again."""
+
+    keys: NDArray[np.int64]
+    values: NDArray[np.float32]
+    """Shape (keys, width)."""
+    loans: NDArray[Any]
+    """`gradstream.center.tables.push.LOAN` of each key."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowGradients:
+    """One gradient for each of distinct keys that were looked up."""
+
+    keys: NDArray[np.int64]
+    loans: NDArray[Any]
+    gradients: NDArray[np.float32]
+    """Summed over `occurrences`, shape (keys, width)."""
+    occurrences: NDArray[np.int64]
+    clicks: NDArray[np.float32]
+
+
+AnyRows = RowKeys | FoundRows | RowGradients
+T = TypeVar("T", RowKeys, FoundRows, RowGradients)
+
+
+def nbytes(rows: Mapping[str, AnyRows]) -> int:
+    return sum(getattr(of_table, column.name).nbytes for of_table in rows.values() for column in fields(of_table))
+
+
+def piece(rows: T, chosen: slice | NDArray[np.int64]) -> T:
+    """The chosen ones of the rows of a table, in this order."""
+    return type(rows)(*(getattr(rows, column.name)[chosen] for column in fields(rows)))
+
+
+def joined(parts: Sequence[T]) -> T:
+    """The rows of a table of all parts, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    first = parts[0]
+    return type(first)(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(first)))
