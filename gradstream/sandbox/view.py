@@ -175,7 +175,8 @@ def _kept_of_run() -> Iterable[str]:
 
 def _installation() -> list[str]:
     """The folders of this Python and its packages, ours among them."""
-    places = {os.path.realpath(place) for place in (sys.prefix, sys.base_prefix, *sys.path) if os.path.isabs(place)}
+    ours = str(Path(__file__).parents[2])  # an editable installation may be found without `sys.path`
+    places = {os.path.realpath(place) for place in (sys.prefix, sys.base_prefix, ours, *sys.path) if os.path.isabs(place)}
     return sorted(place for place in places if os.path.exists(place))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,23 @@ def test_a_namespace_shows_code_and_own_folder_below_closed_folders_and_nothing_
             "capabilities": "0" * 16,
         }
         assert (data / "code" / "body.py").read_text() == "the code"
+
+
+@as_root
+def test_a_namespace_shows_an_installation_below_tmp(tmp_path: Path) -> None:
+    """Imports found it without an entry of `sys.path`, as those of an editable installation do."""
+    if offered(tmp_path) is not Level.NAMESPACE:
+        pytest.skip("this machine offers no namespaces")
+    with TemporaryDirectory(dir="/tmp") as name:
+        Path(name).chmod(0o755)
+        shutil.copytree(ROOT / "gradstream", Path(name) / "gradstream", ignore=shutil.ignore_patterns("__pycache__"))
+        (Path(name) / "place").mkdir()
+        probe = (
+            f"import runpy, sys; sys.path.insert(0, {name!r}); import gradstream; sys.path.remove({name!r}); "
+            f"sys.argv = ['probe', {name + '/place'!r}]; runpy.run_module('gradstream.sandbox.probe', run_name='__main__')"
+        )
+        done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=60, check=True)
+    assert json.loads(done.stdout)["namespace and account"] == ""
 
 
 @as_root
