@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -11,7 +12,8 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from benchmarks.rows import engine_of, insert_jobs
-from gradstream.client import Client
+from gradstream.client import Client, Job, Node
+from gradstream.errors import NotFound
 from gradstream.local.platform import LocalPlatform
 from tests.browser.support import OpenPage, check_looks, every_look, still_box, submit_slow, wait_until
 from tests.platforms import register_machine, token_status
@@ -49,6 +51,27 @@ def crowd(platform: LocalPlatform, client: Client) -> Iterator[int]:
             session.execute(text("DELETE FROM jobs WHERE user_id IN (SELECT id FROM users WHERE name = 'trent')"))
         engine.dispose()
         client.resume(node.name)
+
+
+Submit = Callable[[str, int], Job]
+"""Submits a job of this name with so many steps."""
+
+
+@pytest.fixture
+def submit(client: Client) -> Iterator[Submit]:
+    """The jobs are gone afterwards, also when the test fails: the other tests count jobs and need free slots."""
+    submitted: list[Job] = []
+
+    def submit(name: str, steps: int) -> Job:
+        submitted.append(submit_slow(client, name=name, steps=steps))
+        return submitted[-1]
+
+    yield submit
+    for job in submitted:
+        with suppress(NotFound):
+            client.stop(job.id)
+            client.wait(job.id, timeout=120)
+            client.delete(job.id)
 
 
 def grid(page: Page) -> Locator:
@@ -152,11 +175,11 @@ def test_columns_are_selected(open_page: OpenPage, many: int) -> None:
     expect(page.get_by_role("columnheader", name="User")).to_be_visible()
 
 
-def test_new_jobs_are_told_and_move_no_row(open_page: OpenPage, client: Client, many: int) -> None:
+def test_new_jobs_are_told_and_move_no_row(open_page: OpenPage, client: Client, many: int, submit: Submit) -> None:
     page = open_page("/jobs?q=digits")
     expect(page.get_by_role("status").get_by_text("live")).to_be_visible()
     before = names(page)
-    job = submit_slow(client, name="digits-news", steps=20)
+    job = submit("digits-news", 20)
     button = page.get_by_role("button", name="1 new")
     expect(button).to_be_visible()
     assert names(page) == before
@@ -165,7 +188,6 @@ def test_new_jobs_are_told_and_move_no_row(open_page: OpenPage, client: Client, 
     expect(button).to_have_count(0)
     client.wait(job.id, timeout=120)
     expect(rows(page).first).to_contain_text("succeeded")
-    client.delete(job.id)
 
 
 def test_all_jobs_of_a_long_list_are_selected(open_page: OpenPage, many: int) -> None:
@@ -178,8 +200,8 @@ def test_all_jobs_of_a_long_list_are_selected(open_page: OpenPage, many: int) ->
     expect(bar.get_by_role("button", name="Select all")).to_have_count(0)
 
 
-def test_many_are_stopped_with_one_question(open_page: OpenPage, client: Client, many: int) -> None:
-    jobs = [submit_slow(client, name=f"stop-me-{n}", steps=100_000) for n in range(3)]
+def test_many_are_stopped_with_one_question(open_page: OpenPage, client: Client, many: int, submit: Submit) -> None:
+    jobs = [submit(f"stop-me-{n}", 100_000) for n in range(3)]
     page = open_page("/jobs?q=stop-me")
     expect(rows(page)).to_have_count(3)
     page.get_by_role("checkbox", name="Select stop-me-0").click()
@@ -263,15 +285,22 @@ class TestLooks:
         check_looks(page, f"{path[1:]}-{width}-{scheme}-many", full_page=False)
 
 
-def test_a_node_is_drained_and_resumed(open_page: OpenPage, client: Client) -> None:
-    page = open_page("/nodes")
+@pytest.fixture
+def node(client: Client) -> Iterator[Node]:
+    """The platform's own machine, which takes jobs afterwards."""
     [node] = client.nodes()
+    yield node
+    client.resume(node.name)
+
+
+def test_a_node_is_drained_and_resumed(open_page: OpenPage, client: Client, submit: Submit, node: Node) -> None:
+    page = open_page("/nodes")
     assert node.isolation
     expect(page.get_by_text(f"Isolation of jobs: {node.isolation.level}")).to_be_visible()
     page.get_by_role("button", name=f"Drain {node.name}").click()
     page.get_by_role("dialog").get_by_role("button", name="Drain").click()
     expect(page.get_by_text("nothing new is scheduled here")).to_be_visible()
-    job = submit_slow(client, name="not-here", steps=10)
+    job = submit("not-here", 10)
     page.goto("/queue")
     waiting = page.get_by_role("table", name="Waiting jobs")
     expect(waiting).to_contain_text("All machines drain")
