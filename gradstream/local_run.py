@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sized
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSampler
@@ -31,14 +31,18 @@ from gradstream.input.overlap import find_overlap
 from gradstream.input.shuffled import batches_of
 from gradstream.model import parts
 from gradstream.model.ensemble import train_step
-from gradstream.model.flat_model import backward, watched
 from gradstream.model.guard import ParameterGuard
+from gradstream.model.problem import backward, watched
 from gradstream.model.start import model_without_platform
+from gradstream.model.tables import check_named, has_tables
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.progress.evaluation_alerts import not_finite_sentence, overlap_sentence
 from gradstream.spec import JobSpec
 from gradstream.spec.cadence import is_due
 from gradstream.train.replica import LossNotFinite
+
+if TYPE_CHECKING:
+    from gradstream.nn import TableOptimizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,10 @@ class _Training:
     ) -> None:
         self._spec, self._code, self._model, self._device = spec, code, model, device
         self._scorer, self._guard = scorer, ParameterGuard(model)
-        self._optimizer = spec.optimizer.build(list(model.parameters()), lr=spec.strategy.lr)
+        empty = torch.nn.Parameter(torch.empty(0))  # stands in where the model is tables alone
+        dense: list[torch.Tensor] = [*model.parameters()] or [empty]
+        self._optimizer = spec.optimizer.build(dense, lr=spec.strategy.lr)
+        self._rows = _row_optimizer(model, spec)
         self._full_rate = [group["lr"] for group in self._optimizer.param_groups]
         self._data, length = data, _length(data, spec)
         self._steps = _steps(spec, length, code.batching.drop_last)
@@ -124,6 +131,8 @@ class _Training:
         """One step of the optimizer. Returns the loss."""
         spec, optimizer = self._spec, self._optimizer
         optimizer.zero_grad()
+        if self._rows:
+            self._rows.zero_grad()
         with blaming("dataset('train')"):
             shares = parts.of(batch, examples, spec.at_once)
         loss = watched(self._guard, None, lambda: train_step(self._model, shares, self._code.loss, backward))
@@ -133,6 +142,9 @@ class _Training:
             for group, rate in zip(optimizer.param_groups, self._full_rate, strict=True):
                 group["lr"] = rate * self._schedule.factor(samples)
             optimizer.step()
+            if self._rows:
+                self._rows.factor = self._schedule.factor(samples)
+                self._rows.step(examples=examples)
         elif spec.on_nan == "fail":
             raise LossNotFinite(f"the loss of mini-batch {step - 1} is {loss}")
         return loss
@@ -160,6 +172,16 @@ class _Training:
                 return
             if examples == self._spec.batch_size or not self._code.batching.drop_last:
                 yield batch, examples
+
+
+def _row_optimizer(model: torch.nn.Module, spec: JobSpec) -> TableOptimizer | None:
+    """None: the model has no embedding tables. Raises: InvalidWorkload."""
+    if not has_tables(model):
+        check_named(spec)
+        return None
+    from gradstream.nn import TableOptimizer  # imports numba
+
+    return TableOptimizer(model, spec.tables, spec.seed)
 
 
 def _length(data: Any, spec: JobSpec) -> int | None:

@@ -47,6 +47,11 @@ class Workload:
         """The mean loss over the batch, a scalar."""
         raise NotImplementedError
 
+    def ids(self, batch: Any) -> dict[str, Tensor]:
+        """The ids that the model will look up for this mini-batch, by embedding table: all rows come with one request then. The
+        model looks up by itself what is missing here. Called by workers before `loss`."""
+        return {}
+
     def collate_fn(self, examples: list[Any]) -> Any:
         """A batch of single examples, as a DataLoader's collate_fn. Not called for what gives whole batches (gradstream.data)."""
         from torch.utils.data import default_collate

@@ -10,7 +10,8 @@ from torch.utils.data import TensorDataset
 
 from gradstream import Workload
 from gradstream.input.data import Batches
-from gradstream.model.flat_model import FlatModel, ModelProblem
+from gradstream.model.flat_model import FlatModel
+from gradstream.model.problem import ModelProblem
 from gradstream.model.usercode import UserCode
 from gradstream.spec import JobSpec
 from gradstream.workload import Split

@@ -9,7 +9,7 @@ from gradstream import metrics
 from gradstream.center.entries import Push
 from gradstream.input.overlap import Overlap
 from gradstream.model.core_share import physical_cores
-from gradstream.model.flat_model import ModelProblem
+from gradstream.model.problem import ModelProblem
 from gradstream.process.order import ProcessOrder
 from gradstream.train.link import Link
 from gradstream.train.replica import Replica

@@ -13,7 +13,7 @@ from gradstream.center.entries import FINAL_CHECKPOINT, Payload, Push
 from gradstream.input.data import Batches, DatasetTooSmall
 from gradstream.input.overlap import Overlap, find_overlap
 from gradstream.input.prefetch import Prefetched
-from gradstream.model.flat_model import ModelProblem
+from gradstream.model.problem import ModelProblem
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.process import exits
 from gradstream.process.exits import UserError

@@ -17,7 +17,8 @@ from torch.utils.data import TensorDataset
 from benchmarks.report import mnist
 from gradstream import sim
 from gradstream.input.data import Batches
-from gradstream.model.flat_model import FlatModel, ModelProblem
+from gradstream.model.flat_model import FlatModel
+from gradstream.model.problem import ModelProblem
 from gradstream.model.usercode import UserCode
 from gradstream.sim.running import Diverged
 from gradstream.sim.times.costs import Costs

@@ -16,7 +16,8 @@ from gradstream.center.entries import Payload
 from gradstream.codecs import CODECS
 from gradstream.codecs.base import Codec
 from gradstream.input.data import Batches
-from gradstream.model.flat_model import FlatModel, ModelProblem
+from gradstream.model.flat_model import FlatModel
+from gradstream.model.problem import ModelProblem
 from gradstream.model.usercode import UserCode
 from gradstream.optim.flat import clipped
 from gradstream.spec import JobSpec

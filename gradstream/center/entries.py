@@ -9,7 +9,7 @@ Entries and responses travel (`gradstream.wire.transport.messages`) as lists of 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from gradstream.center.ledger import Decision
+    from gradstream.center.tables.payload import AnyRows
 else:
-    Tensor = Any  # types are looked at when messages are decoded, and programs that only post entries start without torch
+    AnyRows = Tensor = Any  # types are looked at when messages are decoded, and programs that only post entries start without torch
 
 EVALUATOR = -1
 FINAL_CHECKPOINT = 0
@@ -45,10 +46,14 @@ class Buffers(NamedTuple):
 
 
 class Payload(NamedTuple):
-    """The vectors beside an `Init`, a `Push` or a response: this shard's slice; on shard 0 also the buffers."""
+    """The vectors and rows beside an `Init`, a `Push`, a `Lookup` or a response."""
 
     x: Tensor
+    """This shard's slice of a vector; empty beside a `Lookup`."""
     buffers: Buffers | None = None
+    """On shard 0 only."""
+    rows: Mapping[str, AnyRows] | None = None
+    """By table: those of this shard's buckets. Keys of a `Lookup`, their rows in its response, gradients of a `Push`."""
 
 
 class Init(Struct, frozen=True, array_like=True, tag="init"):
@@ -60,6 +65,8 @@ class Init(Struct, frozen=True, array_like=True, tag="init"):
     """Samples of all workers in one pass over the data; 0: not known."""
     total_samples: int = 0
     """Samples that all workers train, if nothing stops them."""
+    tables: tuple[tuple[str, int], ...] = ()
+    """Name and width of each embedding table of the model."""
 
 
 class Join(Struct, frozen=True, array_like=True, tag="join"):
@@ -90,6 +97,14 @@ class Push(Struct, frozen=True, array_like=True, tag="push"):
 
 class Pull(Struct, frozen=True, array_like=True, tag="pull"):
     """Answer with the center, now."""
+
+    rank: int
+    incarnation: int
+    seq: int
+
+
+class Lookup(Struct, frozen=True, array_like=True, tag="lookup"):
+    """Answer with the rows of these keys (payload), now. It changes no row."""
 
     rank: int
     incarnation: int
@@ -150,12 +165,12 @@ class Rejected(Struct, frozen=True, array_like=True, tag="rejected"):
     """The kind of vector that was lost. The server keeps a "response" and resends it unchanged: see `ps_node.mailbox`."""
 
 
-Entry = Init | Join | Push | Pull | Saved | Leave | Checkpoint | StopWorkers | Resend | Rejected
+Entry = Init | Join | Push | Pull | Lookup | Saved | Leave | Checkpoint | StopWorkers | Resend | Rejected
 
 
 def seq_of(entry: Entry) -> int:
     """Return the entry's `seq`, or 0 if it has none."""
-    return entry.seq if isinstance(entry, Push | Pull | Saved) else 0
+    return entry.seq if isinstance(entry, Push | Pull | Lookup | Saved) else 0
 
 
 Outcome = Literal["ok", "applied", "deferred", "dropped", "go", "checkpoint", "saved", "stop", "over", "fenced"]
@@ -178,7 +193,7 @@ class Response(Struct, frozen=True, array_like=True):
     """Live workers."""
     go: bool = False
     """The worker may begin its next round."""
-    brings: Literal["nothing", "center", "response"] = "nothing"
+    brings: Literal["nothing", "center", "response", "rows"] = "nothing"
     checkpoint: int = 0
     position: int = 0
     """With a center: mini-batches that this rank has pushed."""

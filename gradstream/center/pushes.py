@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from torch import Tensor
 
-from gradstream.center.entries import Payload, ProtocolError, Pull, Push, Saved
+from gradstream.center.entries import Lookup, Payload, ProtocolError, Pull, Push, Saved
 from gradstream.center.gate import GateKeeper
 from gradstream.center.ledger import Decision, Ledger, PushOutcome, Reason
 from gradstream.center.members import Members
 from gradstream.center.parameters.drift import Drift
 from gradstream.center.parameters.updates import PushUpdate, PushUpdates
 from gradstream.center.responses import Held, Responses
+from gradstream.center.tables.payload import RowGradients, of_kind
 from gradstream.center.waiting import WaitingRanks
 from gradstream.spec import JobSpec
 
@@ -39,7 +42,9 @@ class Pushes:
         if push.rank in self._gate.pending:
             raise ProtocolError(f"worker {push.rank} pushed twice in one round: under bsp, a strategy's round makes one push")
         self.ledger.pushed(push.rank)
+        rows = of_kind(RowGradients, payload.rows)
         if not push.finite or self._gate.late(push, center.version):
+            self._drop_rows(rows)
             if self._drift:
                 self._drift.give_up(push.rank)
             self._decide(push, "dropped", reason=self._why_dropped(push))
@@ -49,10 +54,12 @@ class Pushes:
             center.buffers.put(push.rank, push.examples, payload.buffers)
         if self._spec.effective_gate.mode == "bsp":
             self._gate.pending[push.rank] = (push, payload.x)
+            if center.tables and rows:
+                center.tables.hold(push.rank, rows)
         else:
-            self._count_alone(push, payload.x)
+            self._count_alone(push, payload.x, rows)
 
-    def fence(self, entry: Push | Pull | Saved) -> None:
+    def fence(self, entry: Push | Pull | Lookup | Saved) -> None:
         """Answer `fenced` to an entry of an incarnation that is over or superseded. The entry changes nothing."""
         if self._members.first_sight(entry.rank, entry.incarnation, entry.seq) and isinstance(entry, Push):
             self.ledger.pushed(entry.rank)
@@ -62,7 +69,7 @@ class Pushes:
     def count_round(self, counting: list[int]) -> dict[int, Held]:
         """Apply the pushes of these ranks to the center together. Return the responses by rank, which `end_round` sends."""
         pending = self._gate.pending
-        us = PushUpdates(self._with_staleness(*pending[rank]) for rank in sorted(counting))
+        us = PushUpdates(self._with_staleness(*pending[rank], self._held_rows(rank)) for rank in sorted(counting))
         outcome = self._apply(us)
         return {u.rank: Held(outcome, u.push, u.response) for u in us}
 
@@ -71,13 +78,23 @@ class Pushes:
         for rank, (push, _) in self._gate.pending.items():
             if rank not in held:
                 self._decide(push, "dropped", reason="quorum")
+                self._drop_rows(self._held_rows(rank))
             member = self._members.get(rank)
             if member and member.incarnation == push.incarnation:
                 self._hold(held.get(rank, Held("dropped", push)), push)
         self._gate.open(self._members)
 
-    def _count_alone(self, push: Push, x: Tensor) -> None:
-        update = self._with_staleness(push, x)
+    def _held_rows(self, rank: int) -> Mapping[str, RowGradients] | None:
+        tables = self._responses.there().tables
+        return tables.take_held(rank) if tables else None
+
+    def _drop_rows(self, rows: Mapping[str, RowGradients] | None) -> None:
+        tables = self._responses.there().tables
+        if tables and rows:
+            tables.drop(rows)
+
+    def _count_alone(self, push: Push, x: Tensor, rows: Mapping[str, RowGradients] | None) -> None:
+        update = self._with_staleness(push, x, rows)
         moved = self._drift.measure(push, self._responses.there()) if self._drift else None
         outcome = self._apply(PushUpdates([update]))
         self._hold(Held(outcome, push, update.response, moved), push)
@@ -91,10 +108,10 @@ class Pushes:
             self._responses.reply(push.rank, held, go=False)
             self._waiting.add(push.rank, Held("go"))
 
-    def _with_staleness(self, push: Push, x: Tensor) -> PushUpdate:
+    def _with_staleness(self, push: Push, x: Tensor, rows: Mapping[str, RowGradients] | None) -> PushUpdate:
         """Return the push with its staleness: the changes of the center since the version that the push was computed from."""
         center = self._responses.there()
-        return PushUpdate(push, x, center.version - push.base, center.base(push.rank, push.base))
+        return PushUpdate(push, x, center.version - push.base, center.base(push.rank, push.base), rows)
 
     def _apply(self, us: PushUpdates) -> PushOutcome:
         outcome: PushOutcome = "applied" if self._responses.there().apply_updates(us) else "deferred"

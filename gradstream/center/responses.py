@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import torch
@@ -12,6 +13,7 @@ from gradstream.center.entries import EVALUATOR, Outcome, Payload, ProtocolError
 from gradstream.center.evaluations import KeptCenter
 from gradstream.center.members import Members
 from gradstream.center.parameters.center import Center
+from gradstream.center.tables.payload import RowKeys
 
 
 class Held(NamedTuple):
@@ -72,6 +74,15 @@ class Responses:
     def resend_center(self, rejected: Rejected) -> None:
         """Send the center anew, at its current version, instead of the one that was lost. `moved` is not sent twice."""
         self.center_to(rejected.rank, rejected.seq, rejected.outcome, go=rejected.go, instead_of=rejected.version)
+
+    def rows_to(self, rank: int, seq: int, wanted: Mapping[str, RowKeys]) -> None:
+        """Send the rows of these keys. Raises: ProtocolError: the model has no tables."""
+        center = self.there()
+        if center.tables is None:
+            raise ProtocolError(f"worker {rank} looks rows up in {', '.join(wanted)}, and the model has no tables")
+        response = self._response(rank, self._members[rank].incarnation, seq, "ok")
+        payload = Payload(center.read().x[:0], rows=center.tables.look_up(wanted))
+        self.written.append(replace(response, brings="rows", payload=payload))
 
     def center_to_evaluator(self, incarnation: int, seq: int, outcome: Outcome) -> None:
         self.written.append(self._response(EVALUATOR, incarnation, seq, outcome, center=self.there().read_for_evaluation()))

@@ -24,6 +24,7 @@ from gradstream.center.entries import (
     Init,
     Join,
     Leave,
+    Lookup,
     Output,
     Payload,
     ProtocolError,
@@ -40,9 +41,11 @@ from gradstream.center.members import Members
 from gradstream.center.parameters.buffers import CenterBuffers
 from gradstream.center.parameters.center import Center
 from gradstream.center.parameters.drift import Drift
+from gradstream.center.parameters.hosting import new_tables, stored_tables
 from gradstream.center.pushes import Pushes
 from gradstream.center.resending import Resending
 from gradstream.center.responses import Held, Responses
+from gradstream.center.tables.payload import RowKeys, of_kind
 from gradstream.center.waiting import WaitingRanks
 from gradstream.center.watchers import Watchers
 from gradstream.spec import JobSpec
@@ -58,9 +61,10 @@ def nowhere(response: Response) -> None:
 class Shard:
     """One shard of the center, its workers and its gate. `theta` and all vectors are this shard's slices."""
 
-    def __init__(self, spec: JobSpec, device: torch.device | None = None) -> None:
-        """`device`: holds theta and the vectors of payloads. None: the CPU, where a plain step is one pass."""
-        self.spec = spec
+    def __init__(self, spec: JobSpec, device: torch.device | None = None, index: int = 0) -> None:
+        """`device`: holds theta and the vectors of payloads. None: the CPU, where a plain step is one pass. `index`: the number of
+        this shard, which decides the buckets of its tables."""
+        self.spec, self._index = spec, index
         self._device, self._one_pass = device or torch.device("cpu"), device is None
         self.center: Center | None = None
         """None until the first `Init`."""
@@ -93,7 +97,9 @@ class Shard:
             case Init() if self.center is None and payload is not None:
                 buffers = payload.buffers and CenterBuffers(payload.buffers)
                 length = entry.epoch_samples, entry.total_samples
-                self._adopt(Center(self.spec, payload.x.clone(), buffers, one_pass=self._one_pass, run_length=length))
+                tables = new_tables(self.spec, dict(entry.tables), self._index)
+                theta = payload.x.clone()
+                self._adopt(Center(self.spec, theta, buffers, one_pass=self._one_pass, run_length=length, tables=tables))
             case Join():
                 self._join(entry)
             case Leave():
@@ -109,7 +115,7 @@ class Shard:
                 self._responses.tell_all("stop")
             case Pull(rank) if rank == EVALUATOR:
                 self._watchers.pull(entry)
-            case Push() | Pull() | Saved():
+            case Push() | Pull() | Lookup() | Saved():
                 self._from_worker(entry, payload)
             case Rejected():
                 self._resending.resend(entry)
@@ -121,7 +127,7 @@ class Shard:
     def is_news(self, entry: Entry) -> bool:
         """Return whether `handle` will act on this entry and read its payload. False for a repeat, and for an entry of an
         incarnation that is over."""
-        if isinstance(entry, Push | Pull | Saved):
+        if isinstance(entry, Push | Pull | Lookup | Saved):
             if entry.rank == EVALUATOR:
                 return self._watchers.is_news(entry.incarnation, entry.seq)
             member = self.members.get(entry.rank)
@@ -162,7 +168,7 @@ class Shard:
         if self._drift:
             self._drift.forget(rank)
 
-    def _from_worker(self, entry: Push | Pull | Saved, payload: Payload | None) -> None:
+    def _from_worker(self, entry: Push | Pull | Lookup | Saved, payload: Payload | None) -> None:
         rank, seq = entry.rank, entry.seq
         member = self.members.get(rank)
         if member is None or entry.incarnation != member.incarnation:
@@ -178,6 +184,8 @@ class Shard:
                 member.saved = seq if checkpoint == self._checkpoints.making else 0
             case Pull():
                 self._responses.center_to(rank, seq)
+            case Lookup():
+                self._responses.rows_to(rank, seq, of_kind(RowKeys, payload and payload.rows))
             case Push():
                 if payload is None:
                     raise ProtocolError(f"worker {rank}.{entry.incarnation}: push {seq} has no payload")
@@ -253,7 +261,8 @@ class Shard:
 
     def load(self, state: dict[str, Any]) -> None:
         """Resume from a checkpoint, before the first entry: the same numbers, new members."""
-        self._adopt(Center.load(self.spec, state["center"], self._device, one_pass=self._one_pass))
+        tables = stored_tables(self.spec, state["center"].get("tables"), self._index)
+        self._adopt(Center.load(self.spec, state["center"], self._device, one_pass=self._one_pass, tables=tables))
         self.members.load(state["members"])
         self.ledger.load(state["ledger"])
         self._gate.load(state["gate"], self._device)

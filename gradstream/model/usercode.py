@@ -116,6 +116,18 @@ class UserCode:
             return {_metric(key): float(value) for key, value in values.items()}
 
     @property
+    def ids(self) -> Callable[[Any], dict[str, torch.Tensor]] | None:
+        """None: the workload has none of its own."""
+        return None if self._inherits("ids") else self._ids
+
+    def _ids(self, batch: Any) -> dict[str, torch.Tensor]:
+        with blaming("ids()"):
+            found = self._workload.ids(batch)
+            if not isinstance(found, dict) or not all(isinstance(of_table, torch.Tensor) for of_table in found.values()):
+                raise InvalidWorkload(f"ids() must return a dict of tensors by table, not {described(found)}")
+            return found
+
+    @property
     def on_epoch(self) -> Callable[[int], None] | None:
         """None: the workload has none of its own. Its random numbers change no others."""
         return None if self._inherits("on_epoch") else self._on_epoch

@@ -6,6 +6,7 @@ leaf goes to the table.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, Protocol
 
 import numpy as np
@@ -53,7 +54,7 @@ class TableModule(nn.Module):
         if self._source is None:
             raise InvalidWorkload(
                 f"{type(self).__name__} has no table '{self.table}' to take rows from; make gradstream.nn.TableOptimizer(model) "
-                "before the first forward. Jobs of the platform do not train tables yet: use a script"
+                "before the first forward. Jobs of the platform do not train tables yet; `run --local` and the simulator do"
             )
         return self._source.rows_for(ids, examples, count, device)
 
@@ -144,3 +145,15 @@ class EmbeddingBag(TableModule):
     def _refuse_weights(self, weights: torch.Tensor | None) -> None:
         if weights is not None:
             raise InvalidWorkload(f"EmbeddingBag of table '{self.table}': per_sample_weights are for mode sum, not {self.mode}")
+
+
+def widths_of(modules: Iterable[TableModule]) -> dict[str, int]:
+    """The width of each table, by name. Raises: InvalidWorkload: a table has two."""
+    widths: dict[str, int] = {}
+    for module in modules:
+        if widths.setdefault(module.table, module.dim) != module.dim:
+            raise InvalidWorkload(
+                f"table '{module.table}' has two widths, {widths[module.table]} and {module.dim}; "
+                "give the modules one dim, or two names"
+            )
+    return widths

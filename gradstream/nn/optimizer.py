@@ -14,7 +14,7 @@ from torch import nn
 from gradstream.center.tables.contents import TableContents, add_contents, read_contents
 from gradstream.center.tables.table import EmbeddingTable, RowOutcome
 from gradstream.errors import InvalidWorkload
-from gradstream.nn.embedding import TableModule
+from gradstream.nn.embedding import TableModule, widths_of
 from gradstream.nn.gradients import LocalTable
 from gradstream.nn.ids import as_array
 from gradstream.spec.tables import specs_of
@@ -44,7 +44,11 @@ class TableOptimizer:
 
         Raises: InvalidWorkload: the model has no such module, or a table of two widths; a rule is wrong, or of an unknown table."""
         self._modules = [module for module in model.modules() if isinstance(module, TableModule)]
-        self._widths = _widths(self._modules)
+        if not self._modules:
+            raise InvalidWorkload(
+                "the model has no gradstream.nn.Embedding or EmbeddingBag; train it with an optimizer of torch alone"
+            )
+        self._widths = widths_of(self._modules)
         try:
             self._specs = specs_of(rules, self._widths)
         except ValidationError as error:
@@ -93,8 +97,7 @@ class TableOptimizer:
         """All rows with the state of their rules, for `torch.save`."""
         tables = {}
         for name, local in self._tables.items():
-            columns = read_contents(local.table).columns().items()
-            tables[name] = {"time": local.table.time, **{column: torch.from_numpy(_storable(values)) for column, values in columns}}
+            tables[name] = {"time": local.table.time, **read_contents(local.table).tensors()}
         return {"seed": self._seed, "tables": tables}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -104,8 +107,8 @@ class TableOptimizer:
             raise InvalidWorkload(f"the state has the tables {stored}, and this model {own}; load it into the model that it is of")
         made = self._make_tables(state["seed"])
         for name, stored in state["tables"].items():
-            columns = {column: values.numpy() for column, values in stored.items() if column != "time"}
-            add_contents(made[name].table, TableContents(**columns))
+            columns = {column: values for column, values in stored.items() if column != "time"}
+            add_contents(made[name].table, TableContents.of_tensors(columns))
             made[name].table.time = stored["time"]
         self._seed = state["seed"]
         self._use(made)
@@ -120,21 +123,3 @@ class TableOptimizer:
         self._tables = tables
         for module in self._modules:
             module.bind(tables[module.table])
-
-
-def _widths(modules: list[TableModule]) -> dict[str, int]:
-    if not modules:
-        raise InvalidWorkload("the model has no gradstream.nn.Embedding or EmbeddingBag; train it with an optimizer of torch alone")
-    widths: dict[str, int] = {}
-    for module in modules:
-        if widths.setdefault(module.table, module.dim) != module.dim:
-            raise InvalidWorkload(
-                f"table '{module.table}' has two widths, {widths[module.table]} and {module.dim}; "
-                "give the modules one dim, or two names"
-            )
-    return widths
-
-
-def _storable(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """As torch stores it: without unsigned numbers."""
-    return values.astype(np.int64) if values.dtype.kind == "u" else values

@@ -6,9 +6,9 @@ import heapq
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gradstream.center.entries import Init, Join, Leave, Payload, Pull, Push, Saved
+from gradstream.center.entries import Init, Join, Leave, Lookup, Payload, Pull, Push, Saved
 
-FromWorker = Init | Join | Push | Pull | Saved | Leave
+FromWorker = Init | Join | Push | Pull | Lookup | Saved | Leave
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from gradstream.center.entries import Entry, Payload, Response, moved_in_all
 from gradstream.center.ledger import Decision
 from gradstream.center.parameters.slices import slices
 from gradstream.center.shard import Shard
+from gradstream.center.tables.payload import FoundRows, RowKeys, joined_shards, shard_part
 from gradstream.spec import Checkpointing, JobSpec
 
 
@@ -39,7 +41,7 @@ def _watched(spec: JobSpec) -> JobSpec:
 class ShardedCenter:
     def __init__(self, spec: JobSpec, size: int, align: int) -> None:
         """`align`: where slices may begin; 1 splits even the tiny vectors of the toys."""
-        self.shards = [Shard(_watched(spec)) for _ in range(spec.roles.server.shards)]
+        self.shards = [Shard(_watched(spec), index=k) for k in range(spec.roles.server.shards)]
         self._pull_codec = spec.pull_codec
         self._slices = slices(size, len(self.shards), max(align, spec.codec.block))
 
@@ -76,6 +78,13 @@ class ShardedCenter:
         parts = [shard.center.read_for_evaluation() for shard in self.shards if shard.center]
         return Payload(torch.cat([part.x for part in parts]), parts[0].buffers)
 
+    def look_up(self, keys: Mapping[str, RowKeys]) -> Mapping[str, FoundRows]:
+        """Return the rows as they are now, for an evaluation."""
+        centers = [shard.center for shard in self.shards if shard.center]
+        return joined_shards(
+            [center.tables.look_up(shard_part(keys, k, len(centers))) for k, center in enumerate(centers) if center.tables]
+        )
+
     def load(self, states: list[dict[str, Any]]) -> None:
         for shard, state in zip(self.shards, states, strict=True):
             shard.load(state)
@@ -84,7 +93,10 @@ class ShardedCenter:
         return [shard.state() for shard in self.shards]
 
     def _part(self, k: int, payload: Payload | None) -> Payload | None:
-        return payload and Payload(payload.x[self._slices[k]], payload.buffers if k == 0 else None)
+        if payload is None:
+            return None
+        x = payload.x[self._slices[k]] if payload.x.numel() else payload.x
+        return Payload(x, payload.buffers if k == 0 else None, payload.rows and shard_part(payload.rows, k, len(self.shards)))
 
     def _joined(self, parts: tuple[Response, ...], made: dict[tuple[int, ...], Payload]) -> Response:
         """Join the shards' responses. `made`: payloads of other responses to the same entry, so that a center that several workers
@@ -93,6 +105,10 @@ class ShardedCenter:
         response = replace(parts[0], moved=moved_in_all(parts)) if parts[0].moved is not None else parts[0]
         if not payloads:
             return response
+        if response.brings == "rows":
+            return replace(
+                response, payload=Payload(payloads[0].x, rows=joined_shards([payload.rows or {} for payload in payloads]))
+            )
         key = tuple(id(payload.x) for payload in payloads)
         if key not in made:
             x = self._pull_codec.arrives(torch.cat([payload.x for payload in payloads]))

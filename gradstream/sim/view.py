@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from torch import Tensor
 
 from gradstream.center.entries import Buffers
+from gradstream.center.tables.payload import FoundRows, RowKeys
 from gradstream.sim.center import ShardedCenter
 
 
@@ -32,6 +33,10 @@ class View:
 
     def buffers(self) -> Buffers | None:
         return self._center.for_evaluation().buffers
+
+    def look_up(self, keys: Mapping[str, RowKeys]) -> Mapping[str, FoundRows]:
+        """Return rows of the model's tables."""
+        return self._center.look_up(keys)
 
 
 Watch = Callable[[View], bool | None]

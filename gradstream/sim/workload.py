@@ -11,23 +11,30 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy
 import torch
 from torch import Tensor, nn
 
 from gradstream.center.entries import Buffers
+from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys
 from gradstream.evaluation.scoring import Scorer
 from gradstream.input import randomness
 from gradstream.input.data import Batches, never_empty
-from gradstream.model.flat_model import FlatModel, ModelProblem
+from gradstream.model.flat_model import FlatModel
+from gradstream.model.problem import ModelProblem
 from gradstream.model.start import model_without_platform
+from gradstream.model.tables import working_rows
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.process.begin import seed_of
 from gradstream.spec import JobSpec
 from gradstream.train.problem import Gradient
+
+if TYPE_CHECKING:
+    from gradstream.model.working_rows import WorkingRows
 
 _CPU = torch.device("cpu")
 
@@ -37,6 +44,7 @@ class HasCenter(Protocol):
 
     def center(self) -> Tensor: ...
     def buffers(self) -> Buffers | None: ...
+    def look_up(self, keys: Mapping[str, RowKeys]) -> Mapping[str, FoundRows]: ...
 
 
 class Workloads:
@@ -49,14 +57,15 @@ class Workloads:
         self._spec, self._folder = spec, folder
         self._code = UserCode(spec)
         self._data = self._code.dataset("train")
-        self._scored: tuple[FlatModel, Scorer] | None = None
+        self._scored: tuple[FlatModel, Scorer, WorkingRows | None] | None = None
 
     def __call__(self, spec: JobSpec, rank: int) -> Randomly:
         """The same model and data for any number of workers and any strategy: `spec` may differ from the first one in those.
 
         Raises: DatasetTooSmall, UserError."""
         flat = FlatModel(self._model(), _CPU)
-        problem = ModelProblem(self._code, flat, Batches(self._data, spec, rank, self._code.batching), spec.at_once)
+        rows = working_rows(flat.model, spec)
+        problem = ModelProblem(self._code, flat, Batches(self._data, spec, rank, self._code.batching), spec.at_once, rows)
         return Randomly(problem, seed_of(spec.seed, "worker", rank))
 
     def _model(self) -> nn.Module:
@@ -76,8 +85,12 @@ class Workloads:
             flat, held_out = FlatModel(self._model(), _CPU), self._code.dataset("eval")
             with blaming("dataset('eval')"):
                 never_empty(held_out)
-            self._scored = flat, Scorer(self._code, flat.model, held_out, self._spec.evaluate.batch_size, _CPU)
-        flat, scorer = self._scored
+            scorer = Scorer(self._code, flat.model, held_out, self._spec.evaluate.batch_size, _CPU)
+            self._scored = flat, scorer, working_rows(flat.model, self._spec)
+        flat, scorer, rows = self._scored
+        if rows:
+            rows.look_up = view.look_up
+            rows.take_gradients()  # forget the rows of the evaluation before
         flat.theta.copy_(view.center())
         if buffers := view.buffers():
             flat.load_buffers(buffers)
@@ -95,10 +108,30 @@ class Randomly:
         self.total, self.per_epoch, self.total_samples = problem.total, problem.per_epoch, problem.total_samples
         self.epoch_samples = problem.epoch_samples
         self._own = _from_seed(seed)
+        self._swapped = _Swapped(self)
 
     def gradient(self, position: int) -> Gradient:
-        with _Swapped(self):
+        with self._swapped:
             return self._problem.gradient(position)
+
+    @property
+    def tables(self) -> Mapping[str, int]:
+        return self._problem.tables
+
+    def look_up_with(self, look_up: Callable[[Mapping[str, RowKeys]], Mapping[str, FoundRows]]) -> None:
+        """Other workers run while this one waits in `look_up`, in the midst of its gradient: with their generators, not its own."""
+
+        def look_up_outside(keys: Mapping[str, RowKeys]) -> Mapping[str, FoundRows]:
+            self._swapped.__exit__()
+            try:
+                return look_up(keys)
+            finally:
+                self._swapped.__enter__()
+
+        self._problem.look_up_with(look_up_outside)
+
+    def take_row_gradients(self) -> Mapping[str, RowGradients]:
+        return self._problem.take_row_gradients()
 
     def buffers(self) -> Buffers | None:
         return self._problem.buffers()
@@ -107,11 +140,11 @@ class Randomly:
         self._problem.load_buffers(buffers)
 
     def state(self) -> dict[str, Any]:
-        with _Swapped(self):
+        with self._swapped:
             return self._problem.state()
 
     def load(self, state: dict[str, Any]) -> None:
-        with _Swapped(self):
+        with self._swapped:
             self._problem.load(state)
 
 

@@ -20,6 +20,7 @@ from gradstream.spec.part import SpecPart
 from gradstream.spec.roles import Roles
 from gradstream.spec.start import StartFrom
 from gradstream.spec.stopping import Best, Stop
+from gradstream.spec.tables import MAX_TABLES, TableSpec
 from gradstream.spec.values import MAX_NAME, NAME, Seconds, not_too_deep, storable
 from gradstream.strategies import AnyStrategy
 
@@ -62,6 +63,11 @@ class JobSpec(SpecPart, frozen=True):
     seed: int = Field(1, ge=0, lt=2**31, description="Seed of all random numbers: initial weights, order of the data, cohorts")
     pipeline: Literal[0, 1] = Field(
         0, description="1: overlaps compute with communication, which adds one update of staleness; 0: no overlap"
+    )
+    tables: Annotated[dict[str, TableSpec], AfterValidator(storable)] = Field(
+        default_factory=dict,
+        max_length=MAX_TABLES,
+        description="Rule, first values, admission and eviction of embedding tables, by name; `default` is for those not named",
     )
     accumulate: int = Field(
         1,

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from gradstream.center.entries import Buffers, Init, Join, Leave, Payload, Pull, Push, Response, Saved, Want
+from gradstream.center.entries import Buffers, Init, Join, Leave, Lookup, Payload, Pull, Push, Response, Saved, Want
+from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys, of_kind
 from gradstream.codecs.coding import Residual
 from gradstream.errors import PlaneLost
 from gradstream.spec import JobSpec
@@ -66,6 +69,7 @@ class Link:
         """Seconds spent since the last push."""
         self.codec_error = 0.0
         """Norm of what a lossy codec has not sent yet, over the norm of the last push."""
+        w.model.look_up_with(self.look_up)
         if spec.strategy.leaves_theta or (spec.strategy.pulls_every_round and not spec.pipeline):
             w.model.train_in(port.centers)
         if spec.strategy.leaves_theta and (port.out is None or not spec.codec.lossy):
@@ -95,7 +99,8 @@ class Link:
     def post(self, x: Tensor | None, out: Tensor | None) -> Ticket:
         if x is None:
             return self._send_entry(Pull(self._rank, self._incarnation, self._tickets.next_seq), out)
-        norm = _norm(x)
+        rows = self._w.model.take_row_gradients()
+        norm = _norm(x, rows)
         finite = math.isfinite(norm)
         if not finite and self._fails_on_nan:
             raise LossNotFinite(f"the update that ends with mini-batch {self._w.t - 1} holds a value that is not finite")
@@ -117,12 +122,20 @@ class Link:
         )
         self._go = self._gate.never_holds
         residual = self._buffer.residual if finite else None
-        ticket = self._send_entry(push, out, Payload(self._buffer.x, self._w.model.buffers()), residual)
+        ticket = self._send_entry(push, out, Payload(self._buffer.x, self._w.model.buffers(), rows), residual)
         if residual:
             self.codec_error = residual.norm() / norm if norm else 0.0
         self.send_seconds = time.perf_counter() - began
         self._events.pushed(push)
         return ticket
+
+    def look_up(self, keys: Mapping[str, RowKeys]) -> Mapping[str, FoundRows]:
+        """Return the rows of these keys in the tables, as they are when the entry reaches the log."""
+        ticket = self._send_entry(
+            Lookup(self._rank, self._incarnation, self._tickets.next_seq), None, Payload(self._buffer.x[:0], rows=keys)
+        )
+        self._w.batches.untimed(lambda: self._wait_until_answered(ticket))()
+        return of_kind(FoundRows, ticket.rows)
 
     def _wait_for_push(self) -> None:
         """Wait until no push is under way, so that the buffer may be overwritten. Where a gate may hold the response this is not
@@ -140,17 +153,21 @@ class Link:
         return "center" if self._strategy.pulls_every_round or out is not None else "ack"
 
     def wait(self, ticket: Ticket) -> Tensor:
-        while not ticket.answered:
-            self._receive_response()
+        self._wait_until_answered(ticket)
         assert ticket.out is not None, "wait is for tickets with an `out`"
         return ticket.out
+
+    def _wait_until_answered(self, ticket: Ticket) -> None:
+        while not ticket.answered:
+            self._receive_response()
 
     # ---- for the loop ------------------------------------------------------------------------------------------------------
 
     def join(self, theta: Payload | None, resumed: dict[str, Any] | None) -> None:
         """Join the job. `theta`: propose it as theta_0. `resumed`: continue from this state instead of from the center."""
         if theta is not None:
-            self._port.send(Init(self._rank, self._incarnation, *self._w.samples.run_length), theta)
+            tables = tuple(sorted(self._w.model.tables.items()))
+            self._port.send(Init(self._rank, self._incarnation, *self._w.samples.run_length, tables), theta)
         if resumed and resumed["replica"]:
             self._w.load(resumed["replica"])
             self._base, self._fresh = resumed["base"], False
@@ -216,7 +233,11 @@ class Link:
     # ---- entries and responses -------------------------------------------------------------------------------------------
 
     def _send_entry(
-        self, entry: Push | Pull | Saved, out: Tensor | None, payload: Payload | None = None, residual: Residual | None = None
+        self,
+        entry: Push | Pull | Lookup | Saved,
+        out: Tensor | None,
+        payload: Payload | None = None,
+        residual: Residual | None = None,
     ) -> Ticket:
         ticket = self._tickets.open(entry, out, residual)
         self._port.send(entry, payload, residual)
@@ -256,13 +277,18 @@ class Link:
         self._w.samples.answer(ticket.examples)
         if ticket.residual and response.outcome == "dropped" and self._gate.may_drop:
             ticket.residual.take_back()
+        if response.brings == "rows" and response.payload:
+            ticket.rows = response.payload.rows
         if ticket.out is not None and response.payload:
             ticket.out.copy_(response.payload.x)
             if not self._strategy.pulls_every_round:
                 self._base = response.version
 
 
-def _norm(x: Tensor) -> float:
-    """Return the L2 norm, in float64 where float32 squares overflow, so that a finite vector has a finite norm."""
+def _norm(x: Tensor, rows: Mapping[str, RowGradients] | None) -> float:
+    """Return the L2 norm, in float64 where float32 squares overflow, so that a finite vector has a finite norm. `rows`: gradients
+    of tables, which belong to the vector."""
     norm = float(torch.linalg.vector_norm(x))
-    return norm if math.isfinite(norm) else float(torch.linalg.vector_norm(x, dtype=torch.float64))
+    norm = norm if math.isfinite(norm) else float(torch.linalg.vector_norm(x, dtype=torch.float64))
+    of_tables = (float(np.linalg.norm(of_table.gradients.astype(np.float64))) for of_table in (rows or {}).values())
+    return math.hypot(norm, *of_tables) if rows else norm

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from torch import Tensor
 
 from gradstream.center.entries import Buffers
+from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys
 
 
 class Gradient(NamedTuple):
@@ -64,6 +65,21 @@ class InPieces(Protocol):
 
     def descend(self, alpha: float) -> None:
         """Add alpha * the gradient that `differentiate` left to theta, with the bits of the same step on one vector."""
+
+
+@runtime_checkable
+class HasTables(Protocol):
+    """A problem whose model has embedding tables, perhaps none."""
+
+    @property
+    def tables(self) -> Mapping[str, int]:
+        """The width of each table, by name."""
+
+    def look_up_with(self, look_up: Callable[[Mapping[str, RowKeys]], Mapping[str, FoundRows]]) -> None:
+        """Take rows from `look_up` from now on. It is called in the midst of a gradient, and waits for its response."""
+
+    def take_row_gradients(self) -> Mapping[str, RowGradients]:
+        """Return and forget the gradients of rows since the last call. Rows are looked up anew from now on."""
 
 
 @runtime_checkable

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from torch import Tensor
 
-from gradstream.center.entries import Pull, Push, Response, Saved
+from gradstream.center.entries import Lookup, Pull, Push, Response, Saved
+from gradstream.center.tables.payload import AnyRows
 from gradstream.codecs.coding import Residual
 
 
@@ -21,6 +23,8 @@ class Ticket:
     residual: Residual | None
     """The residual of which this push carried some."""
     answered: bool = False
+    rows: Mapping[str, AnyRows] | None = None
+    """The rows that a lookup found."""
 
 
 class Tickets:
@@ -42,7 +46,7 @@ class Tickets:
         """True if a push is under way."""
         return any(ticket.is_push for ticket in self._open.values())
 
-    def open(self, entry: Push | Pull | Saved, out: Tensor | None, residual: Residual | None) -> Ticket:
+    def open(self, entry: Push | Pull | Lookup | Saved, out: Tensor | None, residual: Residual | None) -> Ticket:
         self._last = entry.seq
         is_push = isinstance(entry, Push)
         ticket = self._open[entry.seq] = Ticket(out, is_push, entry.examples if isinstance(entry, Push) else 0, residual)

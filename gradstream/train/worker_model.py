@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from gradstream.center.entries import Buffers, Payload
+from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys
 from gradstream.optim.flat import FlatOptimizer
 from gradstream.optim.spec import Sgd
 from gradstream.spec import JobSpec
-from gradstream.train.problem import Gathers, Problem
+from gradstream.train.problem import Gathers, HasTables, Problem
 
 
 class WorkerModel:
@@ -27,6 +28,7 @@ class WorkerModel:
         self.optimizer = FlatOptimizer(problem.theta, spec.optimizer if here else Sgd(), spec.strategy.lr)
         self._shares_optimizer = spec.strategy.averages_optimizers
         self._keeps_theta = not spec.strategy.pulls_every_round
+        self._has_tables = problem if isinstance(problem, HasTables) and problem.tables else None
         self._homes = frozenset[int]()
         """Addresses of the centers that theta may live in."""
 
@@ -54,6 +56,20 @@ class WorkerModel:
         problem calls `send_ahead(start)`, if given, when all from `start` on is there."""
         if isinstance(self._problem, Gathers) and not self.theta.is_cuda:
             self._problem.gather_into(out, wait_for_push, send_ahead)
+
+    @property
+    def tables(self) -> Mapping[str, int]:
+        """The width of each embedding table of the model, by name."""
+        return self._has_tables.tables if self._has_tables else {}
+
+    def look_up_with(self, look_up: Callable[[Mapping[str, RowKeys]], Mapping[str, FoundRows]]) -> None:
+        """See `HasTables`."""
+        if self._has_tables:
+            self._has_tables.look_up_with(look_up)
+
+    def take_row_gradients(self) -> Mapping[str, RowGradients] | None:
+        """Return what a push brings for the tables; None: the model has none. See `HasTables`."""
+        return self._has_tables.take_row_gradients() if self._has_tables else None
 
     def buffers(self) -> Buffers | None:
         """Return the vectors that a push brings to be averaged: the buffers, and the optimizer's if the strategy averages these."""

@@ -1371,6 +1371,44 @@ export interface components {
              */
             eps: number;
         };
+        /** AdagradRule */
+        AdagradRule: {
+            /**
+             * Lr
+             * @description Learning rate, times the factor of the schedule
+             * @default 0.05
+             */
+            lr: number;
+            /**
+             * Damp
+             * @description Divide the step of a row by its staleness + 1
+             * @default false
+             */
+            damp: boolean;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "adagrad";
+            /**
+             * Rowwise
+             * @description Keep one sum per row, of the mean square of its gradient
+             * @default false
+             */
+            rowwise: boolean;
+            /**
+             * Initial
+             * @description First value of the sum
+             * @default 0
+             */
+            initial: number;
+            /**
+             * Eps
+             * @description Constant that is added to the denominator
+             * @default 1e-10
+             */
+            eps: number;
+        };
         /** Adam */
         Adam: {
             /**
@@ -1389,6 +1427,44 @@ export interface components {
              * @description Clip the update to this L2 norm; the server clips the mean of the pushes; default: no clipping
              */
             clip_norm?: number | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "adam";
+            /**
+             * Betas
+             * @description Decay rates of the mean of gradients and of the mean of their squares
+             * @default [
+             *       0.9,
+             *       0.999
+             *     ]
+             */
+            betas: [
+                number,
+                number
+            ];
+            /**
+             * Eps
+             * @description Constant that is added to the denominator
+             * @default 1e-8
+             */
+            eps: number;
+        };
+        /** AdamRule */
+        AdamRule: {
+            /**
+             * Lr
+             * @description Learning rate, times the factor of the schedule
+             * @default 0.05
+             */
+            lr: number;
+            /**
+             * Damp
+             * @description Divide the step of a row by its staleness + 1
+             * @default false
+             */
+            damp: boolean;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -1454,6 +1530,27 @@ export interface components {
              * @default 1e-8
              */
             eps: number;
+        };
+        /**
+         * AdmissionRule
+         * @description Exactly one of the three. A key without a row reads 0 until it is admitted.
+         */
+        AdmissionRule: {
+            /**
+             * Count
+             * @description Make the row at this occurrence of its key
+             */
+            count?: number | null;
+            /**
+             * Probability
+             * @description Make the row at an occurrence with this probability
+             */
+            probability?: number | null;
+            /**
+             * Score
+             * @description Make the row when the score of its key is at least this
+             */
+            score?: number | null;
         };
         /** Artifact */
         Artifact: {
@@ -2671,6 +2768,27 @@ export interface components {
             /** Items */
             items: components["schemas"]["Event"][];
         };
+        /**
+         * EvictionRule
+         * @description Checked at each shrink.
+         */
+        EvictionRule: {
+            /**
+             * Decay
+             * @description Multiply shows and clicks by this
+             */
+            decay?: number | null;
+            /**
+             * Score
+             * @description Evict rows whose score is below this
+             */
+            score?: number | null;
+            /**
+             * Unseen
+             * @description Evict rows and candidates without a push for so many passes
+             */
+            unseen?: number | null;
+        };
         /** Example */
         Example: {
             /**
@@ -2818,6 +2936,15 @@ export interface components {
              */
             mu: number;
         };
+        /** FirstValues */
+        FirstValues: {
+            /**
+             * Uniform
+             * @description First values are uniform between -x and x, drawn from seed, table and key
+             * @default 0.05
+             */
+            uniform: number;
+        };
         /**
          * Fp16
          * @description float16, scaled: half of the bytes, three more bits than bfloat16.
@@ -2828,6 +2955,41 @@ export interface components {
              * @enum {string}
              */
             name: "fp16";
+        };
+        /**
+         * FtrlRule
+         * @description No schedule and no damping: the rate of each weight falls by its own gradients, and the step has no factor.
+         */
+        FtrlRule: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "ftrl";
+            /**
+             * Alpha
+             * @description Rate of a weight, divided by beta + the root of its summed squares
+             * @default 0.1
+             */
+            alpha: number;
+            /**
+             * Beta
+             * @description Constant in the rate's denominator
+             * @default 1
+             */
+            beta: number;
+            /**
+             * L1
+             * @description L1 penalty; a weight is 0 while its gradients do not exceed it
+             * @default 0
+             */
+            l1: number;
+            /**
+             * L2
+             * @description L2 penalty
+             * @default 0
+             */
+            l2: number;
         };
         /**
          * Gate
@@ -3354,6 +3516,13 @@ export interface components {
              * @enum {integer}
              */
             pipeline: 0 | 1;
+            /**
+             * Tables
+             * @description Rule, first values, admission and eviction of embedding tables, by name; `default` is for those not named
+             */
+            tables?: {
+                [key: string]: components["schemas"]["TableSpec"];
+            };
             /**
              * Accumulate
              * @description Parts in which a worker computes each mini-batch, to save memory; it adds up their gradients
@@ -4851,6 +5020,24 @@ export interface components {
             worker: components["schemas"]["WorkerRole"];
         };
         /**
+         * ScoreWeights
+         * @description score = unclicked (shows - clicks) + clicked clicks
+         */
+        ScoreWeights: {
+            /**
+             * Unclicked
+             * @description Weight of a show without a click
+             * @default 0.1
+             */
+            unclicked: number;
+            /**
+             * Clicked
+             * @description Weight of a click
+             * @default 1
+             */
+            clicked: number;
+        };
+        /**
          * ServerLoad
          * @description One shard of the live attempt, or the evaluator.
          */
@@ -4960,6 +5147,26 @@ export interface components {
              * @default false
              */
             momentum_correction: boolean;
+        };
+        /** SgdRule */
+        SgdRule: {
+            /**
+             * Lr
+             * @description Learning rate, times the factor of the schedule
+             * @default 0.05
+             */
+            lr: number;
+            /**
+             * Damp
+             * @description Divide the step of a row by its staleness + 1
+             * @default false
+             */
+            damp: boolean;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            name: "sgd";
         };
         /**
          * ShardLoad
@@ -5453,6 +5660,42 @@ export interface components {
              * @enum {string}
              */
             name: "sync";
+        };
+        /** TableSpec */
+        TableSpec: {
+            /**
+             * Rule
+             * @description Rule that turns gradients into steps
+             * @default {
+             *       "lr": 0.05,
+             *       "damp": false,
+             *       "name": "adagrad",
+             *       "rowwise": true,
+             *       "initial": 0,
+             *       "eps": 1e-10
+             *     }
+             */
+            rule: components["schemas"]["SgdRule"] | components["schemas"]["AdagradRule"] | components["schemas"]["AdamRule"] | components["schemas"]["FtrlRule"];
+            /** @description First values of a row; default: uniform 0.05, or 0 for ftrl */
+            init?: components["schemas"]["FirstValues"] | null;
+            /** @description Condition to make a row; default: its first push makes it */
+            admit?: components["schemas"]["AdmissionRule"] | null;
+            /** @description Rows to evict at a shrink; default: none */
+            keep?: components["schemas"]["EvictionRule"] | null;
+            /**
+             * Most
+             * @description Rows of the table after a shrink, at most: 1/1024 of them in each bucket
+             */
+            most?: number | null;
+            /** @description Weights of the score */
+            score?: components["schemas"]["ScoreWeights"] | null;
+            /**
+             * Gradient
+             * @description sum: multiply gradients by the examples of the mini-batch
+             * @default mean
+             * @enum {string}
+             */
+            gradient: "mean" | "sum";
         };
         /**
          * Target

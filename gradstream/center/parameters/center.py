@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -17,6 +17,9 @@ from gradstream.optim.schedule import Constant, Schedule
 from gradstream.spec import JobSpec
 from gradstream.strategies.base import Strategy
 
+if TYPE_CHECKING:
+    from gradstream.center.tables.hosted import HostedTables  # needs numba, which jobs without tables never import
+
 
 class Center:
     """The numbers alone: the shard decides who changes them, and when."""
@@ -29,6 +32,7 @@ class Center:
         *,
         one_pass: bool = True,
         run_length: tuple[int, int] = (0, 0),
+        tables: HostedTables | None = None,
     ) -> None:
         """All vectors like `theta` lie on its device; buffers stay on the host. `one_pass`: only on the CPU.
         `run_length`: samples of all workers in an epoch (0: not known), and in the whole run."""
@@ -36,7 +40,7 @@ class Center:
         self._pass = OnePass(theta) if one_pass else Whole(theta)
         self._due: Descent | None = None
         """A step that `apply_updates` decided on and `finish` makes, together with the copies for the workers that wait."""
-        self.buffers = buffers
+        self.buffers, self.tables = buffers, tables
         self.version = 0
         self.samples = 0
         self.epoch_samples, self.total_samples = run_length
@@ -57,6 +61,7 @@ class Center:
             self._schedule = spec.schedule.for_run(self.total_samples)
         else:  # the schedule is the workers'
             self._optimizer, self._schedule = FlatOptimizer(theta, spec.server_optimizer, 1.0, self.n), Constant()
+        self._schedule_of_rows = spec.schedule.for_run(self.total_samples)
 
     @property
     def theta(self) -> Tensor:
@@ -110,6 +115,9 @@ class Center:
             self._strategy.apply(self, us)
         else:
             self._due, self._changed = Descent([u.x for u in us], us.weights(), alpha), True
+        if self.tables:
+            pushes = [(u.rows, weight) for u, weight in zip(us, us.weights(), strict=True)]
+            self.tables.push(pushes, self._schedule_of_rows.factor(self.samples))
         self.version += self._changed
         self.samples += sum(u.examples for u in us)
         if self._changed and self._average is not None and self._average_by is not None:
@@ -150,14 +158,24 @@ class Center:
             "slots": {name: slot.clone() for name, slot in self._slots.items()},
             "bases": {rank: {version: x.clone() for version, x in given.items()} for rank, given in self._bases.items()},
             "buffers": self.buffers.state() if self.buffers else None,
+            **({"tables": self.tables.state()} if self.tables else {}),
         }
 
     @classmethod
-    def load(cls, spec: JobSpec, state: dict[str, Any], device: torch.device, *, one_pass: bool = True) -> Center:
+    def load(
+        cls,
+        spec: JobSpec,
+        state: dict[str, Any],
+        device: torch.device,
+        *,
+        one_pass: bool = True,
+        tables: HostedTables | None = None,
+    ) -> Center:
         """Build a center on `device` from the result of `state`, which may lie on another device."""
         buffers = CenterBuffers.load(state["buffers"]) if state["buffers"] else None
         run_length = state.get("run_length", (0, 0))  # a checkpoint of an older version has none
-        center = cls(spec, state["theta"].to(device, copy=True), buffers, one_pass=one_pass, run_length=run_length)
+        theta = state["theta"].to(device, copy=True)
+        center = cls(spec, theta, buffers, one_pass=one_pass, run_length=run_length, tables=tables)
         center.version, center.samples, center._calls = state["version"], state["samples"], state["calls"]
         if center._average is not None:
             center._average.copy_(state["average"])

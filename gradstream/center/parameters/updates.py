@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from gradstream.center.entries import Push
+from gradstream.center.tables.payload import RowGradients
 
 
 @dataclass(slots=True)
@@ -18,6 +20,7 @@ class PushUpdate:
     x: Tensor
     staleness: int
     base: Tensor | None = None
+    rows: Mapping[str, RowGradients] | None = None
     response: Tensor | None = None
 
     @property

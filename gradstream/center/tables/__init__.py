@@ -7,5 +7,7 @@
 | `rows` | weights, state and columns of all rows, by place |
 | `rules` | the step of a row, a function per formula |
 | `push`, `keep` | admission and the outcome of a key; decay and eviction |
+| `hosted` | all tables of a model at one shard: pushes that count alone, and rounds |
+| `payload` | rows on their way: keys of a lookup, what it found, gradients of a push |
 | `contents` | all rows in order, for files and for tables of other shards |
 """

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from gradstream.center.tables.compiling import kernel
@@ -36,6 +38,15 @@ class TableContents:
 
     def columns(self) -> dict[str, NDArray[Any]]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """The columns as torch stores them: unsigned numbers as int64."""
+        stored = {name: values.astype(np.int64) if values.dtype.kind == "u" else values for name, values in self.columns().items()}
+        return {name: torch.from_numpy(values) for name, values in stored.items()}
+
+    @classmethod
+    def of_tensors(cls, columns: Mapping[str, torch.Tensor]) -> Self:
+        return cls(**{name: values.numpy() for name, values in columns.items()})
 
 
 def read_contents(table: EmbeddingTable, above: int = 0) -> TableContents:

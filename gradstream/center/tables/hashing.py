@@ -73,6 +73,11 @@ def buckets_of(keys: Any) -> Any:
     return buckets
 
 
+def bucket_order(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The order of the keys by bucket; keys of one bucket stay in their order."""
+    return np.argsort(buckets_of(keys), kind="stable")
+
+
 def shards_of(keys: NDArray[np.int64], shards: int) -> NDArray[np.int64]:
     """The shard of each key, of so many."""
     return np.asarray(buckets_of(keys) * shards // BUCKETS)

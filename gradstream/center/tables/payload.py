@@ -45,7 +45,15 @@ class RowGradients:
 
 
 AnyRows = RowKeys | FoundRows | RowGradients
-T = TypeVar("T", RowKeys, FoundRows, RowGradients)
+T = TypeVar("T", bound=AnyRows)
+
+
+def of_kind(kind: type[T], rows: Mapping[str, AnyRows] | None) -> dict[str, T]:
+    """The rows of a payload, none if it has none. Raises: ValueError: they are of another kind."""
+    found: dict[str, T] = {name: of_table for name, of_table in (rows or {}).items() if isinstance(of_table, kind)}
+    if len(found) != len(rows or {}):
+        raise ValueError(f"these rows are not {kind.__name__}")
+    return found
 
 
 def nbytes(rows: Mapping[str, AnyRows]) -> int:
@@ -63,3 +71,19 @@ def joined(parts: Sequence[T]) -> T:
         return parts[0]
     first = parts[0]
     return type(first)(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(first)))
+
+
+def shard_part(rows: Mapping[str, T], shard: int, shards: int) -> dict[str, T]:
+    """The part of one shard, of so many; empty ones of its tables included."""
+    from gradstream.center.tables.hashing import buckets_of, buckets_of_shard  # needs numba, which jobs without rows never import
+
+    held, parts = buckets_of_shard(shard, shards), {}
+    for name, of_table in rows.items():
+        begin, end = np.searchsorted(buckets_of(of_table.keys), [held.start, held.stop])
+        parts[name] = piece(of_table, slice(begin, end))
+    return parts
+
+
+def joined_shards(parts: Sequence[Mapping[str, T]]) -> dict[str, T]:
+    """The rows whose parts all shards have, in the order of the shards."""
+    return {name: joined([part[name] for part in parts]) for name in parts[0]}

@@ -86,9 +86,10 @@ def look_up(table: Any, keys: Any, values: Any, loans: Any) -> Any:
 def resolve(table: Any, push: Any, begin: Any) -> Any:
     """Decide about the keys from `begin` on. Return the number of keys that are decided; if less than all, the bucket that must
     grow first."""
+    used = table.rows.places.counts[0]  # beyond it there is no row, whatever a loan says
     for i in range(begin, len(push.keys)):
         loan, place, outcome = push.loans[i], push.loans[i].place, APPLIED
-        if place < 0 or table.rows.meta[place].incarnation != loan.incarnation:
+        if place < 0 or place >= used or loan.incarnation == 0 or table.rows.meta[place].incarnation != loan.incarnation:
             outcome, place, bucket = _find_anew(table, push, i)
             if bucket >= 0:
                 return i, bucket

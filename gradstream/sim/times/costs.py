@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gradstream.center.entries import Entry, Init, Join, Payload, Push, Response
+from gradstream.center.tables.payload import nbytes
 from gradstream.codecs.base import Codec
 from gradstream.sim.times.speeds import ConstantSpeeds, Speeds, parse
 from gradstream.spec import JobSpec
@@ -79,10 +80,10 @@ class Meter:
 
 
 def size_of(payload: Payload | None, codec: Codec) -> int:
-    """Bytes on the wire: of the vector, coded, and of the buffers beside it, which travel as they are."""
+    """Bytes on the wire: of the vector, coded, and of buffers and rows beside it, which travel as they are."""
     if payload is None:
         return 0
-    beside = sum(t.numel() * t.element_size() for t in payload.buffers or ())
+    beside = sum(t.numel() * t.element_size() for t in payload.buffers or ()) + nbytes(payload.rows or {})
     return codec.nbytes(payload.x.numel(), payload.x.element_size()) + beside
 
 

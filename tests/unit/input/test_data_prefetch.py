@@ -26,7 +26,8 @@ from gradstream.input.data import Batches
 from gradstream.input.fetchers import FetcherLost
 from gradstream.input.prefetch import _CHECK_EVERY as LOOKED
 from gradstream.input.prefetch import _NOT_FAST, Prefetched, _Watch
-from gradstream.model.flat_model import FlatModel, ModelProblem
+from gradstream.model.flat_model import FlatModel
+from gradstream.model.problem import ModelProblem
 from gradstream.model.usercode import UserCode
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec

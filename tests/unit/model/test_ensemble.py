@@ -16,7 +16,8 @@ from gradstream import local_run, sim
 from gradstream.errors import InvalidWorkload
 from gradstream.evaluation.scoring import Scorer
 from gradstream.input.data import Batches
-from gradstream.model.flat_model import FlatModel, ModelProblem
+from gradstream.model.flat_model import FlatModel
+from gradstream.model.problem import ModelProblem
 from gradstream.model.usercode import UserCode
 from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec

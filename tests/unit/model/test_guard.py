@@ -16,8 +16,9 @@ from torch.utils.data import TensorDataset
 from gradstream import Workload, local_run, sim
 from gradstream.errors import InvalidWorkload
 from gradstream.input.data import Batches
-from gradstream.model.flat_model import FlatModel, ModelProblem
+from gradstream.model.flat_model import FlatModel
 from gradstream.model.guard import ParameterGuard
+from gradstream.model.problem import ModelProblem
 from gradstream.model.usercode import UserCode
 from gradstream.process.exits import UserError
 from gradstream.sim.workload import Workloads

@@ -16,7 +16,8 @@ from torch.utils.data import TensorDataset
 from gradstream import sim
 from gradstream.errors import InvalidWorkload
 from gradstream.input.data import Batches
-from gradstream.model.flat_model import DTYPES, FlatModel, ModelProblem
+from gradstream.model.flat_model import DTYPES, FlatModel
+from gradstream.model.problem import ModelProblem
 from gradstream.model.usercode import UserCode
 from gradstream.process.exits import UserError
 from gradstream.sim.workload import Workloads

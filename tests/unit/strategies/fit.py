@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 from gradstream.input.data import Batches
-from gradstream.model.flat_model import FlatModel, ModelProblem
+from gradstream.model.flat_model import FlatModel
+from gradstream.model.problem import ModelProblem
 from gradstream.spec import JobSpec
 from gradstream.workload import Split, Workload
 

@@ -1,0 +1,29 @@
+"""The embedding tables of a center. Jobs without tables never import them, since they need numba."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from gradstream.spec import JobSpec
+
+if TYPE_CHECKING:
+    from gradstream.center.tables.hosted import HostedTables
+
+
+def new_tables(spec: JobSpec, widths: Mapping[str, int], shard: int) -> HostedTables | None:
+    """The part of one shard; None: the model has no tables. Raises: InvalidWorkload."""
+    if not widths:
+        return None
+    from gradstream.center.tables.hosted import HostedTables
+
+    return HostedTables(spec, widths, shard)
+
+
+def stored_tables(spec: JobSpec, state: Mapping[str, Any] | None, shard: int) -> HostedTables | None:
+    """`state`: of `HostedTables.state`, from the same shard."""
+    if state is None:
+        return None
+    from gradstream.center.tables.hosted import HostedTables
+
+    return HostedTables.load(spec, state, shard)

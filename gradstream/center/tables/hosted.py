@@ -1,0 +1,151 @@
+"""The tables of a model at one shard of the center: lookups, pushes that count alone, rounds of pushes that count together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+import torch
+
+from gradstream.center.tables.contents import TableContents, add_contents, read_contents
+from gradstream.center.tables.hashing import buckets_of_shard
+from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys, joined
+from gradstream.center.tables.table import EmbeddingTable, RowOutcome
+from gradstream.errors import Invalid
+from gradstream.spec import JobSpec
+from gradstream.spec.tables import specs_of
+
+Pushed = Mapping[str, RowGradients]
+
+
+@dataclass(slots=True)
+class RowAccount:
+    """Keys of pushes by their outcome: pushed = applied + counted + missed + dropped."""
+
+    applied: int = 0
+    counted: int = 0
+    missed: int = 0
+    dropped: int = 0
+
+    def add(self, outcome: RowOutcome) -> None:
+        self.applied += outcome.applied
+        self.counted += outcome.counted
+        self.missed += outcome.missed
+        self.dropped += outcome.dropped
+
+    @property
+    def pushed(self) -> int:
+        return self.applied + self.counted + self.missed + self.dropped
+
+
+class HostedTables:
+    def __init__(self, spec: JobSpec, widths: Mapping[str, int], shard: int) -> None:
+        """`widths`: of the model's tables, by name. Raises: InvalidWorkload: the job names a table that the model lacks."""
+        specs, buckets = specs_of(spec.tables, widths), buckets_of_shard(shard, spec.roles.server.shards)
+        self.tables = {name: EmbeddingTable(name, width, specs[name], spec.seed, buckets) for name, width in sorted(widths.items())}
+        self.accounts = {name: RowAccount() for name in self.tables}
+        self._held: dict[int, Pushed] = {}
+        """Gradients of pushes that wait for their round to close, by rank."""
+
+    def look_up(self, wanted: Mapping[str, RowKeys]) -> dict[str, FoundRows]:
+        """Changes nothing. Raises: Invalid: there is no such table, or a key belongs to another shard."""
+        return {name: self._table(name).look_up(keys.keys) for name, keys in wanted.items()}
+
+    def hold(self, rank: int, pushed: Pushed) -> None:
+        """Keep the gradients of a push until `take_held`."""
+        self._held[rank] = pushed
+
+    def take_held(self, rank: int) -> Pushed | None:
+        return self._held.pop(rank, None)
+
+    def drop(self, pushed: Pushed) -> None:
+        """Count gradients that are not used."""
+        for name, rows in pushed.items():
+            self.accounts[name].dropped += len(rows.keys)
+
+    def push(self, pushes: Sequence[tuple[Pushed | None, float]], factor: float) -> None:
+        """Apply one gradient per key: the sum over pushes of weight times gradient, in the order given; an absent key counts as 0.
+        With `gradient: sum` it is the plain sum. `factor`: of the schedule. Raises: Invalid: there is no such table."""
+        for name in sorted({name for pushed, _ in pushes for name in pushed or ()}):
+            table, parts = self._table(name), [(pushed[name], w) for pushed, w in pushes if pushed and name in pushed]
+            rows = _merged(parts, weighted=table.spec.gradient == "mean")
+            outcome = table.push(rows.keys, rows.loans, rows.gradients, rows.occurrences, rows.clicks, factor)
+            self.accounts[name].add(outcome)
+
+    def state(self) -> dict[str, Any]:
+        """A copy of all: columns of each table, and the pushes that wait."""
+        return {
+            "tables": {name: _state_of(table, self.accounts[name]) for name, table in self.tables.items()},
+            "held": {rank: self._state_of_push(pushed) for rank, pushed in self._held.items()},
+        }
+
+    def _state_of_push(self, pushed: Pushed) -> dict[str, Any]:
+        return {name: _state_of_held(self._table(name), rows) for name, rows in pushed.items()}
+
+    @classmethod
+    def load(cls, spec: JobSpec, state: Mapping[str, Any], shard: int) -> Self:
+        """Build the tables from the result of `state` of the same shard."""
+        hosted = cls(spec, {name: of_table["width"] for name, of_table in state["tables"].items()}, shard)
+        for name, of_table in state["tables"].items():
+            table = hosted.tables[name]
+            add_contents(table, TableContents.of_tensors(of_table["columns"]))
+            table.time = of_table["time"]
+            hosted.accounts[name] = RowAccount(**of_table["account"])
+        for rank, held in state["held"].items():
+            hosted.hold(rank, {name: _rows_from(hosted.tables[name], rows) for name, rows in held.items()})
+        return hosted
+
+    def _table(self, name: str) -> EmbeddingTable:
+        try:
+            return self.tables[name]
+        except KeyError as error:
+            raise Invalid(f"there is no table '{name}' among {', '.join(self.tables)}") from error
+
+
+_HELD = ("keys", "gradients", "occurrences", "clicks", "staleness")
+_NO_ROW, _GONE = -1, -2
+"""In place of the staleness of a row: the key had no row at its lookup; the row of its lookup is gone."""
+
+
+def _state_of(table: EmbeddingTable, account: RowAccount) -> dict[str, Any]:
+    columns = read_contents(table).tensors()
+    return {"width": table.width, "time": table.time, "account": asdict(account), "columns": columns}
+
+
+def _state_of_held(table: EmbeddingTable, rows: RowGradients) -> dict[str, torch.Tensor]:
+    """Without loans: rows have other places in the table that is made from a state. Their staleness takes the loans' place."""
+    now = table.look_up(rows.keys).loans
+    same = (rows.loans["incarnation"] == now["incarnation"]) & (rows.loans["incarnation"] > 0)
+    behind = (now["updates"] - rows.loans["updates"]).astype(np.int64)
+    staleness = np.where(rows.loans["incarnation"] == 0, _NO_ROW, np.where(same, behind, _GONE))
+    columns = (rows.keys, rows.gradients, rows.occurrences, rows.clicks, staleness)
+    return {name: torch.from_numpy(np.array(values)) for name, values in zip(_HELD, columns, strict=True)}
+
+
+def _rows_from(table: EmbeddingTable, stored: Mapping[str, torch.Tensor]) -> RowGradients:
+    keys, gradients, occurrences, clicks, staleness = (stored[name].numpy() for name in _HELD)
+    loans = table.look_up(keys).loans
+    loans["updates"] -= np.maximum(staleness, 0).astype(np.uint32)
+    loans["place"][staleness < 0] = -1
+    loans["incarnation"][staleness == _NO_ROW] = 0
+    loans["incarnation"][staleness == _GONE] = 1  # of no row, since its place is none
+    return RowGradients(keys, loans, gradients, occurrences, clicks)
+
+
+def _merged(parts: Sequence[tuple[RowGradients, float]], *, weighted: bool) -> RowGradients:
+    """One gradient per key. A single part is its own mean, bit for bit."""
+    if len(parts) == 1 and (not weighted or parts[0][1] == 1):
+        return parts[0][0]
+    every = joined([rows for rows, _ in parts])
+    keys, first, numbers = np.unique(every.keys, return_index=True, return_inverse=True)
+    gradients = np.zeros((len(keys), every.gradients.shape[1]), np.float32)
+    occurrences, clicks, begin = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.float32), 0
+    for rows, weight in parts:  # the keys of a part are distinct
+        mine = numbers[begin : begin + len(rows.keys)]
+        begin += len(rows.keys)
+        gradients[mine] += np.float32(weight) * rows.gradients if weighted else rows.gradients
+        occurrences[mine] += rows.occurrences
+        clicks[mine] += rows.clicks
+    return RowGradients(keys, every.loans[first], gradients, occurrences, clicks)

@@ -1,0 +1,194 @@
+"""A workload's model and its share of the data, as a problem that a replica trains."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from gradstream.center.entries import Buffers
+from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys
+from gradstream.errors import InvalidWorkload, PlaneLost
+from gradstream.input import randomness
+from gradstream.input.data import Batches
+from gradstream.input.fetchers import FetcherLost
+from gradstream.input.prefetch import Prefetched
+from gradstream.model import ensemble, parts
+from gradstream.model.core_share import OnCore
+from gradstream.model.early import EarlyGradients
+from gradstream.model.flat_model import FlatModel
+from gradstream.model.guard import GUIDE, ParameterGuard
+from gradstream.model.usercode import UserCode, blaming
+from gradstream.process.exits import UserError
+from gradstream.train.problem import Gradient
+
+if TYPE_CHECKING:
+    from gradstream.model.working_rows import WorkingRows
+
+
+def backward(loss: Tensor) -> None:
+    with blaming("backward of loss()", but=PlaneLost):  # gradients may leave meanwhile
+        if not loss.requires_grad:
+            raise InvalidWorkload(
+                "the loss depends on no trained parameter; compute it outside of torch.no_grad(), and detach nothing on its way. A "
+                f"loss that steps optimizers of its own, as a GAN's, needs another form: see {GUIDE}"
+            )
+        loss.backward()  # type: ignore[no-untyped-call]
+
+
+def watched(guard: ParameterGuard, home: Tensor | None, step: Callable[[], float]) -> float:
+    """The loss that a step returns. Raises: UserError, if user code raises in it or changes parameters by itself."""
+    guard.begin(home)
+    try:
+        loss = step()
+    except UserError:
+        _check(guard)  # a change in place often ends as an error of autograd, which says less
+        raise
+    _check(guard)
+    return loss
+
+
+def _check(guard: ParameterGuard) -> None:
+    with blaming("loss()"):
+        guard.check()
+
+
+class ModelProblem:
+    """A workload's model and its share of the data: a `Problem` that `Gathers`, is `InPieces` until then, `Prepares`, and
+    `HasTables`."""
+
+    def __init__(
+        self,
+        code: UserCode,
+        flat: FlatModel,
+        batches: Batches | Prefetched,
+        at_once: int | None = None,
+        rows: WorkingRows | None = None,
+    ) -> None:
+        """`at_once`: examples that the model computes with at a time; None: whole mini-batches. `rows`: None: the model has no
+        tables."""
+        self._code, self._flat, self._batches, self._at_once, self._rows = code, flat, batches, at_once, rows
+        self._guard = ParameterGuard(flat.model)
+        self._epoch: int | None = None
+        """That on_epoch was called for last."""
+        self._modules = list(flat.model.modules())
+        """Looked at instead of told for each mini-batch that they train, which takes thirty times as long."""
+        self._wait_for_push: Callable[[], None] = lambda: None
+        self._early: EarlyGradients | None = None
+        self.total = batches.total
+        self.per_epoch = batches.per_epoch
+        self.total_samples = batches.total_samples
+        self.epoch_samples = batches.epoch_samples
+        """Samples in one pass of all workers over the data; None: not known."""
+        self.data_seconds = 0.0
+        """Spent waiting for mini-batches, since it was last set to 0."""
+        self.on_core = OnCore() if flat.device.type == "cpu" else None
+        """None on a GPU: there the thread only waits."""
+
+    def gradient(self, position: int) -> Gradient:
+        """Raises: UserError, if the workload raises or changes parameters by itself. FetcherLost."""
+        shares, examples = self._taken(position)
+        if self._early and len(shares) == 1:
+            loss = self._step(position, examples, shares, self._early.during(backward))
+            return Gradient(self._early.gathered(), loss, examples)
+        loss = self._step(position, examples, shares, backward)
+        self._wait_for_push()
+        return Gradient(self._flat.gather_gradient(), loss, examples)
+
+    def differentiate(self, position: int) -> tuple[float, int]:
+        """Raises: as `gradient`."""
+        shares, examples = self._taken(position)
+        return self._step(position, examples, shares, backward), examples
+
+    def _step(self, position: int, examples: int, shares: list[parts.MicroBatch], backward: Callable[[Tensor], None]) -> float:
+        step = partial(ensemble.train_step, self._flat.model, shares, self._code.loss, backward)
+        if self.on_core:
+            self.on_core.begin(position)
+        loss = watched(self._guard, self._flat.theta, step)
+        if self._rows:
+            self._rows.end_batch(examples)
+        if self.on_core:
+            self.on_core.end(position)
+        return loss
+
+    def on_checkpoint(self, number: int) -> None:
+        """This worker has saved its part of a checkpoint. Raises: UserError."""
+        if hook := self._code.on_checkpoint:
+            with blaming("on_checkpoint()"), self._guard.watching(self._flat.theta):
+                hook(self._flat.model, number)
+
+    def _enter_epoch(self, epoch: int) -> None:
+        if epoch != self._epoch and (hook := self._code.on_epoch):
+            self._epoch = epoch
+            with blaming("on_epoch()"), self._guard.watching(self._flat.theta):
+                hook(epoch)
+
+    def descend(self, alpha: float) -> None:
+        self._flat.descend(alpha)
+
+    def prepare(self, position: int) -> None:
+        if isinstance(self._batches, Prefetched):
+            self._batches.prepare(position, self._flat.device)
+
+    def _taken(self, position: int) -> tuple[list[parts.MicroBatch], int]:
+        """The mini-batch as the model gets it, and how many examples it has; the model is ready for it."""
+        self._enter_epoch(position // self.per_epoch)
+        began = time.perf_counter()
+        with blaming("dataset('train')", but=FetcherLost):
+            batch, examples = self._batches.take(position, self._flat.device)
+            shares = parts.of(batch, examples, self._at_once or examples)
+        self.data_seconds += time.perf_counter() - began
+        if self._rows and (ids := self._code.ids):
+            self._rows.fetch(ids(batch))
+        self._flat.refresh()
+        if not all([module.training for module in self._modules]):
+            self._flat.model.train()
+        return shares, examples
+
+    @property
+    def theta(self) -> Tensor:
+        return self._flat.theta
+
+    @theta.setter
+    def theta(self, theta: Tensor) -> None:
+        self._flat.move(theta)
+
+    def gather_into(self, out: Tensor, wait_for_push: Callable[[], None], send_ahead: Callable[[int], None] | None) -> None:
+        self._flat.gradient, self._wait_for_push = out, wait_for_push
+        if send_ahead:
+            self._early = EarlyGradients(self._flat.trained, out, wait_for_push, send_ahead)
+
+    @property
+    def tables(self) -> Mapping[str, int]:
+        return self._rows.widths if self._rows else {}
+
+    def look_up_with(self, look_up: Callable[[Mapping[str, RowKeys]], Mapping[str, FoundRows]]) -> None:
+        if self._rows:
+            self._rows.look_up = look_up
+
+    def take_row_gradients(self) -> Mapping[str, RowGradients]:
+        return self._rows.take_gradients() if self._rows else {}
+
+    def buffers(self) -> Buffers | None:
+        return self._flat.buffers()
+
+    def load_buffers(self, buffers: Buffers) -> None:
+        self._flat.load_buffers(buffers)
+
+    def state(self) -> dict[str, Any]:
+        buffers = self._flat.buffers()
+        state: dict[str, Any] = {"rng": randomness.state(), "buffers": tuple(buffers) if buffers else None}
+        if self._flat.device.type == "cuda":
+            state["cuda_rng"] = torch.cuda.get_rng_state(self._flat.device)
+        return state
+
+    def load(self, state: dict[str, Any]) -> None:
+        randomness.load(state["rng"])
+        if state["buffers"]:
+            self.load_buffers(Buffers(*state["buffers"]))
+        if "cuda_rng" in state and self._flat.device.type == "cuda":
+            torch.cuda.set_rng_state(state["cuda_rng"], self._flat.device)

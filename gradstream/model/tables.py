@@ -1,0 +1,38 @@
+"""The embedding tables of a workload's model, if it has any. Models without them never import numba."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from torch import nn
+
+from gradstream.errors import InvalidWorkload
+from gradstream.spec import JobSpec
+
+if TYPE_CHECKING:
+    from gradstream.model.working_rows import WorkingRows
+
+
+def has_tables(model: nn.Module) -> bool:
+    """The model has a `gradstream.nn.Embedding` or `EmbeddingBag`."""
+    embedding = sys.modules.get("gradstream.nn.embedding")  # a module of a class that was never imported is nowhere
+    return embedding is not None and any(isinstance(module, embedding.TableModule) for module in model.modules())
+
+
+def working_rows(model: nn.Module, spec: JobSpec) -> WorkingRows | None:
+    """Bind the model's tables to rows that a worker looks up; None: it has no tables. Raises: InvalidWorkload."""
+    if not has_tables(model):
+        check_named(spec)
+        return None
+    if spec.members > 1:
+        raise InvalidWorkload("members: the models of an ensemble would share their embedding tables; remove members")
+    from gradstream.model.working_rows import WorkingRows
+
+    return WorkingRows(model, spec)
+
+
+def check_named(spec: JobSpec) -> None:
+    """Raises: InvalidWorkload: the job has settings for tables, and its model has no tables."""
+    if named := ", ".join(sorted(spec.tables)):
+        raise InvalidWorkload(f"tables: the model has no gradstream.nn.Embedding or EmbeddingBag; remove the tables {named}")

@@ -1,0 +1,101 @@
+"""The rows that a worker trains with: looked up once between two pushes, at first need, and given back as gradients with the next.
+
+forward --> ids that were not looked up since the last push --> one lookup --> leaf tensors of rows
+backward --> gradients by forward --> one gradient per key at the end of a mini-batch --> with the push
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from gradstream.center.tables.hashing import bucket_order
+from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys, joined, piece
+from gradstream.errors import InvalidWorkload
+from gradstream.nn import kernels
+from gradstream.nn.embedding import TableModule, widths_of
+from gradstream.nn.gradients import TableForwards, merged
+from gradstream.nn.ids import checked_ids, distinct_ids
+from gradstream.spec import JobSpec
+from gradstream.spec.tables import specs_of
+
+LookUpRows = Callable[[Mapping[str, RowKeys]], Mapping[str, FoundRows]]
+
+
+class WorkingRows:
+    """The rows of all tables of one model."""
+
+    def __init__(self, model: nn.Module, spec: JobSpec) -> None:
+        """Raises: InvalidWorkload: the job names a table that the model lacks, or a table has two widths."""
+        modules = [module for module in model.modules() if isinstance(module, TableModule)]
+        self.widths = widths_of(modules)
+        specs = specs_of(spec.tables, self.widths)
+        self._rows: dict[str, FoundRows] = {}
+        """Those looked up since the last push."""
+        self._gradients: dict[str, list[RowGradients]] = {name: [] for name in self.widths}
+        """Gradients of the mini-batches since the last push, by table."""
+        self._forwards = {
+            name: TableForwards(name, partial(self._rows_of, name), sums=specs[name].gradient == "sum") for name in self.widths
+        }
+        self.look_up: LookUpRows = _nowhere
+        for module in modules:
+            module.bind(self._forwards[module.table])
+
+    def fetch(self, ids: Mapping[str, torch.Tensor]) -> None:
+        """Look up the rows of these ids of several tables at once, before a forward needs them. Raises: InvalidWorkload."""
+        if unknown := sorted(set(ids) - set(self.widths)):
+            raise InvalidWorkload(
+                f"ids(): the model has no table '{unknown[0]}'; it has {', '.join(sorted(self.widths)) or 'none'}"
+            )
+        self._add({name: distinct_ids(checked_ids(name, of_table), None).keys for name, of_table in ids.items()})
+
+    def end_batch(self, examples: int) -> None:
+        """Sum the gradients of a mini-batch by key. `examples`: of the mini-batch."""
+        for name, forwards in self._forwards.items():
+            if rows := forwards.merged(None, examples):
+                self._gradients[name].append(rows)
+            forwards.forget_gradients()
+
+    def take_gradients(self) -> dict[str, RowGradients]:
+        """Return the gradients since the last call, in bucket order, and forget them and the rows."""
+        taken = {}
+        for name, parts in self._gradients.items():
+            if parts:
+                rows = merged(parts)
+                taken[name] = piece(rows, bucket_order(rows.keys))
+                parts.clear()
+        self._rows.clear()
+        return taken
+
+    def _rows_of(self, name: str, keys: NDArray[np.int64]) -> FoundRows:
+        """The rows of distinct keys, in their order."""
+        self._add({name: keys})
+        held = self._rows[name]
+        numbers = kernels.distinct(np.concatenate([held.keys, keys]), np.uint64(0))[1][len(held.keys) :]
+        return piece(held, numbers)
+
+    def _add(self, wanted: Mapping[str, NDArray[np.int64]]) -> None:
+        """Look up those keys that are not held."""
+        missing = {name: self._missing(name, keys) for name, keys in wanted.items()}
+        missing = {name: keys for name, keys in missing.items() if len(keys) or name not in self._rows}
+        if missing:
+            found = self.look_up({name: RowKeys(keys[bucket_order(keys)]) for name, keys in missing.items()})
+            for name, rows in found.items():
+                self._rows[name] = joined([self._rows[name], rows]) if name in self._rows else rows
+
+    def _missing(self, name: str, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        if name not in self._rows:
+            return keys
+        held = self._rows[name].keys
+        every: NDArray[np.int64] = kernels.distinct(np.concatenate([held, keys]), np.uint64(0))[0]
+        return every[len(held) :]
+
+
+def _nowhere(keys: Mapping[str, RowKeys]) -> Any:
+    raise InvalidWorkload(f"the tables {', '.join(keys)} are not hosted by any server here")
