@@ -34,7 +34,7 @@ from gradstream.model.ensemble import train_step
 from gradstream.model.guard import ParameterGuard
 from gradstream.model.problem import backward, watched
 from gradstream.model.start import model_without_platform
-from gradstream.model.tables import check_named, has_tables
+from gradstream.model.tables import check_ids, check_named, has_tables
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.progress.evaluation_alerts import not_finite_sentence, overlap_sentence
 from gradstream.spec import JobSpec
@@ -135,6 +135,8 @@ class _Training:
             self._rows.zero_grad()
         with blaming("dataset('train')"):
             shares = parts.of(batch, examples, spec.at_once)
+        if self._rows and (ids := self._code.ids):  # not needed here, but what is wrong elsewhere is told here, too
+            check_ids(ids(batch), self._rows.summary())
         loss = watched(self._guard, None, lambda: train_step(self._model, shares, self._code.loss, backward))
         if math.isfinite(loss):
             if spec.optimizer.clip_norm is not None:

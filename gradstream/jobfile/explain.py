@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -79,8 +79,11 @@ def _locate(loc: Path, document: Any, missing: bool) -> tuple[Path, list[type[Ba
     path: Path = ()
     models: list[type[BaseModel]] = [JobSpec]
     field: FieldInfo | None = None
-    here = document
+    here, chosen = document, False
     for at, part in enumerate(loc):
+        if chosen and isinstance(here, Mapping) and part in here:  # a name that the author chose, as that of a table
+            path, here, chosen = (*path, part), here[part], False
+            continue
         if len(models) > 1:
             models = [model for model in models if model.model_fields["name"].default == part]
             continue
@@ -93,6 +96,7 @@ def _locate(loc: Path, document: Any, missing: bool) -> tuple[Path, list[type[Ba
         if known is None and models and at == len(loc) - 1:
             return path[:-1], models, None, loc[at:]
         models = list(_models(known.annotation)) if known else []
+        chosen = known is not None and get_origin(known.annotation) is dict
     return path, models, field, ()
 
 

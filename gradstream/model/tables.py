@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from torch import nn
@@ -30,6 +31,12 @@ def working_rows(model: nn.Module, spec: JobSpec) -> WorkingRows | None:
     from gradstream.model.working_rows import WorkingRows
 
     return WorkingRows(model, spec)
+
+
+def check_ids(ids: Iterable[str], tables: Collection[str]) -> None:
+    """Raises: InvalidWorkload: `ids` of the workload names a table that the model lacks."""
+    for name in sorted(set(ids) - set(tables)):
+        raise InvalidWorkload(f"ids(): the model has no table '{name}'; it has {', '.join(sorted(tables))}")
 
 
 def check_named(spec: JobSpec) -> None:

@@ -18,6 +18,7 @@ from torch import nn
 from gradstream.center.tables.hashing import bucket_order
 from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys, joined, piece
 from gradstream.errors import InvalidWorkload
+from gradstream.model.tables import check_ids
 from gradstream.nn import kernels
 from gradstream.nn.embedding import TableModule, widths_of
 from gradstream.nn.gradients import TableForwards, merged
@@ -49,10 +50,7 @@ class WorkingRows:
 
     def fetch(self, ids: Mapping[str, torch.Tensor]) -> None:
         """Look up the rows of these ids of several tables at once, before a forward needs them. Raises: InvalidWorkload."""
-        if unknown := sorted(set(ids) - set(self.widths)):
-            raise InvalidWorkload(
-                f"ids(): the model has no table '{unknown[0]}'; it has {', '.join(sorted(self.widths)) or 'none'}"
-            )
+        check_ids(ids, self.widths)
         self._add({name: distinct_ids(checked_ids(name, of_table), None).keys for name, of_table in ids.items()})
 
     def end_batch(self, examples: int) -> None:

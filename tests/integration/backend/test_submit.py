@@ -49,6 +49,17 @@ def test_arguments_that_a_worker_would_not_get_as_written_are_refused(api: httpx
     assert answer.json()["errors"][0]["pointer"] == "/spec/workload/args"
 
 
+def test_tables_are_refused_by_each_check_as_no_server_hosts_them(api: httpx.Client, tmp_path: Path) -> None:
+    given = {"spec": spec(tables={"user": {"most": 5000}}), "bundle": upload(api, tmp_path)}
+    for path in ("jobs", "jobs/plan"):
+        answer = api.post(path, json=given)
+        [mistake] = answer.json()["errors"]
+        assert (answer.status_code, mistake["pointer"]) == (422, "/spec/tables")
+        assert "run --local" in mistake["message"]
+    checked = api.post("jobs/validate", json=given).json()
+    assert (checked["valid"], [each["pointer"] for each in checked["errors"]]) == (False, ["/tables"])
+
+
 def test_what_postgres_cannot_hold_is_a_mistake_of_the_request(api: httpx.Client, tmp_path: Path) -> None:
     job = submit(api, tmp_path)
     paths = ["jobs?q=%00", "jobs?strategy=%00", f"jobs/{job['id']}/artifacts/%00", f"jobs/{job['id']}/chart?name=%00"]

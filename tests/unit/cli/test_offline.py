@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -255,6 +256,47 @@ def test_run_local_takes_a_data_set_of_texts_and_keeps_what_it_prints_from_stdou
     assert facts["samples"] == 15
     assert facts["eval"]["shared"] == 0, "the parts of a random split do not overlap"
     assert "the workload prints" in result.stderr
+
+
+CLICKS = (
+    "name: clicks\nworkload: {entrypoint: 'clicks:Clicks'}\nstrategy: {name: async, lr: 0.1}\nbatch_size: 50\nstop: {epochs: 8}\n"
+    "schedule: {name: cosine}\n"
+    "tables:\n  wide: {rule: {name: ftrl, alpha: 0.3}, gradient: sum}\n  deep: {rule: {name: adam, lr: 0.02}}\n"
+)
+
+
+@pytest.fixture
+def clicks(tmp_path: Path) -> Path:
+    """A job with embedding tables."""
+    shutil.copy("tests/userland/clicks.py", tmp_path)
+    (tmp_path / "job.yaml").write_text(CLICKS)
+    return tmp_path / "job.yaml"
+
+
+@pytest.mark.parametrize("accumulate", [1, 3])
+def test_run_local_trains_embedding_tables(clicks: Path, accumulate: int) -> None:
+    done = run("run", clicks, "--local", "--json", "--set", f"accumulate={accumulate}")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["eval"]["loss"] < 0.6, "0.69 is the loss of a model that has learned nothing"
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("tables={deap: {}}", "the model has no table 'deap'; did you mean 'deep'?"),
+        ("tables={deep: {most: 3}}", "/tables/deep/most: must be at least 1024, not 3"),
+    ],
+)
+def test_wrong_tables_are_refused_with_the_remedy(clicks: Path, override: str, said: str) -> None:
+    done = run("run", clicks, "--local", "--set", override)
+    assert done.exit_code in (2, 10)
+    assert said in done.stderr
+
+
+def test_train_names_what_trains_tables(clicks: Path) -> None:
+    done = run("train", clicks, "--out", clicks.parent / "out")
+    assert done.exit_code == 2
+    assert "tables: servers do not host embedding tables yet; train with gradstream run --local" in done.stderr
 
 
 def test_a_file_where_a_folder_should_be_is_said_in_a_sentence(job: Path) -> None:

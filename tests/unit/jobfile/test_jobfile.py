@@ -100,6 +100,12 @@ def test_json_is_a_job_file_too() -> None:
         ("evaluate.every=1.5 samples", "/evaluate/every", "a whole number of samples, not 1.5"),
         ("checkpoint.every=0 epochs", "/checkpoint/every", "must be more than 0 epochs"),
         ("checkpoint.every=true", "/checkpoint/every", "not True"),
+        ("tables={a: {most: 3}}", "/tables/a/most", "must be at least 1024, not 3"),
+        ("tables={a: {mots: 3}}", "/tables/a/mots", "did you mean 'most'?"),
+        ("tables={a: {rule: {name: sgdd}}}", "/tables/a/rule/name", "did you mean 'sgd'?"),
+        ("tables={a: {rule: {name: ftrl}, init: {uniform: 0.1}}}", "/tables/a", "they begin at 0"),
+        ("tables={a: {admit: {count: 3, score: 1}}}", "/tables/a/admit", "exactly one"),
+        ("tables={a: 3}", "/tables/a", "must be a mapping"),
         ("evaluate.average=2", "/evaluate/average", "between 0 and 1, or 'uniform', not 2"),
     ],
 )

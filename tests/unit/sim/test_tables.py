@@ -10,10 +10,13 @@ import pytest
 import torch
 
 from gradstream.errors import InvalidWorkload
+from gradstream.input import randomness
+from gradstream.nn import TableOptimizer
 from gradstream.process.exits import UserError
 from gradstream.sim import Result, WorkerFailure, run
 from gradstream.sim.workload import Workloads
 from gradstream.spec import JobSpec
+from tests.userland.clicks import Clicks
 
 FOLDER = Path("tests/userland")
 ADAGRAD = {"default": {"rule": {"name": "adagrad", "lr": 0.1}}}
@@ -70,7 +73,7 @@ def assert_same(one: Result, other: Result) -> None:
 def test_any_number_of_shards_gives_the_same_bits(strategy: str, tables: dict[str, Any]) -> None:
     alone = train(job(strategy, tables=tables))
     assert len(rows(alone)["deep"]) > 100
-    for shards in (2, 3, 7):
+    for shards in (3, 7):
         assert_same(alone, train(job(strategy, shards=shards, tables=tables)))
 
 
@@ -80,6 +83,29 @@ def test_tables_learn_under_every_strategy(strategy: str) -> None:
     workloads, losses = Workloads(spec, FOLDER), list[float]()
     run(spec, workloads, watch=lambda view: losses.append(workloads.evaluate(view)["loss"]), watch_every=11_999)
     assert losses[-1] < 0.64 < 0.69, "the loss of a model that has learned nothing is 0.69"
+
+
+def test_rounds_over_all_examples_are_the_steps_of_a_plain_loop() -> None:
+    """Each of 4 workers has a quarter of the examples as its mini-batch, in an order of its own."""
+    settings = {"examples": 400}
+    spec = job("sync", workers=4, shards=3, args=settings, batch_size=100, stop={"steps": 5}, optimizer={"name": "sgd", "lr": 0.1})
+    result = train(spec)
+    with randomness.seeded(spec.seed):
+        model = Clicks(**settings).model()
+    dense, sparse = torch.optim.SGD(model.parameters(), lr=0.1), TableOptimizer(model, ADAGRAD, spec.seed)
+    ids, clicks = Clicks(**settings).dataset("train").tensors  # type: ignore[attr-defined]
+    for _ in range(5):
+        dense.zero_grad()
+        torch.nn.functional.binary_cross_entropy_with_logits(model(ids), clicks).backward()
+        dense.step()
+        sparse.step()
+    assert torch.allclose(result.center, torch.cat([p.detach().ravel() for p in model.parameters()]), atol=1e-5)
+    for name, table in sparse.state_dict()["tables"].items():
+        plain = dict(zip(table["keys"].tolist(), table["values"], strict=True))
+        assert set(plain) == set(rows(result)[name])
+        for key, (packed, updates) in rows(result)[name].items():
+            assert torch.allclose(torch.frombuffer(bytearray(packed), dtype=torch.float32), plain[key], atol=1e-4), (name, key)
+            assert updates == 5
 
 
 @pytest.mark.parametrize("strategy", ["sync", "async"])
@@ -137,7 +163,7 @@ def test_wrong_settings_name_the_table_and_the_remedy() -> None:
 def test_ids_of_an_unknown_table_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = job("async")
     workloads = Workloads(spec, FOLDER)
-    import clicks  # type: ignore[import-not-found]  # of the folder above
+    import clicks  # type: ignore[import-not-found]  # as the job imports it
 
     monkeypatch.setattr(clicks.Clicks, "ids", lambda self, batch: {"widely": batch[0]})
     with pytest.raises((InvalidWorkload, UserError), match="no table 'widely'"):
