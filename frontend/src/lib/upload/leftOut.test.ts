@@ -20,6 +20,14 @@ describe("selectFiles", () => {
     expect(new Set(Object.values(why))).toEqual(new Set(["credentials"]))
   })
 
+  it("finds a key late in a text, in text of Windows and in a tar file", async () => {
+    const key = "\n-----BEGIN PRIVATE KEY-----\n"
+    const utf16 = new Uint8Array(Uint16Array.from([...`\ufeff${key}`], (letter) => letter.charCodeAt(0)).buffer)
+    const windows = { path: "windows.txt", file: new File([utf16], "windows.txt") }
+    const { kept } = await selectFiles([...files({ "a.py": "", "late.txt": "x".repeat(70_000) + key, "a.tar": `deploy\0${key.trim()}` }), windows])
+    expect(kept.map(({ path }) => path)).toEqual(["a.py"])
+  })
+
   it("leaves out caches, dot files, and what .gitignore files list", async () => {
     const { kept, why } = await split({
       "train.py": "", ".git/HEAD": "", "__pycache__/train.pyc": "", ".bash_history": "", ".config/x": "", ".gitignore": "*.log\n/data/\n",
