@@ -22,7 +22,8 @@ describe("selectFiles", () => {
 
   it("finds a key late in a text, in text of Windows and in a tar file", async () => {
     const key = "\n-----BEGIN PRIVATE KEY-----\n"
-    const utf16 = new Uint8Array(Uint16Array.from([...`\ufeff${key}`], (letter) => letter.charCodeAt(0)).buffer)
+    const text = `\ufeff${key}`
+    const utf16 = Uint16Array.from({ length: text.length }, (_, index) => text.charCodeAt(index))
     const windows = { path: "windows.txt", file: new File([utf16], "windows.txt") }
     const { kept } = await selectFiles([...files({ "a.py": "", "late.txt": "x".repeat(70_000) + key, "a.tar": `deploy\0${key.trim()}` }), windows])
     expect(kept.map(({ path }) => path)).toEqual(["a.py"])
