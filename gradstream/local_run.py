@@ -31,6 +31,7 @@ from gradstream.input.overlap import find_overlap
 from gradstream.input.shuffled import batches_of
 from gradstream.model import parts
 from gradstream.model.ensemble import train_step
+from gradstream.model.flat_model import trained_dtype
 from gradstream.model.guard import ParameterGuard
 from gradstream.model.problem import backward, watched
 from gradstream.model.start import model_without_platform
@@ -71,6 +72,8 @@ def train(spec: JobSpec, folder: Path) -> Iterator[LocalProgress]:
         sys.path.insert(0, str(folder.resolve()))
     code = UserCode(spec)
     model = model_without_platform(code, spec, folder).to(device)
+    with blaming("model()"):
+        trained_dtype(model)  # what the platform refuses is refused here
     data, held_out = code.dataset("train"), code.dataset("eval")
     with blaming("dataset('eval')"):
         never_empty(held_out)

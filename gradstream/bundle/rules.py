@@ -140,7 +140,8 @@ TOKENS = (
 TOKEN_SIZE = 4096
 
 CONTENTS = {
-    "a private key": r"^[ \t]*-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|^PuTTY-User-Key-File-|\bAGE-SECRET-KEY-1",
+    "a private key": r"(?:^|\0)[ \t]*-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
+    r"|^PuTTY-User-Key-File-|\bAGE-SECRET-KEY-1",
     "the key of a service account": r'"type"\s*:\s*"service_account"|"private_key"\s*:\s*"-----BEGIN',
     "an OAuth secret": r'"(?:client_secret|refresh_token)"\s*:\s*"[^"]{10,}"',
     "a key of AWS": r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\b[Aa][Ww][Ss]_[A-Za-z_]+_[Kk][Ee][Yy]\s*[=:]\s*[\"']?[A-Za-z0-9/+=]{16,}",
@@ -161,7 +162,18 @@ CONTENTS = {
     r"(?=\S{0,200}[0-9])(?=\S{0,200}[A-Za-z])[A-Za-z0-9/+_=-]{20,200}[ \t]*$",
     "a password in a URL": r"[a-z]://[^\s:/@\"'{}<>$%()]{1,64}:[^\s:/@\"'{}<>$%()*]{3,64}@(?!localhost\b|127\.|\[::1)[A-Za-z0-9\[]",
     "a password of a server": r"<password>[^<{}$\s]{3,}</password>",
+    "the key of an Azure account": r"\bAccountKey=[A-Za-z0-9+/]{40,}",
+    "the state of Terraform": r'"terraform_version"\s*:\s*"',
+    "a password of Postgres": r"^[A-Za-z0-9*][A-Za-z0-9.*-]{0,252}:(?:\d{4,5}|\*):[^:\s]{1,64}:[^:\s]{1,64}:[^:\s]{3,}[ \t]*$",
+    "a password or a token in YAML": r"^[ \t]{0,64}(?:-[ \t]{1,8})?(?:[a-z_]{0,60}_)?password:[ \t]{1,8}[\"']?"
+    r"(?=[A-Za-z_@!#+-]{0,64}\d)"
+    r"[A-Za-z0-9_@!#+-]{4,64}[\"']?[ \t]*$"
+    r"|^[ \t]{0,64}token:[ \t]{1,8}[\"']?(?=[A-Za-z_.-]{0,64}\d)[A-Za-z0-9_.-]{20,}[\"']?[ \t]*$",
+    "a password in the environment": r"^[ \t]{0,8}(?:export[ \t]+)?[A-Z0-9_]{0,60}(?:PASSWORD|PASSWD)="
+    r"[A-Za-z0-9/+_=!@#-]{6,200}[ \t]*$",
     "a machine's password": r"\bmachine\s+\S+\s+login\s+\S+\s+password\s+\S+",
 }
 SCANNED = 64 * 1024
-"""Bytes of each file that are searched for `CONTENTS`."""
+"""Bytes of each file that are searched for `CONTENTS`, and of a bundle's files at the platform."""
+SCANNED_OF_TEXT = 1024 * 1024
+"""Bytes of a file of text that the sender searches: a notebook's outputs are long."""

@@ -69,7 +69,12 @@ def connect(url: str | None, token_file: Path | None, *, data_dir: str | None = 
             talk(f"{why}; trying again for {timeout:.0f} s")
 
     named = url or token_file or ClientSettings().url
-    here = Credentials.load(Path(data_dir).expanduser() / "client.json") if data_dir and not named else None
+    folder = Path(data_dir).expanduser() if data_dir and not named else None
+    here = Credentials.load(folder / "client.json") if folder else None
+    if folder and here is None:
+        raise NotSignedIn(
+            f"no platform has run in {folder}; `gradstream up --data-dir {shlex.quote(str(folder))}` starts one there"
+        )
     try:
         found = here or Credentials.find(url=url, token_file=token_file)
     except NotSignedIn as error:

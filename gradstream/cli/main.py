@@ -14,11 +14,12 @@ import errno
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
+from typer._click.exceptions import ClickException
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from gradstream import errors
@@ -131,6 +132,14 @@ def _failures_told(as_json: bool) -> Iterator[None]:
         raise typer.Exit(_report(error, as_json)) from error
     except OSError as error:
         raise typer.Exit(_report(_explain_os_error(error), as_json)) from error
+    except ClickException as error:  # it is told on stderr where click ends the program
+        if as_json:
+            _print_error("Usage", error.format_message(), error.exit_code, [])
+        raise
+    except typer.Abort:
+        if as_json:
+            _print_error("Aborted", "the question was not answered with yes, so nothing was done", 1, [])
+        raise
 
 
 def _explain_os_error(error: OSError) -> GradstreamError:
@@ -139,7 +148,7 @@ def _explain_os_error(error: OSError) -> GradstreamError:
         raise error
     if error.filename is not None:
         return errors.Conflict(f"{error.filename}: {error.strerror}")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the rest of what is buffered would fail the same way at exit
+    _discard_output()
     return errors.Unavailable(f"the output could not be written: {error.strerror or error}")
 
 
@@ -159,20 +168,35 @@ def _report(error: GradstreamError, as_json: bool) -> int:
     """Say `error` on stderr, for programs also as JSON on stdout, and return the exit code of its kind."""
     from rich.text import Text
 
-    from gradstream.cli.terminal.output import print_json, talking  # 40 ms that a command without mistakes does not need
+    from gradstream.cli.terminal.output import talking  # 40 ms that a command without mistakes does not need
     from gradstream.cli.terminal.visible import make_visible
 
     code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1)
     problems = getattr(error, "problems", [])
     if as_json:
-        told = {"type": type(error).__name__, "message": error.message, "exit_code": code}
-        print_json({"error": {**told, "problems": [problem.as_dict() for problem in problems]}})
+        _print_error(type(error).__name__, error.message, code, [problem.as_dict() for problem in problems])
     console = talking()
-    console.print(Text.assemble(("error: ", "bold red"), make_visible(error.message)))
-    for problem in problems:
-        place = f"  {problem.pointer}: " if problem.pointer else "  "
-        console.print(Text.assemble((make_visible(place), "bold"), make_visible(problem.message)))
+    with suppress(OSError):  # the exit code still says it
+        console.print(Text.assemble(("error: ", "bold red"), make_visible(error.message)))
+        for problem in problems:
+            place = f"  {problem.pointer}: " if problem.pointer else "  "
+            console.print(Text.assemble((make_visible(place), "bold"), make_visible(problem.message)))
     return code
+
+
+def _print_error(kind: str, message: str, code: int, problems: list[Any]) -> None:
+    """Print an error for programs. An output that takes nothing leaves it to stderr and the exit code."""
+    from gradstream.cli.terminal.output import print_json
+
+    try:
+        print_json({"error": {"type": kind, "message": message, "exit_code": code, "problems": problems}})
+    except OSError:
+        _discard_output()
+
+
+def _discard_output() -> None:
+    """Send what is still buffered nowhere: at the program's end it would fail the same way."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _version(wanted: bool) -> None:

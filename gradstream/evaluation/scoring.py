@@ -45,6 +45,9 @@ class Scorer:
         with blaming("evaluate()"):
             self._guard.check()
             whole, *alone = [split.metrics() for split in splits]
+        if self._code.summarize:
+            with blaming("summarize()"):
+                self._guard.check()
         if not alone:
             return whole
         return {f"members_{key}": sum(one[key] for one in alone) / len(alone) for key in alone[0]} | whole

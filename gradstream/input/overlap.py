@@ -40,7 +40,7 @@ def find_overlap(train: Dataset[Any], held_out: Dataset[Any], seconds: float = _
     with randomness.seeded(0, gpus=False):
         trained, evaluated = _digests(train, seconds), _digests(held_out, seconds)
     known = set(trained)
-    if not evaluated or len(known) < _DISTINCT * len(trained):
+    if not evaluated or not trained or len(known) < _DISTINCT * len(trained):
         return None
     shared = sum(digest in known for digest in evaluated)
     expected = _SHARE * len(evaluated) * len(trained) / len(train)  # type: ignore[arg-type]  # of a sample of the training rows

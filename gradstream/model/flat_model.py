@@ -32,7 +32,7 @@ class FlatModel:
         self.model = model.to(device)
         self.device = device
         self.trained = [p for p in model.parameters() if p.requires_grad]
-        dtype, size = _widest(model), sum(p.numel() for p in self.trained)
+        dtype, size = trained_dtype(model), sum(p.numel() for p in self.trained)
         self.theta = torch.empty(size, dtype=dtype, device=device)
         self.gradient = torch.empty_like(self.theta)
         self._inside = [p for p in self.trained if p.dtype == dtype]
@@ -108,8 +108,10 @@ class FlatModel:
         return {plain_name(name): t.detach().cpu().clone().contiguous() for name, t in found.items()}
 
 
-def _widest(model: nn.Module) -> torch.dtype:
-    """To which all trainable parameters can be converted without loss. Raises: InvalidWorkload."""
+def trained_dtype(model: nn.Module) -> torch.dtype:
+    """Return the dtype to which all trainable parameters can be converted without loss.
+
+    Raises: InvalidWorkload: there is none, or no parameter that trains."""
     named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     for name, p in named:
         if nn.parameter.is_lazy(p):

@@ -41,9 +41,9 @@ class Exchange(BaseModel, frozen=True):
         return ", ".join(f"{name} {_milliseconds(seconds)} ms" for name, seconds in parts)
 
     def traffic(self, codec: str) -> str:
-        """`sent 25.1 of 100.0 kB, 75% saved by int8, error 0.31`"""
+        """`sent 25.1 of 100.0 kB, 75% saved by int8, error 0.31`; where vectors lie in shared memory, that none were sent"""
         if self.saved is None:
-            return "nothing sent: vectors lie in shared memory"
+            return "no bytes over the network; send is the time of copying into shared memory"
         unit, size = next(((unit, size) for unit, size in _UNITS if self.raw_bytes >= 10 * size), _UNITS[-1])
         digits = 0 if unit == "bytes" else 1
         sent = f"sent {self.sent_bytes / size:,.{digits}f} of {self.raw_bytes / size:,.{digits}f} {unit}"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import httpx
 import psutil
@@ -102,6 +105,29 @@ def test_a_full_disk_behind_the_output_is_told_in_a_sentence(environment: dict[s
         ran = subprocess.run([*COMMAND, word], env=settings, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     assert ran.returncode == 6
     assert ran.stderr == "error: the output could not be written: No space left on device\n"
+
+
+def test_an_error_for_programs_is_told_on_stderr_when_the_output_is_full(environment: dict[str, str]) -> None:
+    with open("/dev/full", "w") as full:
+        command = [*COMMAND, "show", "no-such-job", "--json"]
+        ran = subprocess.run(command, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        silent = subprocess.run(command, env=environment, stdout=full, stderr=full, timeout=60)
+    assert (ran.returncode, silent.returncode) == (4, 4)
+    assert ran.stderr == "error: there is no job 'no-such-job'; `gradstream jobs` lists them\n"
+
+
+@pytest.mark.parametrize("word", ["strategies", "show no-such-job"])
+def test_a_closed_output_leaves_no_traceback(environment: dict[str, str], word: str) -> None:
+    line = shlex.join([sys.executable, "-m", "gradstream"]) + f" {word}"
+    ran = subprocess.run(["sh", "-c", f"{line} >&-"], env=environment, capture_output=True, text=True, timeout=60)
+    assert "Traceback" not in ran.stderr
+    assert ran.returncode == (4 if "show" in word else 0)
+
+
+def test_open_takes_the_folder_that_was_named(gradstream: Gradstream, tmp_path: Path) -> None:
+    ran = gradstream("open", "--print", "--data-dir", str(tmp_path))
+    assert (ran.returncode, ran.stdout) == (3, "")
+    assert f"no platform has run in {tmp_path}" in ran.stderr
 
 
 def test_probes_and_bodies_of_another_type_get_an_answer_that_helps(credentials: Credentials) -> None:

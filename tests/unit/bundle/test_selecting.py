@@ -23,6 +23,8 @@ FILES = {
     "secret_santa/model.py": "x = 1",
     "settings.py": "api_key = os.environ['MY_SERVICE_KEY_2']\ntoken = read_token_of_the_user_2(path)\nPASSWORD_FIELD = 'a'\n",
     "local.yaml": "url: redis://:password@localhost:6379\nother: postgres://{user}:{password}@db/x\nsecret: ${SECRET}\n",
+    "words.yaml": "password: Passwort\ntoken: a\npassword2: ${PASSWORD_2}\ntime: 12:30:10:5\n",
+    "keywords.py": "PASSWORD=None\nPASSWORD=os.environ['PASSWORD']\n",
 }
 CREDENTIALS = {
     ".ssh/id_rsa": "key",
@@ -73,6 +75,14 @@ CONTENTS = {
     "f.ini": f"//registry/:_authToken={SECRET}",
     "g.txt": f"gst_{SECRET}",
     "h.txt": "\ufeff-----BEGIN RSA PRIVATE KEY-----\n",
+    "i.txt": "x" * 70_000 + "\n-----BEGIN PRIVATE KEY-----\n",
+    "backup.tar": "deploy\0\0-----BEGIN OPENSSH PRIVATE KEY-----\n",
+    "azure.txt": f"AccountName=a;AccountKey={'aB3+' * 20}==;EndpointSuffix=x",
+    "state.json": '{"version": 4, "terraform_version": "1.5.0", "outputs": {}}',
+    "pg": "# host:port:db:user:password\ndb.example:5432:*:ada:w0rd9x\n",
+    "cluster.yml": f"users:\n- user:\n    token: {'a1' * 12}\n",
+    "db.yaml": "user: ada\ndb_password: 'hunter2'\n",
+    "env.production": "DB_HOST=x\nDB_PASSWORD=correcthorse\n",
 }
 
 
@@ -161,6 +171,27 @@ def test_what_version_control_ignores_stays(tmp_path: Path) -> None:
         "data/x",
         "local.yaml",
     }
+
+
+def test_the_ignore_file_of_the_user_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = write(tmp_path / "home", {".config/git/ignore": "*.mine\n", "other": "*.other\n", "third": "*.third\n"})
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    code = write(tmp_path / "code", {"w.py": "", "a.mine": "", "b.other": "", "c.third": "", "sub/d.mine": ""})
+    assert names(bundle.pack(code)) == {"w.py", "b.other", "c.third"}
+    write(home, {".gitconfig": "[user]\n\tname = a\n[core]\n\tautocrlf = input\n\texcludesFile = ~/other\n[x]\n"})
+    packed = bundle.pack(code)
+    assert names(packed) == {"w.py", "a.mine", "c.third", "sub/d.mine"}
+    assert reasons(packed) == {"b.other": f"listed in {home / 'other'}"}
+    write(code, {".git/config": f"[core]\n excludesfile = {home / 'third'}\n"})
+    assert names(bundle.pack(code)) == {"w.py", "a.mine", "b.other", "sub/d.mine"}, "a repository's own setting comes first"
+
+
+def test_keys_in_text_of_windows_are_found(tmp_path: Path) -> None:
+    write(tmp_path, {"w.py": ""})
+    for name in ("utf-16-le", "utf-16-be"):
+        (tmp_path / f"{name}.txt").write_bytes("\ufeffmine\n-----BEGIN PRIVATE KEY-----\n".encode(name))
+    assert names(bundle.pack(tmp_path)) == {"w.py"}
 
 
 def test_a_worktree_finds_the_excludes_of_its_repository(tmp_path: Path) -> None:
@@ -256,7 +287,8 @@ def test_what_arrives_at_the_platform_anyway_is_named_there(tmp_path: Path) -> N
 
 
 def test_a_hostile_text_is_searched_in_time() -> None:
-    from gradstream.bundle.credentials import SCANNED, credential_in
+    from gradstream.bundle.credentials import credential_in
+    from gradstream.bundle.rules import SCANNED
 
     for text in (
         "\n",
@@ -272,5 +304,10 @@ def test_a_hostile_text_is_searched_in_time() -> None:
         "a://b:c",
         "A_KEY=1",
         "token='a1",
+        "a_password: ",
+        "password: a1 ",
+        "a:5432:b",
+        "A_PASSWORD=",
+        "\0 ",
     ):
         assert credential_in("a.txt", SCANNED, (text * SCANNED)[:SCANNED].encode()) is None

@@ -334,6 +334,32 @@ def test_a_mistake_of_the_whole_file_has_no_place(tmp_path: Path) -> None:
     assert "\n  must be a mapping" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["no-such"], "No such command 'no-such'."),
+        (["--no-such"], "No such option: --no-such"),
+        (["compare", "a", "b"], "Missing option '--target'."),
+        (["jobs", "--limit", "-1"], "Invalid value for '--limit': Input should be greater than or equal to 1"),
+    ],
+)
+def test_wrong_usage_is_json_for_programs(words: list[str], message: str) -> None:
+    ran = CliRunner().invoke(app, [*words, "--json"], prog_name="gradstream")
+    assert ran.exit_code == 2
+    assert json.loads(ran.stdout)["error"] == {"type": "Usage", "message": message, "exit_code": 2, "problems": []}
+    assert message.split(":")[0] in ran.stderr
+
+
+def test_a_question_without_an_answer_is_json_for_programs(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path / "data")
+    folder.acquire()
+    folder.release()
+    ran = CliRunner().invoke(app, ["reset", "--data-dir", str(folder.path), "--json"], input="", prog_name="gradstream")
+    assert json.loads(ran.stdout)["error"]["type"] == "Aborted"
+    assert ran.exit_code == 1
+    assert (folder.path / "secrets").exists()
+
+
 def test_code_that_is_not_there_is_wrong_usage(job: Path) -> None:
     for command in ("submit", "train", "run"):
         result = run(command, job, "--code", job.parent / "elsewhere")

@@ -11,6 +11,7 @@ import pytest
 from gradstream import local_run
 from gradstream.errors import InvalidWorkload
 from gradstream.local_run import LocalProgress
+from gradstream.process.exits import UserError
 from gradstream.spec import JobSpec
 
 BODY = """
@@ -37,11 +38,14 @@ class W(Workload):
     kind: str
     classifies = False
     def model(self):
-        return nn.Linear(1, 1)
+        model = nn.Linear(1, 1, dtype=torch.complex64 if self.kind == "complex" else None)
+        return model.requires_grad_(self.kind != "frozen")
     def dataset(self, split):
         if self.kind == "source":
             return data.arrays(x, 3 * x).augment(lambda batch, generator: batch)
-        return {"lines": Lines, "sized": Sized, "empty": Empty}[self.kind]()
+        if self.kind == "none":
+            return torch.utils.data.TensorDataset(x[:0] if split == "train" else x)
+        return {"lines": Lines, "empty": Empty}.get(self.kind, Sized)()
     def loss(self, model, batch):
         assert batch[0].shape == batch[1].shape and batch[0].shape[1:] == (1,)
         return nn.functional.mse_loss(model(batch[0]), batch[1])
@@ -89,3 +93,17 @@ def test_what_has_no_length_or_nothing_is_refused(tmp_path: Path) -> None:
         train(tmp_path, "lines", stop={"epochs": 2})
     with pytest.raises(InvalidWorkload, match="gave no example in a whole pass"):
         train(tmp_path, "empty", stop={"steps": 2})
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("frozen", "the model has no trainable parameter"),
+        ("complex", "the parameter weight is torch.complex64, and a center has one of"),
+        ("none", "it has 0 examples, which do not fill a mini-batch"),
+    ],
+)
+def test_what_the_platform_refuses_is_refused_here_in_a_sentence(tmp_path: Path, kind: str, sentence: str) -> None:
+    with pytest.raises(UserError) as raised:
+        train(tmp_path, kind, stop={"steps": 2})
+    assert sentence in str(raised.value.__cause__)

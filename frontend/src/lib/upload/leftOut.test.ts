@@ -20,6 +20,15 @@ describe("selectFiles", () => {
     expect(new Set(Object.values(why))).toEqual(new Set(["credentials"]))
   })
 
+  it("finds a key late in a text, in text of Windows and in a tar file", async () => {
+    const key = "\n-----BEGIN PRIVATE KEY-----\n"
+    const text = `\ufeff${key}`
+    const utf16 = Uint16Array.from({ length: text.length }, (_, index) => text.charCodeAt(index))
+    const windows = { path: "windows.txt", file: new File([utf16], "windows.txt") }
+    const { kept } = await selectFiles([...files({ "a.py": "", "late.txt": "x".repeat(70_000) + key, "a.tar": `deploy\0${key.trim()}` }), windows])
+    expect(kept.map(({ path }) => path)).toEqual(["a.py"])
+  })
+
   it("leaves out caches, dot files, and what .gitignore files list", async () => {
     const { kept, why } = await split({
       "train.py": "", ".git/HEAD": "", "__pycache__/train.pyc": "", ".bash_history": "", ".config/x": "", ".gitignore": "*.log\n/data/\n",

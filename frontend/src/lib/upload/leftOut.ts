@@ -62,9 +62,18 @@ async function whyNot({ path, file }: Sized, own: OwnRules, git: readonly GitRul
 async function credentialIn(path: string, file: File): Promise<string | null> {
   const name = path.toLowerCase()
   if (CREDENTIALS.ignores(name) || (file.size <= rules.TOKEN_SIZE && TOKENS.ignores(name))) return "a credential, by its name"
-  const text = await file.slice(0, rules.SCANNED).text()
+  const text = await beginningOf(file)
   const found = CONTENTS.find(([, pattern]) => pattern.test(text))
   return found ? `a file with ${found[0]} in it` : null
+}
+
+/** As much of a file as is searched: more of text than of other files, which have a zero byte at their beginning. */
+async function beginningOf(file: File): Promise<string> {
+  const bytes = new Uint8Array(await file.slice(0, rules.SCANNED_OF_TEXT).arrayBuffer())
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return new TextDecoder("utf-16le").decode(bytes)
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return new TextDecoder("utf-16be").decode(bytes)
+  const head = bytes.subarray(0, rules.SCANNED)
+  return new TextDecoder().decode(head.includes(0) ? head : bytes)
 }
 
 /** The folder's own ignore file. */
