@@ -103,6 +103,15 @@ class ControlPlane:
         self._token = token
         return Registration(every, mailbox)
 
+    async def rotate(self, credential: str, announced: str) -> str:
+        """Announce the next credential with the present one, or use it for the first time, with itself. Returns the password on
+        the live Redis. Raises: Conflict: no user has asked for another credential."""
+        told = _json(await self._call("POST", "/rotate", token=credential, json={"credential": announced}))
+        try:
+            return str(told["live_password"])
+        except (TypeError, KeyError) as error:
+            raise Unavailable(f"the API answered a new credential with something else ({error!r})") from error
+
     def _join_token(self) -> str | None:
         """None: there is none, so far."""
         try:
