@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import anyio
 import anyio.to_thread
@@ -29,13 +30,15 @@ class StoredFileResponse(FileResponse):
             self._file = await anyio.open_file(self.path, "rb")
         except FileNotFoundError as error:
             raise NotFound("The platform has removed this file. List the files anew for those that it keeps.") from error
-        async with self._file as file:
-            self.stat_result = await anyio.to_thread.run_sync(os.fstat, file.fileno())
-            self.set_stat_headers(self.stat_result)
+        async with self._file:
+            found = await anyio.to_thread.run_sync(os.fstat, self._file.wrapped.fileno())
+            self.set_stat_headers(found)
+            self.stat_result = found
             await super().__call__(scope, receive, send)
 
-    def _open_file(self) -> AbstractAsyncContextManager[anyio.AsyncFile[bytes]]:
-        return nullcontext(self._file)
+    @asynccontextmanager
+    async def _open_file(self) -> AsyncIterator[anyio.AsyncFile[bytes]]:
+        yield self._file
 
     @classmethod
     def _parse_range_header(cls, http_range: str, file_size: int) -> list[tuple[int, int]]:
