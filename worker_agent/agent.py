@@ -34,6 +34,7 @@ from worker_agent.desired import Desired
 from worker_agent.isolation.sandboxes import Sandboxes
 from worker_agent.machine import gpus
 from worker_agent.machine.gpus import Gpu
+from worker_agent.machine.rotation import Rotation
 from worker_agent.machine.usage import Measuring, Usage
 from worker_agent.output.shipping import Shipping
 from worker_agent.processes import AgentProcess, ProcessTable
@@ -57,11 +58,13 @@ class Agent:
         self,
         settings: AgentSettings,
         isolation: Isolation,
-        on_registered: Callable[[NodeQueue], None],
+        on_mailbox: Callable[[NodeQueue], None],
         zygote: Zygote | None = None,
     ) -> None:
-        self._settings, self._isolation, self._on_registered = settings, isolation, on_registered
+        self._settings, self._isolation, self._on_mailbox = settings, isolation, on_mailbox
         self._api = ControlPlane(settings)
+        self._rotation = Rotation(self._api, settings.work_dir)
+        self._mailbox: NodeQueue | None = None
         preload = (*PRELOAD, *(f"?{name}" for name in settings.preload))
         owner = orphans.owner_of(settings.work_dir)
         sandboxes = Sandboxes(settings, isolation, owner)
@@ -135,7 +138,7 @@ class Agent:
                 return
             registration = await self._api.register(found, self._isolation)
             self._beat_every = registration.heartbeat_every
-            self._on_registered(registration.mailbox)
+            self._open(registration.mailbox)
             self._next_beat = 0.0
             log.info("registered", node=self._settings.node_name, slots=self._settings.slots, isolation=self._isolation.level)
         if self._processes.changed.is_set():
@@ -174,6 +177,13 @@ class Agent:
         self._processes.told(report.id for report in reports if report.exit)
         self._apply(answer, reports)
         self._refuse({id: why for id, why in answer.refused.items() if id not in ours})
+        if self._mailbox:
+            self._open(await self._rotation.step(self._mailbox, asked=answer.rotate))
+
+    def _open(self, mailbox: NodeQueue) -> None:
+        if mailbox != self._mailbox:
+            self._mailbox = mailbox
+            self._on_mailbox(mailbox)
 
     def _report_of(self, process: AgentProcess, usage: Usage | None) -> ProcessReport:
         state, exit = process.state, process.exit

@@ -20,7 +20,7 @@ from gradstream.programs.tasknames import node_queue
 from gradstream.sandbox.sandbox import Isolation
 from gradstream.tls import choose_verify
 from worker_agent.consumer import NodeQueue
-from worker_agent.desired import Desired, read_desired
+from worker_agent.desired import Desired, read_desired, read_interval
 from worker_agent.machine.gpus import Gpu
 from worker_agent.machine.usage import Usage
 from worker_agent.output.logs import Chunk
@@ -95,13 +95,22 @@ class ControlPlane:
             answer = await self._call("POST", "/register", token=join_token, json=about | {"credential": credential})
         told = _json(answer)
         try:
-            token, every = str(told["token"]), float(told["heartbeat_every"])
+            token, every = str(told["token"]), read_interval(told["heartbeat_every"])
             mailbox = NodeQueue(node_queue(UUID(told["node_id"])), str(told["live_password"]))
         except (TypeError, KeyError, ValueError, AttributeError) as error:
             raise Unavailable(f"the API answered a registration with something else ({error!r})") from error
         keep_credential(settings.work_dir)
         self._token = token
         return Registration(every, mailbox)
+
+    async def rotate(self, credential: str, announced: str) -> str:
+        """Announce the next credential with the present one, or use it for the first time, with itself. Returns the password on
+        the live Redis. Raises: Conflict: no user has asked for another credential."""
+        told = _json(await self._call("POST", "/rotate", token=credential, json={"credential": announced}))
+        try:
+            return str(told["live_password"])
+        except (TypeError, KeyError) as error:
+            raise Unavailable(f"the API answered a new credential with something else ({error!r})") from error
 
     def _join_token(self) -> str | None:
         """None: there is none, so far."""

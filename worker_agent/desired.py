@@ -17,12 +17,16 @@ import gradstream
 from gradstream.errors import Unavailable
 from gradstream.process.order import ProcessOrder
 
+_SHORTEST, _LONGEST = 0.01, 3600.0
+
 
 @dataclass(frozen=True, slots=True)
 class Desired:
     orders: list[ProcessOrder]
     heartbeat_every: float
     """Seconds."""
+    rotate: bool = False
+    """A user has asked for another credential."""
     refused: dict[UUID, str] = field(default_factory=dict)
     """Why an order cannot be carried out here, by the id of its process."""
 
@@ -34,7 +38,7 @@ class _Unknown(ValueError):
 def read_desired(message: Any) -> Desired:
     """Raises: Unavailable: it is no desired set at all."""
     try:
-        told, every = list(message["desired"]), float(message["heartbeat_every"])
+        told, every, rotate = list(message["desired"]), read_interval(message["heartbeat_every"]), message.get("rotate") is True
         by_id = {UUID(order["id"]): order for order in told}
     except (TypeError, KeyError, ValueError, AttributeError) as error:
         raise Unavailable(f"the API answered a heartbeat with something other than a desired set ({error!r})") from error
@@ -44,7 +48,18 @@ def read_desired(message: Any) -> Desired:
             orders.append(_read_order(order))
         except (ValidationError, _Unknown) as error:
             refused[id] = _sentence(error)
-    return Desired(orders, every, refused)
+    return Desired(orders, every, rotate, refused)
+
+
+def read_interval(told: Any) -> float:
+    """Seconds between heartbeats. Raises: ValueError, TypeError: with these the agent would fall silent, or never rest."""
+    try:
+        every = float(told)
+    except OverflowError as error:  # a whole number of hundreds of digits
+        raise ValueError(str(error)) from error
+    if not _SHORTEST <= every <= _LONGEST:
+        raise ValueError(f"a heartbeat every {every:g} s; {_SHORTEST:g} to {_LONGEST:g} s are possible")
+    return every
 
 
 def _read_order(told: dict[str, Any]) -> ProcessOrder:

@@ -75,6 +75,7 @@ RULES = (
     Rule("POST", "/session", Who.ANYONE, 4 * KIB, PLAIN, "Send only {'code': ...} or {'token': ...}."),
     Rule("POST", "/agent/join", Who.REGISTRATION, _SMALL),
     Rule("POST", "/agent/register", Who.REGISTRATION, _SMALL),
+    Rule("POST", "/agent/rotate", Who.REGISTRATION, _SMALL),
     Rule("POST", "/agent/heartbeat", Who.NODE, 8 * MIB),
     Rule("POST", "/agent/logs", Who.NODE, 8 * MIB, PLAIN, "Send the output in smaller pieces."),
     Rule("*", "/agent/**", Who.NODE, _SMALL),

@@ -14,7 +14,7 @@ from backend.nodes import service
 from backend.nodes.auth import NodeDep, RegistrantDep
 from backend.nodes.identity import joining
 from backend.nodes.presence import heard
-from backend.nodes.schemas import DesiredProcesses, Heartbeat, Joining, JoinRequest, Register, Registered
+from backend.nodes.schemas import DesiredProcesses, Heartbeat, Joining, JoinRequest, Register, Registered, Rotate, Rotated
 from backend.platform import PlatformDep
 from backend.web.stored_file import StoredFileResponse
 
@@ -32,6 +32,13 @@ def register(body: Register, registrant: RegistrantDep, session: SessionDep, pla
     """Make a machine a node, with a join token, or enter a node after its agent's restart, with its credential: the
     processes that it ran before are then lost. 409: another node that is not lost has the name."""
     return joining.register(session, platform, registrant, body)
+
+
+@router.post("/rotate", operation_id="rotateCredential")
+def rotate(body: Rotate, registrant: RegistrantDep, session: SessionDep, platform: PlatformDep) -> Rotated:
+    """Announce a node's next credential, with its old one, then use it: the same call with the next one ends the old one.
+    409: no user has asked this node for another credential."""
+    return joining.rotate(session, platform, registrant, body)
 
 
 @router.post("/heartbeat", operation_id="heartbeat", dependencies=[Depends(heard)])

@@ -27,6 +27,13 @@ def drain(id: UUID, session: SessionDep) -> Node:
     return service.set_draining(session, id, draining=True)
 
 
+@router.post("/{id}/rotate", operation_id="rotateNode")
+def rotate(id: UUID, session: SessionDep) -> Node:
+    """Change a node's credential and its account on the live Redis. Its agent makes the new one after its next heartbeat; the
+    old one ends when the new one is used first, and `rotating_since` becomes null. Processes go on."""
+    return service.ask_to_rotate(session, id)
+
+
 @router.delete("/{id}", operation_id="removeNode", status_code=status.HTTP_204_NO_CONTENT)
 def remove(id: UUID, session: SessionDep, platform: PlatformDep, caller: CallerDep) -> None:
     """Take a machine out of the list until it registers again. Its token is refused at once, so its agent ends. 409 while

@@ -17,6 +17,10 @@ class NodeRow(Base):
     name: Mapped[str] = mapped_column(unique=True)
     credential_hash: Mapped[bytes | None] = mapped_column(unique=True)
     """Hash of the secret that its agent made when it joined, and registers with after each start. None: it has to join again."""
+    next_credential_hash: Mapped[bytes | None] = mapped_column(unique=True)
+    """Hash of the credential that its agent changes to. Both count until the first use of this one, which ends the other."""
+    rotating_since: Mapped[datetime | None]
+    """A user has asked for another credential, and its agent has not used one yet."""
     token_hash: Mapped[bytes] = mapped_column(unique=True)
     """Hash of the token that its agent sends with each message until it registers again."""
     joined_at: Mapped[datetime | None]

@@ -29,7 +29,9 @@ def by_token(session: Session, hash: bytes) -> NodeRow | None:
 
 
 def by_credential(session: Session, hash: bytes) -> NodeRow | None:
-    return session.scalar(select(NodeRow).where(NodeRow.credential_hash == hash))
+    """Return the node with this credential, or with this one as its next."""
+    known = or_(NodeRow.credential_hash == hash, NodeRow.next_credential_hash == hash)
+    return session.scalar(select(NodeRow).where(known))
 
 
 def credentials(session: Session) -> dict[UUID, bytes]:
@@ -38,11 +40,20 @@ def credentials(session: Session) -> dict[UUID, bytes]:
     return {id: hash for id, hash in session.execute(known) if hash is not None}
 
 
-def credential_hash(session: Session, node_id: UUID) -> bytes:
-    """Return the hash of the credential of a node that has registered."""
-    hash = session.scalar(select(NodeRow.credential_hash).where(NodeRow.id == node_id))
-    assert hash is not None, "it registers with its credential"
-    return hash
+def use_credential(session: Session, node_id: UUID, hash: bytes) -> NodeRow | None:
+    """The node, locked, after this use of its credential: the first use of the next one ends the other. None: it has ended."""
+    node = session.get(NodeRow, node_id, with_for_update=True, populate_existing=True)
+    if node is not None and node.next_credential_hash == hash:
+        node.credential_hash, node.next_credential_hash, node.rotating_since = hash, None, None
+        session.flush()
+    return node if node is not None and node.credential_hash == hash else None
+
+
+def set_rotating(session: Session, node_id: UUID) -> bool:
+    """False: there is no such node. One that rotates already keeps its time."""
+    since = func.coalesce(NodeRow.rotating_since, func.clock_timestamp())
+    changed = update(NodeRow).where(NodeRow.id == node_id, NodeRow.removed_at.is_(None)).values(rotating_since=since)
+    return session.scalar(changed.returning(NodeRow.id)) is not None
 
 
 def is_held(session: Session, name: str, node_id: UUID | None) -> bool:
@@ -59,8 +70,9 @@ def enter(session: Session, body: Register, credential_hash: bytes, token_hash: 
     """A new node, or the node of that name with other secrets: the old ones are worth nothing from now on. None: the name is held
     by another machine."""
     session.execute(update(NodeRow).where(NodeRow.credential_hash == credential_hash).values(credential_hash=None))
+    session.execute(update(NodeRow).where(NodeRow.next_credential_hash == credential_hash).values(next_credential_hash=None))
     joined = {"credential_hash": credential_hash, "joined_at": func.clock_timestamp(), "joined_with": joined_with}
-    values = _registered(body, token_hash) | joined | {"removed_at": None}
+    values = _registered(body, token_hash) | joined | {"removed_at": None, "next_credential_hash": None, "rotating_since": None}
     row = insert(NodeRow).values(name=body.name, **values)
     values["draining_since"] = case((NodeRow.removed_at.is_(None), NodeRow.draining_since), else_=None)
     return session.scalar(row.on_conflict_do_update(index_elements=["name"], set_=values, where=_FREE).returning(NodeRow.id))
@@ -92,9 +104,10 @@ def _registered(body: Register, token_hash: bytes) -> dict[str, Any]:
     }
 
 
-def seen(session: Session, node_id: UUID, load: float | None, memory_used: int | None) -> None:
+def seen(session: Session, node_id: UUID, load: float | None, memory_used: int | None) -> datetime | None:
+    """Note its heartbeat. Returns since when it should rotate its credential."""
     values = {"last_seen_at": func.clock_timestamp(), "status": NodeStatus.READY, "load": load, "memory_used": memory_used}
-    session.execute(update(NodeRow).where(NodeRow.id == node_id).values(values))
+    return session.scalar(update(NodeRow).where(NodeRow.id == node_id).values(values).returning(NodeRow.rotating_since))
 
 
 def set_draining(session: Session, node_id: UUID, *, draining: bool) -> bool:

@@ -80,6 +80,14 @@ class Register(Message):
     isolation: ReportedIsolation | None = None
 
 
+class Rotate(Message):
+    credential: str = Field(min_length=32, max_length=200, description="The credential that the agent changes to")
+
+
+class Rotated(Schema):
+    live_password: str = Field(description="Password on the live Redis: another one once the new credential has been used")
+
+
 class Registered(Schema):
     node_id: UUID
     token: str = Field(description="Bearer token of the agent until it registers again; the previous token is revoked")
@@ -132,3 +140,4 @@ class Heartbeat(Message):
 class DesiredProcesses(Schema):
     desired: list[ProcessOrder] = Field(description="Processes that must run on this node now; the agent ends all others")
     heartbeat_every: float = Field(description="Seconds")
+    rotate: bool = Field(False, description="The agent changes its credential: `rotateCredential`")

@@ -57,12 +57,13 @@ def refuse_removed(node: NodeRow) -> None:
 
 
 def heartbeat(session: Session, platform: Platform, node: NodeCaller, body: Heartbeat) -> DesiredProcesses:
-    repository.seen(session, node.node_id, body.load, body.memory_used)
+    rotating_since = repository.seen(session, node.node_id, body.load, body.memory_used)
     wait_shortly(session)
     _take_reports(session, node, body.processes)
     trouble.lose_unheard(session, node.node_id, node.name, platform.settings.orders_within)
     desired = orders.desired(session, platform, node.node_id)
-    return DesiredProcesses(desired=desired, heartbeat_every=platform.settings.heartbeat_every.total_seconds())
+    every = platform.settings.heartbeat_every.total_seconds()
+    return DesiredProcesses(desired=desired, heartbeat_every=every, rotate=rotating_since is not None)
 
 
 def _take_reports(session: Session, node: NodeCaller, reports: list[ReportedProcess]) -> None:
@@ -138,7 +139,14 @@ def set_draining(session: Session, node_id: UUID, *, draining: bool) -> Node:
     wait_for_lock(session, PLACES)
     if not repository.set_draining(session, node_id, draining=draining):
         raise NotFound(f"There is no node {node_id}.", node=str(node_id))
-    return next(node for node in listing(session).items if node.id == node_id)
+    return _view_of(session, node_id)
+
+
+def ask_to_rotate(session: Session, node_id: UUID) -> Node:
+    """The node's agent reads it in the answer to its next heartbeat. Raises: NotFound."""
+    if not repository.set_rotating(session, node_id):
+        raise NotFound(f"There is no node {node_id}.", node=str(node_id))
+    return _view_of(session, node_id)
 
 
 def remove(session: Session, platform: Platform, node_id: UUID, *, actor: str) -> None:
@@ -158,6 +166,10 @@ def remove(session: Session, platform: Platform, node_id: UUID, *, actor: str) -
     node.removed_at, node.status = now(session), NodeStatus.LOST
     lose_processes(session, node_id, f"{node.name} was removed", actor=actor)
     after_commit(session, ("account", node_id), partial(close_account, platform.live, node_id))
+
+
+def _view_of(session: Session, node_id: UUID) -> Node:
+    return next(node for node in listing(session).items if node.id == node_id)
 
 
 def listing(session: Session) -> Nodes:

@@ -71,6 +71,9 @@ class Node(ApiModel):
     joined_with: str | None = Field(description="Join token that it joined with", examples=["machines (3f2a9c1b) of ada"])
     last_seen_at: datetime
     draining_since: datetime | None = Field(description="Start of draining: nothing new is scheduled there; null: not draining")
+    rotating_since: datetime | None = Field(
+        None, description="Time at which a user asked for a new credential; null: its agent has no such task"
+    )
     trouble: str | None = Field(description="Reason why the scheduler avoids it for now; null: it does not")
     trouble_since: datetime | None
     retry_at: datetime | None = Field(description="Time at which the scheduler tries it again with one process")

@@ -121,6 +121,10 @@ class Control(ApiConnection):
         """Place processes on the node of this name again."""
         return self._change_node(name, "resume")
 
+    def rotate_node(self, name: str) -> Node:
+        """Ask the node of this name for another credential. Its processes go on; `rotating_since` is None once it has changed."""
+        return self._change_node(name, "rotate")
+
     def remove_node(self, name: str) -> None:
         """Take a machine that is gone out of the list. Raises: Conflict: processes run there, and it does not drain."""
         self._transport.json("DELETE", f"nodes/{self.node(name).id}")

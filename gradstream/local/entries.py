@@ -22,7 +22,7 @@ ENTRIES = {
 }
 _FOLDERS = {
     "files": {"bundles", "jobs", "incoming"},
-    "agent": {"bundles", "processes", "machine", "owner", "credential", "credential.new"},
+    "agent": {"bundles", "processes", "machine", "owner", "credential", "credential.new", "credential.next"},
     "secrets": {*PASSWORDS, *FORMER_PASSWORDS, "new-account", "join-token"},
 }
 _MEMBERS = {"client.json": {"url", "token"}, "platform.json": {"pid", "url", "data_dir", "run_dir"}}

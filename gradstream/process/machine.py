@@ -8,7 +8,7 @@ from pathlib import Path
 
 REMOVED_EXIT_CODE = 5
 """Exit code of an agent whose node a user has removed from the platform."""
-_KEPT, _NEW = "credential", "credential.new"
+_KEPT, _NEW, _NEXT = "credential", "credential.new", "credential.next"
 _OF_OLDER_VERSIONS = "machine"
 """They told a restart from another machine by its content, which is the secret now."""
 
@@ -26,7 +26,7 @@ def credential_of(folder: Path) -> str:
         except FileNotFoundError:
             continue
     folder.mkdir(parents=True, exist_ok=True)
-    return _write(folder / _NEW, f"gsc_{secrets.token_urlsafe(32)}")
+    return _write(folder / _NEW, _make())
 
 
 def keep_credential(folder: Path) -> None:
@@ -39,8 +39,26 @@ def keep_credential(folder: Path) -> None:
 
 def forget_credential(folder: Path) -> None:
     """The platform has ended it: the next start of the agent makes another one, which needs a join token."""
-    for name in (_KEPT, _NEW, _OF_OLDER_VERSIONS):
+    for name in (_KEPT, _NEW, _NEXT, _OF_OLDER_VERSIONS):
         (folder / name).unlink(missing_ok=True)
+
+
+def next_credential_of(folder: Path) -> str:
+    """Return the credential that this folder's agent changes to. The first call of a change makes it, so a start in the middle
+    of a change goes on with the same one."""
+    try:
+        return (folder / _NEXT).read_text().strip()
+    except FileNotFoundError:
+        return _write(folder / _NEXT, _make())
+
+
+def change_credential(folder: Path) -> None:
+    """The platform knows the next one: from now on it is the credential, also if the machine loses power."""
+    _replace(folder / _NEXT, folder / _KEPT)
+
+
+def _make() -> str:
+    return f"gsc_{secrets.token_urlsafe(32)}"
 
 
 def _write(path: Path, value: str) -> str:
@@ -51,5 +69,14 @@ def _write(path: Path, value: str) -> str:
         file.write(value)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(temporary, path)
+    _replace(temporary, path)
     return value
+
+
+def _replace(source: Path, target: Path) -> None:
+    os.replace(source, target)
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,4 +1,4 @@
-"""`gradstream node drain`, `gradstream node resume`, `gradstream node remove`"""
+"""`gradstream node drain`, `gradstream node resume`, `gradstream node rotate`, `gradstream node remove`"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from gradstream.cli import completion
 from gradstream.cli.common import AsJson, TokenFile, Url, connect
 
-command = typer.Typer(no_args_is_help=True, help="Take a node out of service and back, or out of the list.")
+command = typer.Typer(no_args_is_help=True, help="Take a node out of service and back, change its credential, or remove it.")
 NodeName = Annotated[
     str,
     typer.Argument(metavar="NODE", help="Its name, as `gradstream nodes` lists it", autocompletion=completion.complete_node),
@@ -32,6 +32,22 @@ def resume(node: NodeName, as_json: AsJson = False, url: Url = None, token_file:
     Example: gradstream node resume node-1
     """
     _change(node, as_json, url, token_file, draining=False)
+
+
+@command.command()
+def rotate(node: NodeName, as_json: AsJson = False, url: Url = None, token_file: TokenFile = None) -> None:
+    """Change a node's credential and its password on the live Redis. Its processes go on; the old credential ends.
+
+    Example: gradstream node rotate node-1
+    """
+    from gradstream.cli.terminal.output import print_json, talk
+
+    with connect(url, token_file) as client:
+        found = client.rotate_node(node)
+    when = "when it is back" if found.status == "lost" else "within seconds"
+    talk(f"{node} makes a new credential {when}; the old one ends then. `gradstream nodes` says 'rotating' until that")
+    if as_json:
+        print_json(found.as_dict())
 
 
 @command.command()

@@ -65,4 +65,5 @@ def _joined(node: Node) -> str:
 
 
 def _status_word(node: Node) -> str:
-    return "draining" if node.draining_since else "unavailable" if node.trouble else node.status
+    state = "draining" if node.draining_since else "unavailable" if node.trouble else node.status
+    return f"{state}, rotating" if node.rotating_since else state

@@ -6,6 +6,7 @@ import hashlib
 import json
 import threading
 import time
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from uuid import UUID
@@ -33,6 +34,14 @@ class ControlPlane:
         self.token = ""
         self.credential: str | None = None
         """What the agent registers with, once it has joined."""
+        self.announced: str | None = None
+        """The credential that the agent changes to."""
+        self.rotating = False
+        """A user has asked for another credential."""
+        self.die_at_rotation: list[int] = []
+        """At the calls with these numbers, answer nothing; `rotations` counts them."""
+        self.rotations: list[tuple[str, str]] = []
+        """The credential that a call was made with, and the one that it announced."""
         self.beats = 0
         self.beat_times: list[float] = []
         self.heartbeat_every = 0.5
@@ -92,7 +101,9 @@ class ControlPlane:
         body = request.rfile.read(int(request.headers.get("Content-Length") or 0))
         path = request.path.removeprefix("/api/v1/agent")
         given = request.headers["Authorization"].removeprefix("Bearer ")
-        if given not in ((JOIN_TOKEN, self.credential) if path == "/register" else (self.token,)):
+        by_credential = (self.credential, self.announced)
+        known = {"/register": (JOIN_TOKEN, *by_credential), "/rotate": by_credential}.get(path, (self.token,))
+        if given not in known:
             status, answer = 401, b'{"detail": "who are you?"}'
         elif self.removed and path != "/register":
             status, answer = 403, b'{"type": "/problems/NodeRemoved", "detail": "The node was removed."}'
@@ -100,10 +111,20 @@ class ControlPlane:
             self.fetched.append(path.removeprefix("/bundles/"))
             status, answer = 200, self.bundles[self.fetched[-1]]
         else:
-            handle = {"/register": self._register, "/heartbeat": self._heartbeat, "/logs": self._logs}[path]
+            if given == self.announced:
+                self.credential, self.announced, self.rotating = given, None, False
+            handle = {
+                "/rotate": partial(self._rotate, given),
+                "/register": self._register,
+                "/heartbeat": self._heartbeat,
+                "/logs": self._logs,
+            }[path]
             status, answer = 200, json.dumps(handle(json.loads(body))).encode()
             if path == "/heartbeat" and self.junk:
                 answer = self.junk.pop()
+            if path == "/rotate" and len(self.rotations) in self.die_at_rotation:
+                request.close_connection = True
+                return
         request.send_response(status)
         request.send_header("Content-Length", str(len(answer)))
         request.end_headers()
@@ -120,6 +141,12 @@ class ControlPlane:
             "heartbeat_every": self.heartbeat_every,
         }
 
+    def _rotate(self, given: str, body: dict[str, Any]) -> dict[str, Any]:
+        self.rotations.append((given, body["credential"]))
+        if body["credential"] != given:
+            self.announced = body["credential"]
+        return {"live_password": LIVE_PASSWORD}
+
     def _heartbeat(self, body: dict[str, Any]) -> dict[str, Any]:
         self.beats += 1
         self.beat_times.append(time.monotonic())
@@ -129,7 +156,7 @@ class ControlPlane:
             if report["exit"]:
                 self.at_exit.setdefault(id, self.log(id))
         orders = [order.model_dump(mode="json") | self.more for order in self.desired]
-        return {"desired": orders, "heartbeat_every": self.heartbeat_every, "moon": "full"}
+        return {"desired": orders, "heartbeat_every": self.heartbeat_every, "rotate": self.rotating, "moon": "full"}
 
     def _logs(self, body: dict[str, Any]) -> dict[str, Any]:
         stored = self.logs.setdefault(UUID(body["process_id"]), bytearray())

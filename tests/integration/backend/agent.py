@@ -38,6 +38,11 @@ class Agent:
         told = answer.json()
         self.node_id, self.token, self.live_password = UUID(told["node_id"]), str(told["token"]), str(told["live_password"])
 
+    def rotate(self, announced: str, credential: str | None = None) -> httpx.Response:
+        """Announce a credential with the present one, or with another."""
+        headers = _bearer(credential or self.credential)
+        return self.http.post("/agent/rotate", json={"credential": announced}, headers=headers)
+
     def heartbeat(self) -> dict[UUID, ProcessOrder]:
         body = {"processes": list(self.reports.values())}
         answer = self.http.post("/agent/heartbeat", json=body, headers=_bearer(self.token))

@@ -348,3 +348,14 @@ def test_stored_files_are_listed_with_their_checkpoints_and_downloaded(running: 
     assert file.headers["x-sha256"] == found["files"][1]["sha256"]
     for path in ("checkpoints/1/none.pt", "../../escape", "job.yaml"):
         assert running.api.get(f"/jobs/{running.id}/files/1/{path}").status_code == 404
+
+
+def test_a_file_that_is_gone_from_the_disk_is_not_found(running: Running, platform: Platform) -> None:
+    assert running.agent.put("evaluator", "model.safetensors").status_code == 200
+    [stored] = [file for file in platform.files.root.rglob("model.safetensors") if file.is_file()]
+    path = f"/jobs/{running.id}/artifacts/model.safetensors"
+    assert running.api.get(path).status_code == 200
+    stored.unlink()
+    gone = running.api.get(path)
+    assert (gone.status_code, gone.headers["content-type"]) == (404, "application/problem+json")
+    assert "removed this file" in gone.json()["detail"]

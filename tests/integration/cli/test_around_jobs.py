@@ -11,6 +11,7 @@ from gradstream.client import Client, Job
 from gradstream.local.platform import LocalPlatform
 from tests.integration.cli.shared import LINE, Gradstream
 from tests.platforms import register_machine, token_status
+from tests.support import eventually
 
 
 def test_compare_tells_when_each_job_reached_a_target(gradstream: Gradstream, client: Client, succeeded: Job) -> None:
@@ -55,6 +56,16 @@ def test_a_node_is_drained_and_resumed(gradstream: Gradstream, client: Client, s
     assert f"{node.name} takes processes" in resumed.stderr
     assert client.wait(waits.id, timeout=120).status == "succeeded"
     assert gradstream("node", "drain", "no-such-node").returncode == 4
+
+
+def test_a_node_rotates_its_credential(gradstream: Gradstream, client: Client) -> None:
+    [node] = client.nodes()
+    rotates = gradstream("node", "rotate", node.name, "--json")
+    assert rotates.returncode == 0, rotates.stderr
+    assert f"{node.name} makes a new credential within seconds" in rotates.stderr
+    assert json.loads(rotates.stdout)["rotating_since"]
+    eventually(lambda: client.node(node.name).rotating_since is None, "the new credential")
+    assert gradstream("node", "rotate", "no-such-node").returncode == 4
 
 
 def test_a_machine_that_is_gone_is_removed(gradstream: Gradstream, platform: LocalPlatform, client: Client) -> None:

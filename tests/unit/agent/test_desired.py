@@ -60,6 +60,12 @@ def test_an_order_of_a_kind_that_is_not_known_is_refused(change: dict[str, Any])
     assert len(found.refused) == 1
 
 
+@pytest.mark.parametrize("every", [0, -1, 1e-9, 1e300, 10**400, float("nan"), float("inf"), "soon", None, []])
+def test_an_interval_that_would_silence_the_agent_or_never_let_it_rest_is_rejected(every: object) -> None:
+    with pytest.raises(Unavailable, match="heartbeat"):
+        read_desired({**message(), "heartbeat_every": every})
+
+
 @pytest.mark.parametrize(
     "junk", [None, [], "no", 7, {}, {"desired": 3, "heartbeat_every": 1}, {"desired": [{}], "heartbeat_every": 1}]
 )
