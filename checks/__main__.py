@@ -9,7 +9,7 @@ from pathlib import Path
 from checks import formatting, names, prose, sizes
 from checks.texts import Text, of_document, of_module
 
-PRODUCT = ("gradstream/", "backend/", "ps_node/", "worker_node/", "worker_agent/")
+PRODUCT = ("gradstream/", "backend/", "ps_node/", "worker_node/", "worker_agent/", "checks/")
 GENERATED = ("docs/report/", "docs/guides/job-file.md")
 
 

@@ -1,4 +1,4 @@
-"""Class names of the product: each stands in one file, so that a search for it leads to one place."""
+"""Class names of the product and of its checks: each stands in one file, so that a search for it leads to one place."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import torch
 from gradstream.center.entries import FINAL_CHECKPOINT
 from gradstream.process.order import ProcessOrder
 from gradstream.process.saving.checkpoint_names import MANIFEST, folder_of, shard_part
-from gradstream.process.saving.content import Text
+from gradstream.process.saving.content import TextContent
 from gradstream.process.saving.part import CheckpointPartFiles, resumed_state
 from gradstream.process.saving.uploads import Uploads
 from gradstream.process.store import open_store
@@ -42,7 +42,7 @@ class CheckpointFiles:
             manifest = {"checkpoint": number, "members": members, "servers": layout.servers}
             manifest |= {"version": center["version"], "samples": center["samples"]}
             manifest["pushed"] = {rank: account["pushed"] for rank, account in ledger.items()}
-            self._uploads.add(folder_of(number) + MANIFEST, Text(json.dumps(manifest)), needed=needed)
+            self._uploads.add(folder_of(number) + MANIFEST, TextContent(json.dumps(manifest)), needed=needed)
 
     def finish(self) -> None:
         """Wait until all files are stored. Raises: Unavailable, if one that is needed could not be."""

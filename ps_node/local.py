@@ -1,9 +1,10 @@
-"""An incarnation of a worker on this host, as a shard sees it: its vectors in shared memory, and its messages."""
+"""Incarnations of workers on this host, as a shard sees them: vectors in shared memory, and messages in a pipe."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from gradstream.center.entries import EVALUATOR
 from gradstream.errors import PlaneLost
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.pipe import ResponsePipeWriter
@@ -32,3 +33,16 @@ class LocalWorker:
                 rank, number = self._incarnation
                 raise PlaneLost(f"the shared memory of worker {rank}.{number} is gone: {error}") from error
         return self._vectors
+
+
+class LocalWorkers:
+    def __init__(self, folder: Path | None, shard: int, centers: int) -> None:
+        """`folder`: of the shared memory of this host, if the job uses it; `centers`: how many each worker's memory holds."""
+        self._folder, self._shard, self._centers = folder, shard, centers
+        self._workers: dict[tuple[int, int], LocalWorker] = {}
+        self.get = self._workers.get
+
+    def add_incarnation(self, incarnation: tuple[int, int]) -> None:
+        assert self._folder is not None, "an incarnation on this host has its files in this host's folder"
+        centers = 1 if incarnation[0] == EVALUATOR else self._centers
+        self._workers[incarnation] = LocalWorker(self._folder, incarnation, self._shard, centers)

@@ -23,7 +23,7 @@ from gradstream.model.flat_model import FlatModel
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.process import exits
 from gradstream.process.order import ProcessOrder
-from gradstream.process.saving.content import Text
+from gradstream.process.saving.content import TextContent
 from gradstream.process.saving.tensor_file import TensorFile
 from gradstream.process.saving.uploads import Uploads
 from gradstream.process.store import MODEL, RESULT, open_store
@@ -123,5 +123,5 @@ class Evaluator:
         result |= {"target": self._stop == "target", "stopped_by": self._stop, "best": best and best.model_dump()}
         if self._best:
             self._best.finish()
-        uploads.add(RESULT, Text(json.dumps(result)))
+        uploads.add(RESULT, TextContent(json.dumps(result)))
         uploads.finish()

@@ -12,7 +12,7 @@ from gradstream.model.checkpoint_weights import describe_tensors
 from gradstream.model.flat_model import FlatModel
 from gradstream.process.environment import ENVIRONMENT, collect_environment
 from gradstream.process.order import ProcessOrder
-from gradstream.process.saving.content import Text
+from gradstream.process.saving.content import TextContent
 from gradstream.process.saving.state_file import state_file
 from gradstream.process.saving.uploads import Uploads
 from gradstream.process.store import TENSORS, Store
@@ -54,6 +54,6 @@ def tensors_recorded(order: ProcessOrder, flat: FlatModel, store: Store) -> Iter
 
 def _record(gpu: int | None, uploads: Uploads) -> None:
     try:
-        uploads.add(ENVIRONMENT, Text(collect_environment(gpu).model_dump_json(indent=1)), needed=False)
+        uploads.add(ENVIRONMENT, TextContent(collect_environment(gpu).model_dump_json(indent=1)), needed=False)
     except Exception as error:  # a broken package's metadata can raise anything
         log.warning("the environment is not recorded: %s: %s", type(error).__name__, error)

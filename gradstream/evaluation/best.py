@@ -11,7 +11,7 @@ from gradstream.errors import Unavailable
 from gradstream.evaluation.header import describe_model
 from gradstream.evaluation.judge import BestEvaluation, JudgeState
 from gradstream.process.order import ProcessOrder
-from gradstream.process.saving.content import Text
+from gradstream.process.saving.content import TextContent
 from gradstream.process.saving.tensor_file import TensorFile
 from gradstream.process.store import BEST, EVALUATIONS, Store
 
@@ -38,7 +38,7 @@ class BestModel:
         """Store the best model and the state. If the API is away for too long, the next call tries again."""
         try:
             self._put_model()
-            self._store.put(EVALUATIONS, Text(state.model_dump_json()))
+            self._store.put(EVALUATIONS, TextContent(state.model_dump_json()))
         except Unavailable as error:
             log.error("the best model so far is not stored yet: %s", error)
 

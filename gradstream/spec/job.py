@@ -44,7 +44,7 @@ class JobSpec(SpecPart, frozen=True):
         min_length=1,
         max_length=MAX_NAME,
         pattern=NAME,
-        description="Name of the job: lower-case letters, digits, '.', '_' and '-'; it begins and ends with a letter or digit",
+        description="Name of the job: a-z, 0-9, '.', '_' and '-'; the first and the last are of a-z or 0-9",
     )
     workload: WorkloadRef
     strategy: AnyStrategy = Field(description="Algorithm of the workers and the servers")

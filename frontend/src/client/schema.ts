@@ -3515,7 +3515,7 @@ export interface components {
             version: 1;
             /**
              * Name
-             * @description Name of the job: lower-case letters, digits, '.', '_' and '-'; it begins and ends with a letter or digit
+             * @description Name of the job: a-z, 0-9, '.', '_' and '-'; the first and the last are of a-z or 0-9
              */
             name: string;
             workload: components["schemas"]["WorkloadRef"];

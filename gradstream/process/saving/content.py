@@ -20,7 +20,7 @@ class Content(Protocol):
         """Yield all bytes, from the beginning, at most `CHUNK` at a time."""
 
 
-class Text:
+class TextContent:
     def __init__(self, text: str) -> None:
         self._data = memoryview(text.encode())
 

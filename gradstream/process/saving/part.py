@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradstream.process.saving.checkpoint_names import LIST, STATE, folder_of
-from gradstream.process.saving.content import Content, Text, sha256_of
+from gradstream.process.saving.content import Content, TextContent, sha256_of
 from gradstream.process.saving.part_list import EarlierFile, ListedFile, PartList
 from gradstream.process.saving.state_file import nbytes_of, read_state, state_file
 
@@ -43,7 +43,7 @@ class CheckpointPartFiles:
         stored = [self._put_further(store, name, content) for name, content in self.further]
         if stored or self.rests_on:
             listed = PartList(files=tuple(stored), rests_on=tuple(self.rests_on))
-            store.put(self.name + LIST, Text(listed.model_dump_json()))
+            store.put(self.name + LIST, TextContent(listed.model_dump_json()))
         store.put(self.name + STATE, state_file(self.state))
 
     def _put_further(self, store: Store, name: str, content: Content) -> ListedFile:

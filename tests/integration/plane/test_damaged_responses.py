@@ -19,7 +19,7 @@ from gradstream.wire.redis import keys
 from gradstream.wire.transport import response_inbox
 from gradstream.wire.transport.messages import FIELD
 from gradstream.wire.transport.pipe import ResponsePipeWriter
-from ps_node.mailbox import Mailbox
+from ps_node.response_messages import ResponseMessages
 from tests.integration.plane.cluster import Cluster
 
 Make = Callable[..., Cluster]
@@ -58,13 +58,13 @@ def test_what_is_no_message_is_read_over(cluster: Make, undisturbed: torch.Tenso
 def test_a_message_in_redis_that_is_damaged_or_lost_comes_again(
     cluster: Make, undisturbed: torch.Tensor, monkeypatch: pytest.MonkeyPatch, instead: bytes
 ) -> None:
-    write, places = Mailbox._write, iter(range(1_000))
+    write, places = ResponseMessages._write, iter(range(1_000))
 
-    def spoil(mailbox: Mailbox, stamped: list[tuple[str, bytes]]) -> None:
+    def spoil(messages: ResponseMessages, stamped: list[tuple[str, bytes]]) -> None:
         found = [(key, message if next(places) % 5 else instead) for key, message in stamped]
-        write(mailbox, [(key, message) for key, message in found if message])
+        write(messages, [(key, message) for key, message in found if message])
 
-    monkeypatch.setattr(Mailbox, "_write", spoil)
+    monkeypatch.setattr(ResponseMessages, "_write", spoil)
     assert torch.equal(cluster(SPEC, bowl).run(), undisturbed)
 
 
@@ -122,8 +122,8 @@ def test_a_message_in_a_pipe_that_is_damaged_comes_again(
 
 def test_messages_that_nobody_can_read_end_the_attempt(cluster: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(response_inbox, "MAX_RETRIES", 3)
-    write = Mailbox._write
-    monkeypatch.setattr(Mailbox, "_write", lambda mailbox, stamped: write(mailbox, [(key, b"?") for key, _ in stamped]))
+    write = ResponseMessages._write
+    monkeypatch.setattr(ResponseMessages, "_write", lambda messages, stamped: write(messages, [(key, b"?") for key, _ in stamped]))
     attempt = cluster(SPEC, bowl)
     attempt.start()
     for thread in attempt.threads[SPEC.roles.server.shards :]:

@@ -18,7 +18,7 @@ from gradstream.errors import Invalid, Unavailable
 from gradstream.process import store as stores
 from gradstream.process.order import PlaneAccess, ProcessOrder, Resume, StoreAccess
 from gradstream.process.saving import uploads as uploading
-from gradstream.process.saving.content import Text
+from gradstream.process.saving.content import TextContent
 from gradstream.process.saving.part import CheckpointPartFiles, resumed_state
 from gradstream.process.saving.part_list import EarlierFile, PartList
 from gradstream.process.saving.resumed import ResumedFile
@@ -112,7 +112,7 @@ def test_a_file_arrives_as_it_is_also_after_trouble(api: Api, size: int) -> None
 def test_what_is_refused_is_not_sent_again(api: Api) -> None:
     api.first = [409]
     with pytest.raises(Unavailable, match="PUT /files/model: refused with 409"):
-        api_store(api).put("model", Text("1"))
+        api_store(api).put("model", TextContent("1"))
     assert api.asked == 1
 
 
@@ -138,7 +138,7 @@ def test_a_file_of_the_checkpoint_comes_back_whole_and_a_damaged_one_is_named(ap
 def test_a_part_stores_further_files_then_their_list_then_its_state(api: Api) -> None:
     rested = EarlierFile(name="shard-0.rows-1.safetensors", size=7, sha256="0" * 64, attempt=1, checkpoint=2)
     made = order(f"http://127.0.0.1:{api.server_port}")
-    further = ((f"rows-{number}.safetensors", Text(str(number))) for number in (1, 2))
+    further = ((f"rows-{number}.safetensors", TextContent(str(number))) for number in (1, 2))
     CheckpointPartFiles(3, "shard-0", {"version": 4}, further, 2, [rested]).put_into(ApiStore(made.store, made))
     base = "/api/v1/process/files/checkpoints/3/shard-0."
     names = ["rows-1.safetensors", "rows-2.safetensors", "json", "safetensors"]
@@ -152,9 +152,9 @@ def test_a_part_stores_further_files_then_their_list_then_its_state(api: Api) ->
 def test_nothing_behind_a_file_that_cannot_be_stored_is_stored(api: Api) -> None:
     uploads = Uploads(api_store(api))
     api.first = [200, 409]
-    further = ((f"rows-{number}.safetensors", Text("1")) for number in (1, 2))
+    further = ((f"rows-{number}.safetensors", TextContent("1")) for number in (1, 2))
     uploads.add_all(CheckpointPartFiles(3, "shard-0", {}, further), needed=False)
-    uploads.add("next", Text("2"))
+    uploads.add("next", TextContent("2"))
     uploads.finish()
     base = "/api/v1/process/files/"
     assert list(api.files) == [f"{base}checkpoints/3/shard-0.rows-1.safetensors", f"{base}next"]
@@ -164,7 +164,7 @@ def test_a_folder_gives_a_part_back_with_the_files_that_it_rests_on(tmp_path: Pa
     first = order((tmp_path / "store").as_uri())
     rested = EarlierFile(name="shard-0.rows-1", size=1, sha256="0" * 64, attempt=1, checkpoint=2)
     state = {"theta": torch.arange(3.0), "clock": {0: (1, 2)}}
-    CheckpointPartFiles(7, "shard-0", state, [("rows-1", Text("x"))], 1, [rested]).put_into(FolderStore(first.store, first))
+    CheckpointPartFiles(7, "shard-0", state, [("rows-1", TextContent("x"))], 1, [rested]).put_into(FolderStore(first.store, first))
     after = order((tmp_path / "store").as_uri(), Resume(attempt=2, checkpoint=7))
     store = FolderStore(after.store, after)
     own = "checkpoints/7/shard-0."
@@ -182,9 +182,9 @@ def test_who_waits_for_a_large_file_waits_longer(api: Api, monkeypatch: pytest.M
     api.first = [503] * 1_000
     store = api_store(api)
     with pytest.raises(Unavailable, match="for more than 0 s"):
-        store.put("small", Text("1"))
+        store.put("small", TextContent("1"))
     with pytest.raises(Unavailable, match="for more than 1 s"):
-        store.put("large", Text("1" * (1 << 22)))
+        store.put("large", TextContent("1" * (1 << 22)))
 
 
 def test_an_end_waits_in_proportion_to_what_is_not_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,7 +196,7 @@ def test_an_end_waits_in_proportion_to_what_is_not_stored(tmp_path: Path, monkey
     uploads = Uploads(held)
     state = {"x": torch.zeros(1 << 20), "list": [torch.zeros(1 << 18)], "n": 3}
     uploads.add_all(CheckpointPartFiles(1, "worker-0", state), needed=True)
-    uploads.add("b.json", Text("text"))
+    uploads.add("b.json", TextContent("text"))
     with pytest.raises(Unavailable, match=r"^2 files could not be stored within 1 s$"):
         uploads.finish(within=0.0)
     let_go.set()
