@@ -7,6 +7,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from backend.artifacts import repository
+from backend.artifacts.stored_json import most_bytes
 from backend.jobs import lifecycle
 from backend.jobs import repository as job_rows
 from backend.jobs import service as jobs
@@ -48,10 +49,13 @@ def find_process(session: Session, process_id: UUID) -> ProcessRow:
 
 
 def require(session: Session, platform: Platform, job: JobRow, process: ProcessRow, path: str, size: int) -> None:
-    """Raises: Invalid: no name for a file here. Conflict: the process, or its attempt, is over (fenced). TooLarge: with it the job
-    would have more than its bytes."""
+    """Raises: Invalid: no name for a file here, or too large for its kind. Conflict: the process, or its attempt, is over (fenced).
+    TooLarge: with it the job would have more than its bytes."""
     if not _may_store(process, path):
         raise Invalid(f"'{path}' is not a file that {process.label} may store.", path=path)
+    allowed = most_bytes(path)
+    if allowed is not None and size > allowed:
+        raise Invalid(f"{path} has {size:,} bytes, {allowed:,} are allowed.", path=path)
     attempt = job_rows.attempt(session, job.id, process.attempt)
     if process.attempt != job.attempt or attempt is None or attempt.ended_at is not None:
         raise Conflict(f"Attempt {process.attempt} of this job is over.", attempt=process.attempt, live=job.attempt)

@@ -14,6 +14,7 @@ from gradstream.bounds import MAX_COUNT
 from gradstream.errors import Invalid, Mistake
 from gradstream.process.saving.checkpoint_names import LIST, STATE_SUFFIXES, CheckpointPath, folder_of, shard_part, worker_part
 from gradstream.process.saving.part_list import MAX_BYTES, PartList
+from gradstream.process.store import RESULT
 from gradstream.spec import JobSpec
 
 KIB = 1024
@@ -75,6 +76,16 @@ class StoredResult(Message):
 
 
 Stored = TypeVar("Stored", Manifest, StoredResult, PartList)
+
+
+def most_bytes(path: str) -> int | None:
+    """The bytes that a stored file of this path may have; None: it is not one of these JSON files."""
+    at = CheckpointPath.parse(path)
+    if at and at.part is None:
+        return MAX_MANIFEST
+    if at and at.suffix == LIST:
+        return MAX_BYTES
+    return MAX_RESULT if path == RESULT else None
 
 
 def read_manifest(path: Path, spec: JobSpec) -> Manifest:

@@ -56,6 +56,10 @@ def test_what_may_not_be_stored_is_refused_before_it_is_read(running: Running, p
         "worker-0 has ended; it stores nothing any more.",
     )
     assert begin_put(running, lives, "checkpoints/1/other.txt", 10**10)[0] == 422
+    assert begin_put(running, lives, "checkpoints/1/worker-1.json", 10**8) == (
+        422,
+        "checkpoints/1/worker-1.json has 100,000,000 bytes, 1,048,576 are allowed.",
+    )
     assert running.status == ("running", None)
     assert running.agent.put("worker-1", "checkpoints/1/worker-1.safetensors").status_code == 200
     with platform.database.transaction() as session:
