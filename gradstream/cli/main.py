@@ -14,7 +14,7 @@ import errno
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -148,7 +148,7 @@ def _explain_os_error(error: OSError) -> GradstreamError:
         raise error
     if error.filename is not None:
         return errors.Conflict(f"{error.filename}: {error.strerror}")
-    _discard_output()
+    _discard(1)
     return errors.Unavailable(f"the output could not be written: {error.strerror or error}")
 
 
@@ -176,11 +176,14 @@ def _report(error: GradstreamError, as_json: bool) -> int:
     if as_json:
         _print_error(type(error).__name__, error.message, code, [problem.as_dict() for problem in problems])
     console = talking()
-    with suppress(OSError):  # the exit code still says it
+    try:
         console.print(Text.assemble(("error: ", "bold red"), make_visible(error.message)))
         for problem in problems:
             place = f"  {problem.pointer}: " if problem.pointer else "  "
             console.print(Text.assemble((make_visible(place), "bold"), make_visible(problem.message)))
+        sys.stderr.flush()
+    except OSError:  # the exit code still says it
+        _discard(2)
     return code
 
 
@@ -191,12 +194,12 @@ def _print_error(kind: str, message: str, code: int, problems: list[Any]) -> Non
     try:
         print_json({"error": {"type": kind, "message": message, "exit_code": code, "problems": problems}})
     except OSError:
-        _discard_output()
+        _discard(1)
 
 
-def _discard_output() -> None:
-    """Send what is still buffered nowhere: at the program's end it would fail the same way."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+def _discard(descriptor: int) -> None:
+    """Send what is still buffered for stdout (1) or stderr (2) nowhere: at the program's end it would fail the same way."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
 def _version(wanted: bool) -> None:
