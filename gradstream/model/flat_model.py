@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -13,9 +12,6 @@ from gradstream.center.entries import Buffers
 from gradstream.errors import InvalidWorkload
 from gradstream.model.buffers import ModelBuffers, plain_name
 from gradstream.model.tables import has_tables
-
-if TYPE_CHECKING:
-    pass
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 """That a center may have."""

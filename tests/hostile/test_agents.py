@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,9 +16,8 @@ import redis
 
 from gradstream.local.servers.redis import Redis
 from tests.hostile.messages import hurt
+from tests.integration.agent.agent_process import SLEEPER, Node, registered_node
 from tests.integration.agent.consumers import Consumer, send_hint
-from tests.integration.agent.control_plane import ControlPlane
-from tests.integration.agent.test_agent import SLEEPER, Node
 from tests.support import eventually
 
 RUNS = min(int(os.environ.get("GRADSTREAM_HOSTILE_RUNS", "25")), 500)
@@ -37,14 +35,8 @@ def consumer(redis_server: Callable[..., Redis], tmp_path: Path) -> Iterator[Con
 
 @pytest.fixture
 def node(redis_server: Callable[..., Redis], tmp_path: Path) -> Iterator[Node]:
-    control = ControlPlane()
-    node = Node(tmp_path, control, redis_server())
-    node.start()
-    eventually(lambda: control.registrations, "the registration")
-    yield node
-    if psutil.pid_exists(node.pid):
-        node.end(signal.SIGKILL)
-    control.close()
+    with registered_node(tmp_path, redis_server()) as node:
+        yield node
 
 
 def test_no_message_in_its_queue_ends_a_consumer(consumer: Consumer) -> None:

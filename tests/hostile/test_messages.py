@@ -143,7 +143,7 @@ def test_no_junk_ends_who_listens(
     sender: Sender,
     tmp_path: Path,
 ) -> None:
-    """Of the channel of agents, of the metric streams, and of the wake-ups. A job that junk has ended is followed by another."""
+    """Junk arrives in the channel of agents, the metric streams and the wake-ups. A job that it ends is followed by another."""
     made = 0
 
     def make() -> Running:

@@ -17,7 +17,7 @@ from torch.utils.data import TensorDataset
 from gradstream import Workload
 
 KEPT: list[Any] = []
-"""What is taken stays taken."""
+"""Memory and files stay in use until the process ends."""
 
 
 def forks() -> None:

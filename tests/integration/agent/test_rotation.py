@@ -11,21 +11,14 @@ import pytest
 
 from gradstream.local.servers.redis import Redis
 from gradstream.process.machine import credential_of
-from tests.integration.agent.control_plane import ControlPlane
-from tests.integration.agent.test_agent import SLEEPER, Node
+from tests.integration.agent.agent_process import SLEEPER, Node, registered_node
 from tests.support import eventually
 
 
 @pytest.fixture
 def own_node(redis_server: Callable[..., Redis], tmp_path: Path) -> Iterator[Node]:
-    control = ControlPlane()
-    node = Node(tmp_path, control, redis_server())
-    node.start()
-    eventually(lambda: control.registrations, "the registration")
-    yield node
-    if psutil.pid_exists(node.pid):
-        node.end(signal.SIGKILL)
-    control.close()
+    with registered_node(tmp_path, redis_server()) as node:
+        yield node
 
 
 def folder_of(node: Node) -> Path:
