@@ -19,6 +19,7 @@ from gradstream.wire.redis.routes import Routes
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.messages import SHARED, Header, Part, ResponseMessage
 from gradstream.wire.transport.retransmissions import Retransmissions
+from ps_node.incarnation_rows import IncarnationRows
 from ps_node.local import LocalWorkers
 from ps_node.remote import RemoteWorkers
 from ps_node.response_messages import Incarnation, ResponseMessages
@@ -33,6 +34,7 @@ class Mailbox:
         self.layout: Layout | None = None
         """Known from the first `Init`, or from the checkpoint."""
         self._shard = order.rank
+        self.rows = IncarnationRows(routes, order)
         self._codec: Codec = order.spec.codec
         self._pull_codec: Codec = order.spec.pull_codec
         self._local = LocalWorkers(Path(order.shared.folder) if order.shared else None, order.rank, 1 + order.spec.pipeline)
@@ -88,8 +90,10 @@ class Mailbox:
             incarnation = (response.rank, response.incarnation)
             number = self._messages.next_number(incarnation)
             where, part = self._store_vector(response, number, position)
-            message = self._messages.pack_message(incarnation, ResponseMessage(number, response, where, part))
-            if local := self._local.get(incarnation):
+            local = self._local.get(incarnation)
+            rows = self.rows.store(response, number, local=local is not None)
+            message = self._messages.pack_message(incarnation, ResponseMessage(number, response, where, part, rows=rows))
+            if local:
                 local.responses.put(message)
                 continue
             messages.append((incarnation, message))
@@ -126,11 +130,13 @@ class Mailbox:
     def free_read_vectors(self, incarnation: Incarnation, read: int) -> None:
         """Note that an incarnation has read so many messages, and remove vectors without further readers."""
         self._vectors.free_read_vectors(incarnation, read)
+        self.rows.free_read(incarnation, read)
 
     def drop_incarnation(self, incarnation: Incarnation) -> None:
         """Drop an incarnation, which reads and writes no more."""
         if local := self._local.get(incarnation):
             local.leave()
+        self.rows.drop_incarnation(incarnation)
         self.free_read_vectors(incarnation, self._messages.last_number(incarnation))
         self._remote.drop_incarnation(incarnation)
         self._messages.drop_incarnation(incarnation)
@@ -138,7 +144,7 @@ class Mailbox:
 
     def _store_vector(self, response: Response, number: int, position: str) -> tuple[str, Part | None]:
         """Store the vector of a response, whose message has this number. In Redis it lies after `ResponseVectors.write_vectors`."""
-        if response.payload is None:
+        if response.payload is None or response.brings == "rows":
             return "", None
         assert self.layout is not None, "there is a center, so there was an Init"
         incarnation = (response.rank, response.incarnation)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from gradstream import metrics
-from gradstream.center.entries import Entry, Init, Join, Leave, Output, Payload, Pull, Push, Rejected, Resend, Saved, seq_of
+from gradstream.center.entries import Entry, Init, Join, Leave, Lookup, Output, Payload, Pull, Push, Rejected, Resend, Saved, seq_of
 from gradstream.center.shard import Shard, nowhere
 from gradstream.process.order import ProcessOrder
 from gradstream.wire.redis import ids, keys
@@ -46,7 +46,7 @@ class Server:
         self._order, self._settings, self._files = order, settings, CheckpointFiles(order, folder)
         self._redis = connect(access.url, user=access.user, password=access.password)
         self._j = order.plane_id
-        self.shard = Shard(order.spec, device)
+        self.shard = Shard(order.spec, device, order.rank)
         self._staging = Staging(device) if device else None
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count))
         self._mailbox = Mailbox(self._redis, routes, order, settings, retransmissions)
@@ -88,7 +88,7 @@ class Server:
             self._mailbox.layout = Layout(**header.layout)
         payload = None
         if self.shard.is_news(entry):
-            if isinstance(entry, Push | Init):
+            if isinstance(entry, Init | Push | Pull | Lookup):
                 payload = self._fetch(header, (entry.rank, entry.incarnation), seq_of(entry))
             self._free(entry, header.read)
         if isinstance(entry, Join):
@@ -112,8 +112,11 @@ class Server:
             self._reader.accounts[decision.rank] = accounts[decision.rank]
 
     def _fetch(self, header: Header, incarnation: Incarnation, seq: int) -> Payload:
+        rows = self._mailbox.rows.fetch(header, incarnation, seq)
+        if isinstance(header.entry, Pull | Lookup):
+            return Payload(torch.empty(0), rows=rows)
         payload = self._mailbox.fetch(header, incarnation, seq)
-        return self._staging.take(payload, incarnation) if self._staging else payload
+        return (self._staging.take(payload, incarnation) if self._staging else payload)._replace(rows=rows)
 
     def _after(self, output: Output, position: str) -> None:
         if output.checkpoint:
@@ -128,7 +131,7 @@ class Server:
     def _free(self, entry: Entry, read: int) -> None:
         """Free what this entry's writer has read. After a leave or a newer join, that incarnation reads nothing any more."""
         match entry:
-            case Push() | Pull() | Saved():
+            case Push() | Pull() | Lookup() | Saved():
                 self._mailbox.free_read_vectors((entry.rank, entry.incarnation), read)
             case Leave():
                 self._gone((entry.rank, entry.incarnation))

@@ -7,19 +7,22 @@ import json
 import logging
 import math
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from torch.utils.data import Dataset
 
 from gradstream import metrics
-from gradstream.center.entries import Join, Leave, Pull, Response, StopWorkers
+from gradstream.center.entries import Response
+from gradstream.center.tables.payload import FoundRows, RowKeys, of_kind
 from gradstream.evaluation.best import BestModel
 from gradstream.evaluation.header import describe_model
 from gradstream.evaluation.judge import Judge, StopReason
 from gradstream.evaluation.scoring import Scorer
 from gradstream.input.data import never_empty
 from gradstream.model.flat_model import FlatModel
+from gradstream.model.tables import working_rows
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.process import exits
 from gradstream.process.order import ProcessOrder
@@ -28,10 +31,11 @@ from gradstream.process.saving.tensor_file import TensorFile
 from gradstream.process.saving.uploads import Uploads
 from gradstream.process.store import MODEL, RESULT, open_store
 from gradstream.process.watchdog import StartWatchdog
-from gradstream.wire.port import RedisPort
 from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.wire.transport.retransmissions import Retransmissions
 from worker_node import setup
+from worker_node.evaluated_rows import find_keys
+from worker_node.evaluator_link import EvaluatorLink
 from worker_node.settings import WorkerSettings
 
 log = logging.getLogger(__name__)
@@ -54,7 +58,8 @@ class Evaluator:
         self._set_up_user_code(order, folder)
         self._scorer = Scorer(self._code, self._flat.model, self._dataset, order.spec.evaluate.batch_size, self._flat.device)
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count))
-        self._port: RedisPort = setup.port(order, self._flat, retransmissions, settings)
+        port = setup.port(order, self._flat, retransmissions, settings)
+        self._link = EvaluatorLink(port, order.rank, order.incarnation)
         self._version, self._samples = -1, 0
         """Version and samples of the model that was scored last, which is the one in `_flat`."""
         self._values: dict[str, float] = {}
@@ -72,24 +77,32 @@ class Evaluator:
                     never_empty(self._dataset)
             with watchdog.watch_phase(setup.MODEL):
                 self._flat: FlatModel = setup.flat_model(self._code, order, folder)
+                self._rows = working_rows(self._flat.model, order.spec)
 
     def run(self) -> None:
-        rank, incarnation = self._order.rank, self._order.incarnation
-        self._port.send(Join(rank, incarnation))
-        seq, due = 0, time.monotonic()
+        keys = self._find_keys()
+        self._link.join()
+        due = time.monotonic()
         while True:
-            response = self._port.receive_within(max(0.0, due - time.monotonic()))
+            response = self._link.receive_within(max(0.0, due - time.monotonic()))
             if response is None:  # it is time
-                seq += 1
-                self._port.send(Pull(rank, incarnation, seq))
-                due = float("inf")  # the response may take long: the job has not started yet
+                self._link.pull(keys)
+                keys, due = None, float("inf")  # the response may take long: the job has not started yet
             else:
                 self._evaluate(response)
                 due = time.monotonic() + (self._order.spec.evaluate.cadence.seconds or 0.0)  # by samples, servers know when
                 if response.outcome == "over":
                     break
         self._finish()
-        self._port.send(Leave(rank, incarnation, "done"))
+        self._link.leave()
+
+    def _find_keys(self) -> Mapping[str, RowKeys] | None:
+        """Return the keys of the split's embedding rows; None: the model has no tables."""
+        if self._rows is None:
+            return None
+        keys = find_keys(self._rows, self._scorer.score)
+        self._rows.look_up = self._link.look_up
+        return keys
 
     def _evaluate(self, response: Response) -> None:
         assert response.payload is not None, "an evaluator's responses bring the center"
@@ -100,6 +113,8 @@ class Evaluator:
         if response.payload.buffers:
             self._flat.load_buffers(response.payload.buffers)
         self._flat.refresh()
+        if self._rows:
+            self._rows.hold(of_kind(FoundRows, response.payload.rows))
         self._values = self._scorer.score()
         for key, value in self._values.items():
             self._reporter.point(f"eval/{key}", value, step=response.version, samples=response.samples, version=response.version)
@@ -111,7 +126,7 @@ class Evaluator:
             self._best.note(self._judge.state)
         if judgement.stop:
             self._stop = judgement.stop
-            self._port.send(StopWorkers(judgement.stop))
+            self._link.stop_workers(judgement.stop)
 
     def _finish(self) -> None:
         """Store the model that was scored last, and what it scored."""

@@ -14,6 +14,7 @@ from gradstream.input.data import Batches, DatasetTooSmall
 from gradstream.input.overlap import Overlap, find_overlap
 from gradstream.input.prefetch import Prefetched
 from gradstream.model.problem import ModelProblem
+from gradstream.model.tables import working_rows
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.process import exits
 from gradstream.process.exits import UserError
@@ -60,9 +61,10 @@ class Worker(LinkEvents):
             self._dataset: Dataset[Any] = self._code.dataset("train")
         with watchdog.watch_phase(setup.MODEL):
             self._flat = setup.flat_model(self._code, order, self._folder)
+            self._rows = working_rows(self._flat.model, spec)
         with watchdog.watch_phase(setup.DATASET), blaming("dataset('train')", but=DatasetTooSmall):
             batches = Prefetched(Batches(self._dataset, spec, order.rank, self._code.batching), spec)
-            self._problem = ModelProblem(self._code, self._flat, batches, spec.at_once)
+            self._problem = ModelProblem(self._code, self._flat, batches, spec.at_once, self._rows)
 
     def run(self) -> bool:
         """True: trained to the end. False: told to stop before."""

@@ -7,12 +7,15 @@ the other. All shards read the same log, so they keep the same versions, and und
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from gradstream.center.entries import Buffers, Payload
 from gradstream.center.parameters.center import Center
+from gradstream.center.tables.payload import LOAN, FoundRows, RowKeys, of_kind
 
 HOLD_AT = 3
 """Kept centers at which workers wait at the gate: one is being evaluated, the others wait for it."""
@@ -44,18 +47,18 @@ class EvaluationQueue:
         """True if the evaluator is so far behind that workers must not begin another round."""
         return len(self._kept) >= HOLD_AT and not self._finished
 
-    def keep_if_due(self, center: Center) -> None:
+    def keep_if_due(self, center: Center, keys: Mapping[str, RowKeys]) -> None:
         if center.samples < self._next or self._finished:
             return
         self._next = (center.samples // self._every + 1) * self._every
         if len(self._kept) < MAX_KEPT:
-            self._keep(center)
+            self._keep(center, keys)
 
-    def finish(self, center: Center) -> None:
+    def finish(self, center: Center, keys: Mapping[str, RowKeys]) -> None:
         """Keep the last center, once, when all workers have left."""
         if not self._finished:
             self._finished = True
-            self._keep(center, is_last=True)
+            self._keep(center, keys, is_last=True)
 
     @property
     def has_one(self) -> bool:
@@ -77,22 +80,34 @@ class EvaluationQueue:
         if self._given_to == incarnation:
             self._given_to = -1
 
-    def _keep(self, center: Center, is_last: bool = False) -> None:
+    def _keep(self, center: Center, keys: Mapping[str, RowKeys], is_last: bool = False) -> None:
         center.finish()
-        given = center.read_for_evaluation()
+        given = center.read_for_evaluation(keys)
         buffers = given.buffers and Buffers(given.buffers.floats.clone(), given.buffers.ints.clone())
-        self._kept.append(KeptCenter(center.version, center.samples, Payload(given.x.clone(), buffers), is_last))
+        self._kept.append(KeptCenter(center.version, center.samples, Payload(given.x.clone(), buffers, given.rows), is_last))
 
     def state(self) -> dict[str, Any]:
         """Return the state without copies, since kept centers never change."""
-        kept = [(one.version, one.samples, one.payload.x, one.payload.buffers) for one in self._kept if not one.is_last]
-        return {"next": self._next, "kept": [(*one, buffers and tuple(buffers)) for *one, buffers in kept]}
+        return {"next": self._next, "kept": [_state_of(one) for one in self._kept if not one.is_last]}
 
     def load(self, state: dict[str, Any] | None, device: torch.device) -> None:
         """Restore the result of `state`. None: the checkpointed job evaluated by time, so an evaluation is due at once."""
         if state is None:
             return
         self._next = state["next"]
-        for version, samples, x, buffers in state["kept"]:
-            payload = Payload(x.to(device, copy=True), Buffers(*buffers) if buffers else None)
+        for version, samples, x, buffers, *rows in state["kept"]:
+            found = {name: _rows_of(*of_table) for name, of_table in rows[0].items()} if rows else None
+            payload = Payload(x.to(device, copy=True), Buffers(*buffers) if buffers else None, found)
             self._kept.append(KeptCenter(version, samples, payload))
+
+
+def _state_of(kept: KeptCenter) -> tuple[Any, ...]:
+    x, buffers, rows = kept.payload
+    state = (kept.version, kept.samples, x, buffers and tuple(buffers))
+    found = {name: (torch.tensor(one.keys), torch.tensor(one.values)) for name, one in of_kind(FoundRows, rows).items()}
+    return (*state, found) if found else state
+
+
+def _rows_of(keys: torch.Tensor, values: torch.Tensor) -> FoundRows:
+    """Return rows as an evaluator reads them, without loans, since it pushes nothing."""
+    return FoundRows(keys.numpy(), values.numpy(), np.zeros(len(keys), LOAN))

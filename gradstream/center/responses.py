@@ -75,17 +75,17 @@ class Responses:
         """Send the center anew, at its current version, instead of the one that was lost. `moved` is not sent twice."""
         self.center_to(rejected.rank, rejected.seq, rejected.outcome, go=rejected.go, instead_of=rejected.version)
 
-    def rows_to(self, rank: int, seq: int, wanted: Mapping[str, RowKeys]) -> None:
+    def rows_to(self, rank: int, incarnation: int, seq: int, wanted: Mapping[str, RowKeys]) -> None:
         """Send the rows of these keys. Raises: ProtocolError: the model has no tables."""
         center = self.there()
         if center.tables is None:
             raise ProtocolError(f"worker {rank} looks rows up in {', '.join(wanted)}, and the model has no tables")
-        response = self._response(rank, self._members[rank].incarnation, seq, "ok")
+        response = self._response(rank, incarnation, seq, "ok")
         payload = Payload(center.read().x[:0], rows=center.tables.look_up(wanted))
         self.written.append(replace(response, brings="rows", payload=payload))
 
-    def center_to_evaluator(self, incarnation: int, seq: int, outcome: Outcome) -> None:
-        self.written.append(self._response(EVALUATOR, incarnation, seq, outcome, center=self.there().read_for_evaluation()))
+    def center_to_evaluator(self, incarnation: int, seq: int, outcome: Outcome, keys: Mapping[str, RowKeys]) -> None:
+        self.written.append(self._response(EVALUATOR, incarnation, seq, outcome, center=self.there().read_for_evaluation(keys)))
 
     def kept_center_to_evaluator(self, incarnation: int, seq: int, outcome: Outcome, kept: KeptCenter) -> None:
         response = self._response(EVALUATOR, incarnation, seq, outcome, center=kept.payload)

@@ -114,7 +114,10 @@ class Shard:
                 self._checkpoints.give_up()  # who leaves now would be missing in the checkpoint
                 self._responses.tell_all("stop")
             case Pull(rank) if rank == EVALUATOR:
-                self._watchers.pull(entry)
+                names_keys = payload is not None and payload.rows is not None
+                self._watchers.pull(entry, of_kind(RowKeys, payload and payload.rows) if names_keys else None)
+            case Lookup(rank) if rank == EVALUATOR:
+                self._watchers.look_up(entry, of_kind(RowKeys, payload and payload.rows))
             case Push() | Pull() | Lookup() | Saved():
                 self._from_worker(entry, payload)
             case Rejected():
@@ -185,7 +188,7 @@ class Shard:
             case Pull():
                 self._responses.center_to(rank, seq)
             case Lookup():
-                self._responses.rows_to(rank, seq, of_kind(RowKeys, payload and payload.rows))
+                self._responses.rows_to(rank, entry.incarnation, seq, of_kind(RowKeys, payload and payload.rows))
             case Push():
                 if payload is None:
                     raise ProtocolError(f"worker {rank}.{entry.incarnation}: push {seq} has no payload")
@@ -241,6 +244,7 @@ class Shard:
 
     def _adopt(self, center: Center) -> None:
         self.center = self._responses.center = center
+        self._watchers.has_tables = center.tables is not None
         evaluate, checkpoint = (
             part.cadence.in_samples(center.epoch_samples) for part in (self.spec.evaluate, self.spec.checkpoint)
         )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gradstream.center.entries import Leave, Outcome, Pull, Rejected
+from gradstream.center.entries import EVALUATOR, Leave, Lookup, Outcome, Pull, Rejected
 from gradstream.center.evaluations import EvaluationQueue
 from gradstream.center.parameters.center import Center
 from gradstream.center.responses import Responses
+from gradstream.center.tables.payload import RowKeys
 
 
 @dataclass(slots=True)
@@ -27,12 +29,20 @@ class Watchers:
         """With a queue, evaluators get the centers that were due by samples; without, the current center when they ask."""
         self._here: dict[int, Watcher] = {}
         """Live evaluators by incarnation."""
+        self.has_tables = False
+        self._keys: Mapping[str, RowKeys] | None = None
+        """Keys of the rows that evaluators get with each center, as the newest pull with keys named them."""
         self._pulls: list[Pull] = []
         """Unanswered pulls: they wait until the workers have begun, or until the next evaluation is due."""
 
     @property
     def hold_workers(self) -> bool:
-        return self.queue is not None and self.queue.hold_workers
+        """True if the evaluator is behind; or if its keys are not known, so that no center can be kept with its rows."""
+        return self.queue is not None and (self.queue.hold_workers or self._lacks_keys)
+
+    @property
+    def _lacks_keys(self) -> bool:
+        return self.has_tables and self._keys is None
 
     def join(self, incarnation: int) -> None:
         self._here.setdefault(incarnation, Watcher())
@@ -50,17 +60,24 @@ class Watchers:
     def here(self, incarnation: int) -> Watcher | None:
         return self._here.get(incarnation)
 
-    def pull(self, pull: Pull) -> None:
-        """Note a pull. A repeat, or a pull from an incarnation that is over, changes nothing."""
+    def pull(self, pull: Pull, keys: Mapping[str, RowKeys] | None) -> None:
+        """Note a pull. A repeat, or a pull from an incarnation that is over, changes nothing. `keys`: None: as before."""
         if self.is_news(pull.incarnation, pull.seq):
+            self._keys = self._keys if keys is None else keys
             self._here[pull.incarnation].seq = pull.seq
             self._pulls.append(pull)
             if self.queue:
                 self.queue.is_done_with(pull.incarnation)
 
+    def look_up(self, lookup: Lookup, keys: Mapping[str, RowKeys]) -> None:
+        """Answer with rows as they are now: a model asks for others than those of the pull."""
+        if self.is_news(lookup.incarnation, lookup.seq):
+            self._here[lookup.incarnation].seq = lookup.seq
+            self._responses.rows_to(EVALUATOR, lookup.incarnation, lookup.seq, keys)
+
     def keep_if_due(self, center: Center) -> None:
-        if self.queue:
-            self.queue.keep_if_due(center)
+        if self.queue and not self._lacks_keys:
+            self.queue.keep_if_due(center, self._keys or {})
 
     def answer(self) -> None:
         """Answer the waiting pulls that can be answered."""
@@ -75,17 +92,17 @@ class Watchers:
     def tell_it_is_over(self) -> None:
         """Tell the evaluators once that all workers have left. With a queue, its last center says so."""
         if self.queue:
-            self.queue.finish(self._responses.there())
+            self.queue.finish(self._responses.there(), self._keys or {})
             self.answer()
             return
         for incarnation, watcher in self._here.items():
             if not watcher.knows_it_is_over:
                 watcher.knows_it_is_over = True
-                self._responses.center_to_evaluator(incarnation, 0, "over")
+                self._responses.center_to_evaluator(incarnation, 0, "over", self._keys or {})
 
     def _give(self, incarnation: int, seq: int, outcome: Outcome) -> None:
         if self.queue is None:
-            self._responses.center_to_evaluator(incarnation, seq, outcome)
+            self._responses.center_to_evaluator(incarnation, seq, outcome, self._keys or {})
             return
         kept = self.queue.give_to(incarnation)
         self._responses.kept_center_to_evaluator(incarnation, seq, "over" if kept.is_last else "ok", kept)

@@ -53,6 +53,14 @@ class WorkingRows:
         check_ids(ids, self.widths)
         self._add({name: distinct_ids(checked_ids(name, of_table), None).keys for name, of_table in ids.items()})
 
+    def hold(self, found: Mapping[str, FoundRows]) -> None:
+        """Use these rows instead of those that were looked up."""
+        self._rows = dict(found)
+
+    def held_keys(self) -> dict[str, RowKeys]:
+        """The keys of the rows that were looked up, in bucket order."""
+        return {name: RowKeys(rows.keys[bucket_order(rows.keys)]) for name, rows in self._rows.items()}
+
     def end_batch(self, examples: int) -> None:
         """Sum the gradients of a mini-batch by key. `examples`: of the mini-batch."""
         for name, forwards in self._forwards.items():

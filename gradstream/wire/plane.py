@@ -18,6 +18,8 @@ from gradstream.wire.transport.messages import ATTEMPT, FIELD, Header
 _COMMANDS = (
     "+@connection",
     "+@stream",
+    "+get",
+    "+set",
     "+hset",
     "+hgetall",
     "+del",

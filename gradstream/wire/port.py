@@ -11,10 +11,11 @@ import logging
 import time
 from collections.abc import Callable
 
+import torch
 from msgspec.structs import replace
 from torch import Tensor
 
-from gradstream.center.entries import EVALUATOR, Entry, Init, Join, Payload, Push, Rejected, Response, moved_in_all
+from gradstream.center.entries import EVALUATOR, Entry, Init, Join, Payload, Push, Rejected, Response, moved_in_all, seq_of
 from gradstream.codecs.base import Codec
 from gradstream.codecs.coding import Residual
 from gradstream.codecs.raw import RAW
@@ -23,6 +24,7 @@ from gradstream.process.order import PlaneAccess, SharedMemory
 from gradstream.wire.center_receiver import CenterReceiver, UnreadableCenter
 from gradstream.wire.redis.client import BLOCK, connect
 from gradstream.wire.redis.routes import Routes
+from gradstream.wire.sharded_rows import ShardedRows
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.local import LocalServers
 from gradstream.wire.transport.log_writer import LogWriter
@@ -70,6 +72,7 @@ class RedisPort:
         self._responses = ResponseInbox(
             redis, j, (rank, incarnation), layout.servers, self._local, remote, self._log, self.retransmissions
         )
+        self._rows = ShardedRows(routes, j, (rank, incarnation), layout.servers, shared, self._local.shards)
         self._opened = 0
         """Messages of each shard that the port has opened, and whose vectors it has copied."""
         self._in_vain = 0
@@ -84,10 +87,11 @@ class RedisPort:
         return self._centers.buffers
 
     def send(self, entry: Entry, payload: Payload | None = None, residual: Residual | None = None) -> None:
-        parts = self._vectors.send(entry, payload, residual) if payload else ()
+        parts = self._vectors.send(entry, payload, residual) if payload and isinstance(entry, Init | Push) else ()
+        rows = self._rows.send(seq_of(entry), payload.rows) if payload and payload.rows is not None else ()
         layout = self._layout.as_dict() if isinstance(entry, Init) else None
         shared = tuple(sorted(self._local.shards)) if isinstance(entry, Join) else ()
-        packed = Header(entry, parts, layout, shared, self._centers.assign_buffer(entry), self._opened).pack()
+        packed = Header(entry, parts, layout, shared, self._centers.assign_buffer(entry), rows, self._opened).pack()
         self.confirm()
         self._log.post(packed)
         if not isinstance(entry, Push):
@@ -135,8 +139,11 @@ class RedisPort:
             response = replace(response, moved=moved_in_all(message.response for message in messages))
         if response.brings == "nothing":
             return response
+        rows = self._rows.receive(messages)
+        if response.brings == "rows":
+            return replace(response, payload=Payload(torch.empty(0), rows=rows))
         try:
-            payload = self._centers.receive(messages)
+            payload = self._centers.receive(messages)._replace(rows=rows)
         except UnreadableCenter as error:
             self._reject(messages[0], str(error))
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -12,6 +12,7 @@ from gradstream.center.entries import Payload
 from gradstream.center.parameters.buffers import CenterBuffers
 from gradstream.center.parameters.onepass import Descent, OnePass, Whole
 from gradstream.center.parameters.updates import PushUpdates
+from gradstream.center.tables.payload import RowKeys
 from gradstream.optim.flat import FlatOptimizer
 from gradstream.optim.schedule import Constant, Schedule
 from gradstream.spec import JobSpec
@@ -129,9 +130,11 @@ class Center:
         """Return the payload for a worker: theta itself, not a copy, as it is after `finish`."""
         return Payload(self._theta, self.buffers.value() if self.buffers else None)
 
-    def read_for_evaluation(self) -> Payload:
-        """Return the average of the center over its versions, if the job evaluates that; else theta itself."""
-        return self.read() if self._average is None else self.read()._replace(x=self._average)
+    def read_for_evaluation(self, keys: Mapping[str, RowKeys] | None = None) -> Payload:
+        """Return the average of the center over its versions, if the job evaluates that; else theta itself. `keys`: of rows that
+        come with it, a copy."""
+        rows = self.tables.look_up(keys) if self.tables and keys else None
+        return self.read()._replace(x=self._theta if self._average is None else self._average, rows=rows)
 
     def base(self, rank: int, version: int) -> Tensor | None:
         """Return the center that this rank was given at this version, if the strategy keeps bases."""

@@ -13,6 +13,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+LOAN = np.dtype([("place", np.int64), ("incarnation", np.uint32), ("updates", np.uint32)])
+"""Where a lookup found a row: its place, incarnation and updates; incarnation 0: there was none."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowKeys:
@@ -29,7 +32,7 @@ class FoundRows:
     values: NDArray[np.float32]
     """Shape (keys, width)."""
     loans: NDArray[Any]
-    """`gradstream.center.tables.push.LOAN` of each key."""
+    """The `LOAN` of each key."""
 
 
 @dataclass(frozen=True, slots=True)

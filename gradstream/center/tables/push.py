@@ -18,7 +18,6 @@ from gradstream.center.tables.hashing import first_value, occurrences_needed
 from gradstream.center.tables.index import EMPTY, IndexArrays, find
 from gradstream.center.tables.rows import RowArrays, free_place, make_row, take_place
 
-LOAN = np.dtype([("place", np.int64), ("incarnation", np.uint32), ("updates", np.uint32)])
 APPLIED, COUNTED, MISSED, DROPPED = 0, 1, 2, 3
 """The outcome of a key. Missed: the loan is of another row than the key's. Counted: it had none. Dropped: the table is full."""
 MAX_OCCURRENCES = 2**32 - 1

@@ -12,7 +12,7 @@ from gradstream.center.tables.hashing import BUCKETS, buckets_of, stream_of
 from gradstream.center.tables.index import BucketIndex
 from gradstream.center.tables.keep import NEVER, UNLIMITED, Keeping, shrink_bucket
 from gradstream.center.tables.memory import fitting_places
-from gradstream.center.tables.payload import FoundRows
+from gradstream.center.tables.payload import LOAN, FoundRows
 from gradstream.center.tables.push import (
     APPLIED,
     BY_COUNT,
@@ -21,7 +21,6 @@ from gradstream.center.tables.push import (
     BY_SCORE,
     COUNTED,
     DROPPED,
-    LOAN,
     MISSED,
     Admitting,
     PushArrays,

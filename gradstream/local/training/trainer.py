@@ -19,7 +19,6 @@ from gradstream.local.training.training_run import TrainingRun
 from gradstream.process.zygote.zygote import Zygote
 from gradstream.spec import JobSpec
 from gradstream.spec.start import NEEDS_A_FILE
-from gradstream.spec.tables import NOT_HOSTED
 from gradstream.wire.redis.client import connect
 
 
@@ -33,8 +32,6 @@ class Trainer:
                 raise InvalidJob(f"roles.{role}.device: gradstream train hands out no GPUs; take cpu or auto, or submit the job")
         if spec.network == "platform":
             raise InvalidJob("network: gradstream train isolates nothing; take internet, or submit the job")
-        if spec.tables:
-            raise InvalidJob(f"tables: {NOT_HOSTED}")
         if spec.start_from and spec.start_from.job:
             raise InvalidJob(NEEDS_A_FILE)
         if folder.exists() and any(folder.iterdir()):

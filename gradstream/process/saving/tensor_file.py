@@ -67,5 +67,7 @@ def _name_of(name: str, tensor: Tensor) -> str:
 
 def _bytes_of(tensor: Tensor) -> memoryview:
     """Return the values' bytes: a view, unless the tensor is on a GPU or not contiguous."""
+    if not tensor.numel():  # one that comes from numpy may have strides that no view can have
+        return memoryview(b"")
     data: memoryview = tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data
     return data

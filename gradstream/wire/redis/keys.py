@@ -9,6 +9,8 @@ Redis Cluster: all small keys of an attempt lie together, and each shard's vecto
 | gs:{J:k}:d:<r>.<i>     | payload parts                          | worker r.i          | shard k, after use                |
 | gs:{J}:r:<k>.<r>.<i>   | responses                              | shard k             | shard k, by length                |
 | gs:{J:k}:c:<position>  | a slice of the center, never changed   | shard k             | shard k, when its readers went on |
+| gs:{J:k}:q:<r>.<i>.<n> | rows of entry n                        | worker r.i          | shard k, after use                |
+| gs:{J:k}:f:<r>.<i>.<n> | rows of message n                      | shard k             | worker r.i, after use             |
 | gs:{J}:pos             | hash: shard -> last handled log id     | shards              | -                                 |
 | gs:{J}:ledger          | hash: rank -> outcomes of its pushes   | shard 0             | -                                 |
 | gs:{J}:metrics         | batches, idempotent by (source, batch) | every process       | ingest, after its commit          |
@@ -42,6 +44,14 @@ def payload(j: str, shard: int, rank: int, incarnation: int) -> str:
 
 def responses(j: str, shard: int, rank: int, incarnation: int) -> str:
     return f"gs:{{{j}}}:r:{shard}.{rank}.{incarnation}"
+
+
+def rows_of_entry(j: str, shard: int, rank: int, incarnation: int, seq: int) -> str:
+    return f"gs:{{{j}:{shard}}}:q:{rank}.{incarnation}.{seq}"
+
+
+def rows_of_message(j: str, shard: int, rank: int, incarnation: int, number: int) -> str:
+    return f"gs:{{{j}:{shard}}}:f:{rank}.{incarnation}.{number}"
 
 
 def center(j: str, shard: int, position: str) -> str:

@@ -43,3 +43,8 @@ def of_part(data: memoryview) -> int:
 def of_parts(sums: Sequence[int]) -> int:
     """The checksum of a vector with parts of these sums, 32 bits."""
     return zlib.crc32(b"".join(part.to_bytes(8, "little") for part in sums))
+
+
+def of_vector(data: memoryview) -> int:
+    """The checksum of all bytes of a vector, 32 bits."""
+    return of_parts([of_part(data[start : start + PART]) for start in range(0, len(data), PART)])

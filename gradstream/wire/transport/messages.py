@@ -41,6 +41,8 @@ class Header(Struct, frozen=True, omit_defaults=True):
     """With a `Join`: the shards that find this incarnation's vectors in shared memory."""
     into: int = 0
     """Index of the writer's shared-memory buffer that the response's center goes into."""
+    rows: tuple[Part, ...] = ()
+    """One per shard, if the entry has rows: see `gradstream.wire.row_store`."""
     read: int = 0
     """Responses that the writer has read from each shard: their vectors may be removed."""
 
@@ -63,6 +65,8 @@ class ResponseMessage(Struct, frozen=True, array_like=True):
     part: Part | None = None
     resend: int = 0
     """Not a response: this shard found the payload of this seq damaged and asks for a resend."""
+    rows: Part | None = None
+    """With rows."""
 
     def pack(self) -> bytes:
         """Encode all but the payload, which travels beside it."""
