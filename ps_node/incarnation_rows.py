@@ -9,14 +9,14 @@ from gradstream.center.tables.payload import AnyRows
 from gradstream.process.order import ProcessOrder
 from gradstream.wire.redis import keys
 from gradstream.wire.redis.routes import Routes
-from gradstream.wire.row_store import RowStore
+from gradstream.wire.row_transport import RowTransport
 from gradstream.wire.transport.messages import Header, Part
 from ps_node.response_messages import Incarnation
 
 
 class IncarnationRows:
     def __init__(self, routes: Routes, order: ProcessOrder) -> None:
-        self._store = RowStore(routes, Path(order.shared.folder) if order.shared else None)
+        self._transport = RowTransport(routes, Path(order.shared.folder) if order.shared else None)
         self._j, self._shard = order.plane_id, order.rank
         self._fetched: dict[Incarnation, int] = {}
         """Number of the last entry with rows, by incarnation."""
@@ -28,7 +28,7 @@ class IncarnationRows:
         if not header.rows:
             return None
         self._fetched[incarnation] = seq
-        return self._store.take(self._shard, self._key_of_entry(incarnation, seq), header.rows[self._shard])
+        return self._transport.take(self._shard, self._key_of_entry(incarnation, seq), header.rows[self._shard])
 
     def store(self, response: Response, number: int, *, local: bool) -> Part | None:
         """Write the rows of a response, whose message has this number. `local`: its reader is on this host. Raises: PlaneLost."""
@@ -36,7 +36,7 @@ class IncarnationRows:
             return None
         incarnation = (response.rank, response.incarnation)
         self._unread.setdefault(incarnation, []).append(number)
-        return self._store.put(self._shard, self._key_of_message(incarnation, number), response.payload.rows, local=local)
+        return self._transport.put(self._shard, self._key_of_message(incarnation, number), response.payload.rows, local=local)
 
     def free_read(self, incarnation: Incarnation, read: int) -> None:
         """Note that an incarnation has read so many messages, whose rows it has removed."""
@@ -46,9 +46,9 @@ class IncarnationRows:
     def drop_incarnation(self, incarnation: Incarnation) -> None:
         """Remove what an incarnation has not read, and what it wrote for an entry that never came. Raises: PlaneLost."""
         for number in self._unread.pop(incarnation, ()):
-            self._store.remove(self._shard, self._key_of_message(incarnation, number))
+            self._transport.remove(self._shard, self._key_of_message(incarnation, number))
         if incarnation in self._fetched:
-            self._store.remove(self._shard, self._key_of_entry(incarnation, self._fetched.pop(incarnation) + 1))
+            self._transport.remove(self._shard, self._key_of_entry(incarnation, self._fetched.pop(incarnation) + 1))
 
     def _key_of_entry(self, incarnation: Incarnation, seq: int) -> str:
         return keys.rows_of_entry(self._j, self._shard, *incarnation, seq)

@@ -106,7 +106,7 @@ class Evaluator:
 
     def _evaluate(self, response: Response) -> None:
         assert response.payload is not None, "an evaluator's responses bring the center"
-        if response.version == self._version or self._stop:
+        if response.version == self._version or (self._stop and not self._rows):
             return  # a stop is asked for: what the workers push before they hear of it may be worse, and is not what was asked for
         self._version, self._samples = response.version, response.samples
         self._flat.theta.copy_(response.payload.x)

@@ -27,7 +27,7 @@ from gradstream.center.entries import FINAL_CHECKPOINT
 from gradstream.errors import Invalid, NotFound, NotSignedIn
 from gradstream.process.environment import ENVIRONMENT
 from gradstream.process.saving.checkpoint_names import LIST, CheckpointPath, folder_of
-from gradstream.process.store import BEST, MODEL, RESULT, START, TENSORS, TENSORS_EARLIER
+from gradstream.process.store import BEST, MODEL, RESULT, START, TENSORS, TENSORS_EARLIER, is_tables_file
 
 _LONGEST_HEADER = 1 << 26
 """Bytes."""
@@ -60,7 +60,7 @@ def put(session: Session, platform: Platform, process_id: UUID, path: str, uploa
     repository.put_file(session, row)
     completes = at is not None and at.may_complete
     committed = checkpoints.commit_if_complete(session, platform, job, process, at.number) if at and completes else None
-    if path in (MODEL, BEST, ENVIRONMENT):
+    if path in (MODEL, BEST, ENVIRONMENT) or is_tables_file(path):
         kind: Kind = "environment" if path == ENVIRONMENT else "model"
         note = _about_best(platform.files.of_attempt(job.id, process.attempt, path)) if path == BEST else None
         enter(session, job, process.attempt, path, kind, size=upload.size, sha256=sha256, note=note)

@@ -21,7 +21,6 @@ from backend.web.uploads import Upload
 from gradstream import bundle as bundles
 from gradstream.errors import InvalidJob, Mistake, NotFound
 from gradstream.spec import JobSpec
-from gradstream.spec.tables import NOT_HOSTED
 from gradstream.workload_source import CodeFindings, CodeText, check_workload
 
 
@@ -133,8 +132,6 @@ def argument_defaults(files: FileStore, hash: str | None, entrypoint: str) -> Ma
 
 def require(session: Session, files: FileStore, hash: str | None, spec: JobSpec) -> CodeFindings:
     """Return what the text of the code says about the job. Raises: InvalidJob: no code, or the job would fail at its start."""
-    if spec.tables:
-        raise InvalidJob("The job has embedding tables.", [Mistake("/spec/tables", NOT_HOSTED)])
     if hash is None:
         message = "missing: upload the folder with your code as a bundle, and give its hash here"
         raise InvalidJob("The job names no code.", [Mistake("/bundle", message)])

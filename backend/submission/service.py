@@ -24,7 +24,6 @@ from gradstream.api.statuses import JobStatus
 from gradstream.errors import Conflict, Invalid, InvalidJob, Mistake
 from gradstream.events import EventKind
 from gradstream.spec import JobSpec
-from gradstream.spec.tables import NOT_HOSTED
 from gradstream.workload_source import CodeFindings, CodeText, check_workload, read_texts
 
 
@@ -115,15 +114,14 @@ def validate(session: Session, files: FileStore, body: ValidateJob) -> Validated
         problems = error.problems or [Mistake("", error.message)]
         return Validated(valid=False, ready=False, errors=_faults(problems), workloads=workloads, spec=None)
     found = check_workload(code, spec) if code else CodeFindings()
-    errors = [*found.errors, *([Mistake("/tables", NOT_HOSTED)] if spec.tables else [])]
     return Validated(
-        valid=not errors,
-        ready=code is not None and not errors,
-        errors=_faults(errors),
+        valid=not found.errors,
+        ready=code is not None and not found.errors,
+        errors=_faults(found.errors),
         warnings=[*warnings_of(spec), *warnings_of_code(found)],
         notes=notes_on(spec),
         workloads=workloads,
-        spec=None if errors else spec,
+        spec=None if found.errors else spec,
     )
 
 

@@ -28,6 +28,10 @@ def working_rows(model: nn.Module, spec: JobSpec) -> WorkingRows | None:
         return None
     if spec.members > 1:
         raise InvalidWorkload("members: the models of an ensemble would share their embedding tables; remove members")
+    if spec.best:
+        raise InvalidWorkload("best: it keeps the model of the best evaluation without its embedding rows; remove best")
+    if spec.start_from:
+        raise InvalidWorkload("start_from: the embedding rows of another job are not read yet; remove start_from")
     from gradstream.model.working_rows import WorkingRows
 
     return WorkingRows(model, spec)

@@ -12,5 +12,6 @@ Importing this imports torch and numba; `import gradstream` does not.
 from gradstream.nn.embedding import Embedding, EmbeddingBag
 from gradstream.nn.ids import hashed
 from gradstream.nn.optimizer import TableOptimizer
+from gradstream.nn.trained import load_tables
 
-__all__ = ["Embedding", "EmbeddingBag", "TableOptimizer", "hashed"]
+__all__ = ["Embedding", "EmbeddingBag", "TableOptimizer", "hashed", "load_tables"]

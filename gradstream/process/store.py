@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -32,11 +33,21 @@ SLOWEST = 1 << 20
 
 MODEL, BEST, RESULT, EVALUATIONS = "model.safetensors", "best.safetensors", "result.json", "evaluations.json"
 """The final model, and that of the best evaluation; what the last evaluation gave; what the next evaluator has to know."""
+_TABLES = re.compile(r"tables-(?:0|[1-9][0-9]{0,3})\.safetensors")
 START = "start.safetensors"
 """Weights of another job that this one begins from."""
 TENSORS, TENSORS_EARLIER = "tensors.safetensors", "tensors.pt"
 """Where each tensor of the model lies in a checkpoint, and the values of those that checkpoints leave out. Its name now, and with
 earlier versions."""
+
+
+def tables_file(shard: int) -> str:
+    """Return the name of the file with a shard's trained rows of embedding tables."""
+    return f"tables-{shard}.safetensors"
+
+
+def is_tables_file(name: str) -> bool:
+    return _TABLES.fullmatch(name) is not None
 
 
 class Store(Protocol):

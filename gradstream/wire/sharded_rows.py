@@ -9,7 +9,7 @@ from gradstream.center.tables.payload import AnyRows, joined_shards, shard_part
 from gradstream.process.order import SharedMemory
 from gradstream.wire.redis import keys
 from gradstream.wire.redis.routes import Routes
-from gradstream.wire.row_store import RowStore
+from gradstream.wire.row_transport import RowTransport
 from gradstream.wire.transport.messages import Part, ResponseMessage
 
 
@@ -24,7 +24,7 @@ class ShardedRows:
         local: Collection[int],
     ) -> None:
         """`local`: shards on this host."""
-        self._store = RowStore(routes, Path(shared.folder) if shared else None)
+        self._transport = RowTransport(routes, Path(shared.folder) if shared else None)
         self._j, self._incarnation, self._servers, self._local = j, incarnation, servers, local
 
     def send(self, seq: int, rows: Mapping[str, AnyRows]) -> tuple[Part, ...]:
@@ -38,7 +38,7 @@ class ShardedRows:
 
     def _send_part(self, shard: int, seq: int, rows: Mapping[str, AnyRows]) -> Part:
         key = keys.rows_of_entry(self._j, shard, *self._incarnation, seq)
-        return self._store.put(shard, key, shard_part(rows, shard, self._servers), local=shard in self._local)
+        return self._transport.put(shard, key, shard_part(rows, shard, self._servers), local=shard in self._local)
 
     def _receive_part(self, shard: int, number: int, part: Part) -> dict[str, AnyRows]:
-        return self._store.take(shard, keys.rows_of_message(self._j, shard, *self._incarnation, number), part)
+        return self._transport.take(shard, keys.rows_of_message(self._j, shard, *self._incarnation, number), part)

@@ -42,7 +42,7 @@ class Header(Struct, frozen=True, omit_defaults=True):
     into: int = 0
     """Index of the writer's shared-memory buffer that the response's center goes into."""
     rows: tuple[Part, ...] = ()
-    """One per shard, if the entry has rows: see `gradstream.wire.row_store`."""
+    """One per shard, if the entry has rows: see `gradstream.wire.row_transport`."""
     read: int = 0
     """Responses that the writer has read from each shard: their vectors may be removed."""
 

@@ -59,7 +59,7 @@ def unpack_rows(memory: memoryview) -> dict[str, AnyRows]:
         told = json.loads(head)
         kind, tables = _KINDS[told["kind"]], [(str(name), int(count), int(width)) for name, count, width in told["tables"]]
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"these are no rows: {error}") from error
+        raise ValueError(f"the rows' first line is damaged: {error}") from error
     columns = _Columns(memory, _aligned(len(head)))
     rows = {name: kind(*columns.take(kind, count, width)) for name, count, width in tables}
     if columns.at != len(memory):
@@ -86,7 +86,7 @@ def _end_of_head(memory: memoryview) -> int:
         if found >= 0:
             return at + found + 1
         at += step
-    raise ValueError("these are no rows: their first line has no end")
+    raise ValueError("the rows' first line has no end")
 
 
 def _width(rows: AnyRows) -> int:

@@ -24,7 +24,7 @@ from gradstream.wire.transport.messages import Part
 from gradstream.wire.transport.rows import PackedRows, unpack_rows
 
 
-class RowStore:
+class RowTransport:
     """The values that one process writes and reads."""
 
     def __init__(self, routes: Routes, folder: Path | None) -> None:
@@ -51,7 +51,7 @@ class RowStore:
             raise PlaneLost(f"the rows in {key} cannot be read: {error}") from error
 
     def remove(self, shard: int, key: str) -> None:
-        """Remove rows that nobody will read, if they are there. Raises: PlaneLost."""
+        """Remove rows whose reader is gone, if they are there. Raises: PlaneLost."""
         if self._folder:
             (self._folder / key).unlink(missing_ok=True)
         retry(lambda: self._redis(shard).unlink(key), what="removing rows")

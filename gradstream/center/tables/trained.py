@@ -1,0 +1,114 @@
+"""The trained rows of tables, as a job leaves them: one file of each server, which has the weights and not the state of rules.
+
+`tables-0.safetensors` has the tensors `NAME/keys` (int64) and `NAME/values` (float32, shape (keys, width)) of each table. Its
+metadata says which part it is, and what a key without a row reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import BaseModel, ValidationError
+from safetensors import SafetensorError, safe_open
+
+from gradstream.center.tables.contents import TableContents, add_contents
+from gradstream.center.tables.table import EmbeddingTable
+from gradstream.errors import Invalid
+from gradstream.spec import JobSpec
+from gradstream.spec.tables import AdmissionRule, FirstValues, SgdRule, TableSpec, specs_of
+
+ENTRY = "tables"
+"""Name of the metadata."""
+
+
+class TrainedTable(BaseModel, frozen=True):
+    width: int
+    reach: float
+    """First values lie in [-reach, reach)."""
+    admits: bool
+    """A key without a row reads 0, and not its first values."""
+
+
+class TrainedPart(BaseModel, frozen=True):
+    """The part of one server."""
+
+    version: int
+    """The center's version."""
+    shard: int
+    shards: int
+    seed: int
+    tables: dict[str, TrainedTable]
+
+
+def trained_part(spec: JobSpec, version: int, shard: int, state: Mapping[str, Any]) -> TrainedPart:
+    """`state`: of `HostedTables`."""
+    widths = {name: of_table["width"] for name, of_table in state["tables"].items()}
+    tables = {
+        name: TrainedTable(width=widths[name], reach=of_table.reach, admits=of_table.admit is not None)
+        for name, of_table in specs_of(spec.tables, widths).items()
+    }
+    return TrainedPart(version=version, shard=shard, shards=spec.roles.server.shards, seed=spec.seed, tables=tables)
+
+
+def trained_tensors(state: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    """`state`: of `HostedTables`."""
+    tensors = {}
+    for name, of_table in state["tables"].items():
+        tensors[f"{name}/keys"] = of_table["columns"]["keys"]
+        tensors[f"{name}/values"] = of_table["columns"]["values"][:, : of_table["width"]].contiguous()
+    return tensors
+
+
+def read_tables(files: Sequence[Path]) -> dict[str, EmbeddingTable]:
+    """Return the tables of a job, which give rows as its workers would look them up. `files`: one of each server.
+
+    Raises: Invalid: a file is damaged or none of these, parts are missing, or they are of different jobs or versions."""
+    parts = {file: _read_part(file) for file in sorted(files)}
+    first = _check_whole(parts)
+    tables = {name: _empty_table(name, of_table, first.seed) for name, of_table in first.tables.items()}
+    for file in parts:
+        with safe_open(file, framework="pt") as opened:
+            for name, table in tables.items():
+                add_contents(table, _contents(opened.get_tensor(f"{name}/keys"), opened.get_tensor(f"{name}/values")))
+    return tables
+
+
+def _read_part(file: Path) -> TrainedPart:
+    try:
+        with safe_open(file, framework="pt") as opened:
+            return TrainedPart.model_validate_json((opened.metadata() or {}).get(ENTRY, ""))
+    except FileNotFoundError as error:
+        raise Invalid(f"{file} is not there; download it, or take it out") from error
+    except (SafetensorError, ValidationError, OSError) as error:
+        raise Invalid(f"{file} has no trained rows, or is damaged; take tables-0.safetensors and the others of a job") from error
+
+
+def _check_whole(parts: Mapping[Path, TrainedPart]) -> TrainedPart:
+    if not parts:
+        raise Invalid("no files of trained rows; give tables-0.safetensors and the others of a job")
+    first = next(iter(parts.values()))
+    for file, part in parts.items():
+        if part.model_copy(update={"shard": first.shard}) != first:
+            raise Invalid(f"{file} is of another job, or another version, than {next(iter(parts))}; give the files of one job")
+    if missing := set(range(first.shards)) - {part.shard for part in parts.values()}:
+        names = ", ".join(f"tables-{shard}.safetensors" for shard in sorted(missing))
+        raise Invalid(f"files of trained rows are missing: {names}; the job had {first.shards} servers")
+    if len(parts) > first.shards:
+        raise Invalid("a file of trained rows is given twice; give one of each server")
+    return first
+
+
+def _empty_table(name: str, of_table: TrainedTable, seed: int) -> EmbeddingTable:
+    admit = AdmissionRule(count=1) if of_table.admits else None
+    spec = TableSpec(rule=SgdRule(), init=FirstValues(uniform=of_table.reach), admit=admit)
+    return EmbeddingTable(name, of_table.width, spec, seed)
+
+
+def _contents(keys: torch.Tensor, values: torch.Tensor) -> TableContents:
+    rows, waiting = len(keys), torch.empty(0, dtype=torch.int64)
+    columns = {"keys": keys, "values": values, "updates": torch.zeros(rows), "seen": torch.zeros(rows)}
+    columns |= {"events": torch.zeros(rows, 2), "waiting": waiting, "waiting_occurrences": waiting, "waiting_seen": waiting}
+    return TableContents.of_tensors(columns | {"waiting_events": torch.zeros(0, 2)})
