@@ -34,6 +34,7 @@ from worker_agent.desired import Desired
 from worker_agent.isolation.sandboxes import Sandboxes
 from worker_agent.machine import gpus
 from worker_agent.machine.gpus import Gpu
+from worker_agent.machine.kernels import KernelCompiler
 from worker_agent.machine.rotation import Rotation
 from worker_agent.machine.usage import Measuring, Usage
 from worker_agent.output.shipping import Shipping
@@ -77,7 +78,7 @@ class Agent:
         )
         self._shipping = Shipping(self._api, self._processes, on_complete=self._processes.changed.set)
         self._shared = SharedFolders(settings.shared_memory, for_accounts=isolation.account)
-        self._measuring = Measuring()
+        self._measuring, self._kernels = Measuring(), KernelCompiler()
         self._gpus: asyncio.Future[list[Gpu]] | None = None
         self._gpus_until = 0.0
         self._beat_every, self._next_beat = 2.0, 0.0
@@ -98,6 +99,7 @@ class Agent:
         self._gpus, self._gpus_until = aside.begin(gpus.inventory, "gpus"), time.monotonic() + self._settings.gpus_within
         self._processes.open()
         self._measuring.start()
+        self._kernels.start()
         self._shipping.start()
         pause = POLL_INTERVAL
         try:
@@ -256,6 +258,7 @@ class Agent:
 
     async def _close(self) -> None:
         self._measuring.close()
+        self._kernels.close()
         await self._processes.close()
         await self._shipping.stop()
         await self._shipping.ship_rest(TAIL_BOUND)

@@ -20,6 +20,7 @@ from typing import NoReturn
 
 import setproctitle
 
+from gradstream.center.tables import kernel_cache
 from gradstream.process import exits
 from gradstream.process.exits import EXIT_CODES, Exit, ExitReason
 from gradstream.process.order import ProcessOrder
@@ -28,7 +29,10 @@ from gradstream.process.zygote.launch import die_with_parent
 from gradstream.sandbox.enter import enter
 from gradstream.sandbox.sandbox import Sandbox
 
-KEPT_ENV = ("PATH", "HOME", "LANG", "TMPDIR", "TERM", "TZ", "USER", "LOGNAME", "TRITON_CACHE_DIR", orphans.OWNER)
+KEPT_ENV = (
+    *("PATH", "HOME", "LANG", "TMPDIR", "TERM", "TZ", "USER", "LOGNAME", "XDG_CACHE_HOME", "TRITON_CACHE_DIR"),
+    *(kernel_cache.OWN_FOLDER, orphans.OWNER),
+)
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 """torch has a call of its own; these are for other libraries, and for programs that user code starts."""
 _PR_SET_NAME = 15
@@ -58,6 +62,7 @@ def begin(
         if sandbox is not None:
             _enter(sandbox, folder, uid)
             die_with_parent(parent, signal.SIGKILL)  # again: who becomes another user loses it
+            os.environ[kernel_cache.OWN_FOLDER] = str(folder / "kernels")
         order = ProcessOrder.model_validate_json(order_json)
         _settle(order, folder)
         main = _resolve(entrypoint)

@@ -96,7 +96,7 @@ class AdmissionRule(SpecPart, frozen=True):
 
     @model_validator(mode="after")
     def _check_one(self) -> Self:
-        if len(self.model_fields_set) != 1:
+        if sum(value is not None for value in (self.count, self.probability, self.score)) != 1:
             raise ValueError("give exactly one of count, probability and score; leave `admit` out to make every row at once")
         return self
 
@@ -110,7 +110,7 @@ class EvictionRule(SpecPart, frozen=True):
 
     @model_validator(mode="after")
     def _check_some(self) -> Self:
-        if not self.model_fields_set:
+        if self.decay is None and self.score is None and self.unseen is None:
             raise ValueError("give decay, score or unseen, or leave `keep` out")
         return self
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import time
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -34,6 +37,9 @@ class Clicks(Workload):
     """The model has no parameters beside its table."""
     draws: bool = False
     """The model draws random numbers in each forward."""
+    pause: float = 0.0
+    """Seconds before each mini-batch, until there is the file `until`."""
+    until: str = ""
 
     def model(self) -> nn.Module:
         if self.alone:
@@ -52,4 +58,6 @@ class Clicks(Workload):
         return {"wide": batch[0], "deep": batch[0]} if self.ahead else {}
 
     def loss(self, model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
+        if self.pause and model.training and not os.path.exists(self.until):
+            time.sleep(self.pause)
         return nn.functional.binary_cross_entropy_with_logits(model(batch[0]), batch[1])

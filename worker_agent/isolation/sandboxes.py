@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
+from gradstream.center.tables import kernel_cache
 from gradstream.process.order import ProcessOrder
 from gradstream.sandbox.probe import Lacking
 from gradstream.sandbox.sandbox import Isolation, Level, Network, Sandbox
@@ -43,7 +45,7 @@ class Sandboxes:
             account=self.isolation.account,
             network=network,
             hidden=self._hidden,
-            readable=(str(code.resolve()),) if code else (),
+            readable=(*((str(code.resolve()),) if code else ()), *self._kernels()),
             writable=(*self._writable, *shared),
             door=self._doors.open(order) if self._doors else None,
         )
@@ -56,3 +58,10 @@ class Sandboxes:
     def close_all(self) -> None:
         if self._doors:
             self._doors.close_all()
+
+    def _kernels(self) -> tuple[str, ...]:
+        """The kernels of embedding tables, if they are compiled."""
+        try:
+            return (str(kernel_cache.shared_folder().resolve()),) if kernel_cache.is_complete() else ()
+        except PackageNotFoundError:
+            return ()

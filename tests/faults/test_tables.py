@@ -1,0 +1,78 @@
+"""Jobs with embedding tables on the platform: what they leave, and that a death costs no bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from gradstream import nn as gnn
+from gradstream.api.jobs import Job
+from tests.platforms import Lab, slow_until
+from tests.support import eventually
+from tests.userland.clicks import Clicks
+
+FIELDS: dict[str, Any] = {
+    "workload": {"entrypoint": "clicks:Clicks"},
+    "strategy": {"name": "sync", "lr": 0.05},
+    "batch_size": 32,
+    "checkpoint": {"every": 0.5},
+    "evaluate": {"every": "2 epochs"},
+    "tables": {"default": {"rule": {"name": "adam", "lr": 0.01}, "admit": {"count": 2}}},
+    "stop": {"epochs": 8},
+}
+
+
+def submit(lab: Lab, name: str, args: dict[str, Any] | None = None, **fields: Any) -> Job:
+    return lab.submit(name, **(FIELDS | {"workload": {"entrypoint": "clicks:Clicks", "args": args or {}}} | fields))
+
+
+def downloaded(lab: Lab, job: Job, folder: Path) -> dict[str, dict[str, torch.Tensor]]:
+    """The files of weights that the job left, by name."""
+    target = folder / str(job.id)
+    target.mkdir()
+    names = [artifact.name for artifact in lab.client.artifacts(job.id) if artifact.name.endswith(".safetensors")]
+    return {name: load_file(lab.client.download(job.id, name, into=target)) for name in names}
+
+
+def score(files: Path) -> float:
+    """The loss on the evaluation split, of the model in these files, in a script without a platform."""
+    workload = Clicks()
+    model = workload.model()
+    model.load_state_dict(load_file(files / "model.safetensors"))
+    gnn.load_tables(model, files.glob("tables-*.safetensors"))
+    with torch.no_grad():
+        losses = [float(workload.loss(model, batch)) for batch in [workload.dataset("eval").tensors]]  # type: ignore[attr-defined]
+    return losses[0]
+
+
+def test_a_script_reads_the_rows_that_a_job_has_trained(lab: Lab, tmp_path: Path) -> None:
+    job = lab.ended(submit(lab, "clicks"))
+    assert job.status == "succeeded", lab.messages(job)
+    files = downloaded(lab, job, tmp_path)
+    assert sorted(files) == ["model.safetensors", "tables-0.safetensors", "tables-1.safetensors"]
+    rows = [files[f"tables-{k}.safetensors"]["deep/keys"] for k in range(2)]
+    assert all(len(keys) > 50 for keys in rows)
+    assert not set(rows[0].tolist()) & set(rows[1].tolist())
+    evaluated = [point.value for point in lab.points(job, "eval/loss")]
+    assert score(tmp_path / str(job.id)) == pytest.approx(evaluated[-1], rel=1e-4)
+    assert evaluated[-1] < 0.67 < evaluated[0], "it has learned"
+
+
+@pytest.mark.parametrize("victim", ["worker-1", "server-1", "evaluator"])
+def test_under_bsp_rows_are_those_of_the_undisturbed_run_bit_for_bit(victim: str, lab: Lab, tmp_path: Path) -> None:
+    calm = lab.ended(submit(lab, "calm"))
+    go = tmp_path / "go"
+    job = submit(lab, "disturbed", slow_until(go))
+    eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
+    lab.kill(victim)
+    go.touch()
+    job = lab.ended(job)
+    assert (job.status, job.attempt) == ("succeeded", 1 if victim == "evaluator" else 2), lab.messages(job)
+    expected, got = downloaded(lab, calm, tmp_path), downloaded(lab, job, tmp_path)
+    for name, tensors in expected.items():
+        for key, values in tensors.items():
+            assert torch.equal(got[name][key], values), f"{name}: {key}"
