@@ -18,8 +18,6 @@ from gradstream.spec.part import SpecPart
 
 DEFAULT = "default"
 MAX_TABLES = 1000
-NOT_HOSTED = "servers do not host embedding tables yet; train with gradstream run --local, or gradstream sim"
-"""The error of what starts servers."""
 
 
 class _Rule(SpecPart, frozen=True):

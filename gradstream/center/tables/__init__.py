@@ -9,5 +9,7 @@
 | `push`, `keep` | admission and the outcome of a key; decay and eviction |
 | `hosted` | all tables of a model at one shard: pushes that count alone, and rounds |
 | `payload` | rows on their way: keys of a lookup, what it found, gradients of a push |
+| `trained` | the files of weights that a job leaves |
+| `compiling`, `kernel_cache` | machine code of the kernels, and the folder where it is kept |
 | `contents` | all rows in order, for files and for tables of other shards |
 """

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from gradstream.spec import JobSpec
 from tests.integration.backend.jobs import WORK, spec, submit, upload
 
 
@@ -49,15 +50,23 @@ def test_arguments_that_a_worker_would_not_get_as_written_are_refused(api: httpx
     assert answer.json()["errors"][0]["pointer"] == "/spec/workload/args"
 
 
-def test_tables_are_refused_by_each_check_as_no_server_hosts_them(api: httpx.Client, tmp_path: Path) -> None:
-    given = {"spec": spec(tables={"user": {"most": 5000}}), "bundle": upload(api, tmp_path)}
-    for path in ("jobs", "jobs/plan"):
-        answer = api.post(path, json=given)
-        [mistake] = answer.json()["errors"]
-        assert (answer.status_code, mistake["pointer"]) == (422, "/spec/tables")
-        assert "run --local" in mistake["message"]
-    checked = api.post("jobs/validate", json=given).json()
-    assert (checked["valid"], [each["pointer"] for each in checked["errors"]]) == (False, ["/tables"])
+def test_tables_are_taken_as_they_were_written(api: httpx.Client, tmp_path: Path) -> None:
+    """A client sends every field of a job file, also those that are not set."""
+    tables = {"user": {"admit": {"count": 2}, "keep": {"unseen": 3}}, "default": {"rule": {"name": "ftrl"}}}
+    sent = JobSpec.model_validate(spec(tables=tables)).model_dump(mode="json")
+    assert sent["tables"]["user"]["admit"] == {"count": 2, "probability": None, "score": None}
+    answer = api.post("jobs", json={"spec": sent, "bundle": upload(api, tmp_path)})
+    assert answer.status_code == 201, answer.text
+    stored = api.get(f"jobs/{answer.json()['id']}").json()["spec"]["tables"]
+    assert stored["user"]["keep"]["unseen"] == 3
+
+
+@pytest.mark.parametrize("part", ["admit", "keep"])
+def test_a_part_of_a_table_without_a_condition_is_refused(part: str, api: httpx.Client, tmp_path: Path) -> None:
+    nothing = {"count": None, "probability": None, "score": None} if part == "admit" else {"decay": None}
+    answer = api.post("jobs", json={"spec": spec(tables={"user": {part: nothing}}), "bundle": upload(api, tmp_path)})
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["pointer"] == f"/spec/tables/user/{part}"
 
 
 def test_what_postgres_cannot_hold_is_a_mistake_of_the_request(api: httpx.Client, tmp_path: Path) -> None:

@@ -293,12 +293,6 @@ def test_wrong_tables_are_refused_with_the_remedy(clicks: Path, override: str, s
     assert said in done.stderr
 
 
-def test_train_names_what_trains_tables(clicks: Path) -> None:
-    done = run("train", clicks, "--out", clicks.parent / "out")
-    assert done.exit_code == 2
-    assert "tables: servers do not host embedding tables yet; train with gradstream run --local" in done.stderr
-
-
 def test_a_file_where_a_folder_should_be_is_said_in_a_sentence(job: Path) -> None:
     result = run("train", job, "--out", job / "inside")
     assert result.exit_code == 1
