@@ -1,0 +1,69 @@
+"""Where a process finds the machine code of kernels, and that all of it is compiled ahead."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gradstream.center.tables import kernel_cache
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv(kernel_cache.OWN_FOLDER, raising=False)
+    kernel_cache.shared_folder.cache_clear()
+    return tmp_path / "home"
+
+
+@pytest.fixture(autouse=True)
+def forget() -> None:
+    kernel_cache.shared_folder.cache_clear()
+
+
+def test_a_process_outside_of_a_sandbox_writes_to_the_shared_folder(home: Path) -> None:
+    folder = kernel_cache.choose_folder()
+    assert folder == kernel_cache.shared_folder()
+    assert folder.is_relative_to(home)
+    assert folder.is_dir()
+    assert not kernel_cache.is_complete()
+
+
+def test_a_process_in_a_sandbox_takes_a_copy_of_what_is_complete(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = kernel_cache.shared_folder()
+    shared.mkdir(parents=True)
+    (shared / "one.nbc").write_bytes(b"code")
+    monkeypatch.setenv(kernel_cache.OWN_FOLDER, str(tmp_path / "early"))
+    assert kernel_cache.choose_folder() == tmp_path / "early"
+    assert not list((tmp_path / "early").iterdir()), "a part of the kernels may be half written"
+    kernel_cache.mark_complete()
+    monkeypatch.setenv(kernel_cache.OWN_FOLDER, str(tmp_path / "own"))
+    assert kernel_cache.choose_folder() == tmp_path / "own"
+    assert (tmp_path / "own" / "one.nbc").read_bytes() == b"code"
+    assert home.exists()
+
+
+def test_without_a_place_to_write_there_is_no_folder(home: Path) -> None:
+    home.write_text("a file where the folder should be")
+    assert kernel_cache.choose_folder() is None
+
+
+def test_all_kernels_that_a_job_calls_are_compiled_ahead(tmp_path: Path) -> None:
+    """A worker with a copy of the folder adds nothing to it."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    subprocess.run([sys.executable, "-m", "gradstream.model.compile_kernels"], env=environment, check=True, timeout=300)
+    own = tmp_path / "own"
+    options = "tables=ADMITTED, stop={'steps': 4}, shards=2"
+    train = f"from tests.unit.sim.test_tables import ADMITTED, job, train; train(job('async', {options}))"
+    subprocess.run([sys.executable, "-c", train], env=environment | {kernel_cache.OWN_FOLDER: str(own)}, check=True, timeout=300)
+    assert names(own) == names(kernel_cache.shared_folder())
+
+
+def names(folder: Path) -> set[str]:
+    return {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()}
