@@ -39,6 +39,8 @@ class WorkingRows:
         specs = specs_of(spec.tables, self.widths)
         self._rows: dict[str, FoundRows] = {}
         """Those looked up since the last push."""
+        self._sorted: set[str] = set()
+        """Tables whose rows lie in the order of their keys, since they were held: many rows, of which each forward reads few."""
         self._gradients: dict[str, list[RowGradients]] = {name: [] for name in self.widths}
         """Gradients of the mini-batches since the last push, by table."""
         self._forwards = {
@@ -55,7 +57,8 @@ class WorkingRows:
 
     def hold(self, found: Mapping[str, FoundRows]) -> None:
         """Use these rows instead of those that were looked up."""
-        self._rows = dict(found)
+        self._rows = {name: piece(rows, np.argsort(rows.keys)) for name, rows in found.items()}
+        self._sorted = set(found)
 
     def held_keys(self) -> dict[str, RowKeys]:
         """The keys of the rows that were looked up, in bucket order."""
@@ -77,12 +80,15 @@ class WorkingRows:
                 taken[name] = piece(rows, bucket_order(rows.keys))
                 parts.clear()
         self._rows.clear()
+        self._sorted.clear()
         return taken
 
     def _rows_of(self, name: str, keys: NDArray[np.int64]) -> FoundRows:
         """The rows of distinct keys, in their order."""
         self._add({name: keys})
         held = self._rows[name]
+        if name in self._sorted:
+            return piece(held, np.searchsorted(held.keys, keys))
         numbers = kernels.distinct(np.concatenate([held.keys, keys]), np.uint64(0))[1][len(held.keys) :]
         return piece(held, numbers)
 
@@ -93,12 +99,16 @@ class WorkingRows:
         if missing:
             found = self.look_up({name: RowKeys(keys[bucket_order(keys)]) for name, keys in missing.items()})
             for name, rows in found.items():
+                self._sorted.discard(name)
                 self._rows[name] = joined([self._rows[name], rows]) if name in self._rows else rows
 
     def _missing(self, name: str, keys: NDArray[np.int64]) -> NDArray[np.int64]:
         if name not in self._rows:
             return keys
         held = self._rows[name].keys
+        if name in self._sorted:
+            places = np.searchsorted(held, keys)
+            return keys[(places == len(held)) | (held.take(places, mode="clip") != keys)] if len(held) else keys
         every: NDArray[np.int64] = kernels.distinct(np.concatenate([held, keys]), np.uint64(0))[0]
         return every[len(held) :]
 
