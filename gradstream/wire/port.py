@@ -183,8 +183,12 @@ class RedisPort:
         return sum(map(self._layout.nbytes, range(self._layout.servers)))
 
     def take_traffic(self) -> tuple[int, int, int]:
-        """Return the bytes of vectors since the last call: sent, the same without a codec, received."""
-        vectors, centers = self._vectors, self._centers
-        traffic = vectors.bytes_sent, vectors.bytes_raw, centers.bytes_received
-        vectors.bytes_sent = vectors.bytes_raw = centers.bytes_received = 0
+        """Return the bytes of vectors and rows since the last call: sent, the same without a codec, received."""
+        vectors, centers, rows = self._vectors, self._centers, self._rows
+        traffic = (
+            vectors.bytes_sent + rows.bytes_sent,
+            vectors.bytes_raw + rows.bytes_sent,
+            centers.bytes_received + rows.bytes_received,
+        )
+        vectors.bytes_sent = vectors.bytes_raw = centers.bytes_received = rows.bytes_sent = rows.bytes_received = 0
         return traffic

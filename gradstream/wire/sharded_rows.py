@@ -26,14 +26,19 @@ class ShardedRows:
         """`local`: shards on this host."""
         self._transport = RowTransport(routes, Path(shared.folder) if shared else None)
         self._j, self._incarnation, self._servers, self._local = j, incarnation, servers, local
+        self.bytes_sent = self.bytes_received = 0
+        """Bytes of rows, as they travelled through Redis."""
 
     def send(self, seq: int, rows: Mapping[str, AnyRows]) -> tuple[Part, ...]:
         """Put rows where their shards find them. Return the part of each shard, for the header. Raises: PlaneLost."""
-        return tuple(self._send_part(shard, seq, rows) for shard in range(self._servers))
+        parts = tuple(self._send_part(shard, seq, rows) for shard in range(self._servers))
+        self.bytes_sent += sum(part.nbytes for part in parts)
+        return parts
 
     def receive(self, messages: list[ResponseMessage]) -> dict[str, AnyRows] | None:
         """Return the rows that the messages of all shards bring; None: none. Raises: PlaneLost."""
         parts = [(shard, message.number, message.rows) for shard, message in enumerate(messages) if message.rows]
+        self.bytes_received += sum(part.nbytes for _, _, part in parts)
         return joined_shards([self._receive_part(*part) for part in parts]) if parts else None
 
     def _send_part(self, shard: int, seq: int, rows: Mapping[str, AnyRows]) -> Part:

@@ -236,3 +236,25 @@ def test_rows_without_room_in_shared_memory_go_through_redis(
     spec = job("sync", shards=2, stop={"steps": 6})
     assert_as_simulated(cluster(spec, problems(spec), local=(0, 1)), spec)
     assert refused
+
+
+@pytest.mark.parametrize("local", [(), (0, 1)], ids=["redis", "shared memory"])
+def test_rows_through_redis_are_traffic(local: tuple[int, ...], cluster: Callable[..., Cluster]) -> None:
+    spec = job("async", workers=1, shards=2, stop={"steps": 3})
+    attempt = cluster(spec, problems(spec), local=local)
+    link, _, port, _ = attempt.link(0)
+    for shard in range(2):
+        attempt.thread(attempt.serve, shard)
+    assert link.begin()
+    port.take_traffic()
+    asked = np.arange(1000)
+    found = link.look_up({"deep": RowKeys(asked[bucket_order(asked)])})
+    assert found["deep"].values.shape == (1000, 4)
+    sent, raw, received = port.take_traffic()
+    if local:
+        assert (sent, raw, received) == (0, 0, 0)
+    else:
+        assert 8 * 1000 < sent == raw < 8 * 1000 + 500
+        assert 40 * 1000 < received < 40 * 1000 + 500
+    link.leave()
+    attempt.finish()
