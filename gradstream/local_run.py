@@ -139,7 +139,8 @@ class _Training:
         with blaming("dataset('train')"):
             shares = parts.of(batch, examples, spec.at_once)
         if self._rows and (ids := self._code.ids):  # not needed here, but what is wrong elsewhere is told here, too
-            check_ids(ids(batch), self._rows.summary())
+            with blaming("ids()"):
+                check_ids(ids(batch), self._rows.summary())
         loss = watched(self._guard, None, lambda: train_step(self._model, shares, self._code.loss, backward))
         if math.isfinite(loss):
             if spec.optimizer.clip_norm is not None:

@@ -77,7 +77,8 @@ class Evaluator:
                     never_empty(self._dataset)
             with watchdog.watch_phase(setup.MODEL):
                 self._flat: FlatModel = setup.flat_model(self._code, order, folder)
-                self._rows = working_rows(self._flat.model, order.spec)
+                with blaming("model()"):
+                    self._rows = working_rows(self._flat.model, order.spec)
 
     def run(self) -> None:
         keys = self._find_keys()

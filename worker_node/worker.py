@@ -61,7 +61,8 @@ class Worker(LinkEvents):
             self._dataset: Dataset[Any] = self._code.dataset("train")
         with watchdog.watch_phase(setup.MODEL):
             self._flat = setup.flat_model(self._code, order, self._folder)
-            self._rows = working_rows(self._flat.model, spec)
+            with blaming("model()"):
+                self._rows = working_rows(self._flat.model, spec)
         with watchdog.watch_phase(setup.DATASET), blaming("dataset('train')", but=DatasetTooSmall):
             batches = Prefetched(Batches(self._dataset, spec, order.rank, self._code.batching), spec)
             self._problem = ModelProblem(self._code, self._flat, batches, spec.at_once, self._rows)

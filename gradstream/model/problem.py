@@ -12,7 +12,7 @@ from torch import Tensor
 
 from gradstream.center.entries import Buffers
 from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys
-from gradstream.errors import InvalidWorkload, PlaneLost
+from gradstream.errors import InvalidWorkload
 from gradstream.input import randomness
 from gradstream.input.data import Batches
 from gradstream.input.fetchers import FetcherLost
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def backward(loss: Tensor) -> None:
-    with blaming("backward of loss()", but=PlaneLost):  # gradients may leave meanwhile
+    with blaming("backward of loss()"):
         if not loss.requires_grad:
             raise InvalidWorkload(
                 "the loss depends on no trained parameter; compute it outside of torch.no_grad(), and detach nothing on its way. A "

@@ -12,7 +12,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 from gradstream.accuracy import checked_loss, described, is_number
-from gradstream.errors import InvalidWorkload
+from gradstream.errors import InvalidWorkload, PlaneLost
 from gradstream.input import randomness
 from gradstream.input.gather import Batching
 from gradstream.model import ensemble
@@ -25,7 +25,7 @@ _LONGEST_METRIC = 100
 
 
 class blaming:
-    """Turns an exception inside, also sys.exit(), into UserError("... <part>"), except for the types in `but`.
+    """Turns an exception inside, also sys.exit(), into UserError("... <part>"), except for PlaneLost and the types in `but`.
 
     With nested parts it blames the inner one. It is a class, since each mini-batch passes three of these and a generator takes
     twice as long."""
@@ -36,7 +36,8 @@ class blaming:
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if isinstance(error, Exception | SystemExit) and not isinstance(error, UserError) and not isinstance(error, self._but):
+        passes = isinstance(error, (UserError, PlaneLost, self._but))
+        if isinstance(error, Exception | SystemExit) and not passes:
             raise UserError(f"the workload failed in {self._part}") from error
 
 

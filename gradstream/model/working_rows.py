@@ -19,6 +19,7 @@ from gradstream.center.tables.hashing import bucket_order
 from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys, joined, piece
 from gradstream.errors import InvalidWorkload
 from gradstream.model.tables import check_ids
+from gradstream.model.usercode import blaming
 from gradstream.nn import kernels
 from gradstream.nn.embedding import TableModule, widths_of
 from gradstream.nn.gradients import TableForwards, merged
@@ -51,9 +52,11 @@ class WorkingRows:
             module.bind(self._forwards[module.table])
 
     def fetch(self, ids: Mapping[str, torch.Tensor]) -> None:
-        """Look up the rows of these ids of several tables at once, before a forward needs them. Raises: InvalidWorkload."""
-        check_ids(ids, self.widths)
-        self._add({name: distinct_ids(checked_ids(name, of_table), None).keys for name, of_table in ids.items()})
+        """Look up the rows of these ids of several tables at once, before a forward needs them. Raises: UserError."""
+        with blaming("ids()"):
+            check_ids(ids, self.widths)
+            keys = {name: distinct_ids(checked_ids(name, of_table), None).keys for name, of_table in ids.items()}
+        self._add(keys)
 
     def hold(self, found: Mapping[str, FoundRows]) -> None:
         """Use these rows instead of those that were looked up."""
