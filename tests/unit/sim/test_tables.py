@@ -166,6 +166,6 @@ def test_ids_of_an_unknown_table_are_refused(monkeypatch: pytest.MonkeyPatch) ->
     import clicks  # type: ignore[import-not-found]  # as the job imports it
 
     monkeypatch.setattr(clicks.Clicks, "ids", lambda self, batch: {"widely": batch[0]})
-    with pytest.raises(UserError, match="ids()") as error:
+    with pytest.raises(UserError, match="failed in ids") as error:
         run(spec, workloads)
     assert "no table 'widely'" in str(error.value.__cause__)

@@ -1,0 +1,67 @@
+"""Embedding rows in memory: what is packed is read again, and what is damaged is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradstream.center.tables.payload import LOAN, AnyRows, FoundRows, RowGradients, RowKeys
+from gradstream.wire.transport.rows import PackedRows, unpack_rows
+
+
+def rows(kind: str, count: int, width: int) -> AnyRows:
+    draw = np.random.default_rng(count * 10 + width)
+    keys = draw.integers(-(2**63), 2**63 - 1, count)
+    values = draw.normal(size=(count, width)).astype(np.float32)
+    loans = np.zeros(count, LOAN)
+    loans["place"], loans["updates"] = draw.integers(0, 9, count), draw.integers(0, 2**32 - 1, count)
+    if kind == "keys":
+        return RowKeys(keys)
+    if kind == "found":
+        return FoundRows(keys, values, loans)
+    return RowGradients(keys, loans, values, draw.integers(1, 9, count), draw.random(count).astype(np.float32))
+
+
+def packed(given: dict[str, AnyRows]) -> bytearray:
+    made = PackedRows(given)
+    memory = bytearray(made.nbytes)
+    made.write(memoryview(memory))
+    return memory
+
+
+def columns(of_table: AnyRows) -> dict[str, Any]:
+    return {name: getattr(of_table, name) for name in type(of_table).__slots__}
+
+
+@pytest.mark.parametrize("kind", ["keys", "found", "gradients"])
+@pytest.mark.parametrize("counts", [(), (0,), (1,), (7, 0, 1000)])
+def test_rows_are_read_as_they_were_packed(kind: str, counts: tuple[int, ...]) -> None:
+    given = {f"tåble {number}": rows(kind, count, number + 1) for number, count in enumerate(counts)}
+    found = unpack_rows(memoryview(packed(given)))
+    assert list(found) == list(given)
+    for name, of_table in given.items():
+        assert type(found[name]) is type(of_table)
+        for column, values in columns(of_table).items():
+            read = columns(found[name])[column]
+            assert (read.dtype, read.shape) == (values.dtype, values.shape)
+            assert read.tobytes() == values.tobytes()
+            assert read.flags.writeable, "a kernel is compiled once more for arrays that cannot be written to"
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda data: data[:-8],
+        lambda data: data + b"\0" * 8,
+        lambda data: data.replace(b'"found"', b'"bound"'),
+        lambda data: data.replace(b"[", b"{", 1),
+        lambda data: data.replace(b"\n", b" "),
+        lambda data: b"",
+        lambda data: data.replace(b", 5, 3]", b", -5, 3"),
+    ],
+)
+def test_damaged_rows_are_refused(spoil: Any) -> None:
+    with pytest.raises(ValueError, match=r"bytes|damaged|no end|buffer|negative"):
+        unpack_rows(memoryview(bytearray(spoil(bytes(packed({"deep": rows("found", 5, 3)}))))))
