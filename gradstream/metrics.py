@@ -20,6 +20,7 @@ _GROUPS = {
     "push": "Pushes",
     "server": "Servers",
     "ledger": "Ledger",
+    "table": "Embedding tables",
     "worker": "Workers",
     "plane": "Data plane",
     "data": "Data",
@@ -104,6 +105,19 @@ ACTIVE = define_metric(
     "1",
     "1 while a worker takes part, 0 after it has left for good, by worker",
     drawn=False,
+)
+ROWS = define_metric("table/rows", "Rows", "rows", "Rows of all embedding tables, by shard")
+CANDIDATES = define_metric("table/candidates", "Candidates", "keys", "Keys without a row that wait for their admission, by shard")
+TABLE_BYTES = define_metric(
+    "table/bytes", "Memory of tables", "bytes", "Memory of rows, candidates and their index, by shard", "lower"
+)
+KEYS_APPLIED = define_metric("table/applied", "Keys applied", "keys", "Keys of pushes whose gradient made a step, by shard")
+KEYS_COUNTED = define_metric("table/counted", "Keys counted", "keys", "Keys of pushes that have no row yet, by shard")
+KEYS_MISSED = define_metric(
+    "table/missed", "Keys missed", "keys", "Keys of pushes whose row was evicted since its lookup, by shard", "lower"
+)
+KEYS_DROPPED = define_metric(
+    "table/dropped", "Keys dropped", "keys", "Keys of dropped pushes, and those for which a table was full, by shard", "lower"
 )
 EVAL_ACCURACY = define_metric(
     "eval/accuracy", "Eval accuracy", "1", "Share of the evaluation split that the center classifies correctly", "higher"

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 from gradstream import metrics
 from gradstream.center.ledger import Decision, StarvationDetector
+from gradstream.center.parameters.center import Center
 from gradstream.center.shard import Shard
+from gradstream.metrics import Metric
 from gradstream.process.order import ProcessOrder
 from gradstream.wire.telemetry.reporter import Reporter
 from ps_node.settings import ServerSettings
@@ -96,7 +98,7 @@ class ServerReport:
         place = {"step": self._steps, "samples": center.samples, "version": center.version}
         busy = min(1.0, self._busy / max(moment - self._since, 1e-9))
         values = {metrics.APPLY: self._busy / self._entries, metrics.QUEUE: self._queued, metrics.BUSY: busy}
-        self._reporter.points(values, **place)
+        self._reporter.points(values | _table_values(center), **place)
         self._since = moment
         self._busy, self._entries, self._queued = 0.0, 0, 0
         if self._first:
@@ -105,3 +107,20 @@ class ServerReport:
                 reasons = {metric: getattr(account, metric.name.removeprefix("ledger/")) for metric in metrics.REASONS}
                 accounts |= {metric: count for metric, count in reasons.items() if count}
                 self._reporter.points(accounts, rank=rank, **place)
+
+
+def _table_values(center: Center) -> dict[Metric, float]:
+    """The embedding tables of this shard in numbers; empty for a model without tables."""
+    if center.tables is None:
+        return {}
+    totals = center.tables.totals()
+    account = totals.account
+    return {
+        metrics.ROWS: totals.rows,
+        metrics.CANDIDATES: totals.candidates,
+        metrics.TABLE_BYTES: totals.nbytes,
+        metrics.KEYS_APPLIED: account.applied,
+        metrics.KEYS_COUNTED: account.counted,
+        metrics.KEYS_MISSED: account.missed,
+        metrics.KEYS_DROPPED: account.dropped,
+    }

@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 
 from gradstream import nn as gnn
 from gradstream.api.jobs import Job
+from gradstream.metrics import Point
 from tests.platforms import Lab, slow_until
 from tests.support import eventually
 from tests.userland.clicks import Clicks
@@ -38,6 +39,13 @@ def downloaded(lab: Lab, job: Job, folder: Path) -> dict[str, dict[str, torch.Te
     return {name: load_file(lab.client.download(job.id, name, into=target)) for name in names}
 
 
+def last_of_shards(lab: Lab, job: Job, name: str) -> list[float]:
+    """The last value that each of the two shards has reported."""
+    batches = [(batch.source, batch.points) for batch in lab.client.metrics(job.id, names=[name])]
+    found = {source: Point(*points[-1]).value for source, points in batches if points}
+    return [value for _, value in sorted(found.items())]
+
+
 def score(files: Path) -> float:
     """The loss on the evaluation split, of the model in these files, in a script without a platform."""
     workload = Clicks()
@@ -62,6 +70,10 @@ def test_a_script_reads_the_rows_that_a_job_has_trained(lab: Lab, calm: Job, tmp
     rows = [files[f"tables-{k}.safetensors"]["deep/keys"] for k in range(2)]
     assert all(len(keys) > 50 for keys in rows)
     assert not set(rows[0].tolist()) & set(rows[1].tolist())
+    account = {name: sum(last_of_shards(lab, calm, f"table/{name}")) for name in ("applied", "counted", "missed", "dropped")}
+    assert account["applied"] > account["counted"] > 0 == account["missed"] == account["dropped"]
+    tables = [files[f"tables-{k}.safetensors"] for k in range(2)]
+    assert last_of_shards(lab, calm, "table/rows") == [len(one["deep/keys"]) + len(one["wide/keys"]) for one in tables]
     evaluated = [point.value for point in lab.points(calm, "eval/loss")]
     assert score(tmp_path / str(calm.id)) == pytest.approx(evaluated[-1], rel=1e-4)
     assert evaluated[-1] < 0.67 < evaluated[0], "it has learned"

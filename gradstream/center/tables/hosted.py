@@ -29,7 +29,7 @@ class RowAccount:
     missed: int = 0
     dropped: int = 0
 
-    def add(self, outcome: RowOutcome) -> None:
+    def add(self, outcome: RowOutcome | RowAccount) -> None:
         self.applied += outcome.applied
         self.counted += outcome.counted
         self.missed += outcome.missed
@@ -38,6 +38,16 @@ class RowAccount:
     @property
     def pushed(self) -> int:
         return self.applied + self.counted + self.missed + self.dropped
+
+
+@dataclass(frozen=True, slots=True)
+class TableTotals:
+    """Sums over all tables of a shard."""
+
+    rows: int
+    candidates: int
+    nbytes: int
+    account: RowAccount
 
 
 class HostedTables:
@@ -73,6 +83,13 @@ class HostedTables:
             rows = _merged(parts, weighted=table.spec.gradient == "mean")
             outcome = table.push(rows.keys, rows.loans, rows.gradients, rows.occurrences, rows.clicks, factor)
             self.accounts[name].add(outcome)
+
+    def totals(self) -> TableTotals:
+        tables, account = list(self.tables.values()), RowAccount()
+        for one in self.accounts.values():
+            account.add(one)
+        alive, waiting, nbytes = (sum(getattr(table, name) for table in tables) for name in ("alive", "waiting", "nbytes"))
+        return TableTotals(alive, waiting, nbytes, account)
 
     def state(self) -> dict[str, Any]:
         """A copy of all: columns of each table, and the pushes that wait."""
