@@ -47,7 +47,7 @@ class JobSummary(ApiModel):
 
     @property
     def ended(self) -> bool:
-        """Whether the job is over, also in a status that only a newer platform knows."""
+        """The job is over, perhaps in a status that only a newer platform knows."""
         return self.status in ENDED or self.ended_at is not None
 
     def _repr_html_(self) -> str:

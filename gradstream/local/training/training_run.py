@@ -63,8 +63,12 @@ class TrainingRun:
             self._explain(*failed)
         summary = self._progress.summary() | {"seconds": round(time.monotonic() - self._began, 3)}
         if failed or result is None:
-            status = "cancelled" if self._stopping and not failed else "failed"
-            return {"status": status, "reason": failed[1].reason if failed else "interrupted", **summary}
+            ended_by_user = self._stopping and not failed
+            return {
+                "status": "cancelled" if ended_by_user else "failed",
+                "reason": failed[1].reason if failed else "interrupted",
+                **summary,
+            }
         return self._conclude(result) | summary
 
     def _look(self) -> None:
