@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from gradstream import jobfile
+from gradstream.errors import GradstreamError
 from gradstream.jobfile.document import parse
 from gradstream.jobfile.remedies import _OTHER_NAMES, EXAMPLES
 from gradstream.spec import JobSpec
@@ -126,3 +129,16 @@ def test_a_file_without_a_job(text: str, said: str) -> None:
 def test_files_of_other_systems_mean_the_same(change: object) -> None:
     assert callable(change)
     assert jobfile.load(change(JOB)) == jobfile.load(JOB)
+
+
+def test_a_path_that_leads_to_no_job_file_comes_with_one_that_may(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(JOB)
+    (tmp_path / "digits.py").write_text("import torch\n")
+    (tmp_path / "latin.yaml").write_bytes(JOB.replace("digits", "m\u00fcll").encode("latin-1"))
+    for name, said in (
+        ("job.yml", "did you mean .*job.yaml?"),
+        ("digits.py", "holds code. Name the job file"),
+        ("latin.yaml", "UTF-8"),
+    ):
+        with pytest.raises(GradstreamError, match=said):
+            jobfile.load(tmp_path / name)
