@@ -3,9 +3,8 @@
 from gradstream import Client, Workload, submit, train
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
+"""True for type checkers. To import `typing` for it would double the time in which Ctrl-C prints a traceback."""
 if TYPE_CHECKING:
     from gradstream.client import Client
     from gradstream.sdk import submit, train
@@ -26,7 +25,10 @@ _LAZY = {
 """Imported when they are used, so that a command starts, and can be interrupted, at once."""
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
+        from importlib import import_module
+
+        found: object = getattr(import_module(_LAZY[name]), name)
+        return found
     raise AttributeError(f"module 'gradstream' has no attribute '{name}'")

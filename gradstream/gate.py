@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, Self
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
-from gradstream.bounds import Count
+from gradstream.bounds import BoundedPart, Count
 
 Mode = Literal["bsp", "ssp", "asp"]
 
@@ -27,7 +27,7 @@ _OPTIONS: Final[Mapping[Mode, tuple[str, ...]]] = {
 """The options that each mode has."""
 
 
-class Gate(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+class Gate(BoundedPart, frozen=True):
     """In a job file: `gate: asp`, `gate: {ssp: 3}`, or in full `gate: {mode: bsp, quorum: 3}`."""
 
     mode: Mode = Field("asp", description="Workers wait for all (bsp), for those too far behind (ssp), or for none (asp)")

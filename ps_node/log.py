@@ -12,7 +12,7 @@ from gradstream.wire.redis import keys
 from gradstream.wire.redis.client import BLOCK, retry
 from gradstream.wire.redis.resp import Command, Resp
 from gradstream.wire.redis.tail import check_read
-from gradstream.wire.transport.messages import Header
+from gradstream.wire.transport.messages import Header, message_in
 
 
 class LogReader:
@@ -45,7 +45,7 @@ class LogReader:
             return []
         [[_, entries]] = reply
         try:
-            return [(entry.decode(), Header.unpack(fields[1])) for entry, fields in entries]
+            return [(entry.decode(), Header.unpack(message_in(fields))) for entry, fields in entries]
         except ValueError as error:  # to leave one out would part this shard from the others
             raise PlaneLost(
                 f"the log holds an entry that cannot be read ({error}): something else has written into it, or programs of this "

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from backend.schemas import Message, Schema
 from gradstream.api.platform import Node
 from gradstream.bounds import MAX_COUNT
 from gradstream.process.order import ProcessOrder
 from gradstream.process.watchdog import Hang
-from gradstream.sandbox.sandbox import Level, Network
+from gradstream.sandbox.sandbox import Network
 
 Bytes = Annotated[int, Field(ge=0, le=MAX_COUNT, description="Bytes")]
 Load = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 """Cores or shares."""
+
+
+def _or_nothing(told: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    try:
+        return read(told)
+    except ValidationError:
+        return None
+
+
+Beside = WrapValidator(_or_nothing)
+"""Makes a value in a form that this version does not know count as not told: a refused report would cost the node its jobs."""
+Word = Annotated[str, Field(max_length=100, pattern=r"^[^\x00]*$")]
+"""One of a few words. Newer agents may send another one."""
 _END_OF_TIME = 253_370_764_800
 """The year 9999, in seconds since the epoch."""
 
@@ -31,12 +44,12 @@ class ReportedGpu(Message):
 class ReportedIsolation(Message):
     """Separation of a node's job processes from the platform and from each other."""
 
-    level: Level = Field(
+    level: Word = Field(
         description="namespace: a process sees its own part of the platform only; user: accounts of their own; none"
     )
     account: bool = Field(False, description="Each process has a user id of its own")
     note: str = Field("", max_length=2000, description="Reason why a stronger level is not possible; empty: this is the strongest")
-    network: Network = Field(Network.INTERNET, description="platform: they reach the data plane and the API only; internet: all")
+    network: Word = Field(Network.INTERNET, description="platform: they reach the data plane and the API only; internet: all")
 
 
 class Nodes(Schema):
@@ -77,7 +90,7 @@ class Register(Message):
     gpus: list[ReportedGpu] = Field(default_factory=list, max_length=1000)
     version: str
     labels: dict[str, str] = Field(default_factory=dict)
-    isolation: ReportedIsolation | None = None
+    isolation: Annotated[ReportedIsolation | None, Beside] = None
 
 
 class Rotate(Message):
@@ -120,11 +133,11 @@ class ReportedProcess(Message):
         max_length=100,
         examples=["running"],
     )
-    pid: int | None = Field(None, ge=0, lt=2**31)
-    exit: ReportedExit | None = None
+    pid: Annotated[int | None, Beside] = Field(None, ge=0, lt=2**31)
+    exit: Annotated[ReportedExit | None, Beside] = None
     log_offset: int | None = Field(None, ge=0, le=MAX_COUNT, description="Bytes of its output sent so far")
-    usage: ReportedUsage | None = Field(None, description="Resources of a running process, every few seconds")
-    hang: Hang | None = Field(None, description="User code that blocks the start of the process")
+    usage: Annotated[ReportedUsage | None, Beside] = Field(None, description="Resources of a running process, every few seconds")
+    hang: Annotated[Hang | None, Beside] = Field(None, description="User code that blocks the start of the process")
 
 
 class Heartbeat(Message):
@@ -133,8 +146,8 @@ class Heartbeat(Message):
         max_length=100_000,
         description="All processes of the agent; ended ones until they are no longer desired",
     )
-    load: Load | None = Field(None, description="Load average over the last minute")
-    memory_used: Bytes | None = None
+    load: Annotated[Load | None, Beside] = Field(None, description="Load average over the last minute")
+    memory_used: Annotated[Bytes | None, Beside] = None
 
 
 class DesiredProcesses(Schema):

@@ -18,8 +18,9 @@ from gradstream.spec import JobSpec
 BundleHash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
-class GivenOrigin(CodeOrigin, frozen=True, extra="forbid"):
-    """The client read it from the folder of code. It changes nothing of how the job runs."""
+class GivenOrigin(CodeOrigin, frozen=True):
+    """The client read it from the folder of code. It changes nothing of how the job runs, so the API ignores members of newer
+    clients."""
 
 
 class SubmitJob(Schema):

@@ -47,7 +47,8 @@ class JobSummary(ApiModel):
 
     @property
     def ended(self) -> bool:
-        return self.status in ENDED
+        """The job is over, perhaps in a status that only a newer platform knows."""
+        return self.status in ENDED or self.ended_at is not None
 
     def _repr_html_(self) -> str:
         """A table row in notebooks."""

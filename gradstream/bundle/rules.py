@@ -134,6 +134,12 @@ TOKENS = (
     "api[-_]key*",
     "apikey*",
     "*[-_]api[-_]key*",
+    "key.txt",
+    "keys.txt",
+    "*[-_]key",
+    "*[-_]key.txt",
+    "*[-_]keys.txt",
+    "!*public[-_]key*",
     "!*.py",
 )
 """Names of files that hold a token if they are small: data sets of language have such names, too."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from gradstream import marker
 from gradstream.bundle import limits
 from gradstream.bundle.archive import CONTROL, LeftOut, Why
-from gradstream.bundle.credentials import credential_in, names_credential, read_beginning
+from gradstream.bundle.credentials import credential_in, credential_in_archive, names_credential, read_beginning
 from gradstream.bundle.gitignore import GitIgnored
 from gradstream.bundle.ignorefile import IgnoreFile
 from gradstream.bundle.roots import refuse_what_is_no_project
@@ -163,7 +163,7 @@ def _credential(source: Path, path: str) -> str | None:
         if not source.is_file():  # a pipe would be waited for
             return "a credential, by its name" if names_credential(path) else None
         with source.open("rb") as file:
-            return credential_in(path, source.stat().st_size, read_beginning(file))
+            return credential_in(path, source.stat().st_size, read_beginning(file)) or credential_in_archive(file)
     except OSError:
         return None  # what cannot be read is told later, by its name
 

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import Any, Protocol
 
 import torch
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 from torch import Tensor
 
 from gradstream.center.entries import Push
@@ -145,7 +145,13 @@ class Rounds:
         The rank's new incarnation waits for the round to close, as all do."""
         self._gather(state["cohort"])
         self.number = state["number"]
-        self.pending = {push["rank"]: (replace(Push(**push), incarnation=-1), x.to(device)) for push, x in state["pending"]}
+        pending = [(_known_push(push), x.to(device)) for push, x in state["pending"]]
+        self.pending = {push.rank: (push, x) for push, x in pending}
+
+
+def _known_push(state: dict[str, Any]) -> Push:
+    """Return a stored push without the fields that a newer version has added."""
+    return Push(**{name: state[name] for name in Push.__struct_fields__ if name in state} | {"incarnation": -1})
 
 
 def keeper(gate: Gate) -> GateKeeper:

@@ -57,8 +57,8 @@ class Account:
 
     @classmethod
     def unpack(cls, packed: bytes) -> Account:
-        """Raises: ValueError."""
-        pushed, applied, deferred, dropped = map(int, packed.split())
+        """Counts that a newer version adds are left out. Raises: ValueError."""
+        pushed, applied, deferred, dropped, *_ = map(int, packed.split())
         return cls(pushed, applied, deferred, dropped)
 
 

@@ -115,7 +115,16 @@ def check_code(spec: JobSpec, source: str, overrides: list[str] | None, code: Pa
 
 
 def exit_with(job: Job) -> NoReturn:
-    raise typer.Exit(OUTCOMES[job.status])
+    raise typer.Exit(outcome_of(job))
+
+
+def outcome_of(job: Job) -> int:
+    """Return the exit code for the end of a job; 1 for an end that only a newer platform knows, which it also says."""
+    from gradstream.cli.terminal.output import talk
+
+    if job.status not in OUTCOMES:
+        talk(f"this version of Gradstream does not know the status '{job.status}'; install the version of the platform", "yellow")
+    return OUTCOMES.get(job.status, 1)
 
 
 def seconds(text: str | None) -> float | None:

@@ -37,6 +37,9 @@ EXIT_CODES: dict[type[GradstreamError], int] = {
 }
 """The first that fits counts, so NotSignedIn stands before its parent. Others: 10 failed, 11 cancelled, 124 timed out."""
 
+_PIPE_CLOSED = 141
+"""The reader of the output has enough, as in `gradstream jobs | head -1`: the exit code of a program that SIGPIPE ends."""
+
 
 class _Entry(NamedTuple):
     module: str
@@ -131,7 +134,14 @@ def _failures_told(as_json: bool) -> Iterator[None]:
     except errors.GradstreamError as error:
         raise typer.Exit(_report(error, as_json)) from error
     except OSError as error:
+        if error.errno == errno.EPIPE:
+            _discard(1)
+            raise typer.Exit(_PIPE_CLOSED) from error
         raise typer.Exit(_report(_explain_os_error(error), as_json)) from error
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # rich has met the closed pipe
+            raise typer.Exit(_PIPE_CLOSED) from end
+        raise
     except ClickException as error:  # it is told on stderr where click ends the program
         if as_json:
             _print_error("Usage", error.format_message(), error.exit_code, [])
@@ -143,9 +153,6 @@ def _failures_told(as_json: bool) -> Iterator[None]:
 
 
 def _explain_os_error(error: OSError) -> GradstreamError:
-    """Raises: `error` itself, if it is a closed pipe: click ends the program quietly then."""
-    if error.errno == errno.EPIPE:
-        raise error
     if error.filename is not None:
         return errors.Conflict(f"{error.filename}: {error.strerror}")
     _discard(1)

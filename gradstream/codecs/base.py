@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import BaseModel
+from gradstream.bounds import BoundedPart
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,7 +26,7 @@ def count(n: int, block: int) -> int:
     return -(-n // block)
 
 
-class Codec(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+class Codec(BoundedPart, frozen=True):
     block: ClassVar[int] = 1
     """Elements that are coded together; divides 4,096."""
     lossy: ClassVar[bool] = True

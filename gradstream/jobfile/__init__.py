@@ -7,6 +7,7 @@ Every mistake is a `Mistake` with a pointer into the file as the user wrote it a
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -53,12 +54,27 @@ def load(source: Path | str | Mapping[str, Any], overrides: Sequence[str] = ()) 
 
 def read(path: Path) -> str:
     """The text of a job file. Raises: NotFound, InvalidJob."""
+    if path.suffix in (".py", ".ipynb"):
+        raise InvalidJob(
+            f"{path} holds code. Name the job file, such as {path.with_name('job.yaml')}; `gradstream init` writes one"
+        )
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise NotFound(f"there is no file {path}") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidJob(f"{path} cannot be read as text: {error}") from error
+        raise NotFound(f"there is no file {path}{_similar(path)}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidJob(f"{path} is not text in UTF-8 (byte {error.start + 1}); save it in that encoding") from error
+    except OSError as error:
+        raise InvalidJob(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _similar(path: Path) -> str:
+    try:
+        names = [file.name for file in path.parent.iterdir() if file.is_file()]
+    except OSError:
+        return ""
+    close = difflib.get_close_matches(path.name, names, 1, 0.7)
+    return f"; did you mean {path.with_name(close[0])}?" if close else ""
 
 
 def refuse(problems: Sequence[Mistake], source: Path | str, overrides: Sequence[str] = ()) -> None:

@@ -16,6 +16,7 @@ from yaml.reader import Reader
 
 from gradstream.bounds import MAX_DEPTH
 from gradstream.errors import InvalidJob, Mistake, pointer_to
+from gradstream.jobfile.syntax import explain_syntax
 
 MAX_TEXT = 256 * 1024
 MAX_VALUES = 5_000
@@ -120,11 +121,7 @@ def parse(text: str) -> Document:
         node = loader.get_single_node()
         document.data = None if node is None else _read(loader, node, "", document.lines)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        said = error.problem or error.context or "it cannot be read"
-        if mark and text[_start(text, mark.line) + mark.column :].startswith("\t"):
-            said = "YAML does not allow tabs as indentation; use spaces"
-        raise _not_yaml(said, mark) from error
+        raise _not_yaml(*explain_syntax(error, text)) from error
     except (yaml.YAMLError, ValueError) as error:
         raise InvalidJob(f"the job file cannot be read: {error}") from error
     except RecursionError as error:  # an alias stands inside of what it stands for
@@ -173,11 +170,6 @@ def _too_many() -> InvalidJob:
 def _mark(text: str, position: int) -> yaml.Mark:
     before = text[:position]
     return yaml.Mark("", position, before.count("\n"), position - before.rfind("\n") - 1, None, 0)
-
-
-def _start(text: str, line: int) -> int:
-    """Where a line, counted from 0, begins."""
-    return sum(map(len, text.splitlines(keepends=True)[:line]))
 
 
 def _not_yaml(said: str, mark: yaml.Mark | None) -> InvalidJob:

@@ -15,7 +15,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -104,10 +104,11 @@ class DataFolder:
         return self.path / "secrets" / name
 
     def holder(self) -> RunningPlatform | None:
-        """Return the content of platform.json; None if there is none that can be read."""
+        """Return the content of platform.json, which a newer version may have written; None if there is none that can be read."""
         try:
-            return RunningPlatform(**json.loads((self.path / "platform.json").read_text()))
-        except (OSError, ValueError, TypeError):
+            told = json.loads((self.path / "platform.json").read_text())
+            return RunningPlatform(**{field.name: told[field.name] for field in fields(RunningPlatform)})
+        except (OSError, ValueError, LookupError, TypeError):
             return None
 
     def acquire(self) -> None:

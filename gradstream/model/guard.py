@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+import numpy
 import torch
 from torch import Tensor, nn
 
@@ -50,7 +51,7 @@ class _Home:
         self.addresses = addresses
         size, stride = vector.element_size(), max(1, vector.numel() // _SAMPLE)
         self._start, self._size, self._stride = vector.data_ptr(), size, stride
-        self._values = None if vector.is_cuda else vector.detach().view(_INTEGERS[size])[::stride].numpy()
+        self._values = None if vector.is_cuda else _view_values(vector, stride)
 
     def sample(self) -> bytes:
         """Empty on a GPU, where a step would wait for it."""
@@ -62,6 +63,36 @@ class _Home:
         place = next(index for index, (before, now) in pairs if before != now) // self._size
         address = self._start + place * self._stride * self._size
         return max((start, index) for index, start in enumerate(self.addresses) if start <= address)[1]
+
+
+class _Scattered:
+    """A sample of the values of parameters that lie apart, as those of `run --local` do."""
+
+    def __init__(self, parameters: list[nn.Parameter], addresses: list[int]) -> None:
+        self.addresses = addresses
+        stride = max(1, sum(p.numel() for p in parameters) // _SAMPLE)
+        self._values = {index: _view_values(p, stride) for index, p in enumerate(parameters) if _is_readable(p)}
+
+    def sample(self) -> bytes:
+        """Empty on a GPU, where a step would wait for it."""
+        return b"".join([values.tobytes() for values in self._values.values()])
+
+    def parameter_changed_since(self, sample: bytes) -> int:
+        """Return the index of the first parameter with a value that has changed since this sample was taken."""
+        at = 0
+        for index, values in self._values.items():
+            if values.tobytes() != sample[at : at + values.nbytes]:
+                return index
+            at += values.nbytes
+        raise LookupError("no value has changed")
+
+
+def _is_readable(p: nn.Parameter) -> bool:
+    return not p.is_cuda and p.layout is torch.strided and p.is_contiguous() and p.numel() > 0 and p.requires_grad
+
+
+def _view_values(values: Tensor, stride: int) -> numpy.ndarray:
+    return values.detach().view(-1).view(_INTEGERS[values.element_size()])[::stride].numpy()
 
 
 class ParameterGuard:
@@ -83,8 +114,9 @@ class ParameterGuard:
         """Checksums of the values at `begin`; None: not taken this time."""
         self._homes: dict[int, _Home] = {}
         """By address."""
-        self._sampled: tuple[_Home, bytes] | None = None
-        """The vector at `begin`, and its sample then."""
+        self._scattered: _Scattered | None = None
+        self._sampled: tuple[_Home | _Scattered, bytes] | None = None
+        """The parameters at `begin`, and their sample then."""
 
     def begin(self, home: Tensor | None = None) -> None:
         """`home`: the vector that holds the parameters, which nothing else changes in a way that torch counts. None: an optimizer
@@ -92,6 +124,9 @@ class ParameterGuard:
         self._sampled = None
         if home is None:
             self._before = self._marks()
+            if self._scattered is None or self._scattered.addresses != self._before.addresses:
+                self._scattered = _Scattered(self._parameters, self._before.addresses)
+            self._sampled = self._scattered, self._scattered.sample()
         else:
             found = self._homes.get(home.data_ptr())
             if found is None:
@@ -105,8 +140,8 @@ class ParameterGuard:
         if self._sums is not None or self._counted() or self._unfrozen():
             self._compare(self._before, self._marks())
         elif self._sampled and self._sampled[0].sample() != self._sampled[1]:
-            home, before = self._sampled
-            raise _refusal(_changed(self._names[home.parameter_changed_since(before)], trained=True))
+            values, before = self._sampled
+            raise _refusal(_changed(self._names[values.parameter_changed_since(before)], trained=True))
 
     @contextmanager
     def watching(self, home: Tensor | None = None) -> Iterator[None]:

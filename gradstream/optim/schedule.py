@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from gradstream.bounds import MAX_COUNT, Count, shorten
+from gradstream.bounds import MAX_COUNT, BoundedPart, Count, shorten
 
 
 def _warmup(given: Any) -> Any:
@@ -39,7 +39,7 @@ Warmup = Annotated[
 """Samples; or, between 0 and 1, a share of all that the job trains."""
 
 
-class Schedule(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+class Schedule(BoundedPart, frozen=True):
     """Every schedule may begin with a warm-up."""
 
     warmup: Warmup = Field(

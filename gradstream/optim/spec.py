@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from gradstream.bounds import Number
+from gradstream.bounds import BoundedPart, Number
 
 if TYPE_CHECKING:
     import torch
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Beta = Annotated[float, Field(ge=0, lt=1)]
 
 
-class Optimizer(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+class Optimizer(BoundedPart, frozen=True):
     """Fields go to the `torch.optim` class as they are, but for `name`, `clip_norm` and `momentum_correction`."""
 
     lr: Number | None = Field(

@@ -76,9 +76,10 @@ def _unit(word: str) -> str:
     unit = word if word in units else f"{word}s"
     if unit in units:
         return unit
-    close = difflib.get_close_matches(word.lower(), _COUNTED, 1, 0.5)
+    close = difflib.get_close_matches(word.lower(), _COUNTED, 1, 0.6)
     hint = f"did you mean '{close[0]}'? There are" if close else "there are"
-    raise ValueError(f"there is no unit '{word[:40]}'; {hint}: {', '.join(units)}")
+    step = "; a step of one worker is batch_size samples" if word in ("step", "steps") else ""
+    raise ValueError(f"there is no unit '{word[:40]}'; {hint}: {', '.join(units)}{step}")
 
 
 def _counted(amount: float, unit: str, written: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel
+from gradstream.bounds import BoundedPart
 
 
-class SpecPart(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """Every part of a job file: immutable, and strict about its keys."""
+class SpecPart(BoundedPart, frozen=True):
+    """A part of a job file that is a choice among no others."""

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
-from gradstream.bounds import Number
+from gradstream.bounds import BoundedPart, Number
 from gradstream.gate import Gate, Mode
 from gradstream.optim.spec import Optimizer
 
@@ -152,7 +152,7 @@ class ShardSide(Protocol):
         """The value that the worker will hold after decoding `x`: use it on the center too, and nothing leaks."""
 
 
-class Strategy(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+class Strategy(BoundedPart, frozen=True):
     """Base of all strategies. Fields are the paper's hyper-parameters; from them come the job file, the REST schema,
     the web form, the CLI help and the table in the docs."""
 

@@ -53,10 +53,10 @@ def _of_dataset(modules: Modules, owner: DefinedClass, returned: ast.expr, _know
     return None
 
 
-def _of_loss(_modules: Modules, _owner: DefinedClass, returned: ast.expr, known: Mapping[str, ast.expr]) -> str | None:
+def _of_loss(modules: Modules, owner: DefinedClass, returned: ast.expr, known: Mapping[str, ast.expr]) -> str | None:
     if not isinstance(returned, ast.Call):
         return None
-    match _reduction(returned, known):
+    match "sum" if _sums(modules, owner.module, returned, known) else _reduction(returned, known):
         case "sum":
             return (
                 "loss() returns a sum over the mini-batch, so the learning rate that fits depends on batch_size; return the mean "
@@ -65,6 +65,21 @@ def _of_loss(_modules: Modules, _owner: DefinedClass, returned: ast.expr, known:
         case "none":
             return 'loss() returns one value for each example; return their mean (reduction="mean")'
     return None
+
+
+def _sums(modules: Modules, module: ModuleText, call: ast.Call, known: Mapping[str, ast.expr]) -> bool:
+    """Return whether it is `errors.sum()` or `torch.sum(errors)`, over all dimensions, but not of stacked terms or of one mean."""
+    if call.keywords or not isinstance(call.func, ast.Attribute) or call.func.attr != "sum":
+        return False
+    by_function = _name_of(modules, module, call.func) == "torch.sum"
+    if len(call.args) != by_function:
+        return False
+    summed = call.args[0] if by_function else call.func.value
+    summed = known.get(summed.id, summed) if isinstance(summed, ast.Name) else summed
+    if not isinstance(summed, ast.Call):
+        return True
+    name = _name_of(modules, module, summed.func) or ""
+    return name != "torch.stack" and (not name.startswith("torch.nn.functional.") or _reduction(summed, known) == "none")
 
 
 def _reduction(call: ast.Call, known: Mapping[str, ast.expr]) -> object:

@@ -3110,7 +3110,8 @@ export interface components {
         };
         /**
          * GivenOrigin
-         * @description The client read it from the folder of code. It changes nothing of how the job runs.
+         * @description The client read it from the folder of code. It changes nothing of how the job runs, so the API ignores members of newer
+         *     clients.
          */
         GivenOrigin: {
             /**
@@ -4923,8 +4924,11 @@ export interface components {
          * @description Separation of a node's job processes from the platform and from each other.
          */
         ReportedIsolation: {
-            /** @description namespace: a process sees its own part of the platform only; user: accounts of their own; none */
-            level: components["schemas"]["Level"];
+            /**
+             * Level
+             * @description namespace: a process sees its own part of the platform only; user: accounts of their own; none
+             */
+            level: string;
             /**
              * Account
              * @description Each process has a user id of its own
@@ -4938,10 +4942,11 @@ export interface components {
              */
             note: string;
             /**
+             * Network
              * @description platform: they reach the data plane and the API only; internet: all
              * @default internet
              */
-            network: components["schemas"]["Network"];
+            network: string;
         };
         /** ReportedProcess */
         ReportedProcess: {

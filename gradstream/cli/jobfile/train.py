@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -24,7 +25,7 @@ def command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train a job file with all its processes on this machine.
+    """Train a job file with all its processes on this machine. Ctrl-C and SIGTERM stop the workers, and keep the model so far.
 
     Example: gradstream train examples/digits/job.yaml --set roles.worker.count=4"""
     from gradstream.advise.machines import too_many_threads
@@ -33,6 +34,7 @@ def command(
     from gradstream.local.training import runs
     from gradstream.local.training.trainer import Trainer
 
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     given = find_job(job_file, code)
     spec, where = given.spec(overrides), given.folder
     warn(spec)

@@ -196,7 +196,7 @@ class LocalAttempt:
         for id in self._orders:
             self._zygote.signal(id, signal.SIGKILL)
         deadline = time.monotonic() + _KILLED_WITHIN
-        while self._orders and self._zygote.alive and time.monotonic() < deadline:
+        while self._orders and self._zygote.ready and self._zygote.alive and time.monotonic() < deadline:
             list(self.pump(0.2))
         plane.destroy(self._redis, self.j)
         self._shared.close()

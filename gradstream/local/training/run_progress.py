@@ -39,8 +39,13 @@ class RunProgress:
             elif point.name.startswith("eval/"):
                 self._evals[point.name] = point.value
 
+    @property
+    def began(self) -> bool:
+        """A worker has trained a mini-batch."""
+        return self._first > 0
+
     def line(self) -> str:
-        if not self._first:
+        if not self.began:
             return "starting: waiting for the first step"
         told = "  ".join(f"{name} {value:.4f}" for name, value in self._evals.items())
         rate = self.summary()["samples_per_second"]

@@ -49,9 +49,13 @@ class Trainer:
         self._zygote = Zygote()
 
     def __enter__(self) -> Self:
-        self._zygote.start()
-        self._redis.start()
-        self._redis.wait()
+        try:
+            self._zygote.start()
+            self._redis.start()
+            self._redis.wait()
+        except BaseException:  # Ctrl-C, too
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -38,11 +38,13 @@ class TrainingRun:
         self._stopping = False
 
     def train(self) -> dict[str, Any]:
-        """Train to the end, and return the figures; the first Ctrl-C stops the workers. Raises: KeyboardInterrupt: the second."""
-        self._attempt.start()
+        """Train to the end, and return the figures; the first Ctrl-C stops the workers, or before the first step everything.
+
+        Raises: KeyboardInterrupt: the second."""
         try:
+            self._attempt.start()
             with self._console.status("warming up: importing torch once for all processes") as status:
-                while not self._attempt.over and not self._attempt.failed:
+                while not self._attempt.over and not self._attempt.failed and not (self._stopping and not self._progress.began):
                     try:
                         self._look()
                         status.update(self._progress.line())
@@ -61,7 +63,12 @@ class TrainingRun:
             self._explain(*failed)
         summary = self._progress.summary() | {"seconds": round(time.monotonic() - self._began, 3)}
         if failed or result is None:
-            return {"status": "failed", "reason": failed[1].reason if failed else "interrupted", **summary}
+            ended_by_user = self._stopping and not failed
+            return {
+                "status": "cancelled" if ended_by_user else "failed",
+                "reason": failed[1].reason if failed else "interrupted",
+                **summary,
+            }
         return self._conclude(result) | summary
 
     def _look(self) -> None:
@@ -95,6 +102,9 @@ class TrainingRun:
 
     def _stop(self) -> None:
         self._stopping = True
+        if not self._progress.began:  # the processes would take seconds to start, only to end
+            self._console.print("stopped before the first step, so there is no model")
+            return
         self._console.print("stopping; once more ends it at once")
         self._attempt.stop("interrupted")
 

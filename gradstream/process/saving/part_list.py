@@ -18,8 +18,8 @@ LARGEST_FILE = 64 << 30
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
-class ListedFile(BaseModel, frozen=True, extra="forbid"):
-    """A file of a checkpoint, in whose folder it has this name."""
+class ListedFile(BaseModel, frozen=True):
+    """A file of a checkpoint, in whose folder it has this name. Readers ignore members that a newer version adds."""
 
     name: str = Field(max_length=128)
     size: int = Field(ge=0, le=LARGEST_FILE)
@@ -33,6 +33,6 @@ class EarlierFile(ListedFile, frozen=True):
     checkpoint: int = Field(ge=0, le=LARGEST_NUMBER)
 
 
-class PartList(BaseModel, frozen=True, extra="forbid"):
+class PartList(BaseModel, frozen=True):
     files: tuple[ListedFile, ...] = Field((), max_length=MAX_FILES)
     rests_on: tuple[EarlierFile, ...] = Field((), max_length=MAX_RESTS_ON)

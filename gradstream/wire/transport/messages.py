@@ -6,6 +6,7 @@ the amount of code that it runs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -21,6 +22,15 @@ ATTEMPT = b'{"kind":"attempt"}'
 """The first entry of a log, which only creates its stream."""
 
 _encode = msgspec.json.Encoder().encode
+
+
+def message_in(fields: Sequence[bytes]) -> bytes:
+    """Return the message of a log's entry: its names and values by turns. Another version may write more of them, in any order.
+
+    Raises: ValueError: it has none."""
+    if fields[0] == FIELD:
+        return fields[1]
+    return fields[2 * fields[::2].index(FIELD) + 1]
 
 
 class Part(Struct, frozen=True, array_like=True):

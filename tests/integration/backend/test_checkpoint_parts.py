@@ -131,7 +131,6 @@ BAD_LISTS: list[Any] = [
     {"files": [{"name": "shard-0.rows-1", **about(b"rows")}]},
     {"files": [{"name": ROWS, **about(b"rows")}] * 2},
     {"files": [{"name": ROWS, **about(b"rows")}] * (MAX_FILES + 1)},
-    {"files": [{"name": ROWS, **about(b"rows"), "more": 1}]},
     {"files": [{"name": "shard-0.safetensors", **about(b"state")}]},
     {"files": [{"name": "shard-0.json", **about(b"rows")}]},
     {"files": [{"name": "../1/shard-0.rows", **about(b"rows")}]},

@@ -36,6 +36,23 @@ def test_states_and_reasons_that_are_not_known_cost_no_heartbeat(running: Runnin
     assert found["evaluator"]["message"] == "It flew. (its agent calls this 'levitated')"
 
 
+def test_values_in_a_form_that_is_not_known_cost_neither_a_heartbeat_nor_a_registration(running: Running) -> None:
+    agent = running.agent
+    worker = agent.order("worker-0").id
+    agent.reports[worker] |= {"pid": "of another kind", "usage": {"moons": 2}, "hang": "at full moon"}
+    body = {"processes": list(agent.reports.values()), "load": {"1": 0.5}, "memory_used": [1]}
+    headers = {"Authorization": f"Bearer {agent.token}"}
+    assert agent.http.post("/agent/heartbeat", json=body, headers=headers).status_code == 200
+    agent.reports[worker] |= {"state": "exited", "exit": {"reason": {"moon": "full"}}}
+    agent.heartbeat()
+    found = {process["label"]: process for process in running.items("processes")}
+    assert found["worker-0"]["message"] == "the agent gave no reason"
+    body = {"name": "node-3", "slots": 1, "cpus": 1, "memory": 1, "version": "9", "isolation": {"level": "vault"}}
+    credential = {"Authorization": f"Bearer {agent.credential}"}
+    assert agent.http.post("/agent/register", json=body, headers=credential).status_code == 200
+    assert "vault" in [node["isolation"]["level"] for node in running.api.get("/nodes").json()["items"] if node["isolation"]]
+
+
 def test_what_is_no_wake_up_does_not_end_those_who_listen(platform: Platform) -> None:
     heard, job = platform.wakeup.listen(0.05), uuid4()
     assert next(heard) is None

@@ -124,6 +124,17 @@ def test_a_closed_output_leaves_no_traceback(environment: dict[str, str], word: 
     assert ran.returncode == (4 if "show" in word else 0)
 
 
+@pytest.mark.parametrize("words", ["--help", "--version", "schema", "strategies", "train --help", "jobs --json"])
+def test_a_reader_that_has_enough_ends_each_command_alike(environment: dict[str, str], words: str) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        ran = subprocess.run([*COMMAND, *words.split()], env=environment, stdout=write, stderr=subprocess.PIPE, timeout=60)
+    finally:
+        os.close(write)
+    assert (ran.returncode, ran.stderr) == (141, b"")
+
+
 def test_open_takes_the_folder_that_was_named(gradstream: Gradstream, tmp_path: Path) -> None:
     ran = gradstream("open", "--print", "--data-dir", str(tmp_path))
     assert (ran.returncode, ran.stdout) == (3, "")

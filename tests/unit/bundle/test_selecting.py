@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
+import lzma
+import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -192,6 +197,46 @@ def test_keys_in_text_of_windows_are_found(tmp_path: Path) -> None:
     for name in ("utf-16-le", "utf-16-be"):
         (tmp_path / f"{name}.txt").write_bytes("\ufeffmine\n-----BEGIN PRIVATE KEY-----\n".encode(name))
     assert names(bundle.pack(tmp_path)) == {"w.py"}
+
+
+def test_keys_in_archives_are_found_and_data_travels(tmp_path: Path) -> None:
+    key = b"-----BEGIN OPENSSH PRIVATE KEY-----\n"
+    write(tmp_path, {"job.yaml": "name: circle"})
+    plain, packed_tar = {"readme.txt": b"data", "rows.csv": b"1,2\n" * 100_000}, io.BytesIO()
+    for name, files in (
+        ("named.zip", {**plain, "home/.ssh/id_rsa": b"x"}),
+        ("held.zip", {**plain, "notes.txt": key}),
+        ("data.zip", plain),
+    ):
+        with zipfile.ZipFile(tmp_path / name, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path, content in files.items():
+                archive.writestr(path, content)
+    with tarfile.open(fileobj=packed_tar, mode="w") as made:
+        info = tarfile.TarInfo("deep/notes.txt")
+        info.size = len(key)
+        made.addfile(info, io.BytesIO(key))
+    (tmp_path / "held.tar.gz").write_bytes(gzip.compress(packed_tar.getvalue()))
+    (tmp_path / "held.txt.gz").write_bytes(gzip.compress(b"\n" * 500 + key))
+    (tmp_path / "held.xz").write_bytes(lzma.compress(key))
+    (tmp_path / "rows.csv.gz").write_bytes(gzip.compress(b"1,2\n" * 3_000_000))
+    (tmp_path / "cut.zip").write_bytes((tmp_path / "data.zip").read_bytes()[:500])
+    packed = bundle.pack(tmp_path)
+    assert [file.path for file in packed.files] == ["cut.zip", "data.zip", "job.yaml", "rows.csv.gz"]
+    reasons = {each.path: each.reason for each in packed.left_out}
+    assert reasons == {
+        "named.zip": "an archive with a credential in it: home/.ssh/id_rsa",
+        "held.zip": "an archive with a private key in it: notes.txt",
+        "held.tar.gz": "an archive with a private key in it: deep/notes.txt",
+        "held.txt.gz": "an archive with a private key in it: its content",
+        "held.xz": "an archive with a private key in it: its content",
+    }
+
+
+def test_a_bare_key_in_a_file_whose_name_tells_it_stays(tmp_path: Path) -> None:
+    names = ["wandb_key", "hf-key.txt", "key.txt"]
+    packed = bundle.pack(write(tmp_path, {"public_key.txt": "0a" * 20, "keyboard.txt": "q", **{name: "0a" * 20 for name in names}}))
+    assert [file.path for file in packed.files] == ["keyboard.txt", "public_key.txt"]
+    assert {each.path for each in packed.left_out} == set(names)
 
 
 def test_a_worktree_finds_the_excludes_of_its_repository(tmp_path: Path) -> None:

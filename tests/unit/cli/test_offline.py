@@ -325,7 +325,7 @@ def test_a_mistake_of_the_whole_file_has_no_place(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("gst_x")
     result = run("submit", tmp_path / "job.yaml", "--url", "http://127.0.0.1:1", "--token-file", tmp_path / "token")
     assert result.exit_code == 2
-    assert "\n  must be a mapping" in result.stderr
+    assert "\n  the file is empty" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -250,17 +250,27 @@ def test_a_sample_of_the_values_is_compared_in_each_step(trick: str) -> None:
     assert f"it changed the parameter {TRICKS[trick][1]} in place" in str(raised.value.__cause__)
 
 
+@pytest.mark.parametrize("trick", ["clip .data", "numpy", "one value", "rows change places", "an optimizer of its own"])
+def test_run_local_compares_a_sample_in_each_step_too(trick: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There an optimizer changes parameters between the steps, and they lie apart."""
+    monkeypatch.setattr(ParameterGuard, "_looks", lambda self: False)
+    with pytest.raises(UserError) as raised:
+        list(local_run.train(job(trick, after=9), Path()))
+    assert f"it changed the parameter {TRICKS[trick][1]} in place" in str(raised.value.__cause__)
+
+
+@pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
-def test_a_change_in_a_sample_is_told_by_the_name_of_its_parameter(dtype: torch.dtype) -> None:
+def test_a_change_in_a_sample_is_told_by_the_name_of_its_parameter(dtype: torch.dtype, together: bool) -> None:
     model = nn.Sequential(nn.Linear(10, 30), nn.Linear(30, 700, bias=False)).to(dtype)
-    flat = FlatModel(model, CPU)
+    home = FlatModel(model, CPU).theta if together else None
     guard = ParameterGuard(model)
     guard._spent = 1e9
     for number, (name, p) in enumerate(model.named_parameters()):
         guard._count = 10
-        guard.begin(flat.theta)
+        guard.begin(home)
         guard.check()
-        guard.begin(flat.theta)
+        guard.begin(home)
         p.data.neg_().sub_(1)
         with pytest.raises(InvalidWorkload, match=f"parameter {name} in place"):
             guard.check()

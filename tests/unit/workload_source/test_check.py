@@ -100,6 +100,7 @@ def test_arguments_are_checked_as_the_class_itself_would() -> None:
         {"where": "/data", "kind": "MLP"},
         {"where": "/data", "rate": "fast"},
         {"where": "/data", "sizes": 4},
+        {"where": "/data", "hidden": True},
         {},
         {"Hidden": 3},
     ],
@@ -124,7 +125,7 @@ def test_bases_in_the_code_bring_their_arguments_and_methods_through_imports_and
         "main.py": "from lab import Deep as Model\n",
     }
     assert said(check(texts, "main:Model", depth="three")) == []
-    assert said(check(texts, "main:Model", depth=[])) == ["/workload/args/depth: Input should be a valid string"]
+    assert said(check(texts, "main:Model", depth=[])) == ["/workload/args/depth: Deep.depth is declared as str, and [] is none"]
     assert said(check(texts, "lab:Mid", depth="x")) != []
     [missing] = said(check(texts, "base.core:Base"))
     assert missing.startswith("/workload/args/width: missing")
@@ -188,6 +189,12 @@ def test_a_script_part_does_not_count_and_the_last_definition_does() -> None:
             "fits depends on batch_size",
         ),
         ("    def loss(self, model, batch):\n        return nn.MSELoss(reduction='sum')(a, b)\n", "a sum over the mini-batch"),
+        ("    def loss(self, model, batch):\n        return (a - b).square().sum()\n", "a sum over the mini-batch"),
+        ("    def loss(self, model, batch):\n        return torch.sum((a - b) ** 2)\n", "a sum over the mini-batch"),
+        (
+            "    def loss(self, model, batch):\n        return F.mse_loss(a, b, reduction='none').sum()\n",
+            "a sum over the mini-batch",
+        ),
         (
             "    def loss(self, model, batch):\n        how = nn.MSELoss(size_average=False)\n        return how(a, b)\n",
             "a sum over the mini-batch",
@@ -202,7 +209,8 @@ def test_a_script_part_does_not_count_and_the_last_definition_does() -> None:
     ],
 )
 def test_likely_mistakes_are_warnings_with_their_line(body: str, warning: str) -> None:
-    head = "from gradstream import Workload\nfrom torch.utils.data import DataLoader\nfrom torch.utils import data as td\n"
+    head = "import torch\nfrom torch import nn\nfrom torch.nn import functional as F\n"
+    head += "from gradstream import Workload\nfrom torch.utils.data import DataLoader\nfrom torch.utils import data as td\n"
     found = check({"lab.py": f"{head}class Thing(Workload):\n{WHOLE}{body}"}, "lab:Thing")
     assert found.errors == []
     assert len(found.warnings) == 1
@@ -216,13 +224,18 @@ def test_likely_mistakes_are_warnings_with_their_line(body: str, warning: str) -
         "    def loss(self, model, batch):\n        return F.cross_entropy(a, b, reduction='sum') / len(batch)\n",
         "    def loss(self, model, batch):\n        x = F.mse_loss(a, b, reduction='sum')\n        x = x / 4\n        return x\n",
         "    def loss(self, model, batch):\n        return nn.MSELoss(reduction='mean')(a, b)\n",
+        "    def loss(self, model, batch):\n        return (a - b).square().sum(1).mean()\n",
+        "    def loss(self, model, batch):\n        return torch.stack([a.mean(), b.mean()]).sum()\n",
+        "    def loss(self, model, batch):\n        return F.mse_loss(a, b).sum()\n",
+        "    def loss(self, model, batch):\n        return (a - b).square().sum() / len(a)\n",
         "    def loss(self, model, batch):\n        return F.mse_loss(a, b, size_average=True)\n",
         "    def dataset(self, split):\n        def inner():\n            return DataLoader(x)\n        return Own(inner)\n",
         "    def dataset(self, split):\n        return read(open('note.txt'), open('log', 'w'), open('/data/x'))\n",
     ],
 )
 def test_code_that_is_right_has_no_warning(body: str) -> None:
-    head = "from gradstream import Workload\nfrom torch.utils.data import DataLoader\n"
+    head = "import torch\nfrom torch import nn\nfrom torch.nn import functional as F\n"
+    head += "from gradstream import Workload\nfrom torch.utils.data import DataLoader\n"
     assert check({"lab.py": f"{head}class Thing(Workload):\n{WHOLE}{body}", "note.txt": None}, "lab:Thing").warnings == []
 
 

@@ -1,0 +1,67 @@
+"""Ctrl-C and SIGTERM at moments at which a command is not ready for them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.integration.cli.shared import COMMAND
+from tests.support import TIMEOUT, eventually
+
+JOB = "version: 1\nname: slow\nworkload: {entrypoint: 'slow:Slow'}\nstrategy: {name: sync}\nstop: {steps: 10}\n"
+CODE = """\
+import os, pathlib, time
+import torch
+from gradstream import Workload
+
+
+class Slow(Workload):
+    def model(self):
+        pathlib.Path(os.environ["TEST_MARK"]).touch()
+        time.sleep(1000)
+        return torch.nn.Linear(2, 2)
+
+    def dataset(self, split):
+        return torch.utils.data.TensorDataset(torch.ones(9, 2), torch.ones(9).long())
+
+    def loss(self, model, batch):
+        return model(batch[0]).mean()
+"""
+
+
+def test_a_signal_before_the_first_step_ends_train_at_once(tmp_path: Path) -> None:
+    """SIGTERM is handled as Ctrl-C is. `model()` of this job takes longer than the end of everything may take."""
+    temporary, mark, out = tmp_path / "tmp", tmp_path / "mark", tmp_path / "out"
+    temporary.mkdir()
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "job.yaml").write_text(JOB + f"env: {{TEST_MARK: {mark}}}\n")
+    (code / "slow.py").write_text(CODE)
+    command = [*COMMAND, "train", str(code), "--out", str(out), "--json"]
+    own = os.environ | {"TMPDIR": str(temporary)}
+    with subprocess.Popen(command, env=own, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        eventually(mark.exists, "the model to be made", 2 * TIMEOUT)
+        process.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        stdout, said = process.communicate(timeout=TIMEOUT)
+    assert time.monotonic() - began < 20
+    assert (process.returncode, json.loads(stdout)["status"]) == (11, "cancelled")
+    assert "stopped before the first step, so there is no model" in said
+    assert not list(temporary.glob("gradstream-*")), "its sockets are removed"
+
+
+def test_the_package_is_imported_in_no_time() -> None:
+    """Before `main`, nothing can catch Ctrl-C: what is imported until then counts."""
+    text = "import sys; before = set(sys.modules); import gradstream; print(*sorted(set(sys.modules) - before))"
+    ran = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.append({os.getcwd()!r}); {text}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout.split() == ["gradstream"]
