@@ -22,7 +22,7 @@ up: .venv/.demo backend/page/index.html  ## the platform on this machine, withou
 	@$(BIN)/gradstream up $(ARGS)
 
 test: .venv/.dev check unit integration  ## everything: lint, types, contracts, front end, unit, integration, whole jobs, browser
-	@GRADSTREAM_SCREENSHOTS= $(MAKE) --no-print-directory --output-sync=target -j2 jobs e2e  # both wait more than they compute; pictures cost
+	@GRADSTREAM_SCREENSHOTS= $(MAKE) --no-print-directory --output-sync=target -j2 jobs e2e  # both wait more than they compute; no test reads pictures
 
 check: .venv/.dev frontend/node_modules/.installed  ## lint, types, import contracts; the page's lint, types and tests
 	@$(MAKE) --no-print-directory --output-sync=target -j2 checkcode checkpage

@@ -138,7 +138,7 @@ def test_what_is_not_there_is_said_and_can_be_left_out(open_page: OpenPage, jobs
 
 
 def test_a_job_that_runs_keeps_moving(open_page: OpenPage, client: Client, jobs: list[Job]) -> None:
-    running = submit_slow(client, name="c-running", steps=100_000, pause=0.2)
+    running = submit_slow(client, name="c-running", steps=100_000)
     page = open_page(f"/compare?jobs={jobs[0].id},{running.id}&metric=train/loss")
     chart = page.get_by_role("img", name=re.compile("^Training loss: .*c-running, "))
     expect(chart).to_be_visible(timeout=TIMEOUT_MS)

@@ -83,7 +83,7 @@ def test_six_pages_come_back_from_every_disconnect_without_a_gap(
     open_page: OpenPage, client: Client, platform: LocalPlatform
 ) -> None:
     lab = Lab(platform, client)
-    job = submit_slow(client, name="cut-off", steps=100_000, pause=0.4)
+    job = submit_slow(client, name="cut-off", steps=100_000, pause=0.2)
     eventually(lambda: client.job(job.id).progress.version > 10, "it trains", TIMEOUT)
     pages = Pages(open_page, client, job)
     pages.expect("live")
@@ -104,7 +104,7 @@ def test_six_pages_come_back_from_every_disconnect_without_a_gap(
 
     with _without(lab, "valkey-server", "redis-live"):
         before = pages.drawn()
-        eventually(lambda: min(_grown(pages.drawn(), before)) > 5, "points without wake-ups", TIMEOUT)
+        eventually(lambda: min(_grown(pages.drawn(), before)) > 10, "points without wake-ups", TIMEOUT)
         pages.expect("live")
 
     with _offline(pages):
