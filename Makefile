@@ -22,7 +22,7 @@ up: .venv/.demo backend/page/index.html  ## the platform on this machine, withou
 	@$(BIN)/gradstream up $(ARGS)
 
 test: .venv/.dev check unit integration  ## everything: lint, types, contracts, front end, unit, integration, whole jobs, browser
-	@$(MAKE) --no-print-directory --output-sync=target -j2 jobs e2e  # both wait more than they compute
+	@GRADSTREAM_SCREENSHOTS= $(MAKE) --no-print-directory --output-sync=target -j2 jobs e2e  # both wait more than they compute; no test reads pictures
 
 check: .venv/.dev frontend/node_modules/.installed  ## lint, types, import contracts; the page's lint, types and tests
 	@$(MAKE) --no-print-directory --output-sync=target -j2 checkcode checkpage
@@ -56,7 +56,7 @@ jobs: .venv/.dev backend/page/index.html  ## whole jobs in real processes, and w
 
 e2e: .venv/.dev backend/page/index.html  ## the page in a real Chromium, against the real platform and real training
 	scripts/chromium
-	GRADSTREAM_SCREENSHOTS="$${GRADSTREAM_SCREENSHOTS:-build/screenshots}" $(PYTEST) $(or $(TESTS),tests/browser) -m '$(SHORT)' -n 2 --dist loadfile $(ARGS)
+	GRADSTREAM_SCREENSHOTS="$${GRADSTREAM_SCREENSHOTS-build/screenshots}" $(PYTEST) $(or $(TESTS),tests/browser) -m '$(SHORT)' -n 2 --dist loadfile $(ARGS)
 
 hostile: .venv/.dev backend/page/index.html  ## thousands of generated attacks; RUNS=N of each kind, FIRST=N is the first seed
 	GRADSTREAM_HOSTILE_RUNS="$(or $(RUNS),10000)" GRADSTREAM_HOSTILE_FIRST="$(or $(FIRST),0)" $(BIN)/pytest tests/hostile -q -n 2 --timeout 3600

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
@@ -21,9 +22,10 @@ import structlog
 from gradstream.local.servers.child import run_dir
 from gradstream.local.servers.postgres import Postgres
 from gradstream.local.servers.redis import Redis, start_on_free_port
-from tests.platforms import Lab
-from tests.platforms import lab as make_lab
 from tests.support import Database
+
+if TYPE_CHECKING:
+    from tests.platforms import Lab
 
 ROOT = Path(__file__).parents[1]
 PASSWORD = "only for tests"
@@ -124,6 +126,8 @@ def shared_redis(short_dir: Path, password_file: Path) -> Iterator[Redis]:
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """One platform for all tests of whole jobs."""
+    from tests.platforms import lab as make_lab  # its tables take 2 s of CPU, which most processes of the tests need not pay
+
     with make_lab(tmp_path_factory.mktemp("lab"), slots=4) as made:
         yield made
 

@@ -47,7 +47,7 @@ def test_a_killed_worker_is_seen_with_its_cost_and_the_rest_adds_up(open_page: O
 
 
 def test_a_worker_is_restarted_and_stopped_after_its_cost_is_said(open_page: OpenPage, client: Client) -> None:
-    job = submit_slow(client, name="steered", steps=LONG)
+    job = submit_slow(client, name="steered", steps=LONG, pause=0.2)
     _running(client, job)
     page = open_page(f"/jobs/{job.id}/workers")
     workers = page.get_by_role("region", name="Workers", exact=True).first

@@ -53,8 +53,8 @@ def crowd(platform: LocalPlatform, client: Client) -> Iterator[int]:
         client.resume(node.name)
 
 
-Submit = Callable[[str, int], Job]
-"""Submits a job of this name with so many steps."""
+Submit = Callable[..., Job]
+"""Submits a job of this name with so many steps and these arguments."""
 
 
 @pytest.fixture
@@ -62,8 +62,8 @@ def submit(client: Client) -> Iterator[Submit]:
     """The jobs are gone afterwards, also when the test fails: the other tests count jobs and need free slots."""
     submitted: list[Job] = []
 
-    def submit(name: str, steps: int) -> Job:
-        submitted.append(submit_slow(client, name=name, steps=steps))
+    def submit(name: str, steps: int, **args: float) -> Job:
+        submitted.append(submit_slow(client, name=name, steps=steps, **args))
         return submitted[-1]
 
     yield submit
@@ -201,7 +201,7 @@ def test_all_jobs_of_a_long_list_are_selected(open_page: OpenPage, many: int) ->
 
 
 def test_many_are_stopped_with_one_question(open_page: OpenPage, client: Client, many: int, submit: Submit) -> None:
-    jobs = [submit(f"stop-me-{n}", 100_000) for n in range(3)]
+    jobs = [submit(f"stop-me-{n}", 100_000, pause=0.5) for n in range(3)]
     page = open_page("/jobs?q=stop-me")
     expect(rows(page)).to_have_count(3)
     page.get_by_role("checkbox", name="Select stop-me-0").click()
@@ -263,8 +263,8 @@ def test_by_keys_alone(open_page: OpenPage, many: int) -> None:
 
 @pytest.fixture(scope="class")
 def busy(client: Client) -> Iterator[None]:
-    """A job that runs, and one that waits for free slots."""
-    jobs = [submit_slow(client, name=name, steps=100_000) for name in ("runs", "runs-too", "waits")]
+    """Two jobs that run, with few steps to be stored and shown, and one that waits for free slots."""
+    jobs = [submit_slow(client, name=name, steps=100_000, pause=1.0) for name in ("runs", "runs-too", "waits")]
     yield
     for job in jobs:
         client.stop(job.id)

@@ -19,7 +19,7 @@ LONG = 100_000
 def test_the_list_shows_a_job_come_run_and_end_without_a_reload(open_page: OpenPage, client: Client) -> None:
     page = open_page("/jobs?q=passing-by")
     expect(page.get_by_text("No job matches these filters")).to_be_visible()
-    job = submit_slow(client, name="passing-by", steps=LONG)
+    job = submit_slow(client, name="passing-by", steps=LONG, pause=0.2)
     row = page.get_by_role("row", name=re.compile("passing-by"))
     expect(row).to_have_attribute("data-status", "running")
     client.stop(job.id)
@@ -28,7 +28,7 @@ def test_the_list_shows_a_job_come_run_and_end_without_a_reload(open_page: OpenP
 
 
 def test_a_killed_api_costs_no_point_and_doubles_none(open_page: OpenPage, client: Client, platform: LocalPlatform) -> None:
-    job = submit_slow(client, name="outage", steps=LONG)
+    job = submit_slow(client, name="outage", steps=LONG, pause=0.2)
     page = open_page(f"/jobs/{job.id}/metrics", watched=False)
     expect(page.get_by_role("img", name=LOSS)).to_be_visible()
     connection = page.locator("[data-connection]")
@@ -72,7 +72,7 @@ def test_logs_come_as_they_are_written_for_the_selected_process(open_page: OpenP
 
 
 def test_stopping_asks_first_and_keeps_the_model(open_page: OpenPage, client: Client) -> None:
-    job = submit_slow(client, name="unwanted", steps=LONG)
+    job = submit_slow(client, name="unwanted", steps=LONG, pause=0.2)
     page = open_page(f"/jobs/{job.id}/metrics")
     expect(page.get_by_role("img", name=LOSS)).to_be_visible()
     page.get_by_role("button", name="Stop").click()

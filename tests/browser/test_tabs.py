@@ -13,6 +13,8 @@ from tests.browser.support import OpenPage, submit_slow
 from tests.support import eventually
 
 TABS = 8
+SECONDS = 1.0
+"""Of a step: each new point is drawn eight times."""
 STREAMS = 4
 """That stay open: `frontend/src/lib/stream/held.ts`."""
 HELD = """async () => (await navigator.locks.query()).held.filter(({name}) => /^gradstream\\.stream\\.\\d$/.test(name)).length"""
@@ -22,7 +24,7 @@ LOSS = re.compile("^Training loss: worker 0, ")
 
 @pytest.fixture
 def job(client: Client) -> Iterator[Job]:
-    job = submit_slow(client, name="tabbed", steps=100_000, pause=0.2)
+    job = submit_slow(client, name="tabbed", steps=100_000, pause=SECONDS)
     yield job
     client.stop(job.id)
 

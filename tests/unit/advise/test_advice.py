@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,15 @@ def advice(machines: Machines, *, workers: int = 4, curvature: float | None = 1.
     return advise(job({"name": "adag", "lr": lr}, workers=workers), measured(curvature), machines)
 
 
+@pytest.fixture(scope="class")
+def short_runs() -> Iterator[None]:
+    """A choice needs a run for each strategy; `TestOutlook` has runs of the product's length."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gradstream.advise.outlook._MINI_BATCHES", 400)
+        yield
+
+
+@pytest.mark.usefixtures("short_runs")
 class TestAdvice:
     def test_with_even_workers_and_a_fast_link_it_is_sync(self) -> None:
         assert advice(FAST).choice.name == "sync"

@@ -85,7 +85,7 @@ def test_swings_die_away_below_the_limit_and_grow_above_it(strategy: dict[str, A
     highest = limit(spec)
     assert highest is not None
     h = highest / rate(spec)
-    events = max(30, 450 // strategy.get("window", strategy.get("n_push", 1))) * workers
+    events = max(30, 240 // strategy.get("window", strategy.get("n_push", 1))) * workers
     assert growth(spec, 0.96 * h, events) < 1
     assert growth(spec, 1.04 * h, events) > 1
 

@@ -19,6 +19,12 @@ HEAVY = ("--set", "strategy={name: async, lr: 0.1}", "--set", "optimizer={name: 
 WARNING = "/optimizer/momentum: 2 asynchronous workers act like a momentum of 0.5"
 
 
+@pytest.fixture(autouse=True)
+def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests of the outlook have runs of the product's length."""
+    monkeypatch.setattr("gradstream.advise.outlook._MINI_BATCHES", 400)
+
+
 def run(*args: str | Path) -> Result:
     return CliRunner().invoke(app, [str(arg) for arg in args])
 

@@ -39,7 +39,7 @@ for arguments in lists:
 def runs() -> dict[tuple[str, ...], tuple[list[str], int]]:
     """For each list of arguments the heavy modules that its process has imported at its end, and its wait status."""
     given = json.dumps([ARGUMENTS, HEAVY])
-    done = subprocess.run([sys.executable, "-c", EACH_IN_A_FORK, given], capture_output=True, text=True, timeout=100, check=True)
+    done = subprocess.run([sys.executable, "-c", EACH_IN_A_FORK, given], capture_output=True, text=True, timeout=240, check=True)
     return {tuple(arguments): (imported, status) for arguments, imported, status in map(json.loads, done.stdout.splitlines())}
 
 
