@@ -1,14 +1,8 @@
-"""Whatever is sent to the API, it answers at once, not with an error of its own, and not with what belongs to another.
-
-GRADSTREAM_HOSTILE_RUNS=100000 .venv/bin/pytest tests/hostile/test_calls.py
-
-GRADSTREAM_HOSTILE_FIRST names the first seed, to try others.
-"""
+"""Whatever is sent to the API, it answers at once, not with an error of its own, and not with what belongs to another."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -18,11 +12,11 @@ import pytest
 from backend.platform import Platform
 from backend.scheduler.controller import Controller
 from tests.hostile.calls import Call
+from tests.hostile.runs import FIRST, runs
 from tests.hostile.wire import Answer, Wire
 from tests.hostile.world import World
 
-RUNS = int(os.environ.get("GRADSTREAM_HOSTILE_RUNS", "400"))
-FIRST = int(os.environ.get("GRADSTREAM_HOSTILE_FIRST", "0"))
+RUNS = runs(400, 10_000)
 RENEWED_EVERY = 500
 LOCKED_OUT = 20
 """Calls that were refused to callers who were allowed, after which their credentials are taken for revoked, by earlier calls."""
