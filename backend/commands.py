@@ -41,6 +41,7 @@ def api(host: str, port: int) -> int:
             host=host,
             port=port,
             http=protocol,
+            ws="none",
             timeout_keep_alive=_KEEP_ALIVE,
             timeout_graceful_shutdown=5,
             log_config=None,

@@ -52,12 +52,18 @@ def raise_file_limit() -> int:
 
 
 class _JunkLimit(logging.Filter):
-    """uvicorn's line about bytes that are no HTTP, once a minute: whoever sends them decides how often."""
+    """uvicorn's lines about what is no request to this API, once a minute: whoever sends it decides how often."""
+
+    _BOUNDED = ("Invalid HTTP request received.", "Unsupported upgrade request.")
+    _DROPPED = "No supported WebSocket library detected."
+    """It follows the line about an upgrade, and its remedy is none: the API has no WebSockets."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.msg != "Invalid HTTP request received.":
+        if str(record.msg).startswith(self._DROPPED):
+            return False
+        if record.msg not in self._BOUNDED:
             return True
-        more = _EVERY.take("junk")
+        more = _EVERY.take(record.msg)
         if more:
             record.msg += f" {more} lines like this were held back."
         return more is not None
@@ -67,7 +73,7 @@ _JUNK_LIMIT = _JunkLimit()
 
 
 def limit_log(loop: asyncio.AbstractEventLoop) -> None:
-    """Say once a minute what asyncio and uvicorn say thousands of times a second: no file is left, or no HTTP has come."""
+    """Say once a minute what asyncio and uvicorn say thousands of times a second: no file is left, or no such request is known."""
     logging.getLogger("uvicorn.error").addFilter(_JUNK_LIMIT)
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -18,8 +18,18 @@ _REFUSAL = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\nretry-after: 2\r\nconnection: close\r\n\r\n"
     b"Too many connections are open. Close some, or try again in a moment.\n"
 )
-_TOO_LONG = "The address and header fields of a request take 65,536 bytes at most. Send what is long in the body."
 _NO_HTTP = "This is not a valid HTTP/1.1 request: a line, a header field or a length is malformed."
+_REFUSED = {
+    431: (
+        HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+        "The address and header fields of a request take 65,536 bytes at most. Send what is long in the body.",
+    ),
+    501: (
+        HTTPStatus.BAD_REQUEST,
+        "The API reads no other Transfer-Encoding than 'chunked'. Send the body as it is, with its Content-Length.",
+    ),
+}
+"""The answer to what h11 refuses, by the status that h11 proposes. A status of 500 and above would say that the API is at fault."""
 
 
 def _response(status: HTTPStatus, detail: str) -> bytes:
@@ -102,8 +112,7 @@ class BoundedConnection(H11Protocol):
             if self.cycle.response_started:
                 self._close()
                 return
-        status = HTTPStatus(getattr(sys.exception(), "error_status_hint", 400))
-        detail = _TOO_LONG if status == HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE else _NO_HTTP
+        status, detail = _REFUSED.get(getattr(sys.exception(), "error_status_hint", 400), (HTTPStatus.BAD_REQUEST, _NO_HTTP))
         self.transport.write(_response(status, detail))
         self._refused = True
         self._expect(self.linger_seconds)

@@ -1,12 +1,8 @@
-"""Nothing that arrives at an agent ends it: answers of the API that are none, and messages in its queue.
-
-GRADSTREAM_HOSTILE_RUNS=500 .venv/bin/pytest tests/hostile/test_agents.py
-"""
+"""Nothing that arrives at an agent ends it: answers of the API that are none, and messages in its queue."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,13 +12,12 @@ import redis
 
 from gradstream.local.servers.redis import Redis
 from tests.hostile.messages import hurt
+from tests.hostile.runs import FIRST, runs
 from tests.integration.agent.agent_process import SLEEPER, Node, registered_node
 from tests.integration.agent.consumers import Consumer, send_hint
 from tests.support import eventually
 
-RUNS = min(int(os.environ.get("GRADSTREAM_HOSTILE_RUNS", "25")), 500)
-"""Each takes a real agent or consumer some time."""
-FIRST = int(os.environ.get("GRADSTREAM_HOSTILE_FIRST", "0"))
+RUNS = runs(25, 500)
 
 
 @pytest.fixture

@@ -1,15 +1,10 @@
 """The law of job files: each one that is accepted can be validated, planned, submitted, placed, sent to nodes, shown, compared,
-tidied and deleted. What cannot be done fails at the check, in sentences, and never later.
-
-    GRADSTREAM_HOSTILE_RUNS=10000 .venv/bin/pytest tests/hostile/test_jobfiles.py
-
-GRADSTREAM_HOSTILE_FIRST names the first seed, to try others.
-"""
+tidied and deleted. What cannot be done fails at the check, in sentences, and never later."""
 
 from __future__ import annotations
 
 import json
-import os
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,14 +40,17 @@ from gradstream import bundle, jobfile
 from gradstream.api.plan import Size
 from gradstream.api.platform import TokenScope
 from gradstream.api.statuses import JobStatus
-from gradstream.errors import GradstreamError
+from gradstream.errors import GradstreamError, InvalidJob
 from gradstream.metrics import COMPUTE, EPOCH, LOSS, SLICE, THROUGHPUT, TOTAL, Point
 from gradstream.spec import JobSpec
 from tests.hostile.jobfiles import draw_job
+from tests.hostile.jobtexts import draw_text
+from tests.hostile.runs import FIRST, runs
 from tests.integration.backend.jobs import WORK
 
-RUNS = int(os.environ.get("GRADSTREAM_HOSTILE_RUNS", "100"))
-FIRST = int(os.environ.get("GRADSTREAM_HOSTILE_FIRST", "0"))
+RUNS = runs(100, 10_000)
+LONGEST = 2.0
+"""Seconds of processor time for one text."""
 SIZES = [None, Size(parameters=1), Size(parameters=10**12, step=1e-9)]
 """What a plan is told of the model."""
 SIZES_OF_ANY = [4.0, 4e6, 1e99, 1e300, -1.0, 0.0]
@@ -181,3 +179,25 @@ def age(session: Session, job_id: UUID) -> None:
     row = session.get(JobRow, job_id)
     assert row is not None
     row.ended_at = datetime(1990, 1, 1, tzinfo=UTC)
+
+
+def test_texts_of_job_files_are_read_or_refused_at_their_lines() -> None:
+    faults, accepted, slowest = dict[str, str](), 0, 0.0
+    for seed in range(FIRST, FIRST + RUNS):
+        text, overrides = draw_text(seed)
+        ran = time.process_time()
+        try:
+            jobfile.load(text, overrides)
+            accepted += 1
+        except InvalidJob as error:
+            if not error.message or any(not problem.message for problem in error.problems):
+                faults.setdefault("refused without a sentence", f"seed {seed}")
+        except Exception as error:
+            faults.setdefault(f"{type(error).__name__}: {str(error)[:300]}", f"seed {seed}: {text[:1500]!r} {overrides!r:.300}")
+        took = time.process_time() - ran
+        slowest = max(slowest, took)
+        if took > LONGEST:
+            faults.setdefault("too slow", f"seed {seed}, {took:.1f} s: {text[:1500]!r}")
+    print(f"{RUNS:,} texts from seed {FIRST:,}: {accepted:,} accepted, the slowest {slowest:.2f} s")  # noqa: T201
+    assert not faults, "\n\n".join(f"{what}\n{which}" for what, which in faults.items())
+    assert accepted > RUNS // 50

@@ -1,14 +1,8 @@
-"""Nothing that an agent or a process says stops the platform: files, reports, output, metrics, wake-ups.
-
-    GRADSTREAM_HOSTILE_RUNS=10000 .venv/bin/pytest tests/hostile/test_messages.py
-
-GRADSTREAM_HOSTILE_FIRST names the first seed, to try others. Junk for the agents: tests/integration/agent.
-"""
+"""Nothing that an agent or a process says stops the platform: files, reports, output, metrics, wake-ups."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 import time
 from collections import Counter
@@ -29,13 +23,13 @@ from gradstream.process.order import plane_id
 from gradstream.wire.redis import keys
 from gradstream.wire.telemetry import records
 from tests.hostile.messages import hurt
+from tests.hostile.runs import FIRST, runs
 from tests.integration.backend.agent import Agent
 from tests.integration.backend.metrics import point
 from tests.integration.backend.running import Running
 from tests.support import eventually
 
-RUNS = int(os.environ.get("GRADSTREAM_HOSTILE_RUNS", "60"))
-FIRST = int(os.environ.get("GRADSTREAM_HOSTILE_FIRST", "0"))
+RUNS = runs(60, 500)
 LONGEST = 2.0
 """Seconds of processor time that one message may take of the API and of these tests together."""
 MANIFEST = {"checkpoint": 1, "members": [0, 1], "servers": 1, "version": 3, "samples": 40, "pushed": {"0": 2, "1": 1}}

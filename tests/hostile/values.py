@@ -59,6 +59,22 @@ NUMBERS = [
 """As JSON, or what Python takes for it."""
 WAITS = ["0", "0.01", "-1", "NaN", "1e9", "x"]
 """`wait` is a time that the answer may take."""
+QUERIES = [
+    "&&&",
+    "=",
+    "a",
+    "%ff=%ff",
+    "x=" + "y" * 20_000,
+    "&".join(f"a{at}=1" for at in range(8_000)),
+    "limit=1&" * 7_000,
+    "status=running&" * 4_000,
+    "limit[]=1&limit[a][b]=2&limit%5B%5D=3",
+    "cursor=" + "%41" * 20_000,
+    "q=%ed%a0%80&name=%ed%b0%80",
+    "&".join(["wait=0.01"] * 2_000),
+    ";".join(["limit=1"] * 2_000),
+]
+"""What may stand behind the `?` of an address, up to what fits the 64 KiB of a header."""
 WHOLE = [
     b"",
     b"{",
@@ -103,15 +119,44 @@ YAMLS = [
     b"? a\n",
     b"workload: {args: " + b"{a: " * 250 + b"1" + b"}" * 250 + b"}",
 ]
+RANGES = [
+    b"bytes=0-",
+    b"bytes=5-1",
+    b"bytes=-0",
+    b"bytes=--1",
+    b"bytes=1-0,0-1",
+    b"bytes=-9999999999999999999",
+    b"bytes=0-18446744073709551616",
+    b"bytes=0-0,1-1" + b",2-2" * 500,
+    b"bytes=" + b"0-," * 3000,
+    b"BYTES = 0 - 1",
+    b"bytes=0-0\t,\t-1",
+    b"bytes=" + b"9" * 9000 + b"-",
+    b"bytes=\xd9\xa3-",
+    b"bytes=1e1-",
+    b"bytes=",
+    b"x=1",
+    b"bytes=\xff",
+]
+DATES = [
+    b"x",
+    b"Mon, 01 Jan 0000 00:00:00 GMT",
+    b"Sat, 30 Feb 2026 25:61:61 GMT",
+    b"Fri, 31 Dec 9999 23:59:60 GMT",
+    b"Thu, 01 Jan 1970 00:00:00 +9999999999",
+    b"Tue, 24 Nov " + b"2" * 3000 + b" 00:00:00 GMT",
+]
 HEADERS: list[tuple[str, Sequence[bytes]]] = [
     ("accept-encoding", [b"gzip", b"gzip;q=2", b"\xff", b"*;q=0", b"x" * 4000]),
     ("if-none-match", [b"*", b'"x"', b"W/", b"\xe9", b'"' * 3000]),
     ("last-event-id", [b"0", b"-1", b"9" * 30, b"x", b"1.5", b"\xd9\xa3"]),
     ("idempotency-key", [b"k", b"x" * 201, b"\xff", b"\x01", b" "]),
     ("x-sha256", [b"0" * 64, b"x", b"F" * 64, b"\xff" * 64]),
-    ("range", [b"bytes=0-", b"bytes=5-1", b"bytes=-9999999999999999999", b"bytes=0-0,1-1" + b",2-2" * 500, b"x=1", b"bytes=\xff"]),
-    ("if-modified-since", [b"x", b"Mon, 01 Jan 0000 00:00:00 GMT"]),
-    ("if-range", [b'"x"', b"x"]),
+    ("range", RANGES),
+    ("if-modified-since", DATES),
+    ("if-unmodified-since", DATES),
+    ("if-match", [b"*", b'"x", W/"y"', b'"' + b"x" * 3000, b",,,"]),
+    ("if-range", [b'"x"', b"x", b'W/"x"', b"*", *DATES]),
     ("cookie", [b"gradstream_session=x", b"gradstream_session=" + b"y" * 4000, b"=;=;\xff", b"gradstream_session=\x01"]),
     ("origin", [b"null", b"http://evil", b"\xff"]),
     ("sec-fetch-site", [b"cross-site", b"same-origin", b"x"]),

@@ -67,7 +67,8 @@ def test_a_connection_that_does_not_go_on_is_closed(server: str, token: str, mon
 
 def test_what_is_no_http_is_told_so_even_if_more_is_on_its_way(server: str) -> None:
     bad = header("POST", "/bundles", bad_header="x", content_length=8 * MIB).replace(b"bad-header", b"bad header")
-    for sent, expected in ((bad, 400), (b"junk\r\n\r\n", 400), (header("GET", "/jobs?x=" + "y" * 400_000), 431)):
+    coded = header("POST", "/session", transfer_encoding="gzip, chunked")
+    for sent, expected in ((bad, 400), (b"junk\r\n\r\n", 400), (coded, 400), (header("GET", "/jobs?x=" + "y" * 400_000), 431)):
         with connected(server) as connection:
             with suppress(ConnectionError):
                 connection.sendall(sent + b"x" * 4 * MIB)

@@ -151,5 +151,7 @@ def test_the_line_about_junk_comes_once(caplog: pytest.LogCaptureFixture, monkey
     server = logging.getLogger("uvicorn.error")
     for _ in range(1000):
         server.warning("Invalid HTTP request received.")
+        server.warning("Unsupported upgrade request.")
+        server.warning("No supported WebSocket library detected. Please use another.")
     server.warning("another one")
-    assert caplog.messages == ["Invalid HTTP request received.", "another one"]
+    assert caplog.messages == ["Invalid HTTP request received.", "Unsupported upgrade request.", "another one"]

@@ -4,20 +4,25 @@ import type { Node } from "@/client"
 import { Stat } from "@/components/display/Stat"
 import { StatusBadge } from "@/components/display/StatusBadge"
 import { Panel } from "@/components/page/Panel"
+import { useRotateNode } from "@/hooks/platform/useNodes"
 import { useNow } from "@/hooks/useNow"
 import { formatAgo, formatBytes, formatDuration, formatMoment, formatNumber } from "@/lib/format"
 import { DrainButton } from "./DrainButton"
 import { RemoveButton } from "./RemoveButton"
+import { RotateButton } from "./RotateButton"
+import { RotationNote } from "./RotationNote"
 import classes from "./NodeCard.module.css"
 
 export function NodeCard({ node }: { node: Node }) {
   const now = useNow()
   const { name, status, cpus, memory, memory_used, load, gpus, version, last_seen_at, draining_since, trouble, retry_at } = node
   const { joined_at, joined_with, isolation } = node
+  const rotate = useRotateNode(node.id)
   const actions = (
     <>
       <StatusBadge status={status !== "ready" ? status : draining_since ? "draining" : trouble ? "unavailable" : status} />
       <DrainButton node={node} />
+      <RotateButton node={node} rotate={rotate} />
       <RemoveButton node={node} />
     </>
   )
@@ -31,6 +36,7 @@ export function NodeCard({ node }: { node: Node }) {
             </Text>
           </Alert>
         )}
+        <RotationNote node={node} asked={rotate.isSuccess} />
         {trouble && status === "ready" && (
           <Alert variant="light" color="red" p="xs" mb="sm">
             <Text size="sm">
