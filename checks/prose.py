@@ -26,7 +26,7 @@ class ProseRule:
 
 
 RULES = [ProseRule(**rule) for rule in json.loads(Path(__file__).with_name("prose.json").read_text())]
-_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"({*\[])|\n\s*\n|\n(?= *[-*] )")
+_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?]\*)|(?<=[.!?]\*\*))\s+(?=[A-Z`\"({*\[])|\n\s*\n|\n(?= *[-*] )")
 
 
 def sentences(text: str) -> Iterator[tuple[int, str]]:

@@ -15,6 +15,7 @@ from backend.artifacts import auth as processes
 from backend.nodes import auth as nodes
 from backend.platform import Platform
 from backend.users import auth as users
+from backend.web.callers import keep_caller
 from gradstream.errors import NotSignedIn
 
 
@@ -29,23 +30,23 @@ class CredentialCheck:
         if who is Who.ANYONE:
             return request.client.host if request.client else None
         token = _bearer(request)
-        if who is Who.PROCESS:
-            process = processes.process_of(platform, token)
-            request.state.caller = process
-            return process
         if who is Who.USER:
             cookie = users.cookie_of(request) if token is None else None
             look = partial(users.signed_in, platform, token, cookie)
             user = await self._find(who, f"cookie {cookie}" if token is None else f"token {token}", look)
-            request.state.caller = user
+            keep_caller(request, user)
             return user.user_id
         if token is None:
             raise NotSignedIn("This needs a token: send 'Authorization: Bearer <token>'.")
+        if who is Who.PROCESS:
+            process = processes.process_of(platform, token)
+            keep_caller(request, process)
+            return process
         if who is Who.NODE:
             node = await self._find(who, token, partial(nodes.node_of, platform, token))
-            request.state.caller = node
+            keep_caller(request, node)
             return node.node_id
-        request.state.caller = await self._find(who, token, partial(nodes.registrant_of, platform, token))
+        keep_caller(request, await self._find(who, token, partial(nodes.registrant_of, platform, token)))
         return nodes.REGISTERS
 
     async def _find(self, who: Who, secret: str, look: Callable[[], Found]) -> Found:

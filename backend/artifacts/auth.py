@@ -7,6 +7,7 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from backend.platform import Platform
+from backend.web.callers import kept_caller
 from gradstream.errors import NotSignedIn
 
 Bearer = Annotated[
@@ -15,10 +16,8 @@ Bearer = Annotated[
 ]
 
 
-def process_of(platform: Platform, token: str | None) -> UUID:
+def process_of(platform: Platform, token: str) -> UUID:
     """The process whose token this is. The job's lock decides later if its attempt is still alive. Raises: NotSignedIn."""
-    if token is None:
-        raise NotSignedIn("This needs a token: send 'Authorization: Bearer <token>'.")
     process_id = platform.derived.process_of(token)
     if process_id is None:
         raise NotSignedIn("This is not the token of a job process.")
@@ -27,10 +26,10 @@ def process_of(platform: Platform, token: str | None) -> UUID:
 
 async def current_process(request: Request, credentials: Bearer) -> UUID:  # noqa: ARG001
     """The process that `backend.admission` has found. Raises: NotSignedIn."""
-    caller = getattr(request.state, "caller", None)
-    if not isinstance(caller, UUID):
+    process_id = kept_caller(request, UUID)
+    if process_id is None:
         raise NotSignedIn("This needs the token of a job process.")
-    return caller
+    return process_id
 
 
 ProcessDep = Annotated[UUID, Depends(current_process)]

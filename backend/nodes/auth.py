@@ -10,6 +10,7 @@ from backend.nodes.identity import joining
 from backend.nodes.identity.joining import Registrant
 from backend.nodes.service import NodeCaller
 from backend.platform import Platform
+from backend.web.callers import kept_caller
 from gradstream.errors import NotSignedIn
 
 Bearer = Annotated[
@@ -40,18 +41,18 @@ def node_of(platform: Platform, token: str) -> NodeCaller:
 
 async def current_registrant(request: Request, credentials: JoinOrCredential) -> Registrant:  # noqa: ARG001
     """Return the machine or node that registers, as `backend.admission` has found it. Raises: NotSignedIn."""
-    caller = getattr(request.state, "caller", None)
-    if not isinstance(caller, Registrant):
+    registrant = kept_caller(request, Registrant)
+    if registrant is None:
         raise NotSignedIn("Registering needs a join token, or the credential of a node.")
-    return caller
+    return registrant
 
 
 async def current_node(request: Request, credentials: Bearer) -> NodeCaller:  # noqa: ARG001
     """The node that `backend.admission` has found. Raises: NotSignedIn."""
-    caller = getattr(request.state, "caller", None)
-    if not isinstance(caller, NodeCaller):
+    node = kept_caller(request, NodeCaller)
+    if node is None:
         raise NotSignedIn("This needs the token of a node.")
-    return caller
+    return node
 
 
 RegistrantDep = Annotated[Registrant, Depends(current_registrant)]

@@ -14,6 +14,7 @@ from backend.users import service
 from backend.users.scopes import check_scope
 from backend.users.service import Caller
 from backend.web import browsers
+from backend.web.callers import kept_caller
 from gradstream.errors import NotSignedIn
 
 COOKIE = "gradstream_session"
@@ -39,7 +40,7 @@ def cookie_of(request: HTTPConnection) -> str | None:
 def signed_in(platform: Platform, token: str | None, cookie: str | None) -> Caller:
     """Raises: NotSignedIn."""
     if token is None and not cookie:
-        raise _nobody()
+        raise _not_signed_in()
     with platform.database.transaction() as session:
         if token is not None:
             return service.caller_of_token(session, token)
@@ -50,14 +51,14 @@ async def current_caller(request: Request, token: Bearer, cookie: SessionCookie)
     """Return the caller that `backend.admission` has found, if it may use this operation. Every router of users depends on it.
 
     Raises: NotSignedIn, OutOfScope."""
-    caller = getattr(request.state, "caller", None)
-    if not isinstance(caller, Caller):
-        raise _nobody()
+    caller = kept_caller(request, Caller)
+    if caller is None:
+        raise _not_signed_in()
     check_scope(caller.scope, request.method, getattr(request.scope.get("route"), "operation_id", None))
     return caller
 
 
-def _nobody() -> NotSignedIn:
+def _not_signed_in() -> NotSignedIn:
     return NotSignedIn(
         "Sign in first: `gradstream open` makes a link for a browser; programs send 'Authorization: Bearer <API token>'."
     )

@@ -84,7 +84,7 @@ COMMANDS: dict[str, _Entry] = {
     "sim": _Entry("simulator.sim", _ALONE, "Simulate a job or a toy problem in virtual time"),
     "queue": _Entry("jobs.queue", _ABOUT, "List waiting jobs, and the jobs that hold machines"),
     "nodes": _Entry("nodes.nodes", _ABOUT, "List nodes and their GPUs"),
-    "node": _Entry("nodes.node", _ABOUT, "Drain, resume or remove a node"),
+    "node": _Entry("nodes.node", _ABOUT, "Drain, resume or remove a node, or change its credential"),
     "storage": _Entry("platform.storage", _ABOUT, "Show the platform's disk usage, and remove unused data"),
     "strategies": _Entry("jobfile.strategies", _ABOUT, "List the strategies and their settings"),
     "schema": _Entry("jobfile.schema", _ABOUT, "Print the JSON Schema of the job file"),

@@ -12,6 +12,7 @@ from uuid import UUID
 from gradstream.api.jobs import Job, JobPage, JobSummary
 from gradstream.api.platform import SignInLink
 from gradstream.client.credentials import Credentials
+from gradstream.client.references import begins_id
 from gradstream.client.transport import Transport
 from gradstream.errors import Invalid, NotFound
 from gradstream.hostnames import is_here, page_url
@@ -120,7 +121,7 @@ class ApiConnection:
         names: dict[str, None] = {}
         for _ in range(_PAGES):
             page = self.jobs(limit=200, cursor=cursor)
-            by_id = [job for job in page.items if len(reference) >= 4 and str(job.id).startswith(reference.lower())]
+            by_id = [job for job in page.items if begins_id(reference, job.id)]
             if len(by_id) > 1:
                 raise Invalid(f"'{reference}' is the beginning of {len(by_id)} ids; write more of it")
             for job in by_id or [job for job in page.items if job.name == reference]:

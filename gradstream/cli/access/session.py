@@ -66,9 +66,10 @@ def end(
 
 def _find(client: Client, reference: str) -> BrowserSession:
     """Raises: NotFound. Invalid: several fit."""
+    from gradstream.client.references import begins_id
     from gradstream.errors import Invalid, NotFound
 
-    fitting = [one for one in client.sessions() if len(reference) >= 4 and str(one.id).startswith(reference.lower())]
+    fitting = [one for one in client.sessions() if begins_id(reference, one.id)]
     if len(fitting) > 1:
         raise Invalid(f"'{reference}' is the beginning of {len(fitting)} ids; write more of it")
     if not fitting:

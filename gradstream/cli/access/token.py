@@ -140,11 +140,12 @@ def _tell(client: Client, made: CreatedToken, as_json: bool) -> None:
 
 def _find(client: Client, reference: str) -> Token:
     """Raises: NotFound. Invalid: several fit."""
+    from gradstream.client.references import begins_id
     from gradstream.errors import Invalid, NotFound
 
     tokens = client.tokens()
     fitting = [one for one in tokens if one.name == reference]
-    fitting = fitting or [one for one in tokens if len(reference) >= 4 and str(one.id).startswith(reference.lower())]
+    fitting = fitting or [one for one in tokens if begins_id(reference, one.id)]
     if len(fitting) > 1:
         raise Invalid(f"'{reference}' fits {len(fitting)} tokens; write the id: {', '.join(str(one.id)[:8] for one in fitting)}")
     if not fitting:

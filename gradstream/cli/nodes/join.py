@@ -44,9 +44,9 @@ def command(
 ) -> None:
     """Let the jobs of a platform use this machine, until Ctrl-C. Needs no Docker, no Postgres and no Redis here.
 
-    `gradstream up --host ADDRESS` on the other machine prints the URL and a join token. Without --token and --token-file the
-    token is asked for, but not where this node has joined before: it has a credential of its own since. With --json it prints one
-    line, {"node", "slots", "url", "pid"}, once the node is registered.
+    `gradstream up --host ADDRESS` on the other machine prints the URL and a join token. Without --token and --token-file this
+    command asks for the token. A node that has joined before needs none, as it has a credential of its own. With --json it prints
+    one line, {"node", "slots", "url", "pid"}, once the node is registered.
 
     Example: gradstream join http://10.0.0.5:8000 --token-file join-token
     """

@@ -78,3 +78,12 @@ Whoever
 def test_a_sentence_knows_its_line() -> None:
     text = "First.\nSecond, e.g. this\none. Third?\n\n    Fourth"
     assert list(sentences(text)) == [(0, "First."), (1, "Second, e.g. this one."), (2, "Third?"), (4, "Fourth")]
+
+
+def test_a_sentence_ends_inside_its_emphasis_too() -> None:
+    assert [text for _, text in sentences("*One reads it.* What it is. **Two do.** Of both.")] == [
+        "*One reads it.*",
+        "What it is.",
+        "**Two do.**",
+        "Of both.",
+    ]

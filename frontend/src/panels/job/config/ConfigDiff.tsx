@@ -2,6 +2,7 @@ import { Box, Select, Table, Text, type ComboboxItem } from "@mantine/core"
 import { useDebouncedValue } from "@mantine/hooks"
 import { useState } from "react"
 import type { JobConfig } from "@/client"
+import { TableHead } from "@/components/display/TableHead"
 import { Loaded } from "@/components/messages/Loaded"
 import { Panel } from "@/components/page/Panel"
 import { useConfig } from "@/hooks/job/useConfig"
@@ -70,13 +71,7 @@ function Differences({ sides, names }: { sides: readonly [JobConfig, JobConfig];
   return (
     <Table.ScrollContainer minWidth={420} type="native" role="group" tabIndex={0} aria-label="Differences">
       <Table verticalSpacing={6}>
-        <Table.Thead>
-          <Table.Tr>
-            {["Field", ...names].map((head, index) => (
-              <Table.Th key={index}>{head}</Table.Th>
-            ))}
-          </Table.Tr>
-        </Table.Thead>
+        <TableHead titles={["Field", ...names]} />
         <Table.Tbody>
           {rows.map(({ path, values }) => (
             <Table.Tr key={path}>

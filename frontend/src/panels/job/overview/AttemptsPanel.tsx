@@ -1,6 +1,7 @@
 import { Table, Text } from "@mantine/core"
 import type { AttemptOverview } from "@/client"
 import { StatusBadge } from "@/components/display/StatusBadge"
+import { TableHead } from "@/components/display/TableHead"
 import { Loaded } from "@/components/messages/Loaded"
 import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
@@ -27,13 +28,7 @@ export function AttemptsPanel() {
         <Strip spans={spans(items, now)} />
         <Table.ScrollContainer minWidth={860} type="native" role="group" tabIndex={0} aria-label="Attempts">
           <Table>
-            <Table.Thead>
-              <Table.Tr>
-                {HEADS.map((head) => (
-                  <Table.Th key={head}>{head}</Table.Th>
-                ))}
-              </Table.Tr>
-            </Table.Thead>
+            <TableHead titles={HEADS} />
             <Table.Tbody className="numbers">
               {items.toReversed().map((attempt) => (
                 <Row key={attempt.number} attempt={attempt} told={inShort(attempt.message, job)} now={now} />

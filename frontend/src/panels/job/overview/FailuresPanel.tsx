@@ -1,5 +1,6 @@
 import { Table } from "@mantine/core"
 import type { AttemptOverview, ProcessFailure } from "@/client"
+import { TableHead } from "@/components/display/TableHead"
 import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
 import { useOverview } from "@/hooks/job/useOverview"
@@ -19,13 +20,7 @@ export function FailuresPanel() {
     <Panel title="Process failures" subtitle="Processes that ended early, and the cost of each failure" flush>
       <Table.ScrollContainer minWidth={640} mah={360} type="native" role="group" tabIndex={0} aria-label="Process failures">
         <Table>
-          <Table.Thead>
-            <Table.Tr>
-              {HEADS.map((head) => (
-                <Table.Th key={head}>{head}</Table.Th>
-              ))}
-            </Table.Tr>
-          </Table.Thead>
+          <TableHead titles={HEADS} />
           <Table.Tbody>
             {data.failures.toReversed().map((failure) => (
               <Row key={failure.process_id} failure={failure} told={inShort(failure.message, job)} attempts={data.attempts} />

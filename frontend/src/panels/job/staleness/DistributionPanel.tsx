@@ -2,6 +2,7 @@ import { SegmentedControl, Table } from "@mantine/core"
 import { useMemo, useState } from "react"
 import { Histogram } from "@/charts/Histogram"
 import type { Distribution } from "@/client"
+import { TableHead } from "@/components/display/TableHead"
 import { Loaded } from "@/components/messages/Loaded"
 import { Panel } from "@/components/page/Panel"
 import { useRestingRange } from "@/hooks/charts/useBoard"
@@ -79,13 +80,7 @@ function Bins({ bins, width, counts, labels, name, head, format }: BinsProps) {
   return (
     <Table.ScrollContainer minWidth={160 + 84 * labels.length} mah={HEIGHT + 40} type="native" role="region" tabIndex={0} aria-label={`Distribution of ${name} in numbers`}>
       <Table verticalSpacing={2} stickyHeader>
-        <Table.Thead>
-          <Table.Tr>
-            {[head, "Share", "All", ...labels].map((head) => (
-              <Table.Th key={head}>{head}</Table.Th>
-            ))}
-          </Table.Tr>
-        </Table.Thead>
+        <TableHead titles={[head, "Share", "All", ...labels]} />
         <Table.Tbody className="numbers">
           {bins.map((low, bin) => (
             <Table.Tr key={low}>
@@ -106,13 +101,7 @@ function Quantiles({ measure, rows }: { measure: Measure; rows: readonly (Pick<D
   return (
     <Table.ScrollContainer minWidth={300} mah={HEIGHT + 60} type="native" role="region" tabIndex={0} aria-label={`Quantiles of ${measure.name}`}>
       <Table verticalSpacing={2}>
-        <Table.Thead>
-          <Table.Tr>
-            {["Worker", "p50", "p90", "p99", "Pushes"].map((head) => (
-              <Table.Th key={head}>{head}</Table.Th>
-            ))}
-          </Table.Tr>
-        </Table.Thead>
+        <TableHead titles={["Worker", "p50", "p90", "p99", "Pushes"]} />
         <Table.Tbody className="numbers">
           {rows.map(({ label, p50, p90, p99, count }, position) => (
             <Table.Tr key={position}>

@@ -1,5 +1,6 @@
 import { Table, Text } from "@mantine/core"
 import { IconAlertTriangle, IconCheck } from "@tabler/icons-react"
+import { TableHead } from "@/components/display/TableHead"
 import { Loaded } from "@/components/messages/Loaded"
 import { Panel } from "@/components/page/Panel"
 import { useRestingRange } from "@/hooks/charts/useBoard"
@@ -33,13 +34,7 @@ export function LedgerPanel() {
       <Loaded {...pushed.chart} isEmpty={rows.length === 0} empty={nothing("No push has been made")}>
         <Table.ScrollContainer minWidth={640} type="native" role="region" tabIndex={0} aria-label="Ledger of each worker">
           <Table verticalSpacing={6}>
-            <Table.Thead>
-              <Table.Tr>
-                {HEADS.map((head) => (
-                  <Table.Th key={head}>{head}</Table.Th>
-                ))}
-              </Table.Tr>
-            </Table.Thead>
+            <TableHead titles={HEADS} />
             <Table.Tbody className="numbers">
               {rows.map((account) => (
                 <Row key={account.rank} account={account} />

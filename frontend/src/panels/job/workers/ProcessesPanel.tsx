@@ -1,6 +1,7 @@
 import { Table, Text } from "@mantine/core"
 import type { Process } from "@/client"
 import { StatusBadge } from "@/components/display/StatusBadge"
+import { TableHead } from "@/components/display/TableHead"
 import { Loaded } from "@/components/messages/Loaded"
 import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
@@ -21,13 +22,7 @@ export function ProcessesPanel() {
       <Loaded {...processes} isEmpty={processes.data.length === 0} empty={nothing("No process has been placed on a node")}>
         <Table.ScrollContainer minWidth={640} type="native" role="group" tabIndex={0} aria-label="Processes">
           <Table>
-            <Table.Thead>
-              <Table.Tr>
-                {["Process", "Status", "Node", "Attempt", "Ran for", "How it ended"].map((head) => (
-                  <Table.Th key={head}>{head}</Table.Th>
-                ))}
-              </Table.Tr>
-            </Table.Thead>
+            <TableHead titles={["Process", "Status", "Node", "Attempt", "Ran for", "How it ended"]} />
             <Table.Tbody>
               {processes.data.map((process) => (
                 <Row key={process.id} process={process} told={inShort(process.message, job)} now={now} />
