@@ -14,10 +14,10 @@ from gradstream.api.jobs import Job
 from gradstream.metrics import Point
 from tests.platforms import Lab, slow_until
 from tests.support import eventually
-from tests.userland.clicks import Clicks
+from tests.userland.planted_clicks import Clicks
 
 FIELDS: dict[str, Any] = {
-    "workload": {"entrypoint": "clicks:Clicks"},
+    "workload": {"entrypoint": "planted_clicks:Clicks"},
     "strategy": {"name": "sync", "lr": 0.05},
     "batch_size": 32,
     "checkpoint": {"every": 0.5},
@@ -28,7 +28,7 @@ FIELDS: dict[str, Any] = {
 
 
 def submit(lab: Lab, name: str, args: dict[str, Any] | None = None, **fields: Any) -> Job:
-    return lab.submit(name, **(FIELDS | {"workload": {"entrypoint": "clicks:Clicks", "args": args or {}}} | fields))
+    return lab.submit(name, **(FIELDS | {"workload": {"entrypoint": "planted_clicks:Clicks", "args": args or {}}} | fields))
 
 
 def downloaded(lab: Lab, job: Job, folder: Path) -> dict[str, dict[str, torch.Tensor]]:

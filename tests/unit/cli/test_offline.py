@@ -259,7 +259,8 @@ def test_run_local_takes_a_data_set_of_texts_and_keeps_what_it_prints_from_stdou
 
 
 CLICKS = (
-    "name: clicks\nworkload: {entrypoint: 'clicks:Clicks'}\nstrategy: {name: async, lr: 0.1}\nbatch_size: 50\nstop: {epochs: 8}\n"
+    "name: clicks\nworkload: {entrypoint: 'planted_clicks:Clicks'}\n"
+    "strategy: {name: async, lr: 0.1}\nbatch_size: 50\nstop: {epochs: 8}\n"
     "schedule: {name: cosine}\n"
     "tables:\n  wide: {rule: {name: ftrl, alpha: 0.3}, gradient: sum}\n  deep: {rule: {name: adam, lr: 0.02}}\n"
 )
@@ -268,7 +269,7 @@ CLICKS = (
 @pytest.fixture
 def clicks(tmp_path: Path) -> Path:
     """A job with embedding tables."""
-    shutil.copy("tests/userland/clicks.py", tmp_path)
+    shutil.copy("tests/userland/planted_clicks.py", tmp_path)
     (tmp_path / "job.yaml").write_text(CLICKS)
     return tmp_path / "job.yaml"
 

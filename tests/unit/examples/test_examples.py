@@ -45,6 +45,12 @@ def test_clicks_are_learned_by_a_script() -> None:
     assert np.mean(losses[-50:]) < np.mean(losses[:20]) - 0.1
 
 
+def test_clicks_are_learned_by_a_job() -> None:
+    last = train("clicks", "stop.epochs=1")
+    assert last.evaluation["auc"] > 0.9
+    assert last.evaluation["loss"] < 0.4
+
+
 def test_digits_reach_97_percent() -> None:
     last = train("digits")
     assert last.finished

@@ -16,7 +16,7 @@ from gradstream.process.exits import UserError
 from gradstream.sim import Result, WorkerFailure, run
 from gradstream.sim.workload import Workloads
 from gradstream.spec import JobSpec
-from tests.userland.clicks import Clicks
+from tests.userland.planted_clicks import Clicks
 
 FOLDER = Path("tests/userland")
 ADAGRAD = {"default": {"rule": {"name": "adagrad", "lr": 0.1}}}
@@ -29,7 +29,7 @@ AT_ONCE = ["async", "adag", "downpour", "dynsgd", "easgd", "geo"]
 def job(strategy: str, *, workers: int = 3, shards: int = 1, args: dict[str, Any] | None = None, **more: Any) -> JobSpec:
     given = {
         "name": "clicks",
-        "workload": {"entrypoint": "clicks:Clicks", "args": args or {}},
+        "workload": {"entrypoint": "planted_clicks:Clicks", "args": args or {}},
         "strategy": {"name": strategy},
         "roles": {"worker": {"count": workers}, "server": {"count": shards}},
         "batch_size": 32,
@@ -163,9 +163,9 @@ def test_wrong_settings_name_the_table_and_the_remedy() -> None:
 def test_ids_of_an_unknown_table_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = job("async")
     workloads = Workloads(spec, FOLDER)
-    import clicks  # type: ignore[import-not-found]  # as the job imports it
+    import planted_clicks  # type: ignore[import-not-found]  # as the job imports it
 
-    monkeypatch.setattr(clicks.Clicks, "ids", lambda self, batch: {"widely": batch[0]})
+    monkeypatch.setattr(planted_clicks.Clicks, "ids", lambda self, batch: {"widely": batch[0]})
     with pytest.raises(UserError, match="failed in ids") as error:
         run(spec, workloads)
     assert "no table 'widely'" in str(error.value.__cause__)
