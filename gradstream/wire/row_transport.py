@@ -23,6 +23,9 @@ from gradstream.wire.transport import checksum
 from gradstream.wire.transport.messages import Part
 from gradstream.wire.transport.rows import PackedRows, unpack_rows
 
+_MOST = 512 << 20
+"""Bytes of a value in Redis (`proto-max-bulk-len`)."""
+
 
 class RowTransport:
     """The values that one process writes and reads."""
@@ -37,6 +40,11 @@ class RowTransport:
         packed = PackedRows(rows)
         if local and self._folder and self._put_file(self._folder / key, packed):
             return Part(0, 0)
+        if packed.nbytes > _MOST:
+            raise PlaneLost(
+                f"rows of {packed.nbytes / 1e6:,.0f} MB for shard {shard} exceed a value of Redis ({_MOST / 1e6:,.0f} MB); "
+                "take more servers, smaller mini-batches or a smaller evaluation split"
+            )
         data = bytearray(packed.nbytes)
         packed.write(memoryview(data))
         retry(lambda: self._redis(shard).set(key, data), what="sending rows")

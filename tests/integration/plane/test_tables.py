@@ -258,3 +258,18 @@ def test_rows_through_redis_are_traffic(local: tuple[int, ...], cluster: Callabl
         assert 40 * 1000 < received < 40 * 1000 + 500
     link.leave()
     attempt.finish()
+
+
+def test_rows_that_no_value_holds_are_refused_with_a_remedy(
+    cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gradstream.wire.row_transport._MOST", 1000)
+    spec = job("async", workers=1, shards=1, stop={"steps": 3})
+    attempt = cluster(spec, problems(spec))
+    link, _, _, _ = attempt.link(0)
+    attempt.thread(attempt.serve, 0)
+    assert link.begin()
+    with pytest.raises(PlaneLost, match="take more servers"):
+        link.look_up({"deep": RowKeys(np.arange(1000))})
+    link.leave()
+    attempt.finish()
