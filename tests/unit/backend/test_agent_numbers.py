@@ -23,23 +23,37 @@ def test_what_agents_send_is_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    ("given", "untold"),
     [
-        *({"processes": [{**PROCESS, "usage": {**USAGE, "at": at}}]} for at in ("Infinity", "NaN", 1e300, -1)),
-        *({"processes": [{**PROCESS, "usage": {**USAGE, **one}}]} for one in WRONG_USAGES),
-        *({"processes": [{**PROCESS, name: 2**63}]} for name in ("pid", "log_offset")),
-        {"processes": [{**PROCESS, "exit": {"reason": "done", "code": 2**31}}]},
-        {"load": "Infinity"},
-        {"memory_used": 2**63},
+        *(({**PROCESS, "usage": {**USAGE, "at": at}}, "usage") for at in ("Infinity", "NaN", 1e300, -1)),
+        *(({**PROCESS, "usage": {**USAGE, **one}}, "usage") for one in WRONG_USAGES),
+        ({**PROCESS, "pid": 2**63}, "pid"),
+        ({**PROCESS, "exit": {"reason": "done", "code": 2**31}}, "exit"),
     ],
     ids=str,
 )
-def test_numbers_of_a_heartbeat_have_bounds(given: dict[str, Any]) -> None:
+def test_numbers_of_a_process_beyond_their_bounds_count_as_not_told(given: dict[str, Any], untold: str) -> None:
+    """A refused heartbeat would cost the node its jobs."""
+    [process] = read({"processes": [given]}).processes
+    assert getattr(process, untold) is None
+    assert process.state == "running"
+
+
+@pytest.mark.parametrize(("name", "value"), [("load", "Infinity"), ("load", "NaN"), ("load", -1), ("memory_used", 2**63)])
+def test_numbers_of_a_heartbeat_beyond_their_bounds_count_as_not_told(name: str, value: Any) -> None:
+    assert getattr(read({"processes": [PROCESS], name: value}), name) is None
+
+
+def test_a_place_in_the_output_that_no_column_holds_is_refused() -> None:
+    with pytest.raises(ValidationError):
+        read({"processes": [{**PROCESS, "log_offset": 2**63}]})
+
+
+def read(given: dict[str, Any]) -> Heartbeat:
     text = (
         json.dumps(given).replace('"NaN"', "NaN").replace('Infinity"', "Infinity").replace('"-Inf', "-Inf").replace('"Inf', "Inf")
     )
-    with pytest.raises(ValidationError):
-        Heartbeat.model_validate(json.loads(text))
+    return Heartbeat.model_validate(json.loads(text))
 
 
 @pytest.mark.parametrize(

@@ -267,7 +267,7 @@ def test_no_file_and_not_text(tmp_path: Path) -> None:
     with pytest.raises(InvalidJob, match="cannot be read"):
         jobfile.load(tmp_path)
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InvalidJob, match="cannot be read"):
+    with pytest.raises(InvalidJob, match="is not text in UTF-8"):
         jobfile.load(tmp_path / "binary")
 
 
