@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from redis import Redis
 
-from gradstream.center.entries import Checkpoint, Entry, Leave, StopWorkers
+from gradstream.center.entries import Checkpoint, Entry, Join, Leave, StopWorkers
 from gradstream.center.ledger import Account
 from gradstream.metrics import Point
 from gradstream.wire.redis import ids, keys
@@ -15,6 +15,7 @@ from gradstream.wire.redis.routes import everywhere, home
 from gradstream.wire.telemetry import records
 from gradstream.wire.transport.messages import ATTEMPT, FIELD, Header
 
+_FIRST_ENTRIES = 100
 _COMMANDS = (
     "+@connection",
     "+@stream",
@@ -60,6 +61,13 @@ def _acl(redis: Redis, *command: str) -> None:
 
 def exists(redis: Redis, j: str) -> bool:
     return bool(home(redis, j).exists(keys.log(j)))
+
+
+def has_members(redis: Redis, j: str) -> bool:
+    """Return whether a process has joined, by the first entries of the attempt's log."""
+    found: Any = home(redis, j).xrange(keys.log(j), count=_FIRST_ENTRIES)
+    headers = [Header.unpack(fields[FIELD]) for _, fields in found if FIELD in fields]
+    return any(header is not None and isinstance(header.entry, Join) for header in headers)
 
 
 def destroy(redis: Redis, j: str) -> None:

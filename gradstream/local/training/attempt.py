@@ -95,6 +95,11 @@ class LocalAttempt:
         return not self._orders
 
     @property
+    def joined(self) -> bool:
+        """A process has joined the log, so a stop reaches it soon."""
+        return plane.has_members(self._redis, self.j)
+
+    @property
     def failed(self) -> tuple[str, Exit] | None:
         """The process whose failure explains most, of those that ended badly."""
         ends = enumerate(self.exits.items())  # in the order in which they ended

@@ -35,7 +35,7 @@ class TrainingRun:
         self._next_checkpoint = self._began + self._interval
         self._checkpoints = 0
         self._counts_servers = spec.roles.server.count == "auto"
-        self._stopping = False
+        self._stopping = self._gives_up = False
 
     def train(self) -> dict[str, Any]:
         """Train to the end, and return the figures; the first Ctrl-C stops the workers, or before the first step everything.
@@ -44,7 +44,7 @@ class TrainingRun:
         try:
             self._attempt.start()
             with self._console.status("warming up: importing torch once for all processes") as status:
-                while not self._attempt.over and not self._attempt.failed and not (self._stopping and not self._progress.began):
+                while not self._attempt.over and not self._attempt.failed and not self._gives_up:
                     try:
                         self._look()
                         status.update(self._progress.line())
@@ -102,7 +102,8 @@ class TrainingRun:
 
     def _stop(self) -> None:
         self._stopping = True
-        if not self._progress.began:  # the processes would take seconds to start, only to end
+        if not (self._progress.began or self._attempt.joined):  # the processes would take seconds to start, only to end
+            self._gives_up = True
             self._console.print("stopped before the first step, so there is no model")
             return
         self._console.print("stopping; once more ends it at once")

@@ -180,7 +180,7 @@ def test_the_33rd_stream_of_a_user_is_refused(server: str, token: str, api: http
     assert api.get("/jobs").status_code == 200
 
 
-def test_numbers_that_nothing_can_hold_are_refused(api: httpx.Client, agent: Agent) -> None:
+def test_numbers_that_nothing_can_hold_are_refused_or_left_out(api: httpx.Client, agent: Agent) -> None:
     for path in ("logs", "logs/download"):
         refused = api.get(f"/jobs/{uuid4()}/{path}", params={"rank": 1307674368001})
         assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/query/rank")
@@ -188,9 +188,8 @@ def test_numbers_that_nothing_can_hold_are_refused(api: httpx.Client, agent: Age
     for at, memory in (("Infinity", 1), ("NaN", 1), ("-Infinity", 1), (1, 10**400)):
         usage = f'{{"at": {at}, "cpu": null, "memory": {memory}}}'
         body = f'{{"processes": [{{"id": "{uuid4()}", "state": "running", "usage": {usage}}}]}}'
-        refused = agent.http.post("/agent/heartbeat", content=body, headers=headers)
-        assert refused.status_code == 422, refused.text
-        assert refused.json()["errors"][0]["pointer"].startswith("/processes/0/usage/")
+        taken = agent.http.post("/agent/heartbeat", content=body, headers=headers)
+        assert taken.status_code == 200, "a usage that nothing can hold counts as not told; the node keeps its jobs"
 
 
 def test_streams_of_the_list_share_one_look_a_tick(
