@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gradstream.center.tables.payload import LOAN, FoundRows, RowKeys
-from gradstream.model.working_rows import WorkingRows
+
+if TYPE_CHECKING:
+    from gradstream.model.working_rows import WorkingRows
 
 
 def find_keys(rows: WorkingRows, score: Callable[[], object]) -> dict[str, RowKeys]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gradstream.center.tables import kernel_cache
+from gradstream.process.zygote.zygote import PRELOAD
 
 
 @pytest.fixture
@@ -52,6 +53,12 @@ def test_a_process_in_a_sandbox_takes_a_copy_of_what_is_complete(
 def test_without_a_place_to_write_there_is_no_folder(home: Path) -> None:
     home.write_text("a file where the folder should be")
     assert kernel_cache.choose_folder() is None
+
+
+def test_the_zygote_imports_no_kernels() -> None:
+    """A process chooses their folder when it imports them, and the zygote is in no sandbox. Jobs without tables need none."""
+    code = f"import sys, importlib; [importlib.import_module(name) for name in {PRELOAD!r}]; print('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=100).stdout == "False\n"
 
 
 def test_all_kernels_that_a_job_calls_are_compiled_ahead(tmp_path: Path) -> None:
