@@ -34,6 +34,8 @@ SLOWEST = 1 << 20
 MODEL, BEST, RESULT, EVALUATIONS = "model.safetensors", "best.safetensors", "result.json", "evaluations.json"
 """The final model, and that of the best evaluation; what the last evaluation gave; what the next evaluator has to know."""
 _TABLES = re.compile(r"tables-(?:0|[1-9][0-9]{0,3})\.safetensors")
+TABLES_PATTERN = "tables-*.safetensors"
+"""Names of the files with trained rows of embedding tables, one of each shard."""
 START = "start.safetensors"
 """Weights of another job that this one begins from."""
 TENSORS, TENSORS_EARLIER = "tensors.safetensors", "tensors.pt"

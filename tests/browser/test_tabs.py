@@ -14,7 +14,7 @@ from tests.support import eventually
 
 TABS = 8
 SECONDS = 1.0
-"""Of a step: each new point is drawn eight times."""
+"""Seconds of a step: each new point is drawn eight times."""
 STREAMS = 4
 """That stay open: `frontend/src/lib/stream/held.ts`."""
 HELD = """async () => (await navigator.locks.query()).held.filter(({name}) => /^gradstream\\.stream\\.\\d$/.test(name)).length"""

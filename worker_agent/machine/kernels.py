@@ -42,6 +42,8 @@ class KernelCompiler:
 
     def close(self) -> None:
         if self._process:
+            if code := self._process.poll():
+                log.warning("the kernels of embedding tables were not compiled ahead; jobs compile them", exit_code=code)
             self._process.kill()
             self._process.wait(_TIMEOUT)
             self._process = None

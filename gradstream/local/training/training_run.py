@@ -15,7 +15,7 @@ from gradstream.local.training.alerts import RunAlerts
 from gradstream.local.training.attempt import LocalAttempt
 from gradstream.local.training.run_progress import RunProgress
 from gradstream.process.exits import GOOD, Exit
-from gradstream.process.store import BEST, MODEL, tables_file
+from gradstream.process.store import BEST, MODEL, TABLES_PATTERN
 from gradstream.spec import JobSpec, shard_count
 
 _POLL_INTERVAL = 0.25
@@ -125,7 +125,7 @@ class TrainingRun:
         model, best = self._attempt.store / MODEL, result.get("best")
         about = f"{best['metric']} {best['value']:.6g} at {best['samples']:,} samples" if best else ""
         kept = f"\nbest: {model.with_name(BEST)} ({about})" if best else ""
-        tables = sorted(model.parent.glob(tables_file(0).replace("0", "*")))
+        tables = sorted(model.parent.glob(TABLES_PATTERN))
         kept += f"\ntables: {' '.join(map(str, tables))}" if tables else ""
         self._console.print(f"{self._progress.line()}\n{self._progress.exchange()}model: {model}{kept}", highlight=False)
         return {

@@ -142,7 +142,7 @@ ODD: dict[str, Callable[[], bytes]] = {
     ),
     "a checksum that is wrong": lambda: gzip_of(_tar(file("a")), crc=0),
     "a length that is wrong": lambda: gzip_of(_tar(file("a")), size=2**32 - 1),
-    "flags that nobody knows": lambda: gzip_of(_tar(file("a")), 0xE0),
+    "unknown flags": lambda: gzip_of(_tar(file("a")), 0xE0),
     "an extra field of 64 KiB": lambda: gzip_of(_tar(file("a")), 4, struct.pack("<H", 65_535) + bytes(65_535)),
     "a checksum of the gzip header": lambda: gzip_of(_tar(file("a")), 2, b"\0\0"),
     "a comment without an end": lambda: b"\x1f\x8b\x08\x10" + bytes(6) + b"c" * 100_000,

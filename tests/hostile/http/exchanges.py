@@ -34,8 +34,8 @@ def _cut(draw: random.Random, sent: bytes) -> tuple[bytes, ...]:
         sent = sent[: draw.randrange(len(sent) + 1)]
     if draw.random() < 0.6:
         return (sent,)
-    cuts = sorted(draw.randrange(len(sent) + 1) for _ in range(draw.choice([1, 2, 8])))
-    return tuple(sent[start:end] for start, end in zip([0, *cuts], [*cuts, len(sent)], strict=True))
+    places = sorted(draw.randrange(len(sent) + 1) for _ in range(draw.choice([1, 2, 8])))
+    return tuple(sent[start:end] for start, end in zip([0, *places], [*places, len(sent)], strict=True))
 
 
 def _foreign(draw: random.Random, token: bytes, job: bytes) -> tuple[bytes, int]:
