@@ -18,7 +18,9 @@ import httpx
 
 from gradstream import bundle
 from gradstream.jobfile import MAX_TEXT
-from tests.hostile import archives
+from tests.hostile.archives.drawn import drawn
+from tests.hostile.archives.known import KNOWN
+from tests.hostile.archives.tar_bytes import archive, file
 
 _NESTED = b"[" + b"[]," * 2_700_000 + b"[]]"
 """8 MB that cost a JSON parser seconds."""
@@ -112,7 +114,7 @@ ANONYMOUS = (send_nested_json, send_half_headers, send_slow_bodies, open_connect
 
 def upload_archives(target: Target, token: str) -> None:
     small = ("a size of 2^62", "a pax header of 60,000 digits", "4,000 files 498 deep", "20,000 folders", "260 MiB of zeros")
-    for data in [*(archives.KNOWN[name]() for name in small), *map(archives.drawn, range(10))]:
+    for data in [*(KNOWN[name]() for name in small), *map(drawn, range(10))]:
         with suppress(*_BUSY):
             post(target, "/bundles", data, "application/gzip", token)
 
@@ -143,7 +145,7 @@ def read_much(target: Target, token: str) -> None:
 def _keep_bundles(target: Target, token: str) -> None:
     """A file of random bytes each time: as large as is quick, and never the same."""
     with suppress(*_BUSY):
-        post(target, "/bundles", archives.archive(archives.file("a", os.urandom(bundle.MIB))), "application/gzip", token)
+        post(target, "/bundles", archive(file("a", os.urandom(bundle.MIB))), "application/gzip", token)
 
 
 SIGNED_IN = (upload_archives, validate_yaml, read_much)
