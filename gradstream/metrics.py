@@ -111,6 +111,7 @@ CANDIDATES = define_metric("table/candidates", "Candidates", "keys", "Keys witho
 TABLE_BYTES = define_metric(
     "table/bytes", "Memory of tables", "bytes", "Memory of rows, candidates and their index, by shard", "lower"
 )
+EVICTED = define_metric("table/evicted", "Keys evicted", "keys", "Rows and candidates that shrinks have removed so far, by shard")
 KEYS_APPLIED = define_metric("table/applied", "Keys applied", "keys", "Keys of pushes whose gradient made a step, by shard")
 KEYS_COUNTED = define_metric("table/counted", "Keys counted", "keys", "Keys of pushes that have no row yet, by shard")
 KEYS_MISSED = define_metric(

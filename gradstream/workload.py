@@ -52,6 +52,11 @@ class Workload:
         model looks up by itself what is missing here. Called by workers before `loss`."""
         return {}
 
+    def clicks(self, batch: Any) -> Tensor:
+        """The clicks of each example, shape (examples,), for the scores of rows: 0 or 1, or another number of at least 0. Called by
+        workers before `loss`, if a table of the job uses scores. Without it, all shows are without a click."""
+        raise NotImplementedError
+
     def collate_fn(self, examples: list[Any]) -> Any:
         """A batch of single examples, as a DataLoader's collate_fn. Not called for what gives whole batches (gradstream.data)."""
         from torch.utils.data import default_collate

@@ -119,6 +119,7 @@ def _table_values(center: Center) -> dict[Metric, float]:
         metrics.ROWS: totals.rows,
         metrics.CANDIDATES: totals.candidates,
         metrics.TABLE_BYTES: totals.nbytes,
+        metrics.EVICTED: totals.evicted,
         metrics.KEYS_APPLIED: account.applied,
         metrics.KEYS_COUNTED: account.counted,
         metrics.KEYS_MISSED: account.missed,

@@ -49,7 +49,9 @@ def main(arguments: list[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
     made.add_argument("--mnist", metavar="PATH", default="", help=mnist.HELP)
-    made.add_argument("--items", type=_among(list(work.ITEMS)), default=list(work.ITEMS), help="comma-separated: mlp,cnn,wide")
+    made.add_argument(
+        "--items", type=_among(list(work.ITEMS)), default=list(work.ITEMS), help="comma-separated: mlp,cnn,wide,clicks"
+    )
     made.add_argument("--systems", type=_among(list(SYSTEMS)), default=DEFAULT, help=f"comma-separated: {','.join(SYSTEMS)}")
     made.add_argument("--rounds", type=int, default=3, help="0: only --accuracy")
     made.add_argument("--window", type=float, default=5.0, help="seconds that are measured")
@@ -95,8 +97,9 @@ def _line(found: meter.Measured) -> str:
 
 
 def _accuracies(args: argparse.Namespace, data: Path) -> dict[str, accuracy.Found]:
-    epochs = {item: args.epochs or EPOCHS[item] for item in args.items}
-    return accuracy.compare(args.items, [name for name in args.systems if SYSTEMS[name].ours], data, args.seeds, epochs)
+    items = [item for item in args.items if item in EPOCHS]
+    epochs = {item: args.epochs or EPOCHS[item] for item in items}
+    return accuracy.compare(items, [name for name in args.systems if SYSTEMS[name].ours], data, args.seeds, epochs)
 
 
 def show(cells: dict[str, dict[str, Cell]], learned: dict[str, accuracy.Found], args: argparse.Namespace) -> None:

@@ -34,4 +34,5 @@ def train(rank: int, told: Told) -> None:
 
 
 def main(told: Told) -> None:
+    system.only_dense(told)
     system.run_ranks(train, told.workers, told)

@@ -12,14 +12,11 @@ from benchmarks.peers import system, work
 from benchmarks.peers.system import Told
 
 
-def train(rank: int, told: Told, model: Any) -> None:
-    from torch.optim import SGD
-
-    optimizer = SGD(model.parameters(), lr=told.lr)
-
+def train(rank: int, told: Told, model: Any, optimizers: list[Any]) -> None:
     def step() -> None:
-        optimizer.step()
-        optimizer.zero_grad()
+        for optimizer in optimizers:
+            optimizer.step()
+            optimizer.zero_grad()
 
     system.train(told, rank, told.workers, model, step)
 
@@ -27,4 +24,5 @@ def train(rank: int, told: Told, model: Any) -> None:
 def main(told: Told) -> None:
     model = work.model(told.item)
     model.share_memory()
-    system.run_ranks(train, told.workers, told, model)
+    optimizers = work.optimizers(told.item, model, told.lr)  # made here, so that all share the sums of Adagrad
+    system.run_ranks(train, told.workers, told, model, optimizers)

@@ -32,6 +32,7 @@ from gradstream.wire.redis.client import connect
 
 CODE = Path(__file__).parents[2]
 _FOREVER = 10**9
+_TABLES = {"clicks": {"ids": {"rule": {"name": "adagrad", "rowwise": True, "lr": work.ROWS_LR}}}}
 _ENDS_WITHIN = 30.0
 
 
@@ -52,6 +53,7 @@ def job(told: Told, **more: Any) -> JobSpec:
             "stop": {"steps": _FOREVER},
             "evaluate": {"every": _FOREVER},
             "checkpoint": {"every": _FOREVER},
+            "tables": _TABLES.get(told.item, {}),
             **options["job"],
             **more,
         }

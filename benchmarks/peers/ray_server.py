@@ -75,6 +75,7 @@ def _settle() -> None:
 
 
 def main(told: Told) -> None:
+    system.only_dense(told)
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DISABLE_IMPORT_WARNING": "1"}
     ray.init(
         address="local",

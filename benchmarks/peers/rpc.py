@@ -105,4 +105,5 @@ def _server(item: str, lr: float, workers: int) -> ParameterServer:
 
 
 def main(told: Told) -> None:
+    system.only_dense(told)
     system.run_ranks(join, told.workers + 1, told)

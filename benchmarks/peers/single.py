@@ -9,14 +9,13 @@ from benchmarks.peers.system import Told
 
 
 def train(rank: int, told: Told) -> None:
-    from torch.optim import SGD
-
     model = work.model(told.item)
-    optimizer = SGD(model.parameters(), lr=told.lr)
+    optimizers = work.optimizers(told.item, model, told.lr)
 
     def step() -> None:
-        optimizer.step()
-        optimizer.zero_grad()
+        for optimizer in optimizers:
+            optimizer.step()
+            optimizer.zero_grad()
 
     system.train(told, rank, 1, model, step)
 

@@ -47,6 +47,12 @@ class Told:
         raise SystemExit(0)
 
 
+def only_dense(told: Told) -> None:
+    """End a system that exchanges whole vectors if the item has a table."""
+    if told.item == "clicks":
+        told.absent("it exchanges whole vectors, and no rows of a table")
+
+
 def when_told_to_end(act: Callable[[], None]) -> None:
     """`act` is called, in a thread of its own, when standard input ends."""
 
@@ -89,12 +95,11 @@ def in_background(work_of: Callable[..., None], *given: Any) -> multiprocessing.
 def train(told: Told, rank: int, workers: int, model: Any, after_backward: Callable[[], None]) -> None:
     """The loop of a torch worker, without end: forward, backward, then whatever makes the step."""
     import torch
-    from torch.nn.functional import cross_entropy
 
     torch.set_num_threads(1)
     counter = Counter(told.folder)
     for images, labels in work.batches(told.data, told.item, rank, workers, told.seed):
-        loss = cross_entropy(model(images), labels)
+        loss = work.loss(told.item, model(images), labels)
         loss.backward()
         after_backward()
         counter.add(len(labels), loss.item())

@@ -61,7 +61,8 @@ class Goal:
 ONE, P0 = "async, window 1, pipeline 1", "async, window 1, pipeline 0"
 GOALS = (
     Goal(ONE, "gradstream-async", "best of RPC and Ray", RPC_AND_RAY, dict(zip(ITEMS, (2.0, 1.05, 1.6), strict=True))),
-    Goal(ONE, "gradstream-async", "Hogwild", ["hogwild"], dict(zip(ITEMS, (0.88, 1.0, 0.9), strict=True))),
+    Goal(ONE, "gradstream-async", "Hogwild", ["hogwild"], dict(zip(ITEMS, (0.88, 1.0, 0.9), strict=True)) | {"clicks": 1.05}),
+    Goal(ONE, "gradstream-async", "torch, one process", ["single"], {"clicks": 1.8}),
     Goal(P0, "gradstream-async-p0", "Hogwild", ["hogwild"], dict(zip(ITEMS, (0.75, 1.0, 0.85), strict=True))),
     Goal("sync, window 1", "gradstream-sync", "DDP over gloo", ["ddp"], dict(zip(ITEMS, (1.5, 1.05, 1.4), strict=True))),
     Goal("adag, window 12", "gradstream-adag12", "Hogwild", ["hogwild"], dict.fromkeys(ITEMS, 1.0)),

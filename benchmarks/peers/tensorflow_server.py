@@ -43,6 +43,7 @@ def serve(cluster: str, role: str, rank: int, workers: int) -> None:
 
 
 def main(told: Told) -> None:
+    system.only_dense(told)
     ports = _free_ports(told.workers + 2)
     hosts = [f"127.0.0.1:{port}" for port in ports]
     cluster = {"chief": hosts[:1], "ps": hosts[1:2], "worker": hosts[2:]}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import nn
-from torch.nn.functional import cross_entropy
 from torch.utils.data import TensorDataset
 
 from benchmarks.peers import work
@@ -23,7 +24,10 @@ class Work(Workload):
 
     def model(self) -> nn.Module:
         self._counter: Counter | None = None
-        return work.model(self.item)
+        return work.model(self.item, hosted=True)
+
+    def ids(self, batch: list[torch.Tensor]) -> dict[str, torch.Tensor]:
+        return {"ids": batch[0]} if self.item == "clicks" else {}
 
     def dataset(self, split: Split) -> TensorDataset:
         images, labels = (torch.from_numpy(part) for part in work.load(self.data, split, self.item))
@@ -31,8 +35,13 @@ class Work(Workload):
 
     def loss(self, model: nn.Module, batch: list[torch.Tensor]) -> torch.Tensor:
         images, labels = batch
-        loss = cross_entropy(model(images), labels)
+        loss = work.loss(self.item, model(images), labels)
         if self.counters and model.training:
             self._counter = self._counter or Counter(self.counters)
             self._counter.add(len(labels), loss.item())
         return loss
+
+    def evaluate(self, model: nn.Module, batch: list[torch.Tensor]) -> dict[str, Any]:
+        if self.item == "clicks":
+            return {"loss": work.loss(self.item, model(batch[0]), batch[1]).item()}
+        return super().evaluate(model, batch)

@@ -97,7 +97,7 @@ class Shard:
             case Init() if self.center is None and payload is not None:
                 buffers = payload.buffers and CenterBuffers(payload.buffers)
                 length = entry.epoch_samples, entry.total_samples
-                tables = new_tables(self.spec, dict(entry.tables), self._index)
+                tables = new_tables(self.spec, dict(entry.tables), self._index, entry.epoch_samples)
                 theta = payload.x.clone()
                 self._adopt(Center(self.spec, theta, buffers, one_pass=self._one_pass, run_length=length, tables=tables))
             case Join():
@@ -265,7 +265,7 @@ class Shard:
 
     def load(self, state: dict[str, Any]) -> None:
         """Resume from a checkpoint, before the first entry: the same numbers, new members."""
-        tables = stored_tables(self.spec, state["center"].get("tables"), self._index)
+        tables = stored_tables(self.spec, state["center"], self._index)
         self._adopt(Center.load(self.spec, state["center"], self._device, one_pass=self._one_pass, tables=tables))
         self.members.load(state["members"])
         self.ledger.load(state["ledger"])

@@ -115,7 +115,9 @@ def _needs_no_length(spec: JobSpec) -> None:
     remedy = "give dataset('train') a __len__, or say how many examples one pass has with data.length"
     if spec.stop.epochs is not None:
         raise InvalidWorkload(f"stop.epochs counts passes over data whose length is not known: {remedy}, or set stop.steps alone")
-    for key, cadence in (("evaluate.every", spec.evaluate.cadence), ("checkpoint.every", spec.checkpoint.cadence)):
+    cadences = {"evaluate.every": spec.evaluate.cadence, "checkpoint.every": spec.checkpoint.cadence}
+    cadences |= {f"tables.{name}.shrink": every for name, table in spec.tables.items() if (every := table.shrinks_every)}
+    for key, cadence in cadences.items():
         if cadence.epochs is not None:
             raise InvalidWorkload(f"{key} counts passes over data whose length is not known: {remedy}, or write samples")
     if "epochs" in type(spec.strategy).model_fields:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from gradstream.center.entries import Buffers
 from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys
@@ -105,7 +105,7 @@ class ModelProblem:
         return self._step(position, examples, shares, backward), examples
 
     def _step(self, position: int, examples: int, shares: list[parts.MicroBatch], backward: Callable[[Tensor], None]) -> float:
-        step = partial(ensemble.train_step, self._flat.model, shares, self._code.loss, backward)
+        step = partial(ensemble.train_step, self._flat.model, shares, self._loss, backward)
         if self.on_core:
             self.on_core.begin(position)
         loss = watched(self._guard, self._flat.theta, step)
@@ -114,6 +114,11 @@ class ModelProblem:
         if self.on_core:
             self.on_core.end(position)
         return loss
+
+    def _loss(self, model: nn.Module, batch: Any) -> Tensor:
+        if self._rows and self._rows.wants_clicks and (clicks := self._code.clicks):
+            self._rows.use_clicks(clicks(batch))
+        return self._code.loss(model, batch)
 
     def on_checkpoint(self, number: int) -> None:
         """This worker has saved its part of a checkpoint. Raises: UserError."""

@@ -129,6 +129,18 @@ class UserCode:
             return found
 
     @property
+    def clicks(self) -> Callable[[Any], torch.Tensor] | None:
+        """None: the workload has none of its own."""
+        return None if self._inherits("clicks") else self._clicks
+
+    def _clicks(self, batch: Any) -> torch.Tensor:
+        with blaming("clicks()"):
+            found = self._workload.clicks(batch)
+            if not isinstance(found, torch.Tensor):
+                raise InvalidWorkload(f"clicks() must return a tensor with a number for each example, not {described(found)}")
+            return found
+
+    @property
     def on_epoch(self) -> Callable[[int], None] | None:
         """None: the workload has none of its own. Its random numbers change no others."""
         return None if self._inherits("on_epoch") else self._on_epoch

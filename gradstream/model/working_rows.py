@@ -23,7 +23,7 @@ from gradstream.model.usercode import blaming
 from gradstream.nn import kernels
 from gradstream.nn.embedding import TableModule, widths_of
 from gradstream.nn.gradients import TableForwards, merged
-from gradstream.nn.ids import checked_ids, distinct_ids
+from gradstream.nn.ids import as_array, checked_ids, distinct_ids
 from gradstream.spec import JobSpec
 from gradstream.spec.tables import specs_of
 
@@ -47,6 +47,8 @@ class WorkingRows:
         self._forwards = {
             name: TableForwards(name, partial(self._rows_of, name), sums=specs[name].gradient == "sum") for name in self.widths
         }
+        self.wants_clicks = any(specs[name].has_scores for name in self.widths)
+        """A table uses scores."""
         self.look_up: LookUpRows = _nowhere
         for module in modules:
             module.bind(self._forwards[module.table])
@@ -67,10 +69,18 @@ class WorkingRows:
         """The keys of the rows that were looked up, in bucket order."""
         return {name: RowKeys(rows.keys[bucket_order(rows.keys)]) for name, rows in self._rows.items()}
 
+    def use_clicks(self, labels: torch.Tensor) -> None:
+        """`labels`: clicks of the examples of the forwards to come, shape (examples,)."""
+        column = as_array(labels.detach().reshape(-1).float())
+        for forwards in self._forwards.values():
+            forwards.labels = column
+
     def end_batch(self, examples: int) -> None:
-        """Sum the gradients of a mini-batch by key. `examples`: of the mini-batch."""
+        """Sum the gradients of a mini-batch by key. `examples`: of the mini-batch. Raises: UserError: the clicks are wrong."""
         for name, forwards in self._forwards.items():
-            if rows := forwards.merged(None, examples):
+            with blaming("clicks()"):
+                rows = forwards.merged(None, examples)
+            if rows:
                 self._gradients[name].append(rows)
             forwards.forget_gradients()
 

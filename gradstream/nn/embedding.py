@@ -54,7 +54,7 @@ class TableModule(nn.Module):
         if self._source is None:
             raise InvalidWorkload(
                 f"{type(self).__name__} has no table '{self.table}' to take rows from; make gradstream.nn.TableOptimizer(model) "
-                "before the first forward. Jobs of the platform do not train tables yet; `run --local` and the simulator do"
+                "before the first forward. A job gives its workers their tables by itself"
             )
         return self._source.rows_for(ids, examples, count, device)
 

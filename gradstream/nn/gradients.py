@@ -26,6 +26,8 @@ class _Forward:
     numbers: NDArray[np.int64]
     examples: NDArray[np.int64]
     count: int
+    labels: NDArray[np.float32] | None
+    """Clicks of each example; None: they come with the step, or there are none."""
     gradient: torch.Tensor | None = None
 
     def clicks(self, table: str, labels: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -33,6 +35,10 @@ class _Forward:
         if len(labels) != self.count:
             raise InvalidWorkload(
                 f"table '{table}': {len(labels)} clicks for a forward of {self.count} examples; give one for each"
+            )
+        if not (labels >= 0).all() or not np.isfinite(labels).all():
+            raise InvalidWorkload(
+                f"table '{table}': clicks lie between {labels.min()} and {labels.max()}; make them finite, and 0 or more"
             )
         found: NDArray[np.float32] = kernels.add_weights(self.numbers, labels[self.examples], len(self.found.keys))
         return found
@@ -46,6 +52,8 @@ class TableForwards:
         self._table, self._look_up, self._sums = table, look_up, sums
         self._forwards: dict[int, _Forward] = {}
         """Those that backward has reached since the last step. Others live as long as the user's graph."""
+        self.labels: NDArray[np.float32] | None = None
+        """Clicks of the examples of the forwards to come."""
 
     def __deepcopy__(self, memo: Any) -> Self:
         return self  # a copy of a model, such as an average of its weights, reads the same rows
@@ -57,7 +65,7 @@ class TableForwards:
         found = self._look_up(ids.keys)
         rows = torch.from_numpy(found.values).to(device)
         if torch.is_grad_enabled():
-            forward = _Forward(found, ids.numbers, examples, count)
+            forward = _Forward(found, ids.numbers, examples, count, self.labels)
             rows.requires_grad_().register_post_accumulate_grad_hook(lambda leaf: self._note(forward, leaf))  # type: ignore[no-untyped-call]
         return rows
 
@@ -79,7 +87,8 @@ class TableForwards:
         keys, gradients = forward.found.keys, as_array(forward.gradient)
         if self._sums:
             gradients = gradients * np.float32(examples or forward.count)
-        of_keys = np.zeros(len(keys), np.float32) if clicks is None else forward.clicks(self._table, clicks)
+        labels = forward.labels if clicks is None else clicks
+        of_keys = np.zeros(len(keys), np.float32) if labels is None else forward.clicks(self._table, labels)
         return RowGradients(keys, forward.found.loans, gradients, kernels.count_numbers(forward.numbers, len(keys)), of_keys)
 
 

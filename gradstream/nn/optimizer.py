@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +54,8 @@ class TableOptimizer:
         except ValidationError as error:
             found = (f"{'/'.join(map(str, each['loc']))}: {each['msg'].removeprefix('Value error, ')}" for each in error.errors())
             raise InvalidWorkload(f"rules of tables: {'; '.join(found)}") from error
+        if named := ", ".join(name for name, spec in self._specs.items() if spec.shrink):
+            raise InvalidWorkload(f"rules of tables: shrink of {named} is for jobs; remove it, and call rows.shrink()")
         self._seed, self._capacity = seed, capacity
         self._tables: dict[str, LocalTable] = {}
         self._use(self._make_tables(seed))
@@ -65,7 +67,7 @@ class TableOptimizer:
 
         `clicks`: of each example, for scores; the first dimension of ids, or the bags, are the examples. `examples`: of the
         mini-batch, for `gradient: sum`; default: those of the forward. Raises: InvalidWorkload: a gradient is not finite."""
-        labels = None if clicks is None else as_array(clicks.reshape(-1).float())
+        labels = None if clicks is None else as_array(clicks.detach().reshape(-1).float())
         merged = {name: local.merged(labels, examples) for name, local in self._tables.items()}
         pushed = {name: rows for name, rows in merged.items() if rows is not None}
         for name, rows in pushed.items():
@@ -76,18 +78,26 @@ class TableOptimizer:
         self.zero_grad()
         return {name: self._tables[name].push(rows, self.factor) for name, rows in pushed.items()}
 
+    @property
+    def wants_clicks(self) -> bool:
+        """A table uses scores."""
+        return any(spec.has_scores for spec in self._specs.values())
+
+    def use_clicks(self, clicks: torch.Tensor) -> None:
+        """Give the clicks of each example before a forward instead of with the step: for several forwards that share a step."""
+        for local in self._tables.values():
+            local.labels = as_array(clicks.detach().reshape(-1).float())
+
     def zero_grad(self) -> None:
         """Forget the gradients since the last step."""
         for local in self._tables.values():
             local.forget_gradients()
 
-    def shrink(self) -> dict[str, int]:
-        """End a pass: decay scores, evict as `keep` and `most` say. Return how many rows and candidates of each table are gone."""
-        removed = {}
-        for name, local in self._tables.items():
-            removed[name] = local.table.shrink()
-            local.table.time += 1
-        return removed
+    def shrink(self, tables: Collection[str] | None = None) -> dict[str, int]:
+        """End a pass: decay scores, evict as `keep` and `most` say. Return how many rows and candidates of each table are gone.
+
+        `tables`: their names; default: all."""
+        return {name: local.table.shrink() for name, local in self._tables.items() if tables is None or name in tables}
 
     def summary(self) -> dict[str, TableSummary]:
         tables = {name: local.table for name, local in self._tables.items()}

@@ -48,12 +48,15 @@ def is_due(before: int, now: int, every: int) -> bool:
     return now // every > before // every
 
 
+_AMOUNT = r"\s*(\d+(?:\.\d+)?(?:[eE]\+?\d+)?)\s*([A-Za-z]+)\s*"
+
+
 def _reader(least: float) -> Callable[[Any], float | str]:
     """`least`: seconds."""
 
     def read(given: Any) -> float | str:
         if isinstance(given, str):
-            found = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:[eE]\+?\d+)?)\s*([A-Za-z]+)\s*", given)
+            found = re.fullmatch(_AMOUNT, given)
             if not found:
                 raise ValueError(f"write '5s', '10000 samples' or '0.5 epochs', not {shorten(given)}")
             amount, unit = float(found[1]), _unit(found[2])
@@ -69,6 +72,14 @@ def _reader(least: float) -> Callable[[Any], float | str]:
         return float(given)
 
     return read
+
+
+def _read_samples(given: Any) -> str:
+    found = re.fullmatch(_AMOUNT, given) if isinstance(given, str) else None
+    unit = _unit(found[2]) if found else ""
+    if found is None or unit not in _COUNTED:
+        raise ValueError(f"write '10000 samples' or '0.5 epochs', not {shorten(given)}")
+    return _counted(float(found[1]), unit, found[1])
 
 
 def _unit(word: str) -> str:
@@ -102,6 +113,12 @@ _SCHEMA = WithJsonSchema(
 )
 CheckpointInterval = Annotated[float | str, BeforeValidator(_reader(0.5)), _SCHEMA]
 EvaluationInterval = Annotated[float | str, BeforeValidator(_reader(0.05)), _SCHEMA]
+SampleInterval = Annotated[
+    str,
+    BeforeValidator(_read_samples),
+    WithJsonSchema({"type": "string", "pattern": r"^\d+(\.\d+)?\s*(samples?|epochs?)$"}),
+]
+"""Never a time, so that it falls alike on every machine."""
 
 
 class Checkpointing(SpecPart, frozen=True):

@@ -14,6 +14,7 @@ from pydantic import Field, TypeAdapter, model_validator
 from gradstream.bounds import Count, Number
 from gradstream.errors import InvalidWorkload
 from gradstream.optim.spec import Beta
+from gradstream.spec.cadence import Cadence, SampleInterval, parse
 from gradstream.spec.part import SpecPart
 
 DEFAULT = "default"
@@ -129,6 +130,11 @@ class TableSpec(SpecPart, frozen=True):
         None, ge=1024, description="Rows of the table after a shrink, at most: 1/1024 of them in each bucket"
     )
     score: ScoreWeights | None = Field(None, description="Weights of the score")
+    shrink: SampleInterval | None = Field(
+        None,
+        description="Interval between two shrinks in a job: samples of all workers together ('100000 samples', '0.5 epochs'); "
+        "default: 1 epochs",
+    )
     gradient: Literal["mean", "sum"] = Field("mean", description="sum: multiply gradients by the examples of the mini-batch")
 
     @property
@@ -144,10 +150,17 @@ class TableSpec(SpecPart, frozen=True):
         by_score = (self.keep and self.keep.score) or (self.admit and self.admit.score)
         return bool(by_score or self.most)
 
+    @property
+    def shrinks_every(self) -> Cadence | None:
+        """None: nothing is ever evicted."""
+        return parse(self.shrink or "1 epochs") if self.keep or self.most else None
+
     @model_validator(mode="after")
     def _check_combinations(self) -> Self:
         if isinstance(self.rule, FtrlRule) and self.reach:
             raise ValueError("init: ftrl computes weights from gradients alone, so they begin at 0; leave `init` out")
+        if self.shrink and not self.shrinks_every:
+            raise ValueError("shrink would be ignored: nothing is evicted; set keep or most")
         if not self.has_scores:
             if self.keep and self.keep.decay:
                 raise ValueError("keep/decay would be ignored: nothing uses the score; set keep/score, admit/score or most")

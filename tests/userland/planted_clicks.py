@@ -57,6 +57,9 @@ class Clicks(Workload):
     def ids(self, batch: tuple[Tensor, Tensor]) -> dict[str, Tensor]:
         return {"wide": batch[0], "deep": batch[0]} if self.ahead else {}
 
+    def clicks(self, batch: tuple[Tensor, Tensor]) -> Tensor:
+        return batch[1]
+
     def loss(self, model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
         if self.pause and model.training and not os.path.exists(self.until):
             time.sleep(self.pause)

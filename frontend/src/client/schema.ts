@@ -5764,6 +5764,11 @@ export interface components {
             /** @description Weights of the score */
             score?: components["schemas"]["ScoreWeights"] | null;
             /**
+             * Shrink
+             * @description Interval between two shrinks in a job: samples of all workers together ('100000 samples', '0.5 epochs'); default: 1 epochs
+             */
+            shrink?: string | null;
+            /**
              * Gradient
              * @description sum: multiply gradients by the examples of the mini-batch
              * @default mean

@@ -120,7 +120,9 @@ class Center:
             pushes = [(u.rows, weight) for u, weight in zip(us, us.weights(), strict=True)]
             self.tables.push(pushes, self._schedule_of_rows.factor(self.samples))
         self.version += self._changed
-        self.samples += sum(u.examples for u in us)
+        before, self.samples = self.samples, self.samples + sum(u.examples for u in us)
+        if self.tables:
+            self.tables.shrink_if_due(before, self.samples)
         if self._changed and self._average is not None and self._average_by is not None:
             rate = 1 / (self.version + 1) if self._average_by == "uniform" else self._average_by
             self._average.lerp_(self.theta, rate)

@@ -11,19 +11,20 @@ if TYPE_CHECKING:
     from gradstream.center.tables.hosted import HostedTables
 
 
-def new_tables(spec: JobSpec, widths: Mapping[str, int], shard: int) -> HostedTables | None:
+def new_tables(spec: JobSpec, widths: Mapping[str, int], shard: int, epoch_samples: int) -> HostedTables | None:
     """The part of one shard; None: the model has no tables. Raises: InvalidWorkload."""
     if not widths:
         return None
     from gradstream.center.tables.hosted import HostedTables
 
-    return HostedTables(spec, widths, shard)
+    return HostedTables(spec, widths, shard, epoch_samples)
 
 
-def stored_tables(spec: JobSpec, state: Mapping[str, Any] | None, shard: int) -> HostedTables | None:
-    """`state`: of `HostedTables.state`, from the same shard."""
-    if state is None:
+def stored_tables(spec: JobSpec, center: Mapping[str, Any], shard: int) -> HostedTables | None:
+    """`center`: the state of the same shard's center."""
+    if (state := center.get("tables")) is None:
         return None
     from gradstream.center.tables.hosted import HostedTables
 
-    return HostedTables.load(spec, state, shard)
+    epoch_samples, _ = center["run_length"]
+    return HostedTables.load(spec, state, shard, epoch_samples)

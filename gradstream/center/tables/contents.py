@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gradstream.center.tables.compiling import kernel
 from gradstream.center.tables.hashing import buckets_of
-from gradstream.center.tables.index import EMPTY, find
+from gradstream.center.tables.index import EMPTY, GONE, find
 from gradstream.center.tables.rows import make_row, take_place
 from gradstream.center.tables.table import EmbeddingTable
 from gradstream.errors import Invalid, Unavailable
@@ -103,7 +103,7 @@ def _sorted_slots(table: EmbeddingTable) -> tuple[NDArray[np.int64], NDArray[np.
     keys, codes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for start, size in zip(index.starts, index.sizes, strict=True):
         slots = index.slots[start : start + size]
-        slots = slots[slots["place"] != 0]
+        slots = slots[(slots["place"] != EMPTY) & (slots["place"] != GONE)]
         order = np.argsort(slots["key"])
         keys.append(slots["key"][order])
         codes.append(slots["place"][order].astype(np.int64))

@@ -15,6 +15,7 @@ from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys, j
 from gradstream.center.tables.table import EmbeddingTable, RowOutcome
 from gradstream.errors import Invalid
 from gradstream.spec import JobSpec
+from gradstream.spec.shrink_schedule import ShrinkSchedule
 from gradstream.spec.tables import specs_of
 
 Pushed = Mapping[str, RowGradients]
@@ -47,15 +48,19 @@ class TableTotals:
     rows: int
     candidates: int
     nbytes: int
+    evicted: int
+    """Rows and candidates."""
     account: RowAccount
 
 
 class HostedTables:
-    def __init__(self, spec: JobSpec, widths: Mapping[str, int], shard: int) -> None:
-        """`widths`: of the model's tables, by name. Raises: InvalidWorkload: the job names a table that the model lacks."""
+    def __init__(self, spec: JobSpec, widths: Mapping[str, int], shard: int, epoch_samples: int = 0) -> None:
+        """`widths`: of the model's tables, by name. `epoch_samples`: of all workers; 0: not known. Raises: InvalidWorkload: the
+        job names a table that the model lacks."""
         specs, buckets = specs_of(spec.tables, widths), buckets_of_shard(shard, spec.roles.server.shards)
         self.tables = {name: EmbeddingTable(name, width, specs[name], spec.seed, buckets) for name, width in sorted(widths.items())}
         self.accounts = {name: RowAccount() for name in self.tables}
+        self._shrinks = ShrinkSchedule(specs, epoch_samples)
         self._held: dict[int, Pushed] = {}
         """Gradients of pushes that wait for their round to close, by rank."""
 
@@ -84,12 +89,22 @@ class HostedTables:
             outcome = table.push(rows.keys, rows.loans, rows.gradients, rows.occurrences, rows.clicks, factor)
             self.accounts[name].add(outcome)
 
+    def shrink_if_due(self, before: int, samples: int) -> None:
+        """Shrink the tables whose interval ends between these two numbers of samples of the center."""
+        for name in self._shrinks.due(before, samples):
+            self.tables[name].shrink()
+
     def totals(self) -> TableTotals:
         tables, account = list(self.tables.values()), RowAccount()
         for one in self.accounts.values():
             account.add(one)
-        alive, waiting, nbytes = (sum(getattr(table, name) for table in tables) for name in ("alive", "waiting", "nbytes"))
-        return TableTotals(alive, waiting, nbytes, account)
+        return TableTotals(
+            rows=sum(table.alive for table in tables),
+            candidates=sum(table.waiting for table in tables),
+            nbytes=sum(table.nbytes for table in tables),
+            evicted=sum(table.evicted for table in tables),
+            account=account,
+        )
 
     def state(self) -> dict[str, Any]:
         """A copy of all: columns of each table, and the pushes that wait."""
@@ -102,13 +117,13 @@ class HostedTables:
         return {name: _state_of_held(self._table(name), rows) for name, rows in pushed.items()}
 
     @classmethod
-    def load(cls, spec: JobSpec, state: Mapping[str, Any], shard: int) -> Self:
+    def load(cls, spec: JobSpec, state: Mapping[str, Any], shard: int, epoch_samples: int = 0) -> Self:
         """Build the tables from the result of `state` of the same shard."""
-        hosted = cls(spec, {name: of_table["width"] for name, of_table in state["tables"].items()}, shard)
+        hosted = cls(spec, {name: of_table["width"] for name, of_table in state["tables"].items()}, shard, epoch_samples)
         for name, of_table in state["tables"].items():
             table = hosted.tables[name]
             add_contents(table, TableContents.of_tensors(of_table["columns"]))
-            table.time = of_table["time"]
+            table.time, table.evicted = of_table["time"], of_table.get("evicted", 0)  # absent from older checkpoints
             hosted.accounts[name] = RowAccount(**of_table["account"])
         for rank, held in state["held"].items():
             hosted.hold(rank, {name: _rows_from(hosted.tables[name], rows) for name, rows in held.items()})
@@ -128,7 +143,8 @@ _NO_ROW, _GONE = -1, -2
 
 def _state_of(table: EmbeddingTable, account: RowAccount) -> dict[str, Any]:
     columns = read_contents(table).tensors()
-    return {"width": table.width, "time": table.time, "account": asdict(account), "columns": columns}
+    counts = {"time": table.time, "evicted": table.evicted, "account": asdict(account)}
+    return {"width": table.width, **counts, "columns": columns}
 
 
 def _state_of_held(table: EmbeddingTable, rows: RowGradients) -> dict[str, torch.Tensor]:

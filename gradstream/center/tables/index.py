@@ -72,6 +72,8 @@ class BucketIndex:
         places = 8 * capacity + 2 * SMALLEST * BUCKETS
         self._reserved = ReservedArray(what, SLOT, (places,))
         self._end = count * SMALLEST
+        self._gone = np.zeros(count, np.int64)
+        """Slots of keys that were gone at the last call of `tidy`, by bucket; some may have come back."""
         self._freed = defaultdict[int, list[int]](list)
         """Starts of the regions that no bucket has, by their size."""
         self._full_at = FULL_FROM + FULL_SPREAD * (np.arange(buckets.start, buckets.stop) * _GOLDEN_RATIO % 1)
@@ -87,14 +89,18 @@ class BucketIndex:
 
     def grow(self, bucket: int) -> None:
         """Make place for more keys in a bucket (counted from the first that is held)."""
-        self._resize(bucket, 2 * int(self.arrays.sizes[bucket]))
+        size, many = int(self.arrays.sizes[bucket]), self._gone[bucket] > self.arrays.used[bucket] / 4
+        self._resize(bucket, size if many else 2 * size)
 
     def tidy(self, bucket: int, gone: int) -> None:
-        """Remove the slots of a bucket that are gone, so many of them; halve its region while a quarter would do."""
-        size, left = int(self.arrays.sizes[bucket]), int(self.arrays.used[bucket]) - gone
-        while size > SMALLEST and left < self._full_at[bucket] * size / 4:
-            size //= 2
-        self._resize(bucket, size)
+        """`gone`: slots of keys that are gone. Halve the bucket's region while a quarter would do; remove those slots when they are
+        many."""
+        size, used = int(self.arrays.sizes[bucket]), int(self.arrays.used[bucket])
+        smaller, self._gone[bucket] = size, gone
+        while smaller > SMALLEST and used - gone < self._full_at[bucket] * smaller / 4:
+            smaller //= 2
+        if smaller < size or gone > used / 4:
+            self._resize(bucket, smaller)
 
     @property
     def nbytes(self) -> int:
@@ -107,6 +113,7 @@ class BucketIndex:
             self._freed[size].append(self._end)
             self._end += size
         _move(self.arrays, bucket, self._freed[size].pop(), size)
+        self._gone[bucket] = 0
         self.arrays.limits[bucket] = int(self._full_at[bucket] * size)
         self._reserved.release(*old)
         self._freed[old[1]].append(old[0])

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from gradstream.center.tables.compiling import kernel
 from gradstream.center.tables.hashing import first_value, occurrences_needed
-from gradstream.center.tables.index import EMPTY, IndexArrays, find
-from gradstream.center.tables.rows import RowArrays, free_place, make_row, take_place
+from gradstream.center.tables.index import EMPTY, GONE, IndexArrays, find
+from gradstream.center.tables.rows import RowArrays, free_candidate, make_row, take_place
 
 APPLIED, COUNTED, MISSED, DROPPED = 0, 1, 2, 3
 """The outcome of a key. Missed: the loan is of another row than the key's. Counted: it had none. Dropped: the table is full."""
@@ -136,7 +136,7 @@ def _count(table: Any, push: Any, i: Any, slot: Any) -> Any:
     rows, admitting, slots = table.rows, table.admitting, table.buckets.slots
     waiting, events = rows.candidate_places, rows.places.events
     candidate = -1 - np.int64(slots[slot].place)
-    if candidate < 0:
+    if slots[slot].place == EMPTY or slots[slot].place == GONE:
         candidate = take_place(waiting)
         if candidate < 0:
             return DROPPED
@@ -153,7 +153,7 @@ def _count(table: Any, push: Any, i: Any, slot: Any) -> Any:
             if admitting.has_scores:
                 events[place].shows = waiting.events[candidate].shows
                 events[place].clicks = waiting.events[candidate].clicks
-            free_place(waiting, candidate)
+            free_candidate(rows, candidate)
             slots[slot].place = place + 1
     return COUNTED
 

@@ -19,8 +19,9 @@ META = np.dtype([("incarnation", np.uint32), ("updates", np.uint32), ("mark", np
 """Incarnation: number of the row among all that were made here, modulo 2**32; 0: no row. Updates that were applied to it. Mark and
 time of the table at its last push."""
 CANDIDATE = np.dtype([("occurrences", np.uint32), ("mark", np.uint32), ("seen", np.uint32)])
+"""Occurrences 0: no candidate."""
 EVENTS = np.dtype([("shows", np.float32), ("clicks", np.float32)])
-_USED, _FREE, _ALIVE, _MADE = 0, 1, 2, 3
+USED, _FREE, _ALIVE, _MADE = 0, 1, 2, 3
 
 
 class PlaceArrays(NamedTuple):
@@ -53,9 +54,9 @@ def take_place(places: Any) -> Any:
     if places.counts[_FREE]:
         places.counts[_FREE] -= 1
         place = np.int64(places.free[places.counts[_FREE]])
-    elif places.counts[_USED] < len(places.free):
-        place = places.counts[_USED]
-        places.counts[_USED] += 1
+    elif places.counts[USED] < len(places.free):
+        place = places.counts[USED]
+        places.counts[USED] += 1
     else:
         return -1
     places.counts[_ALIVE] += 1
@@ -89,6 +90,12 @@ def make_row(rows: Any, key: Any, mark: Any) -> Any:
 def free_row(rows: Any, place: Any) -> None:
     rows.meta[place].incarnation = 0
     free_place(rows.places, place)
+
+
+@kernel
+def free_candidate(rows: Any, place: Any) -> None:
+    rows.candidates[place].occurrences = 0
+    free_place(rows.candidate_places, place)
 
 
 class RowStore:
@@ -135,5 +142,5 @@ class RowStore:
     def nbytes(self) -> int:
         """Bytes of all places that have been used."""
         free = 4 * int(self._places.counts[_FREE] + self._candidate_places.counts[_FREE])
-        waiting = int(self._candidate_places.counts[_USED]) * (CANDIDATE.itemsize + EVENTS.itemsize)
-        return int(self._places.counts[_USED]) * self._row_bytes + waiting + free
+        waiting = int(self._candidate_places.counts[USED]) * (CANDIDATE.itemsize + EVENTS.itemsize)
+        return int(self._places.counts[USED]) * self._row_bytes + waiting + free

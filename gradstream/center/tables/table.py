@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gradstream.center.tables.hashing import BUCKETS, buckets_of, stream_of
 from gradstream.center.tables.index import BucketIndex
-from gradstream.center.tables.keep import NEVER, UNLIMITED, Keeping, shrink_bucket
+from gradstream.center.tables.keep import NEVER, UNLIMITED, Keeping, shrink
 from gradstream.center.tables.memory import fitting_places
 from gradstream.center.tables.payload import LOAN, FoundRows
 from gradstream.center.tables.push import (
@@ -124,16 +124,14 @@ class EmbeddingTable:
         applied, counted, missed, dropped = (int(push.outcomes[outcome]) for outcome in (APPLIED, COUNTED, MISSED, DROPPED))
         return RowOutcome(applied, counted, missed, dropped, push.staleness)
 
-    def shrink(self, buckets: range | None = None) -> int:
-        """Decay and evict in `buckets`, default: all that are held. Return how many rows and candidates are gone."""
-        held = buckets or self.buckets
-        removed = 0
-        for bucket in range(held.start - self.buckets.start, held.stop - self.buckets.start):
-            gone = shrink_bucket(self.arrays, self._keeping, bucket, self.time)
-            if gone:
-                self._index.tidy(bucket, gone)
-            removed += gone
+    def shrink(self) -> int:
+        """End a pass: decay and evict. Return how many rows and candidates are gone."""
+        gone_slots = np.zeros(len(self.buckets), np.int64)
+        removed = int(shrink(self.arrays, self._keeping, self.time, gone_slots))
+        for bucket in np.flatnonzero(gone_slots):
+            self._index.tidy(int(bucket), int(gone_slots[bucket]))
         self.evicted += removed
+        self.time += 1
         return removed
 
     def grow_bucket(self, bucket: int) -> None:

@@ -28,7 +28,7 @@ from gradstream.wire import plane
 from gradstream.wire.redis import keys
 from tests.integration.plane.cluster import Cluster
 from tests.support import eventually
-from tests.unit.sim.test_tables import ADAGRAD, ADMITTED, FOLDER, FTRL, job
+from tests.unit.sim.test_tables import ADAGRAD, ADMITTED, FOLDER, FTRL, KEPT, job
 from worker_node.evaluator_link import EvaluatorLink
 
 WHERE = {"redis": (), "shared memory": (0, 1), "both": (1,)}
@@ -69,7 +69,7 @@ def assert_nothing_left(attempt: Cluster) -> None:
 
 
 @pytest.mark.parametrize("where", WHERE)
-@pytest.mark.parametrize("tables", [ADAGRAD, ADMITTED, FTRL], ids=["adagrad", "admitted", "ftrl"])
+@pytest.mark.parametrize("tables", [ADAGRAD, ADMITTED, FTRL, KEPT], ids=["adagrad", "admitted", "ftrl", "kept"])
 def test_rounds_give_the_bits_of_the_simulator(tables: dict[str, Any], where: str, cluster: Callable[..., Cluster]) -> None:
     spec = job("sync", shards=2, tables=tables, stop={"steps": 12})
     assert_as_simulated(cluster(spec, problems(spec), local=WHERE[where]), spec)

@@ -124,7 +124,7 @@ def test_a_mistake_in_user_code_is_shown_from_where_their_code_begins(job: Path)
     done = run("run", job, "--local", "--set", "workload.args.where=loss")
     assert done.exit_code == 10
     assert "the user's own mistake" in done.stderr
-    assert "local_run.py" not in done.stderr
+    assert "local_run" not in done.stderr
     assert done.stdout == ""
 
 

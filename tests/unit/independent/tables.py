@@ -171,6 +171,7 @@ class PlainTable:
                 held_keys = sorted((key for key in self.rows if bucket(key) == number), key=lambda k: (score(self.rows[k]), k))
                 for key in held_keys[: max(0, len(held_keys) - most // 1024)]:
                     del self.rows[key]
+        self.time += 1
 
 
 def score(held: Row | Waiting) -> Any:

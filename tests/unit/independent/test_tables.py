@@ -89,11 +89,11 @@ def test_lives_of_rows(rule: dict[str, Any], life: dict[str, Any], seed: int, wi
     for _ in range(25):
         if rng.random() < 0.15:
             plain.time += int(rng.integers(0, 2))
-            plain.shrink()
             for each in sharded:
                 for table in each.tables:
                     table.time = plain.time
                     table.shrink()
+            plain.shrink()
         keys = rng.choice(known, rng.integers(0, 12), replace=False)
         under_way.append((keys, [plain.read(int(key)) for key in keys], [each.look_up(keys) for each in sharded]))
         for key, (w, _, _) in zip(keys, under_way[-1][1], strict=True):

@@ -106,6 +106,11 @@ def test_json_is_a_job_file_too() -> None:
         ("tables={a: {rule: {name: ftrl}, init: {uniform: 0.1}}}", "/tables/a", "they begin at 0"),
         ("tables={a: {admit: {count: 3, score: 1}}}", "/tables/a/admit", "exactly one"),
         ("tables={a: 3}", "/tables/a", "must be a mapping"),
+        ("tables={a: {shrink: 1 epochs}}", "/tables/a", "shrink would be ignored: nothing is evicted; set keep or most"),
+        ("tables={a: {most: 2048, shrink: 5m}}", "/tables/a/shrink", "write '10000 samples' or '0.5 epochs', not '5m'"),
+        ("tables={a: {most: 2048, shrink: 100}}", "/tables/a/shrink", "write '10000 samples' or '0.5 epochs', not 100"),
+        ("tables={a: {most: 2048, shrink: 5 smples}}", "/tables/a/shrink", "did you mean 'samples'?"),
+        ("tables={a: {most: 2048, shrink: 0 epochs}}", "/tables/a/shrink", "must be more than 0 epochs"),
         ("evaluate.average=2", "/evaluate/average", "between 0 and 1, or 'uniform', not 2"),
     ],
 )

@@ -104,3 +104,45 @@ def test_starting_imports_neither_torch_nor_numba() -> None:
     code = "import sys, gradstream, gradstream.spec.tables, gradstream.cli.main; print({'torch', 'numba'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.strip() == "set()"
+
+
+def test_clicks_of_several_forwards_are_given_before_each() -> None:
+    rules = {"t": {"keep": {"score": 0.5}, "rule": {"name": "sgd"}}}
+    whole, parts = (gnn.Embedding("t", 1) for _ in range(2))
+    one, other = gnn.TableOptimizer(whole, rules), gnn.TableOptimizer(parts, rules)
+    ids, clicks = torch.tensor([1, 2, 1, 3]), torch.tensor([1.0, 0.0, 1.0, 0.0])
+    whole(ids).sum().backward()
+    one.step(clicks=clicks)
+    for half in (slice(0, 2), slice(2, 4)):
+        other.use_clicks(clicks[half])
+        parts(ids[half]).sum().backward()
+    other.step()
+    first, second = (rows.state_dict()["tables"]["t"] for rows in (one, other))
+    assert first["events"].tolist() == second["events"].tolist()
+    assert dict(zip(first["keys"].tolist(), first["events"].tolist(), strict=True)) == {1: [2, 2], 2: [1, 0], 3: [1, 0]}
+
+
+@pytest.mark.parametrize("wrong", [[float("nan"), 1.0], [-1.0, 0.0], [float("inf"), 0.0]])
+def test_clicks_that_are_no_numbers_of_clicks_are_refused(wrong: list[float]) -> None:
+    model = gnn.Embedding("t", 1)
+    rows = gnn.TableOptimizer(model, {"t": {"keep": {"score": 0.5}}})
+    model(torch.tensor([1, 2])).sum().backward()
+    with pytest.raises(InvalidWorkload, match=r"table .t.: clicks lie between .* make them finite, and 0 or more"):
+        rows.step(clicks=torch.tensor(wrong))
+    assert rows.summary()["t"].rows == 0
+
+
+def test_a_shrink_of_one_table_leaves_the_others() -> None:
+    model = nn.ModuleList([gnn.Embedding("a", 1), gnn.Embedding("b", 1)])
+    rows = gnn.TableOptimizer(model, {"default": {"keep": {"unseen": 1}}})
+    for module in model:
+        module(torch.tensor([1, 2])).sum().backward()
+    rows.step()
+    assert rows.shrink(["a"]) == {"a": 0}
+    assert rows.shrink(["a"]) == {"a": 2}
+    assert {name: table.rows for name, table in rows.summary().items()} == {"a": 0, "b": 2}
+
+
+def test_an_interval_of_shrinks_is_for_jobs() -> None:
+    with pytest.raises(InvalidWorkload, match=r"shrink of t is for jobs; remove it, and call rows.shrink\(\)"):
+        gnn.TableOptimizer(gnn.Embedding("t", 1), {"t": {"most": 2048, "shrink": "1 epochs"}})

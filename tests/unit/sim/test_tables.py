@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch.utils.data import IterableDataset
 
 from gradstream.errors import InvalidWorkload
 from gradstream.input import randomness
@@ -21,6 +23,11 @@ from tests.userland.planted_clicks import Clicks
 FOLDER = Path("tests/userland")
 ADAGRAD = {"default": {"rule": {"name": "adagrad", "lr": 0.1}}}
 ADMITTED = {"default": {"rule": {"name": "adam", "lr": 0.01, "damp": True}, "admit": {"count": 2}}}
+KEPT = {
+    "wide": {"keep": {"decay": 0.9, "score": 0.5}, "shrink": "300 samples"},
+    "deep": {"keep": {"unseen": 1}, "admit": {"count": 2}, "shrink": "0.25 epochs"},
+}
+"""Shows and clicks, candidates, and shrinks at two intervals."""
 FTRL = {"wide": {"rule": {"name": "ftrl", "alpha": 0.3, "l1": 0.1}, "gradient": "sum"}, "deep": {"most": 1024}}
 ROUNDS = ["sync", "local_sgd", "diloco", "fedavg"]
 AT_ONCE = ["async", "adag", "downpour", "dynsgd", "easgd", "geo"]
@@ -62,13 +69,17 @@ def accounts(result: Result) -> Counter[str]:
     return total
 
 
+def evicted(result: Result) -> int:
+    return sum(table["evicted"] for shard in result.shards for table in shard["center"]["tables"]["tables"].values())
+
+
 def assert_same(one: Result, other: Result) -> None:
     assert torch.equal(one.center, other.center)
     assert rows(one) == rows(other)
     assert accounts(one) == accounts(other)
 
 
-@pytest.mark.parametrize("tables", [ADAGRAD, ADMITTED, FTRL], ids=["adagrad", "admitted", "ftrl"])
+@pytest.mark.parametrize("tables", [ADAGRAD, ADMITTED, FTRL, KEPT], ids=["adagrad", "admitted", "ftrl", "kept"])
 @pytest.mark.parametrize("strategy", ["sync", "async"])
 def test_any_number_of_shards_gives_the_same_bits(strategy: str, tables: dict[str, Any]) -> None:
     alone = train(job(strategy, tables=tables))
@@ -113,6 +124,47 @@ def test_a_run_resumed_from_a_checkpoint_has_the_bits_of_an_undisturbed_one(stra
     spec = job(strategy, shards=2, stop={"steps": 20})
     half = train(spec, checkpoints=[16], events=40)
     assert_same(train(spec, checkpoints=[16]), train(spec, resume=half.checkpoints[16]))
+
+
+@pytest.mark.parametrize("strategy", ["sync", "async"])
+def test_shrinks_stand_in_checkpoints(strategy: str) -> None:
+    """A run resumed between two shrinks has the bits of an undisturbed one."""
+    spec = job(strategy, shards=2, stop={"steps": 30}, tables=KEPT)
+    half = train(spec, checkpoints=[20], events=45)
+    assert evicted(half) > 0
+    whole, resumed = train(spec, checkpoints=[20]), train(spec, resume=half.checkpoints[20])
+    assert_same(whole, resumed)
+    assert evicted(whole) == evicted(resumed) > evicted(half)
+
+
+def test_shrinks_and_clicks_of_a_job_are_those_of_a_plain_loop() -> None:
+    """One worker; a shrink of each table at its own interval, after the step that reaches it; clicks in two micro-batches."""
+    spec = job("sync", workers=1, tables=KEPT, accumulate=2, optimizer={"name": "sgd", "lr": 0.1})
+    workloads = Workloads(spec, FOLDER)
+    result = run(spec, workloads)
+    with randomness.seeded(spec.seed):
+        model = Clicks().model()
+    rules = {name: {key: value for key, value in rule.items() if key != "shrink"} for name, rule in KEPT.items()}
+    dense, sparse = torch.optim.SGD(model.parameters(), lr=0.1), TableOptimizer(model, rules, spec.seed)
+    problem, samples = workloads(spec, 0)._problem, 0
+    for position in range(problem.total):
+        (ids, clicks), examples = problem._batches.take(position, torch.device("cpu"))
+        dense.zero_grad()
+        torch.nn.functional.binary_cross_entropy_with_logits(model(ids), clicks).backward()
+        dense.step()
+        sparse.step(clicks=clicks)
+        before, samples = samples, samples + examples
+        for name, every in {"wide": 300, "deep": 500}.items():
+            if before // every < samples // every:
+                sparse.shrink([name])
+    summary = sparse.summary()
+    assert sum(table.evicted for table in summary.values()) == evicted(result) > 100
+    for name, table in sparse.state_dict()["tables"].items():
+        stored = result.shards[0]["center"]["tables"]["tables"][name]
+        assert stored["time"] == table["time"] > 3
+        for column in ("keys", "seen", "events", "waiting", "waiting_seen", "waiting_events"):
+            assert torch.equal(stored["columns"][column], table[column]), (name, column)
+        assert torch.allclose(stored["columns"]["values"], table["values"], atol=1e-4)
 
 
 def test_the_rows_of_lost_and_late_pushes_are_counted() -> None:
@@ -160,12 +212,57 @@ def test_wrong_settings_name_the_table_and_the_remedy() -> None:
         train(job("async", members=2))
 
 
-def test_ids_of_an_unknown_table_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = job("async")
-    workloads = Workloads(spec, FOLDER)
-    import planted_clicks  # type: ignore[import-not-found]  # as the job imports it
+@pytest.fixture
+def imported() -> type[Clicks]:
+    """The class as jobs import it."""
+    return type(Workloads(job("async"), FOLDER)._code._workload)  # type: ignore[return-value]
 
-    monkeypatch.setattr(planted_clicks.Clicks, "ids", lambda self, batch: {"widely": batch[0]})
+
+def test_ids_of_an_unknown_table_are_refused(imported: type[Clicks], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(imported, "ids", lambda self, batch: {"widely": batch[0]})
     with pytest.raises(UserError, match="failed in ids") as error:
-        run(spec, workloads)
+        train(job("async"))
     assert "no table 'widely'" in str(error.value.__cause__)
+
+
+def test_wrong_clicks_are_told_as_the_user_s(imported: type[Clicks], monkeypatch: pytest.MonkeyPatch) -> None:
+    for wrong, words in (
+        (lambda self, batch: batch[1][:-1], "31 clicks for a forward of 32 examples; give one for each"),
+        (lambda self, batch: [1], "clicks() must return a tensor with a number for each example, not a list"),
+        (lambda self, batch: batch[1] - 1, "clicks lie between -1.0 and 0.0; make them finite, and 0 or more"),
+    ):
+        monkeypatch.setattr(imported, "clicks", wrong)
+        with pytest.raises(UserError, match=r"failed in clicks\(\)") as error:
+            train(job("sync", workers=1, tables=KEPT, stop={"steps": 2}))
+        assert words in str(error.value.__cause__)
+
+
+def test_clicks_are_asked_for_only_if_a_table_uses_scores(imported: type[Clicks], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(imported, "clicks", lambda self, batch: None)
+    train(job("sync", stop={"steps": 2}))
+
+
+def test_tables_that_shrink_keep_their_rows_without_clicks(imported: type[Clicks], monkeypatch: pytest.MonkeyPatch) -> None:
+    """No show has a click then, so fewer rows reach the score."""
+    with_clicks = train(job("sync", tables=KEPT))
+    monkeypatch.delattr(imported, "clicks")
+    without = train(job("sync", tables=KEPT))
+    assert 0 < len(rows(without)["wide"]) < len(rows(with_clicks)["wide"])
+
+
+def test_data_without_a_length_shrinks_by_samples(imported: type[Clicks], monkeypatch: pytest.MonkeyPatch) -> None:
+    tensors = Clicks().dataset("train")
+
+    class Endless(IterableDataset[Any]):
+        def __iter__(self) -> Iterator[Any]:
+            while True:
+                yield from (tensors[i] for i in range(2000))
+
+    monkeypatch.setattr(imported, "dataset", lambda self, split: Endless())
+    by_epochs = job("sync", tables=KEPT, stop={"steps": 10})
+    with pytest.raises(
+        InvalidWorkload, match=r"tables.deep.shrink counts passes over data whose length is not known: .* write samples"
+    ):
+        train(by_epochs)
+    by_samples = {name: {**rule, "shrink": "300 samples"} for name, rule in KEPT.items()}
+    assert evicted(train(job("sync", tables=by_samples, stop={"steps": 30}))) > 0

@@ -84,7 +84,7 @@ def test_a_row_that_came_back_gets_no_stranger_s_gradient() -> None:
     push(found, found.look_up(np.array([1])), 5.0)
     assert outcome(push(found, stale)) == (0, 0, 1, 0)
     assert found.look_up(np.array([1])).values[0, 0] == -5
-    found.time = 2
+    found.time = 3
     found.shrink()
     assert outcome(push(found, stale)) == (0, 1, 0, 0)
     assert (found.look_up(np.array([1])).values[0, 0], found.alive) == (0, 1)
@@ -116,15 +116,23 @@ def test_most_keeps_the_highest_scores_then_the_highest_keys() -> None:
     assert set(read_contents(found).keys.tolist()) == expected | {0}
 
 
-def test_a_shrink_in_steps_is_a_shrink() -> None:
-    whole, steps = table(keep={"unseen": 1}), table(keep={"unseen": 1})
-    for each in (whole, steps):
-        push(each, each.look_up(np.arange(3000)))
-        each.time = 1
-        push(each, each.look_up(np.arange(1000)))
-    removed = sum(steps.shrink(range(first, first + 64)) for first in range(0, 1024, 64))
-    assert removed == whole.shrink() == steps.evicted == 2000
-    assert read_contents(whole).keys.tobytes() == read_contents(steps).keys.tobytes()
+@pytest.mark.parametrize("admit", [None, {"count": 2}])
+def test_keys_that_come_and_go_are_found_and_the_index_stays_small(admit: dict[str, int] | None) -> None:
+    """Slots of evicted keys are used again by the same key, or leave when they are many."""
+    found, draw = table(keep={"unseen": 2}, admit=admit), np.random.default_rng(0)
+    seen: dict[int, int] = {}
+    for time in range(40):
+        keys = np.unique(draw.integers(0, 4000, 1500)) + 100 * time
+        push(found, found.look_up(keys))
+        seen |= dict.fromkeys(keys.tolist(), time)
+        found.shrink()
+        seen = {key: last for key, last in seen.items() if time - last < 2}
+        contents = read_contents(found)
+        assert set(contents.keys.tolist()) | set(contents.waiting.tolist()) == set(seen)
+    assert (found.alive, found.alive + found.waiting) == (len(contents.keys), len(seen))
+    assert (found.waiting > 100) == bool(admit)
+    assert found.evicted > 20_000
+    assert found.arrays.buckets.sizes.sum() <= 1024 * 2 * index.SMALLEST
 
 
 def test_a_full_table_drops_new_keys_and_serves_the_others() -> None:

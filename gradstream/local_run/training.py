@@ -1,10 +1,4 @@
-"""`gradstream run job.yaml --local`: the job's workload trained in this process by plain torch, as one would by hand.
-
-It is the baseline that a distributed run is compared with: a DataLoader, the job's optimizer at the strategy's learning rate,
-`batch_size` examples per step. It shares only the checks of user code and the scoring with the platform, so it refuses a wrong
-workload in the same words. The number of workers, the gate and the rest of the strategy have no meaning here; `stop.steps` counts
-the steps of this one process.
-"""
+"""The loop of `run --local`."""
 
 from __future__ import annotations
 
@@ -15,7 +9,7 @@ import time
 from collections.abc import Iterator, Sized
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSampler
@@ -29,21 +23,18 @@ from gradstream.input.data import never_empty, to_device
 from gradstream.input.gather import Batching
 from gradstream.input.overlap import find_overlap
 from gradstream.input.shuffled import batches_of
+from gradstream.local_run.rows import local_rows
 from gradstream.model import parts
 from gradstream.model.ensemble import train_step
 from gradstream.model.flat_model import trained_dtype
 from gradstream.model.guard import ParameterGuard
 from gradstream.model.problem import backward, watched
 from gradstream.model.start import model_without_platform
-from gradstream.model.tables import check_ids, check_named, has_tables
 from gradstream.model.usercode import UserCode, blaming
 from gradstream.progress.evaluation_alerts import not_finite_sentence, overlap_sentence
 from gradstream.spec import JobSpec
 from gradstream.spec.cadence import is_due
 from gradstream.train.replica import LossNotFinite
-
-if TYPE_CHECKING:
-    from gradstream.nn import TableOptimizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +95,12 @@ class _Training:
         empty = torch.nn.Parameter(torch.empty(0))  # stands in where the model is tables alone
         dense: list[torch.Tensor] = [*model.parameters()] or [empty]
         self._optimizer = spec.optimizer.build(dense, lr=spec.strategy.lr)
-        self._rows = _row_optimizer(model, spec)
         self._full_rate = [group["lr"] for group in self._optimizer.param_groups]
         self._data, length = data, _length(data, spec)
         self._steps = _steps(spec, length, code.batching.drop_last)
         self._schedule = spec.schedule.for_run(_total_samples(self._steps, length, spec, code.batching.drop_last))
         self._clock, self._judge = _EvaluationClock(spec, length), Judge(spec)
+        self._rows = local_rows(model, spec, code, length)
 
     def reports(self) -> Iterator[LocalProgress]:
         spec, losses = self._spec, list[float]()
@@ -134,14 +125,11 @@ class _Training:
         """One step of the optimizer. Returns the loss."""
         spec, optimizer = self._spec, self._optimizer
         optimizer.zero_grad()
-        if self._rows:
-            self._rows.zero_grad()
         with blaming("dataset('train')"):
             shares = parts.of(batch, examples, spec.at_once)
-        if self._rows and (ids := self._code.ids):  # not needed here, but what is wrong elsewhere is told here, too
-            with blaming("ids()"):
-                check_ids(ids(batch), self._rows.summary())
-        loss = watched(self._guard, None, lambda: train_step(self._model, shares, self._code.loss, backward))
+        if self._rows:
+            self._rows.begin(batch)
+        loss = watched(self._guard, None, lambda: train_step(self._model, shares, self._loss, backward))
         if math.isfinite(loss):
             if spec.optimizer.clip_norm is not None:
                 torch.nn.utils.clip_grad_norm_(self._model.parameters(), spec.optimizer.clip_norm)
@@ -149,11 +137,15 @@ class _Training:
                 group["lr"] = rate * self._schedule.factor(samples)
             optimizer.step()
             if self._rows:
-                self._rows.factor = self._schedule.factor(samples)
-                self._rows.step(examples=examples)
+                self._rows.step(samples, examples, self._schedule.factor(samples))
         elif spec.on_nan == "fail":
             raise LossNotFinite(f"the loss of mini-batch {step - 1} is {loss}")
         return loss
+
+    def _loss(self, model: torch.nn.Module, batch: Any) -> torch.Tensor:
+        if self._rows:
+            self._rows.use_clicks(batch)
+        return self._code.loss(model, batch)
 
     def _batches(self) -> Iterator[tuple[Any, int]]:
         """Mini-batches with how many examples each has, pass after pass."""
@@ -178,16 +170,6 @@ class _Training:
                 return
             if examples == self._spec.batch_size or not self._code.batching.drop_last:
                 yield batch, examples
-
-
-def _row_optimizer(model: torch.nn.Module, spec: JobSpec) -> TableOptimizer | None:
-    """None: the model has no embedding tables. Raises: InvalidWorkload."""
-    if not has_tables(model):
-        check_named(spec)
-        return None
-    from gradstream.nn import TableOptimizer  # imports numba
-
-    return TableOptimizer(model, spec.tables, spec.seed)
 
 
 def _length(data: Any, spec: JobSpec) -> int | None:
