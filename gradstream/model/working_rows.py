@@ -15,15 +15,15 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from gradstream.center.tables.hashing import bucket_order
+from gradstream.center.tables.hashing import bucket_order, buckets_of
 from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys, joined, piece
 from gradstream.errors import InvalidWorkload
 from gradstream.model.tables import check_ids
 from gradstream.model.usercode import blaming
 from gradstream.nn import kernels
 from gradstream.nn.embedding import TableModule, widths_of
-from gradstream.nn.gradients import TableForwards, merged
-from gradstream.nn.ids import as_array, checked_ids, distinct_ids
+from gradstream.nn.gradients import LookUp, TableForwards, merged
+from gradstream.nn.ids import DistinctIds, as_array, checked_ids
 from gradstream.spec import JobSpec
 from gradstream.spec.tables import specs_of
 
@@ -45,7 +45,7 @@ class WorkingRows:
         self._gradients: dict[str, list[RowGradients]] = {name: [] for name in self.widths}
         """Gradients of the mini-batches since the last push, by table."""
         self._forwards = {
-            name: TableForwards(name, partial(self._rows_of, name), sums=specs[name].gradient == "sum") for name in self.widths
+            name: WorkerForwards(name, partial(self._rows_of, name), sums=specs[name].gradient == "sum") for name in self.widths
         }
         self.wants_clicks = any(specs[name].has_scores for name in self.widths)
         """A table uses scores."""
@@ -57,7 +57,7 @@ class WorkingRows:
         """Look up the rows of these ids of several tables at once, before a forward needs them. Raises: UserError."""
         with blaming("ids()"):
             check_ids(ids, self.widths)
-            keys = {name: distinct_ids(checked_ids(name, of_table), None).keys for name, of_table in ids.items()}
+            keys = {name: self._forwards[name].name_ahead(checked_ids(name, of_table)) for name, of_table in ids.items()}
         self._add(keys)
 
     def hold(self, found: Mapping[str, FoundRows]) -> None:
@@ -89,28 +89,30 @@ class WorkingRows:
         taken = {}
         for name, parts in self._gradients.items():
             if parts:
-                rows = merged(parts)
-                taken[name] = piece(rows, bucket_order(rows.keys))
+                taken[name] = _by_bucket(merged(parts))
                 parts.clear()
         self._rows.clear()
         self._sorted.clear()
         return taken
 
     def _rows_of(self, name: str, keys: NDArray[np.int64]) -> FoundRows:
-        """The rows of distinct keys, in their order."""
-        self._add({name: keys})
+        """The rows of distinct keys, in their order. `keys`: in bucket order."""
+        if name not in self._rows or not np.array_equal(self._rows[name].keys, keys):
+            self._add({name: keys})
         held = self._rows[name]
+        if np.array_equal(held.keys, keys):
+            return held
         if name in self._sorted:
             return piece(held, np.searchsorted(held.keys, keys))
         numbers = kernels.distinct(np.concatenate([held.keys, keys]), np.uint64(0))[1][len(held.keys) :]
         return piece(held, numbers)
 
     def _add(self, wanted: Mapping[str, NDArray[np.int64]]) -> None:
-        """Look up those keys that are not held."""
+        """Look up those keys that are not held. `wanted`: distinct keys of tables, in bucket order."""
         missing = {name: self._missing(name, keys) for name, keys in wanted.items()}
         missing = {name: keys for name, keys in missing.items() if len(keys) or name not in self._rows}
         if missing:
-            found = self.look_up({name: RowKeys(keys[bucket_order(keys)]) for name, keys in missing.items()})
+            found = self.look_up({name: RowKeys(keys) for name, keys in missing.items()})
             for name, rows in found.items():
                 self._sorted.discard(name)
                 self._rows[name] = joined([self._rows[name], rows]) if name in self._rows else rows
@@ -124,6 +126,36 @@ class WorkingRows:
             return keys[(places == len(held)) | (held.take(places, mode="clip") != keys)] if len(held) else keys
         every: NDArray[np.int64] = kernels.distinct(np.concatenate([held, keys]), np.uint64(0))[0]
         return every[len(held) :]
+
+
+class WorkerForwards(TableForwards):
+    """The forwards of one table at a worker. Distinct ids lie in bucket order, as they travel; those named ahead are not searched
+    for twice."""
+
+    def __init__(self, table: str, look_up: LookUp, *, sums: bool) -> None:
+        super().__init__(table, look_up, sums=sums)
+        self._named: tuple[NDArray[np.int64], DistinctIds] | None = None
+        """A copy of the ids named last, and the distinct ones among them."""
+
+    def name_ahead(self, ids: torch.Tensor) -> NDArray[np.int64]:
+        """Return the distinct ones of the ids of a forward to come. `ids`: int64."""
+        found = self.distinct_ids(ids, None)
+        self._named = np.array(ids.cpu().numpy().ravel()), found
+        return found.keys
+
+    def distinct_ids(self, ids: torch.Tensor, padding: int | None) -> DistinctIds:
+        if self._named and padding is None and np.array_equal(ids.cpu().numpy().ravel(), self._named[0]):
+            return self._named[1]
+        found = super().distinct_ids(ids, padding)
+        order = bucket_order(found.keys)
+        numbers = np.empty(len(order) + 1, np.int64)
+        numbers[order], numbers[-1] = np.arange(len(order)), -1  # the last is that of the padding
+        return DistinctIds(found.keys[order], numbers[found.numbers])
+
+
+def _by_bucket(rows: RowGradients) -> RowGradients:
+    buckets = buckets_of(rows.keys)
+    return rows if (buckets[1:] >= buckets[:-1]).all() else piece(rows, bucket_order(rows.keys))
 
 
 def _nowhere(keys: Mapping[str, RowKeys]) -> Any:

@@ -16,7 +16,7 @@ from torch import nn
 
 from gradstream.errors import InvalidWorkload
 from gradstream.nn.functions import gather_rows, largest_of_bags, sum_bags
-from gradstream.nn.ids import DistinctIds, checked_ids, distinct_ids
+from gradstream.nn.ids import DistinctIds, checked_ids
 from gradstream.nn.kernels import count_numbers
 
 Mode = Literal["sum", "mean", "max"]
@@ -24,6 +24,9 @@ Mode = Literal["sum", "mean", "max"]
 
 class RowSource(Protocol):
     """A table as modules see it."""
+
+    def distinct_ids(self, ids: torch.Tensor, padding: int | None) -> DistinctIds:
+        """`ids`: int64."""
 
     def rows_for(self, ids: DistinctIds, examples: NDArray[np.int64], count: int, device: torch.device) -> torch.Tensor:
         """The rows of the distinct ids, a leaf tensor if gradients are enabled. `examples`: that of each id, among `count`."""
@@ -50,13 +53,19 @@ class TableModule(nn.Module):
         """Take rows from this table from now on."""
         self._source = source
 
-    def rows_for(self, ids: DistinctIds, examples: NDArray[np.int64], count: int, device: torch.device) -> torch.Tensor:
+    @property
+    def source(self) -> RowSource:
+        """Raises: InvalidWorkload: no table is bound."""
         if self._source is None:
             raise InvalidWorkload(
                 f"{type(self).__name__} has no table '{self.table}' to take rows from; make gradstream.nn.TableOptimizer(model) "
                 "before the first forward. A job gives its workers their tables by itself"
             )
-        return self._source.rows_for(ids, examples, count, device)
+        return self._source
+
+    def distinct_ids(self, ids: torch.Tensor) -> DistinctIds:
+        """Raises: InvalidWorkload: the ids are not whole numbers."""
+        return self.source.distinct_ids(checked_ids(self.table, ids), self.padding_idx)
 
     def extra_repr(self) -> str:
         return f"{self.table!r}, {self.dim}" + (f", padding_idx={self.padding_idx}" if self.padding_idx is not None else "")
@@ -66,11 +75,10 @@ class Embedding(TableModule):
     """The row of each id: ids of any shape to (*shape, dim). `padding_idx`: an id that reads 0 and has no row."""
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        checked = checked_ids(self.table, ids)
-        found = distinct_ids(checked, self.padding_idx)
+        found = self.distinct_ids(ids)
         count = len(ids) if ids.dim() else 1
         examples = np.arange(ids.numel()) // max(1, ids.numel() // max(1, count))
-        rows = self.rows_for(found, examples, count, ids.device)
+        rows = self.source.rows_for(found, examples, count, ids.device)
         return gather_rows(rows, found.numbers).view(*ids.shape, self.dim)
 
 
@@ -103,8 +111,8 @@ class EmbeddingBag(TableModule):
         elif offsets is not None and self.include_last_offset:
             offsets = offsets[:-1]
         bags, count = self._bags(ids, offsets)
-        found = distinct_ids(checked_ids(self.table, ids), self.padding_idx)
-        rows = self.rows_for(found, bags, count, ids.device)
+        found = self.distinct_ids(ids)
+        rows = self.source.rows_for(found, bags, count, ids.device)
         if self.mode == "max":
             self._refuse_weights(per_sample_weights)
             return largest_of_bags(rows, found.numbers, bags, count)

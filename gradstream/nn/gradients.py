@@ -14,7 +14,7 @@ from gradstream.center.tables.payload import FoundRows, RowGradients, joined
 from gradstream.center.tables.table import EmbeddingTable, RowOutcome
 from gradstream.errors import InvalidWorkload
 from gradstream.nn import kernels
-from gradstream.nn.ids import DistinctIds, as_array
+from gradstream.nn.ids import DistinctIds, as_array, distinct_ids
 
 LookUp = Callable[[NDArray[np.int64]], FoundRows]
 """Gives the rows of distinct keys, in their order."""
@@ -60,6 +60,9 @@ class TableForwards:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(None), ()  # a pickled model leaves its tables out: `TableOptimizer.state_dict` has them
+
+    def distinct_ids(self, ids: torch.Tensor, padding: int | None) -> DistinctIds:
+        return distinct_ids(ids, padding)
 
     def rows_for(self, ids: DistinctIds, examples: NDArray[np.int64], count: int, device: torch.device) -> torch.Tensor:
         found = self._look_up(ids.keys)

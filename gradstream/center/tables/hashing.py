@@ -75,7 +75,7 @@ def buckets_of(keys: Any) -> Any:
 
 def bucket_order(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """The order of the keys by bucket; keys of one bucket stay in their order."""
-    return np.argsort(buckets_of(keys), kind="stable")
+    return np.argsort(buckets_of(keys).astype(np.uint16), kind="stable")  # numpy sorts 16 bits ten times as fast as 64
 
 
 def shards_of(keys: NDArray[np.int64], shards: int) -> NDArray[np.int64]:

@@ -78,6 +78,8 @@ def joined(parts: Sequence[T]) -> T:
 
 def shard_part(rows: Mapping[str, T], shard: int, shards: int) -> dict[str, T]:
     """The part of one shard, of so many; empty ones of its tables included."""
+    if shards == 1:
+        return dict(rows)
     from gradstream.center.tables.hashing import buckets_of, buckets_of_shard  # needs numba, which jobs without rows never import
 
     held, parts = buckets_of_shard(shard, shards), {}

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from gradstream import nn as gnn
+from gradstream.center.tables.hashing import buckets_of
 from gradstream.center.tables.payload import LOAN, FoundRows, RowKeys
 from gradstream.model.working_rows import WorkingRows
 from tests.unit.sim.test_tables import job
@@ -73,3 +74,49 @@ def test_the_keys_of_a_score_are_found_with_rows_of_zeros() -> None:
     assert seen == [[0, 0], [0, 0]]
     assert set(keys["deep"].keys.tolist()) == {5, 6, -1}
     assert servers.asked == []
+
+
+def test_ids_named_ahead_are_read_in_any_order_also_if_others_follow() -> None:
+    model, rows, servers = make()
+    rows.fetch({"deep": torch.tensor([7, 7, -3, 100])})
+    assert read(model, [7, 7, -3, 100]) == [7, 7, -3, 100]
+    assert read(model, [100, -3, 7, 7]) == [100, -3, 7, 7]
+    assert servers.asked == [{7, -3, 100}]
+    assert read(model, [5, 100]) == [5, 100]
+    rows.fetch({"deep": torch.tensor([100, 5, -3, 7, 8])})
+    assert read(model, [100, 5, -3, 7, 8]) == [100, 5, -3, 7, 8]
+    assert servers.asked[1:] == [{5}, {8}]
+
+
+def test_ids_that_change_in_place_after_they_were_named_are_read_as_they_are() -> None:
+    model, rows, servers = make()
+    ids = torch.tensor([1, 2, 3])
+    rows.fetch({"deep": ids})
+    ids[1] = 9
+    with torch.no_grad():
+        assert model(ids)[:, 0].tolist() == [1, 9, 3]
+    assert servers.asked == [{1, 2, 3}, {9}]
+
+
+def test_a_padding_reads_0_whether_ids_were_named_or_not() -> None:
+    servers, model = Servers(), gnn.Embedding("deep", 2, padding_idx=7)
+    rows = WorkingRows(model, job("async", tables={}))
+    rows.look_up = servers.look_up
+    for named in (False, True):
+        if named:
+            rows.fetch({"deep": torch.tensor([7, 4, 7, -2])})
+        assert read(model, [7, 4, 7, -2]) == [0, 4, 0, -2]
+        rows.take_gradients()
+
+
+def test_gradients_lie_in_bucket_order_after_one_forward_and_after_several() -> None:
+    model, rows, _ = make()
+    for forwards in (1, 3):
+        for at in range(forwards):
+            model(torch.arange(50 * at, 50 * at + 70)).sum().backward()
+        rows.end_batch(70)
+        [found] = rows.take_gradients().values()
+        buckets = buckets_of(found.keys)
+        assert (buckets[1:] >= buckets[:-1]).all()
+        assert len(found.keys) == 50 * (forwards - 1) + 70
+        assert found.occurrences.sum() == 70 * forwards
