@@ -10,7 +10,7 @@ PYTEST := $(BIN)/pytest -q
 # what `make test` leaves to `make test-long`; `make unit TESTS=tests/unit/wire ARGS='-k keys'` runs one area
 SHORT := not long
 
-.PHONY: help demo up test test-long check checkcode checkpage unit integration jobs e2e hostile audit gpu page generate client format wheel bench report clean
+.PHONY: help demo up test test-long check checkcode checkpage pagelint pagetests unit integration jobs e2e hostile audit gpu page generate client format wheel bench report clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -25,7 +25,7 @@ test: .venv/.dev check unit integration  ## everything: lint, types, contracts, 
 	@GRADSTREAM_SCREENSHOTS= $(MAKE) --no-print-directory --output-sync=target -j2 jobs e2e  # both wait more than they compute; no test reads pictures
 
 check: .venv/.dev frontend/node_modules/.installed  ## lint, types, import contracts; the page's lint, types and tests
-	@$(MAKE) --no-print-directory --output-sync=target -j2 checkcode checkpage
+	@$(MAKE) --no-print-directory --output-sync=target -j2 checkpage checkcode  # the longest first
 
 checkcode: .venv/.dev  ## the Python half of check, with the prose that users read
 	$(BIN)/ruff check .
@@ -34,8 +34,12 @@ checkcode: .venv/.dev  ## the Python half of check, with the prose that users re
 	$(BIN)/lint-imports
 	$(BIN)/python -m checks
 
-checkpage: .venv/.dev frontend/node_modules/.installed  ## the page's half of check, with the API that it is written against
+checkpage: pagelint pagetests  ## the page's half of check, with the API that it is written against
+
+pagelint: .venv/.dev frontend/node_modules/.installed
 	scripts/npm run lint
+
+pagetests: .venv/.dev frontend/node_modules/.installed
 	scripts/npm run typecheck
 	scripts/npm test
 	$(BIN)/python -m backend openapi | diff -q - frontend/openapi.json >/dev/null || { echo "frontend/openapi.json is stale: run 'make generate'" >&2; exit 1; }

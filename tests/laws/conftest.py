@@ -1,5 +1,8 @@
-"""Each law runs in the simulator (`make unit`), over real Redis (`make integration`), and with shared memory (`make test-long`, as
-`test_same.py` compares the bits of all three under every strategy and gate)."""
+"""Each law runs in the simulator (`make unit`) with all of its parameters, and over real Redis (`make integration`) with the first.
+
+`make test-long` runs the other parameters over Redis, and all of them with shared memory: `test_same.py` compares the bits of all
+three drivers under every strategy and gate.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,23 @@ DRIVERS = [
     pytest.param("over_redis", marks=pytest.mark.redis),
     pytest.param("over_shared_memory", marks=[pytest.mark.redis, pytest.mark.long]),
 ]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark laws over Redis as `long`, but each law's first parameters. It comes before pytest selects by marks."""
+    laws = set[str]()
+    for item in items:
+        if isinstance(item, pytest.Function) and _driver(item) == "over_redis":
+            law = item.nodeid.partition("[")[0]
+            if law in laws:
+                item.add_marker(pytest.mark.long)
+            laws.add(law)
+
+
+def _driver(item: pytest.Function) -> object:
+    """Name what runs this law; None for a test without the parameter."""
+    return item.callspec.params.get("driver") if hasattr(item, "callspec") else None
 
 
 @pytest.fixture(params=DRIVERS)

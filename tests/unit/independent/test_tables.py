@@ -74,8 +74,16 @@ def compare(plain: PlainTable, found: TableContents) -> None:
         assert found.events[i].tolist() == [row.shows, row.clicks] or not plain.scored
 
 
-@pytest.mark.parametrize("life", LIVES, ids=str)
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule['name']}{len(rule)}")
+def _pairs() -> list[Any]:
+    """Each rule with each life. `make test` runs two lives of each rule, so that it meets every rule and every life twice."""
+    return [
+        pytest.param(rule, life, id=f"{rule['name']}{len(rule)}-{life}", marks=() if (i + j) % len(LIVES) < 2 else pytest.mark.long)
+        for i, rule in enumerate(RULES)
+        for j, life in enumerate(LIVES)
+    ]
+
+
+@pytest.mark.parametrize(("rule", "life"), _pairs())
 @settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 2**64 - 1), width=st.integers(1, 9), random=st.integers(0, 2**32))
 def test_lives_of_rows(rule: dict[str, Any], life: dict[str, Any], seed: int, width: int, random: int) -> None:
