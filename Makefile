@@ -9,6 +9,9 @@ PAGE_SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -typ
 PYTEST := $(BIN)/pytest -q
 # what `make test` leaves to `make test-long`; `make unit TESTS=tests/unit/wire ARGS='-k keys'` runs one area
 SHORT := not long
+# whole jobs and pages wait more than they compute, so more of them run at once than there are cores; by number of tests, the file that
+# takes longest, of one test, would come last
+BY_FILE := --dist loadfile --no-loadscope-reorder
 
 .PHONY: help demo up test test-long check checkcode checkpage pagelint pagetests unit integration jobs e2e hostile audit gpu page generate client format wheel bench report clean
 
@@ -56,11 +59,11 @@ integration: .venv/.dev backend/page/index.html  ## tests against real Postgres,
 	$(PYTEST) $(or $(TESTS),tests/integration tests/hostile tests/laws tests/gpu) -m '$(SHORT) and not simulator' -n 4 $(ARGS)
 
 jobs: .venv/.dev backend/page/index.html  ## whole jobs in real processes, and what goes wrong with them
-	$(PYTEST) $(or $(TESTS),tests/jobs tests/faults) -m '$(SHORT)' $(ARGS)
+	$(PYTEST) $(or $(TESTS),tests/faults tests/jobs) -m '$(SHORT)' -n 2 $(BY_FILE) $(ARGS)
 
 e2e: .venv/.dev backend/page/index.html  ## the page in a real Chromium, against the real platform and real training
 	scripts/chromium
-	GRADSTREAM_SCREENSHOTS="$${GRADSTREAM_SCREENSHOTS-build/screenshots}" $(PYTEST) $(or $(TESTS),tests/browser) -m '$(SHORT)' -n 2 --dist loadfile $(ARGS)
+	GRADSTREAM_SCREENSHOTS="$${GRADSTREAM_SCREENSHOTS-build/screenshots}" $(PYTEST) $(or $(TESTS),tests/browser) -m '$(SHORT)' -n 3 $(BY_FILE) $(ARGS)
 
 hostile: .venv/.dev backend/page/index.html  ## thousands of generated attacks, half an hour on two cores; RUNS=N of each kind, FIRST=N is the first seed
 	GRADSTREAM_HOSTILE_RUNS="$(or $(RUNS),many)" GRADSTREAM_HOSTILE_FIRST="$(or $(FIRST),0)" $(BIN)/pytest tests/hostile -q -n 2 --timeout 14400

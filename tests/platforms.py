@@ -29,9 +29,9 @@ from tests.support import TIMEOUT, eventually
 USERLAND = Path(__file__).parent / "userland"
 
 
-def slow_until(file: Path) -> dict[str, Any]:
-    """Arguments of a job that takes its time until this file is there."""
-    return {"pause": 0.05, "until": str(file)}
+def slow_until(file: Path, pause: float = 0.05) -> dict[str, Any]:
+    """Arguments of a job that takes its time until this file is there: `pause` seconds for each mini-batch."""
+    return {"pause": pause, "until": str(file)}
 
 
 def free_port() -> int:

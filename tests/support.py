@@ -12,18 +12,24 @@ T = TypeVar("T")
 
 TIMEOUT = 60.0
 """Seconds. What a test starts and expects to end otherwise than by itself must last longer."""
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.01, 0.5
+"""Seconds between two questions of `eventually`."""
 
 
 def eventually(condition: Callable[[], T], what: str, timeout: float = TIMEOUT) -> T:
     """Ask until the answer is true, and return it; fail, saying what was waited for, after `timeout` seconds.
 
-    The bound is for what never comes. How quickly something comes no test can say: others may have the machine."""
+    The bound is for what never comes. How quickly something comes no test can say: others may have the machine. A question that
+    takes long is asked less often: answers cost time of the processes that the test waits for."""
     deadline = time.monotonic() + timeout
-    while not (answer := condition()):
-        if time.monotonic() > deadline:
+    while True:
+        asked = time.monotonic()
+        if answer := condition():
+            return answer
+        now = time.monotonic()
+        if now > deadline:
             raise AssertionError(f"waited {timeout:g} s for {what}; the last answer was {answer!r}")
-        time.sleep(0.01)
-    return answer
+        time.sleep(min(max(SHORTEST_PAUSE, 4 * (now - asked)), LONGEST_PAUSE))
 
 
 @dataclass(frozen=True)

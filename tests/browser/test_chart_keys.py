@@ -44,9 +44,11 @@ PAGES = {
     "staleness": ("/jobs/{0}/staleness", "Loss against staleness"),
     "compare": ("/compare?jobs={0},{1}&metric=train/loss&target=0.5", "Training loss"),
 }
+WALKS = {**PAGES, "found": ("/jobs/{0}/metrics?q=loss", "Training loss")}
+"""A walk along the charts of all metrics takes half a minute of a core, and they differ from those found in what they draw only."""
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] if name == "metrics" else []) for name in WALKS])
 def test_all_is_reached_by_tab_and_has_a_name(name: str, open_page: OpenPage, jobs: list[Job]) -> None:
     page = _opened(open_page, jobs, name)
     _all_drawn(page)
@@ -154,7 +156,7 @@ def test_a_picture_that_cannot_be_had_says_why(open_page: OpenPage, jobs: list[J
 
 
 def _opened(open_page: OpenPage, jobs: list[Job], name: str, width: int = 1440, scheme: str = "light") -> Page:
-    path, title = PAGES[name]
+    path, title = WALKS[name]
     page = open_page(path.format(*(job.id for job in jobs)), width=width, scheme=scheme)
     expect(page.get_by_role("img", name=re.compile(f"^{title}: "))).to_be_visible()
     return page

@@ -49,14 +49,14 @@ def link(jobs: list[Job], **chosen: object) -> str:
 
 @every_look
 @pytest.mark.parametrize("what", ["alone", "groups", "none", "one"])
-def test_it_can_be_read_by_everybody(what: str, width: int, scheme: str, open_page: OpenPage, jobs: list[Job]) -> None:
+def test_it_can_be_read_by_everybody(what: str, width: int, scheme: str, look_at: OpenPage, jobs: list[Job]) -> None:
     addresses = {
         "alone": link(jobs, target=TARGET),
         "groups": link(jobs, target=TARGET, group="strategy.name", x="time"),
         "none": "/compare",
         "one": link(jobs[:1]),
     }
-    page = open_page(addresses[what], width=width, scheme=scheme)
+    page = look_at(addresses[what], width=width, scheme=scheme)
     if what != "none":
         expect(page.get_by_role("img", name=EVAL)).to_be_visible(timeout=TIMEOUT_MS)
     check_looks(page, f"compare-{what}-{width}-{scheme}")

@@ -65,8 +65,8 @@ def test_what_only_programs_call_so_is_not_said_to_people(open_page: OpenPage, f
 
 
 @every_look
-def test_a_failed_job_looks_well(width: int, scheme: str, open_page: OpenPage, failed: Job) -> None:
-    page = open_page(f"/jobs/{failed.id}", width=width, scheme=scheme)
+def test_a_failed_job_looks_well(width: int, scheme: str, look_at: OpenPage, failed: Job) -> None:
+    page = look_at(f"/jobs/{failed.id}", width=width, scheme=scheme)
     expect(page.get_by_text("Last output of")).to_be_visible()
     expect(page.get_by_role("tabpanel").get_by_text("the job failed first").first).to_be_visible()
     check_looks(page, f"job-failed-{width}-{scheme}")

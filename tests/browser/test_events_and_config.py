@@ -95,7 +95,7 @@ def _rows(events: list[Event]) -> int:
 
 @every_look
 @pytest.mark.parametrize("path", ["events", "events?about=nothing", "config"])
-def test_looks(path: str, width: int, scheme: str, open_page: OpenPage, job: Job) -> None:
-    page = open_page(f"/jobs/{job.id}/{path}", width=width, scheme=scheme)
+def test_looks(path: str, width: int, scheme: str, look_at: OpenPage, job: Job) -> None:
+    page = look_at(f"/jobs/{job.id}/{path}", width=width, scheme=scheme)
     page.get_by_role("tabpanel").wait_for()
     check_looks(page, f"{re.sub(r'[^a-z]+', '-', path)}-{width}-{scheme}")

@@ -151,8 +151,8 @@ def test_the_checkpoint_that_a_job_starts_from_is_named_and_its_job_is_a_link(op
 
 @every_look
 @pytest.mark.parametrize("tab", TABS)
-def test_every_tab_is_for_everybody(tab: str, width: int, scheme: str, open_page: OpenPage, job: Job) -> None:
-    page = open_page(f"/jobs/{job.id}/{tab}", width=width, scheme=scheme)
+def test_every_tab_is_for_everybody(tab: str, width: int, scheme: str, look_at: OpenPage, job: Job) -> None:
+    page = look_at(f"/jobs/{job.id}/{tab}", width=width, scheme=scheme)
     page.get_by_role("tabpanel").wait_for()
     expect(page.get_by_role("tab", selected=True)).to_be_in_viewport()
     check_looks(page, f"job-{tab}-{width}-{scheme}")

@@ -276,8 +276,8 @@ def busy(client: Client) -> Iterator[None]:
 class TestLooks:
     @every_look
     @pytest.mark.parametrize("path", ["/jobs", "/queue", "/nodes", "/settings", "/docs"])
-    def test_page(self, path: str, width: int, scheme: str, open_page: OpenPage) -> None:
-        page = open_page(path, width=width, scheme=scheme)
+    def test_page(self, path: str, width: int, scheme: str, look_at: OpenPage) -> None:
+        page = look_at(path, width=width, scheme=scheme)
         if path == "/jobs":
             rows(page).nth(3).get_by_role("checkbox").click()
         elif path != "/docs":

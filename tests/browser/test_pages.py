@@ -41,8 +41,8 @@ PAGES = {
 
 @every_look
 @pytest.mark.parametrize("name", PAGES)
-def test_page(name: str, width: int, scheme: str, open_page: OpenPage, job: Job) -> None:
-    page = open_page(PAGES[name].format(job=job.id), width=width, scheme=scheme)
+def test_page(name: str, width: int, scheme: str, look_at: OpenPage, job: Job) -> None:
+    page = look_at(PAGES[name].format(job=job.id), width=width, scheme=scheme)
     _settled(page)
     check_looks(page, f"{name}-{width}-{scheme}")
 

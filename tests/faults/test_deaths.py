@@ -11,6 +11,11 @@ from gradstream.api.jobs import Job
 from tests.platforms import Lab, slow_until
 from tests.support import eventually
 
+PAUSE = 0.5
+"""Seconds of a mini-batch until `go` is there: long enough for few of them to outlast what happens to the job meanwhile."""
+EPOCHS = 12
+"""Of four mini-batches of each worker: 24 s with pauses, and a moment without."""
+
 
 @pytest.fixture
 def go(tmp_path: Path) -> Path:
@@ -19,7 +24,7 @@ def go(tmp_path: Path) -> Path:
 
 
 def test_a_lost_worker_is_respawned_and_the_job_goes_on(lab: Lab, go: Path) -> None:
-    job = lab.submit("worker-dies", args=slow_until(go), strategy={"name": "async", "lr": 0.02}, stop={"epochs": 120})
+    job = lab.submit("worker-dies", args=slow_until(go, PAUSE), strategy={"name": "async", "lr": 0.02}, stop={"epochs": EPOCHS})
     lab.trains(job, 300)
     lab.kill("worker-1")
     eventually(lambda: lab.process(job, "worker-1").incarnation == 1, "a second incarnation")
@@ -36,13 +41,13 @@ def test_under_bsp_the_model_is_that_of_the_undisturbed_run_bit_for_bit(victim: 
     fields = {
         "strategy": {"name": "sync", "lr": 0.05},
         "optimizer": {"name": "sgd", "momentum": 0.9},
-        "checkpoint": {"every": 0.5},
-        "stop": {"epochs": 160},
+        "checkpoint": {"every": "2 epochs"},
+        "stop": {"epochs": EPOCHS},
     }
     calm = lab.ended(lab.submit("calm", **fields))
-    job = lab.submit("disturbed", args=slow_until(go), **fields)
+    job = lab.submit("disturbed", args=slow_until(go, PAUSE), **fields)
     eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
-    lab.trains(job, 600)
+    lab.trains(job, 640)
     lab.kill(victim)
     go.touch()
     job = lab.ended(job)
@@ -51,7 +56,7 @@ def test_under_bsp_the_model_is_that_of_the_undisturbed_run_bit_for_bit(victim: 
     assert attempts[2]["resumed_from"]["attempt"] == 1
     ledger = lab.ledger(job)
     for rank in (0, 1):
-        assert ledger["pushed", rank] == ledger["applied", rank] == 640, "the ledger goes on where the checkpoint was"
+        assert ledger["pushed", rank] == ledger["applied", rank] == 4 * EPOCHS, "the ledger goes on where the checkpoint was"
         assert ledger["rolled_back", rank] > 0, "and what was done since is shown as rolled back"
     assert "pushes are rolled back: all since checkpoint" in lab.messages(job)
     expected, got = lab.weights(calm, tmp_path), lab.weights(job, tmp_path)
@@ -59,7 +64,7 @@ def test_under_bsp_the_model_is_that_of_the_undisturbed_run_bit_for_bit(victim: 
 
 
 def test_without_retries_a_lost_shard_fails_the_job_with_reason_and_log(lab: Lab, go: Path) -> None:
-    job = lab.submit("no-retries", args=slow_until(go), stop={"epochs": 120}, retries=0)
+    job = lab.submit("no-retries", args=slow_until(go, PAUSE), stop={"epochs": EPOCHS}, retries=0)
     lab.trains(job, 200)
     lab.kill("server-0")
     job = lab.ended(job)
@@ -69,7 +74,7 @@ def test_without_retries_a_lost_shard_fails_the_job_with_reason_and_log(lab: Lab
 
 
 def test_a_dead_evaluator_is_replaced(lab: Lab, go: Path) -> None:
-    job = lab.submit("evaluator-dies", args=slow_until(go), stop={"epochs": 120})
+    job = lab.submit("evaluator-dies", args=slow_until(go, PAUSE), stop={"epochs": EPOCHS})
     lab.trains(job, 200)
     lab.kill("evaluator")
     eventually(lambda: lab.process(job, "evaluator").incarnation == 1, "a second incarnation")
@@ -80,7 +85,7 @@ def test_a_dead_evaluator_is_replaced(lab: Lab, go: Path) -> None:
 
 
 def test_a_killed_agent_takes_its_processes_along_and_the_job_resumes(lab: Lab, go: Path) -> None:
-    job = lab.submit("agent-dies", args=slow_until(go), stop={"epochs": 120}, checkpoint={"every": 0.5})
+    job = lab.submit("agent-dies", args=slow_until(go, PAUSE), stop={"epochs": EPOCHS}, checkpoint={"every": 0.5})
     eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
     pids = [pid for label in ("worker-0", "worker-1", "server-0", "server-1") for pid in lab.pids(label)]
     assert len(pids) == 4
@@ -110,7 +115,7 @@ def test_evaluations_by_samples_are_those_of_the_undisturbed_run(lab: Lab, go: P
         "stop": {"epochs": 20},
     }
     calm = lab.ended(lab.submit("evaluated-calm", **fields))
-    job = lab.submit("evaluated-disturbed", args=slow_until(go) | {"pause": 0.3}, **fields)
+    job = lab.submit("evaluated-disturbed", args=slow_until(go, 0.3), **fields)
     eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
     lab.kill("evaluator")
     eventually(lambda: lab.process(job, "evaluator").incarnation == 1, "another evaluator")

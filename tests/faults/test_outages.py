@@ -8,6 +8,11 @@ import pytest
 from tests.platforms import Lab, slow_until
 from tests.support import eventually
 
+PAUSE = 0.2
+"""Seconds of a mini-batch until `go` is there."""
+EPOCHS = 25
+"""Of four mini-batches of each worker: 20 s with pauses, and a moment without."""
+
 
 @pytest.fixture
 def go(tmp_path: Path) -> Path:
@@ -16,7 +21,7 @@ def go(tmp_path: Path) -> Path:
 
 
 def test_ten_seconds_without_the_planes_redis(lab: Lab, go: Path) -> None:
-    job = lab.submit("plane-away", args=slow_until(go), stop={"epochs": 100})
+    job = lab.submit("plane-away", args=slow_until(go, PAUSE), stop={"epochs": EPOCHS})
     lab.trains(job, 300)
     with lab.frozen(lab.program("valkey-server", "redis-plane"), 10):
         pass
@@ -27,18 +32,18 @@ def test_ten_seconds_without_the_planes_redis(lab: Lab, go: Path) -> None:
 
 
 def test_ten_seconds_without_postgres(lab: Lab, go: Path) -> None:
-    job = lab.submit("postgres-away", args=slow_until(go), stop={"epochs": 100})
+    job = lab.submit("postgres-away", args=slow_until(go, PAUSE), stop={"epochs": EPOCHS})
     lab.trains(job, 300)
     with lab.frozen(postgres(lab), 10):
         pass
     go.touch()
     job = lab.ended(job)
     assert (job.status, job.attempt) == ("succeeded", 1)
-    assert len(lab.points(job, "train/loss")) == 100 * 8, "every point is stored, also those of the outage"
+    assert len(lab.points(job, "train/loss")) == EPOCHS * 8, "every point is stored, also those of the outage"
 
 
 def test_the_broker_restarted_empty_changes_nothing(lab: Lab, go: Path) -> None:
-    job = lab.submit("broker-lost", args=slow_until(go), stop={"epochs": 100})
+    job = lab.submit("broker-lost", args=slow_until(go, PAUSE), stop={"epochs": EPOCHS})
     lab.trains(job, 200)
     lab.program("valkey-server", "redis-live").kill()
     go.touch()
@@ -48,7 +53,7 @@ def test_the_broker_restarted_empty_changes_nothing(lab: Lab, go: Path) -> None:
 
 
 def test_a_plane_that_came_back_empty_makes_a_new_attempt_that_is_not_charged(lab: Lab, go: Path) -> None:
-    job = lab.submit("plane-lost", args=slow_until(go), stop={"epochs": 120}, checkpoint={"every": 0.5})
+    job = lab.submit("plane-lost", args=slow_until(go, PAUSE), stop={"epochs": EPOCHS}, checkpoint={"every": 0.5})
     eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
     lab.program("valkey-server", "redis-plane").kill()
     go.touch()
@@ -58,7 +63,7 @@ def test_a_plane_that_came_back_empty_makes_a_new_attempt_that_is_not_charged(la
 
 
 def test_a_restarted_api_and_controller_go_on_with_the_jobs_that_run(lab: Lab, go: Path) -> None:
-    job = lab.submit("control-plane-restarts", args=slow_until(go), stop={"epochs": 100})
+    job = lab.submit("control-plane-restarts", args=slow_until(go, PAUSE), stop={"epochs": EPOCHS})
     lab.trains(job, 200)
     lab.program("backend", "controller").kill()
     lab.program("backend", "api").kill()

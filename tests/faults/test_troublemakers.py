@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -14,6 +15,10 @@ from tests.userland.attacker import ATTACKS
 from tests.userland.troublemaker import TROUBLE
 
 FEW = ["forks", "memory", "deaf", "kills_all_that_it_may"]
+STEADY: dict[str, Any] = {"strategy": {"name": "sync"}, "stop": {"epochs": 25}}
+"""A job of a hundred mini-batches of each worker."""
+PAUSE = 2.0
+"""Seconds of a mini-batch while there is trouble: it trains all the while."""
 GONE_WITHIN = 5.0
 """Seconds after the end of a job."""
 
@@ -30,7 +35,7 @@ def test_no_trouble_reaches_a_victim_or_outlives_its_job(kinds: list[str], lab: 
     if not isolation or isolation.level != "namespace":
         pytest.skip("some of these would end a platform that does not isolate its jobs")
     go = tmp_path / "go"
-    victim = lab.submit("victim", strategy={"name": "sync"}, args=slow_until(go))
+    victim = lab.submit("victim", args=slow_until(go, PAUSE), **STEADY)
     lab.trains(victim)
     before = _there(lab)
     try:
@@ -47,10 +52,11 @@ def test_no_trouble_reaches_a_victim_or_outlives_its_job(kinds: list[str], lab: 
                 eventually(gone, "an end", GONE_WITHIN)
             except AssertionError:
                 raise AssertionError(f"'{kind}' has left {sorted(left)}") from None
+        assert not lab.client.job(victim.id).ended, "it was there all the while"
     finally:
         go.touch()
     ended = lab.ended(victim)
-    calm = lab.ended(lab.submit(strategy={"name": "sync"}))
+    calm = lab.ended(lab.submit(**STEADY))
     assert (ended.status, ended.attempt) == ("succeeded", 1), lab.messages(ended)
     assert {process.incarnation for process in lab.client.processes(victim.id)} == {0}
     expected, got = lab.weights(calm, tmp_path), lab.weights(ended, tmp_path)
@@ -84,8 +90,9 @@ def _said(lab: Lab, job: Job) -> str:
 
 def _there(lab: Lab) -> set[str]:
     """Processes below the agent, folders of processes, mounts and shared memory."""
-    programs = lab.program("worker_agent").children(recursive=True)
+    agent = lab.program("worker_agent")
     folders = (lab.platform.folder.agent / "processes").iterdir()
-    memory = (path for path in Path("/dev/shm").glob("gradstream*/*"))
-    found = {f"process {program.pid}" for program in programs} | {str(path) for path in (*folders, *memory)}
+    [home] = {Path(file.path).parent for file in agent.open_files() if file.path.startswith("/dev/shm/gradstream")}
+    found = {f"process {program.pid}" for program in agent.children(recursive=True)}
+    found |= {str(path) for path in (*folders, *home.iterdir())}
     return found | set(Path("/proc/self/mountinfo").read_text().splitlines())

@@ -8,15 +8,20 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 import torch
 
-from tests.platforms import Lab
+from tests.platforms import Lab, slow_until
 from tests.support import eventually
 from tests.userland.attacker import ATTACKS, MARK, SAYS
 
+STEADY: dict[str, Any] = {"strategy": {"name": "sync"}, "stop": {"epochs": 25}}
+"""A job of a hundred mini-batches of each worker."""
+PAUSE = 2.0
+"""Seconds of a mini-batch of the victim: it trains while it is attacked."""
 GONE_WITHIN = 5.0
 """Seconds after the end of a job's processes."""
 
@@ -26,9 +31,9 @@ class Attacked:
         self.lab, self.go = lab, folder / "go"
         self.victim = lab.submit(
             name="victim",
-            strategy={"name": "sync"},
-            args={"pause": 0.02, "until": str(self.go)},
+            args=slow_until(self.go, PAUSE),
             env={"SECRET": "a-secret-of-the-victim-0123456789"},
+            **STEADY,
         )
         lab.trains(self.victim)
         self.job = lab.submit(
@@ -82,11 +87,12 @@ def test_an_attack_gets_nothing(name: str, attacked: Attacked) -> None:
 
 def test_nothing_is_left_and_the_victim_has_the_bits_of_an_undisturbed_run(attacked: Attacked, lab: Lab, tmp_path: Path) -> None:
     assert marked_processes(), "the attacker has left processes"
+    assert not lab.client.job(attacked.victim.id).ended, "it was there all the while"
     attacked.go.touch()
     assert lab.ended(attacked.job).status == "succeeded", lab.messages(attacked.job)
     eventually(lambda: not marked_processes() and not marked_files(), "the end of all that it had left", GONE_WITHIN)
     victim = lab.ended(attacked.victim)
-    calm = lab.ended(lab.submit(strategy={"name": "sync"}))
+    calm = lab.ended(lab.submit(**STEADY))
     assert (victim.status, victim.attempt) == ("succeeded", 1), lab.messages(victim)
     expected, got = lab.weights(calm, tmp_path), lab.weights(victim, tmp_path)
     assert all(torch.equal(expected[name], got[name]) for name in expected)

@@ -20,7 +20,7 @@ class Steady(Workload):
     pause: float = 0.0
     examples: int = 256
     until: str = ""
-    """A file: once it is there, there is no pause any more."""
+    """A file: once it is there, there is no pause any more, and one that has begun ends."""
     breaks: str = ""
     after: int = 3
     straggler: str = ""
@@ -45,8 +45,8 @@ class Steady(Workload):
         return names.get(self.breaks) or super().evaluate(model, batch)
 
     def loss(self, model: nn.Module, batch: list[torch.Tensor]) -> torch.Tensor:
-        if model.training and not (self.until and os.path.exists(self.until)):
-            time.sleep(self.lag if self._is_straggler() else self.pause)
+        if model.training:
+            self._rest(self.lag if self._is_straggler() else self.pause)
         if model.training and self.breaks == "flood":
             self.breaks = ""
             for _ in range(150):
@@ -62,6 +62,11 @@ class Steady(Workload):
                     raise RuntimeError("broken in loss")
                 loss = loss * float("nan")
         return loss
+
+    def _rest(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0 and not (self.until and os.path.exists(self.until)):
+            time.sleep(min(left, 0.05))
 
     def _is_straggler(self) -> bool:
         if self.straggler and not hasattr(self, "slow"):
