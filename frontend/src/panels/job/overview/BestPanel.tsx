@@ -7,7 +7,7 @@ import { useMetric } from "@/hooks/charts/useMetricCatalogue"
 import { useFeed } from "@/hooks/job/useFeed"
 import { useNothing } from "@/hooks/job/useNothing"
 import { useOverview } from "@/hooks/job/useOverview"
-import { NONE, counted, formatCount, formatDuration, formatNumber, formatPercent } from "@/lib/format"
+import { NONE, counted, formatAccuracy, formatCount, formatDuration, formatNumber } from "@/lib/format"
 import { hasEnded } from "@/lib/status"
 import classes from "./ProgressPanel.module.css"
 
@@ -37,7 +37,7 @@ export function BestPanel() {
 
 function Best({ mark: { metric, value, samples, version, attempt, after } }: { mark: Overview["best"][number] }) {
   const { title } = useMetric(metric)
-  const shown = metric === "eval/accuracy" ? formatPercent(value, 2) : formatNumber(value, 4)
+  const shown = metric === "eval/accuracy" ? formatAccuracy(value, 2) : formatNumber(value, 4)
   const when = [`after ${formatNumber(samples)} samples`, after === null ? "" : formatDuration(after), `version ${formatCount(version)}`, attempt > 1 ? `attempt ${attempt}` : ""]
   return <Stat label={title} value={shown} detail={when.filter(Boolean).join(", ")} />
 }
