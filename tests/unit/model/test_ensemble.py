@@ -163,9 +163,8 @@ class TakesAName(Workload):
 
 
 def test_a_metric_that_is_named_like_the_mean_of_the_members_is_refused() -> None:
-    spec = job(members=2)
-    spec = spec.model_copy(update={"workload": spec.workload.model_copy(update={"entrypoint": f"{__name__}:TakesAName", "args": {}})})
-    code = UserCode(spec)
+    named = {"entrypoint": f"{__name__}:TakesAName"}
+    code = UserCode(JobSpec.model_validate(job(members=2).model_dump() | {"workload": named}))
     with pytest.raises(UserError) as told:
         Scorer(code, code.model(), code.dataset("eval"), 2, torch.device("cpu")).score()
     assert "evaluate() gives members_score, and an ensemble names the mean of its members so" in str(told.value.__cause__)
