@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from gradstream.client import Client, Job
 
 
+_UNCONFIRMED = "Interrupted before the platform confirmed the job; `gradstream jobs` lists it if it arrived."
+
+
 def command(
     job_file: JobFile,
     overrides: Overrides = None,
@@ -35,7 +38,9 @@ def command(
     from gradstream.bundle import pack
     from gradstream.cli.jobfile.jobsource import find_job, list_bundle
     from gradstream.cli.jobfile.plan import show_plan
-    from gradstream.cli.jobs.follow import conclude, follow_or_detach
+    from gradstream.cli.jobs.detaching import detaching
+    from gradstream.cli.jobs.follow import conclude
+    from gradstream.cli.jobs.follow import follow as watch
     from gradstream.cli.terminal.output import print_json, talk
 
     given = find_job(job_file, code)
@@ -46,13 +51,17 @@ def command(
         with connect(url, token_file) as client:
             show_plan(client, given, overrides, measure=measure, as_json=as_json)
         return
-    with connect(url, token_file, timeout=LONG if follow else 10.0) as client:
+    with (
+        detaching(_UNCONFIRMED, "follow", "stop") as know,
+        connect(url, token_file, timeout=LONG if follow else 10.0) as client,
+    ):
         job = submitted(client, given, overrides, key)
+        know(job)
         talk(f"{job.name} is {job.status}; {client.page_url}/jobs/{job.id}")
         if not as_json:
             print(job.id, flush=True)
         if follow:
-            job = follow_or_detach(client, job)
+            job = watch(client, job, seen=know)
             conclude(client, job)
         if as_json:
             print_json(job.as_dict())

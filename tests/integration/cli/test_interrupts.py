@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+import pytest
 
 from tests.integration.cli.shared import COMMAND
 from tests.support import TIMEOUT, eventually
@@ -53,6 +56,39 @@ def test_a_signal_before_the_first_step_ends_train_at_once(tmp_path: Path) -> No
     assert (process.returncode, json.loads(stdout)["status"]) == (11, "cancelled")
     assert "stopped before the first step, so there is no model" in said
     assert not list(temporary.glob("gradstream-*")), "its sockets are removed"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("follow digits", "Detached before the platform answered; digits is not changed."),
+        ("wait digits", "Interrupted before the platform answered; digits is not changed."),
+        ("submit code --follow", "Interrupted before the platform confirmed the job"),
+    ],
+)
+def test_a_signal_before_the_first_answer_is_told(number: signal.Signals, code: int, words: str, said: str, tmp_path: Path) -> None:
+    """The server accepts the connection, and never answers."""
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "job.yaml").write_text(JOB)
+    (tmp_path / "code" / "slow.py").write_text(CODE)
+    token = tmp_path / "token"
+    token.touch(0o600)
+    token.write_text("gst_a")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(TIMEOUT)
+        where = ["--url", f"http://127.0.0.1:{server.getsockname()[1]}", "--token-file", str(token)]
+        command = [*COMMAND, *words.split(), *where]
+        with (
+            subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process,
+            server.accept()[0] as connection,
+        ):
+            connection.recv(1)
+            process.send_signal(number)
+            _, told = process.communicate(timeout=TIMEOUT)
+    assert process.returncode == code
+    assert said in told
+    assert "Traceback" not in told
 
 
 def test_the_package_is_imported_in_no_time() -> None:
