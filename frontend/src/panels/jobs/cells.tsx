@@ -66,7 +66,7 @@ function Done({ job }: { job: JobSummary }) {
         color={toneOf(job.status) === "bad" ? "red" : undefined}
         size="sm"
         flex={1}
-        animated={!hasEnded(job.status)}
+        animated={!hasEnded(job)}
         aria-label={`Progress of ${job.name}`}
       />
       <small>{formatPercent(done, 0)}</small>

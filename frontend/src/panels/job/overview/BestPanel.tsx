@@ -22,7 +22,7 @@ export function BestPanel() {
   const nothing = useNothing()
   const { best = [], speed = null } = overview.data ?? {}
   return (
-    <Panel title={hasEnded(job.status) ? "Best" : "Best so far"} subtitle="The best evaluations, and the speed against one worker alone">
+    <Panel title={hasEnded(job) ? "Best" : "Best so far"} subtitle="The best evaluations, and the speed against one worker alone">
       <Loaded {...overview} isEmpty={best.length === 0 && !speed} empty={nothing("Nothing has been evaluated")}>
         <dl className={classes.stats} style={{ marginTop: 0 }}>
           {best.map((mark) => (

@@ -13,7 +13,7 @@ function workersOf(ranks: readonly number[]): string {
 export function ProgressPanel() {
   const job = useFeed((feed) => feed.job)
   const { samples, total_samples, version, samples_per_second, mean_samples_per_second, loss, not_finite, mean_staleness, eval: evaluation } = job.progress
-  const [title, throughput] = hasEnded(job.status) ? ["Mean throughput", mean_samples_per_second] : ["Throughput", samples_per_second]
+  const [title, throughput] = hasEnded(job) ? ["Mean throughput", mean_samples_per_second] : ["Throughput", samples_per_second]
   return (
     <Panel>
       <Timeline job={job} />
