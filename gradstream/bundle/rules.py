@@ -163,7 +163,7 @@ CONTENTS = {
     "an API key": r"\bsk-[A-Za-z0-9_-]{32,}|\bAIza[0-9A-Za-z_-]{35}|\b[sr]k_live_[A-Za-z0-9]{16,}"
     r"|\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}\b",
     "a token of a package registry": r"\bnpm_[A-Za-z0-9]{36}|\bpypi-[A-Za-z0-9_-]{16,}|_authToken\s*=\s*\S{8,}",
-    "a token of Gradstream": r"\bgs[cjpt]_[A-Za-z0-9_-]{20,}",
+    "a token of Gradstream": r"\bgs[cijpt]_[A-Za-z0-9_-]{20,}",
     "a sign-in to a cluster": r"^[ \t]*client-key-data:\s*\S{16,}|^current-context:\s*\S",
     "a sign-in to a registry of images": r'"auths"\s*:\s*\{\s*"',
     "a signed token (JWT)": r"eyJ[A-Za-z0-9_-]{10,512}\.eyJ[A-Za-z0-9_-]{10,2048}\.[A-Za-z0-9_-]{10,}",
