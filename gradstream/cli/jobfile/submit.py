@@ -9,6 +9,8 @@ import typer
 from gradstream.cli.common import LONG, AsJson, Code, JobFile, Overrides, TokenFile, Url, connect, exit_with, warn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gradstream.cli.jobfile.jobsource import GivenJob
     from gradstream.client import Client, Job
 
@@ -39,8 +41,6 @@ def command(
     from gradstream.cli.jobfile.jobsource import find_job, list_bundle
     from gradstream.cli.jobfile.plan import show_plan
     from gradstream.cli.jobs.detaching import detaching
-    from gradstream.cli.jobs.follow import conclude
-    from gradstream.cli.jobs.follow import follow as watch
     from gradstream.cli.terminal.output import print_json, talk
 
     given = find_job(job_file, code)
@@ -61,12 +61,20 @@ def command(
         if not as_json:
             print(job.id, flush=True)
         if follow:
-            job = watch(client, job, seen=know)
-            conclude(client, job)
+            job = _follow(client, job, know)
         if as_json:
             print_json(job.as_dict())
     if follow:
         exit_with(job)
+
+
+def _follow(client: Client, job: Job, know: Callable[[Job], None]) -> Job:
+    """Show the job until it has ended, and how. `know` is called with each state of it."""
+    from gradstream.cli.jobs.follow import conclude, follow
+
+    ended = follow(client, job, seen=know)
+    conclude(client, ended)
+    return ended
 
 
 def submitted(client: Client, given: GivenJob, overrides: list[str] | None, key: str | None = None) -> Job:
