@@ -10,8 +10,8 @@ _INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line. Ctrl-C ends it without a traceback, also while it is still importing."""
-    _open_closed_streams()
     try:
+        _open_closed_streams()
         from gradstream.cli.main import app
 
         app(prog_name="gradstream")

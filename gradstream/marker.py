@@ -25,6 +25,8 @@ FIRST_PASSWORDS = ("postgres-password", "redis-live-password", "redis-plane-pass
 """Passwords of the versions without markers."""
 PASSWORDS = ("postgres-password", "redis-live-password", "redis-plane-password", "signing-key")
 """Passwords of a platform on one machine, a file each in its folder `secrets`."""
+FOLDER_ID = "folder-id"
+"""The file in `secrets` that repeats the id of the marker. A marker alone, copied into another folder, claims nothing there."""
 FORMER_PASSWORDS = ("node-token", "redis-node-password")
 """Passwords of older versions: they open nothing any more."""
 
@@ -37,6 +39,8 @@ class Marker:
     format: int = FORMAT
     job: str | None = None
     """Id of the job that a download belongs to."""
+    id: str | None = None
+    """Id of a platform's data folder, which the file `secrets/folder-id` repeats. None: an older version wrote the marker."""
 
     @property
     def whole(self) -> bool:
@@ -50,14 +54,14 @@ def read_marker(folder: Path) -> Marker | None:
         found = json.loads((folder / MARKER).read_text(encoding="utf-8"))
         kind, holds, job = found["gradstream"], found.get("holds", []), found.get("job")
         names = tuple(name for name in holds if isinstance(name, str) and _is_a_name(name))
-        return Marker(cast(Kind, kind), names, int(found["format"]), job) if kind in get_args(Kind) else None
+        return Marker(cast(Kind, kind), names, int(found["format"]), job, found.get("id")) if kind in get_args(Kind) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def write_marker(folder: Path, kind: Kind, holds: Iterable[str] = (), *, job: str | None = None) -> None:
+def write_marker(folder: Path, kind: Kind, holds: Iterable[str] = (), *, job: str | None = None, id: str | None = None) -> None:
     """Write the marker whole, or not at all."""
-    content = {"gradstream": kind, "format": FORMAT, "version": __version__, "holds": sorted(holds), "job": job}
+    content = {"gradstream": kind, "format": FORMAT, "version": __version__, "holds": sorted(holds), "job": job, "id": id}
     temporary = folder / f"{MARKER}.tmp"
     temporary.write_text(json.dumps(content) + "\n", encoding="utf-8")
     os.replace(temporary, folder / MARKER)
@@ -65,13 +69,27 @@ def write_marker(folder: Path, kind: Kind, holds: Iterable[str] = (), *, job: st
 
 def kind_of(folder: Path, names: Collection[str]) -> Kind | None:
     """Return the kind of a folder with these entries, also if a version without markers wrote it; None: not Gradstream's."""
-    if MARKER in names and (marker := read_marker(folder)):
+    if MARKER in names and (marker := read_marker(folder)) and not is_copied(folder, marker):
         return marker.kind
     if "secrets" in names and is_old_data_folder(folder):
         return "platform"
     if {"processes", "store", "redis.log"} <= set(names):
         return "training"
     return None
+
+
+def is_copied(folder: Path, found: Marker) -> bool:
+    """Return whether this marker of a platform belongs to another folder: `secrets` does not repeat its id, or, if an older version
+    wrote the marker, lacks passwords. A data folder that is moved or copied whole brings its secrets along."""
+    if found.kind != "platform" or found.format > FORMAT:
+        return False
+    secrets = folder / "secrets"
+    if found.id is None:
+        return not all((secrets / name).is_file() for name in PASSWORDS)
+    try:
+        return (secrets / FOLDER_ID).read_text(encoding="utf-8") != found.id
+    except (OSError, ValueError):
+        return True
 
 
 def is_old_data_folder(folder: Path) -> bool:

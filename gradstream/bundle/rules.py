@@ -46,6 +46,9 @@ CREDENTIALS = (
     "*.jks",
     "*.keystore",
     "*.kdbx",
+    "*.keychain",
+    "*.keychain-db",
+    "*.psafe3",
     "*.ppk",
     "*.ovpn",
     "*.gpg",
@@ -147,23 +150,29 @@ TOKEN_SIZE = 4096
 
 CONTENTS = {
     "a private key": r"(?:^|\0)[ \t]*-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
-    r"|^PuTTY-User-Key-File-|\bAGE-SECRET-KEY-1",
+    r"|^PuTTY-User-Key-File-|\bAGE-SECRET-KEY-1|^[ \t]{0,8}PrivateKey[ \t]{0,8}=[ \t]{0,8}[A-Za-z0-9+/]{43}=",
     "the key of a service account": r'"type"\s*:\s*"service_account"|"private_key"\s*:\s*"-----BEGIN',
     "an OAuth secret": r'"(?:client_secret|refresh_token)"\s*:\s*"[^"]{10,}"',
-    "a key of AWS": r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\b[Aa][Ww][Ss]_[A-Za-z_]+_[Kk][Ee][Yy]\s*[=:]\s*[\"']?[A-Za-z0-9/+=]{16,}",
+    "a key of AWS": r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\b[Aa][Ww][Ss]_[A-Za-z_]+_[Kk][Ee][Yy]\\?[\"']?\]?\s{0,8}[=:]\s{0,8}"
+    r"\\?[\"']?[A-Za-z0-9/+=]{16,}",
     "a token of GitHub": r"\bgh[pousr]_[A-Za-z0-9]{36,}|\bgithub_pat_[A-Za-z0-9_]{30,}",
     "a token of GitLab": r"\bglpat-[A-Za-z0-9_-]{20,}",
+    "a token of Telegram": r"\b\d{8,10}:AA[A-Za-z0-9_-]{33}\b",
     "a token of Slack": r"\bxox[abprs]-[A-Za-z0-9-]{10,}",
     "a token of Hugging Face": r"\bhf_[A-Za-z0-9]{30,}",
-    "an API key": r"\bsk-[A-Za-z0-9_-]{32,}|\bAIza[0-9A-Za-z_-]{35}|\b[sr]k_live_[A-Za-z0-9]{16,}",
+    "an API key": r"\bsk-[A-Za-z0-9_-]{32,}|\bAIza[0-9A-Za-z_-]{35}|\b[sr]k_live_[A-Za-z0-9]{16,}"
+    r"|\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}\b",
     "a token of a package registry": r"\bnpm_[A-Za-z0-9]{36}|\bpypi-[A-Za-z0-9_-]{16,}|_authToken\s*=\s*\S{8,}",
-    "a token of Gradstream": r"\bgst_[A-Za-z0-9_-]{20,}",
+    "a token of Gradstream": r"\bgs[cijpt]_[A-Za-z0-9_-]{20,}",
     "a sign-in to a cluster": r"^[ \t]*client-key-data:\s*\S{16,}|^current-context:\s*\S",
     "a sign-in to a registry of images": r'"auths"\s*:\s*\{\s*"',
     "a signed token (JWT)": r"eyJ[A-Za-z0-9_-]{10,512}\.eyJ[A-Za-z0-9_-]{10,2048}\.[A-Za-z0-9_-]{10,}",
     "a key, a token or a password": r"(?:API_?KEY|api_?key|[aA]piKey|SECRET|secret|SECRET_?KEY|secret_?key|secretKey|TOKEN|token"
     r"|PASSWORD|password)"
-    r"[\"']?[ \t]{0,8}[=:][ \t]{0,8}[\"'](?=[^\"'\s]{0,200}[0-9])(?=[^\"'\s]{0,200}[A-Za-z])[A-Za-z0-9/+_=.-]{20,200}[\"']"
+    r"\\?[\"']?\]?[ \t]{0,8}[=:][ \t]{0,8}\\?[\"'](?=[^\"'\s]{0,200}[0-9])(?=[^\"'\s]{0,200}[A-Za-z])"
+    r"[A-Za-z0-9/+_=.-]{20,200}\\?[\"']"
+    r"|^[ \t]{0,8}(?:[a-z]{1,20}_)?(?:api_?key|access_?key|secret_?key|access_token|auth_token|secret|token)[ \t]{0,8}=[ \t]{0,8}"
+    r"(?=[^\s]{0,200}[0-9])(?=[^\s]{0,200}[A-Za-z])[A-Za-z0-9/+=-]{24,200}[ \t]*$"
     r"|^[ \t]{0,8}(?:export[ \t]+)?[A-Za-z0-9_]{0,60}(?:KEY|TOKEN|SECRET|PASSWORD)="
     r"(?=\S{0,200}[0-9])(?=\S{0,200}[A-Za-z])[A-Za-z0-9/+_=-]{20,200}[ \t]*$",
     "a password in a URL": r"[a-z]://[^\s:/@\"'{}<>$%()]{1,64}:[^\s:/@\"'{}<>$%()*]{3,64}@(?!localhost\b|127\.|\[::1)[A-Za-z0-9\[]",
@@ -175,6 +184,13 @@ CONTENTS = {
     r"(?=[A-Za-z_@!#+-]{0,64}\d)"
     r"[A-Za-z0-9_@!#+-]{4,64}[\"']?[ \t]*$"
     r"|^[ \t]{0,64}token:[ \t]{1,8}[\"']?(?=[A-Za-z_.-]{0,64}\d)[A-Za-z0-9_.-]{20,}[\"']?[ \t]*$",
+    "a password in a file of settings": r"^\[[A-Za-z0-9_ .:-]{1,60}\][ \t]*\n(?:[^\[\n]{0,200}\n){0,40}?"
+    r"[ \t]{0,8}(?:[a-z_]{0,40})?passw(?:or)?d[ \t]{0,8}[=:][ \t]{0,8}(?![{$<%*])(?=\S{0,200}\d)\S{6,}[ \t]*$",
+    "the hash of a password": r":\$(?:1|2[aby]|5|6|y|apr1)\$[A-Za-z0-9./$]{16,}",
+    "a sign-in of a web client": r"\b[Aa]uthorization\\?[\"']?[ \t]{0,8}[:=,][ \t]{0,8}f?\\?[\"']?(?:[Bb]earer|[Bb]asic)[ \t]{1,8}"
+    r"(?=[^\s]{0,200}[0-9])[A-Za-z0-9._~+/=-]{20,}"
+    r"|\bcurl\b[^\n]{0,200}[ \t](?:-u|--user)[ \t]{1,8}[\"']?[A-Za-z0-9_.@-]{1,64}:[^\s$\"'{<]{4,64}"
+    r"|^# (?:Netscape )?HTTP Cookie File",
     "a password in the environment": r"^[ \t]{0,8}(?:export[ \t]+)?[A-Z0-9_]{0,60}(?:PASSWORD|PASSWD)="
     r"[A-Za-z0-9/+_=!@#-]{6,200}[ \t]*$",
     "a machine's password": r"\bmachine\s+\S+\s+login\s+\S+\s+password\s+\S+",

@@ -133,7 +133,9 @@ class _Walk:
     def _of_gradstream(folder: Path, names: set[str], *, is_root: bool) -> frozenset[str]:
         """Entries of a user's folder that Gradstream put there."""
         found = marker.read_marker(folder) if marker.MARKER in names else None
-        return frozenset(found.holds) if found and (is_root or found.kind == "files") else frozenset()
+        if found is None or marker.is_copied(folder, found):
+            return frozenset()
+        return frozenset(found.holds) if is_root or found.kind == "files" else frozenset()
 
     def _leave_out(self, path: str, why: tuple[Why, str]) -> None:
         self._found.left_out.append(LeftOut(path, *why))

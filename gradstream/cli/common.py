@@ -47,8 +47,8 @@ Code = Annotated[
 
 OUTCOMES = {"succeeded": 0, "failed": 10, "cancelled": 11, "timed_out": 12}
 """Exit codes of commands that wait for a job's end."""
-TIMED_OUT, INTERRUPTED = 124, 130
-"""The command ended, the job goes on."""
+TIMED_OUT, INTERRUPTED, TERMINATED = 124, 130, 143
+"""The command ended, the job goes on: after its time, by Ctrl-C, by SIGTERM."""
 
 BRIEF, LONG = 3.0, 60.0
 """Seconds that a command puts up with a server that does not answer: a question, or a watch that outlives its restart."""

@@ -50,7 +50,10 @@ class Scorer:
                 self._guard.check()
         if not alone:
             return whole
-        return {f"members_{key}": sum(one[key] for one in alone) / len(alone) for key in alone[0]} | whole
+        means = {f"members_{key}": sum(one[key] for one in alone) / len(alone) for key in alone[0]}
+        with blaming("evaluate()"):
+            _refuse_taken(means.keys() & whole.keys())
+        return means | whole
 
 
 class _Split:
@@ -81,6 +84,14 @@ class _Split:
     def metrics(self) -> dict[str, float]:
         means = {key: total / self._examples[key] for key, total in self._sums.items()}
         return means | self._summarize(self._outputs) if self._summarize is not None else means
+
+
+def _refuse_taken(names: set[str]) -> None:
+    """Raises: InvalidWorkload: these names of a workload are also those of means over the members."""
+    if names:
+        raise InvalidWorkload(
+            f"evaluate() gives {', '.join(sorted(names))}, and an ensemble names the mean of its members so; choose other names"
+        )
 
 
 def _one_value(value: object) -> bool:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from uuid import UUID
 
-from gradstream.marker import FORMER_PASSWORDS, PASSWORDS
+from gradstream.marker import FOLDER_ID, FORMER_PASSWORDS, MARKER, PASSWORDS
 
 ENTRIES = {
     "postgres": "database: jobs, metrics, accounts",
@@ -23,8 +23,9 @@ ENTRIES = {
 _FOLDERS = {
     "files": {"bundles", "jobs", "incoming"},
     "agent": {"bundles", "processes", "machine", "owner", "credential", "credential.new", "credential.next"},
-    "secrets": {*PASSWORDS, *FORMER_PASSWORDS, "new-account", "join-token"},
+    "secrets": {*PASSWORDS, *FORMER_PASSWORDS, FOLDER_ID, f"{FOLDER_ID}.tmp", "new-account", "join-token"},
 }
+_ID = {FOLDER_ID, f"{FOLDER_ID}.tmp"}
 _MEMBERS = {"client.json": {"url", "token"}, "platform.json": {"pid", "url", "data_dir", "run_dir"}}
 
 
@@ -33,6 +34,17 @@ def surely_ours(folder: Path) -> list[str]:
 
     An earlier version moved into any folder, so its `logs` or `files` may be a user's."""
     return [name for name in ENTRIES if _is_ours(folder / name)]
+
+
+def is_unused(folder: Path) -> bool:
+    """Return whether the folder is empty, or has only what a first start leaves that is cut short: lock, id and marker."""
+    names = {path.name for path in folder.iterdir()}
+    if not names <= {"lock", "secrets", MARKER, f"{MARKER}.tmp"}:
+        return False
+    if "lock" in names and not _is_ours(folder / "lock"):
+        return False
+    secrets = folder / "secrets"
+    return "secrets" not in names or (_is_ours(secrets) and {path.name for path in secrets.iterdir()} <= _ID)
 
 
 def _is_ours(entry: Path) -> bool:

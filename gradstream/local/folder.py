@@ -13,7 +13,7 @@ import secrets
 import shlex
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -115,8 +115,10 @@ class DataFolder:
         """Make the folder if needed, hold it until `release` or our death, and make the secrets that are missing.
 
         Raises: Conflict: another platform holds it, or something else is in it."""
-        self._make_or_recognise()
+        holds = self._make_or_recognise()
         self._take_lock()
+        if holds is not None:
+            self._mark(holds)
         self._remove_run_dir_of_the_dead()
         for folder in ("secrets", "files", "agent", "logs"):
             (self.path / folder).mkdir(mode=0o700, exist_ok=True)
@@ -127,8 +129,10 @@ class DataFolder:
         self.join_token.unlink(missing_ok=True)  # of a start that was cut short
 
     def entries(self) -> dict[str, Path]:
-        """Return the entries that a platform has made here, by name: all that may be deleted. Empty for somebody else's folder."""
-        found = marker.read_marker(self.path)
+        """Return the entries that a platform has made here, by name: all that may be deleted. Empty for somebody else's folder.
+
+        Raises: Conflict: the marker was copied here from another folder, or a newer version wrote it."""
+        found = self._read_marker()
         if found is None:
             names = entries.surely_ours(self.path) if marker.is_old_data_folder(self.path) else []
         else:
@@ -172,21 +176,40 @@ class DataFolder:
             os.close(self._lock)
             self._lock = None
 
-    def _make_or_recognise(self) -> None:
-        """Leaves the marker. Raises: Conflict: the folder is neither empty nor ours."""
+    def _make_or_recognise(self) -> Iterable[str] | None:
+        """Return the entries of a new marker; None: the folder has one. Raises: Conflict: the folder is neither empty nor ours."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = self._read_marker()
+        is_marked = found is not None and found.kind == "platform"
+        if entries.is_unused(self.path) and (is_marked or not (self.path / marker.MARKER).exists()):
+            return entries.ENTRIES
+        if found and is_marked:
+            return None if found.id else found.holds  # an older version wrote it without an id
+        if marker.is_old_data_folder(self.path):
+            return entries.surely_ours(self.path)
+        names = sorted(path.name for path in self.path.iterdir())
+        holds = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        remedy = "choose a new or an empty folder with --data-dir or GRADSTREAM_DATA_DIR"
+        raise Conflict(f"{self.path} is not a Gradstream data folder, and it is not empty ({holds}); {remedy}")
+
+    def _read_marker(self) -> marker.Marker | None:
+        """Raises: Conflict: a newer version wrote it, or it was copied here from another folder."""
         found = marker.read_marker(self.path)
-        if found and found.kind == "platform":
-            if found.format > marker.FORMAT:
-                raise Conflict(f"a newer version of Gradstream made {self.path}; install that version, or use another --data-dir")
-        elif marker.is_old_data_folder(self.path):
-            marker.write_marker(self.path, "platform", entries.surely_ours(self.path))
-        elif names := sorted(path.name for path in self.path.iterdir()):
-            holds = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-            remedy = "choose a new or an empty folder with --data-dir or GRADSTREAM_DATA_DIR"
-            raise Conflict(f"{self.path} is not a Gradstream data folder, and it is not empty ({holds}); {remedy}")
-        else:
-            marker.write_marker(self.path, "platform", entries.ENTRIES)
+        if found and found.kind == "platform" and found.format > marker.FORMAT:
+            raise Conflict(f"a newer version of Gradstream made {self.path}; install that version, or use another --data-dir")
+        if found and marker.is_copied(self.path, found) and not entries.is_unused(self.path):
+            raise Conflict(
+                f"{self.path / marker.MARKER} is a copy of another folder's marker, so this is not a Gradstream data folder; "
+                "delete that file, and choose another folder with --data-dir"
+            )
+        return found
+
+    def _mark(self, holds: Iterable[str]) -> None:
+        """Write the marker, and before it its id beside the passwords: a marker whose id is missing there counts as copied."""
+        identity = secrets.token_hex(16)
+        (self.path / "secrets").mkdir(mode=0o700, exist_ok=True)
+        _write_private(self.secret(marker.FOLDER_ID), identity)
+        marker.write_marker(self.path, "platform", holds, id=identity)
 
     def _take_lock(self) -> None:
         lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)

@@ -95,6 +95,7 @@ class _Training:
         empty = torch.nn.Parameter(torch.empty(0))  # stands in where the model is tables alone
         dense: list[torch.Tensor] = [*model.parameters()] or [empty]
         self._optimizer = spec.optimizer.build(dense, lr=spec.strategy.lr)
+        self._trained = [p for p in dense if p.requires_grad]
         self._full_rate = [group["lr"] for group in self._optimizer.param_groups]
         self._data, length = data, _length(data, spec)
         self._steps = _steps(spec, length, code.batching.drop_last)
@@ -130,6 +131,9 @@ class _Training:
         if self._rows:
             self._rows.begin(batch)
         loss = watched(self._guard, None, lambda: train_step(self._model, shares, self._loss, backward))
+        for p in self._trained:
+            if p.grad is None:  # the loss left it out: a worker pushes zeros for it
+                p.grad = torch.zeros_like(p)
         if math.isfinite(loss):
             if spec.optimizer.clip_norm is not None:
                 torch.nn.utils.clip_grad_norm_(self._model.parameters(), spec.optimizer.clip_norm)

@@ -165,5 +165,10 @@ class UserCode:
 def _metric(key: object) -> str:
     """`key`, if it can be the name of a metric: in a URL, a legend, a column. Raises: InvalidWorkload."""
     if isinstance(key, str) and key.isprintable() and 1 <= len(key) <= _LONGEST_METRIC:
+        if key.startswith("eval/"):
+            raise InvalidWorkload(
+                f"evaluate() names a metric '{key}', which would become 'eval/{key}': the platform puts 'eval/' before every name, "
+                "so leave it out"
+            )
         return key
     raise InvalidWorkload(f"evaluate() must name its metrics by 1 to {_LONGEST_METRIC} printable characters, not {repr(key)[:60]}")

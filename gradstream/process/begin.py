@@ -22,6 +22,7 @@ import setproctitle
 
 from gradstream.center.tables import kernel_cache
 from gradstream.process import exits
+from gradstream.process.blame import shorten_warnings
 from gradstream.process.exits import EXIT_CODES, Exit, ExitReason
 from gradstream.process.order import ProcessOrder
 from gradstream.process.zygote import orphans
@@ -116,6 +117,7 @@ def _settle(order: ProcessOrder, folder: Path) -> None:
     if runs_user_code:
         os.environ.update(order.spec.env)
         sys.path.insert(0, str(folder / "code"))
+        shorten_warnings(folder)
         os.chdir(_make_work_folder(folder))
     sys.argv = [order.label]
     setproctitle.setproctitle(f"gradstream {order.label} of {order.spec.name} ({order.job_id})")

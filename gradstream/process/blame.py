@@ -6,6 +6,7 @@ job's code are named as in its folder (`w.py`)."""
 from __future__ import annotations
 
 import traceback
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,6 +24,16 @@ def format_error(error: BaseException, folder: Path) -> str:
     for frame in frames:
         frame.filename = frame.filename.removeprefix(code)
     return "".join(["Traceback (most recent call last):\n", *traceback.format_list(frames), raised])
+
+
+def shorten_warnings(folder: Path) -> None:
+    """Name the files of the job's code in Python's warnings as in its folder. `folder`: of this process."""
+    code, long = f"{folder / 'code'}/", warnings.formatwarning
+
+    def short(message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None) -> str:
+        return long(message, category, filename, lineno, line).replace(code, "")
+
+    warnings.formatwarning = short
 
 
 def find_line(error: BaseException, folder: Path) -> str | None:

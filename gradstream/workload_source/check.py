@@ -15,6 +15,7 @@ from gradstream.workload_source import hints
 from gradstream.workload_source.annotations import UNKNOWN
 from gradstream.workload_source.classes import StaticWorkload, defines, read_class
 from gradstream.workload_source.files import CodeText
+from gradstream.workload_source.known_metrics import unknown_metrics
 from gradstream.workload_source.modules import DefinedClass, MissingName, Modules, ModuleText, OtherValue
 
 _ENTRYPOINT = "/workload/entrypoint"
@@ -50,6 +51,7 @@ def check_workload(code: CodeText, spec: JobSpec) -> CodeFindings:
         for name, method in _METHODS.items()
         if not defines(found, name)
     ]
+    findings.errors += unknown_metrics(found, spec)
     return findings
 
 

@@ -134,6 +134,16 @@ def defines(found: StaticWorkload, name: str) -> bool:
     return found.arguments is None or any(name == bound for each in found.ancestry for bound, _ in _attributes(each.node))
 
 
+def value_of(found: StaticWorkload, name: str) -> ast.expr | None:
+    """The value that a plain assignment gives an attribute of the class; None: it is annotated, so that a job file may set it, or
+    it is bound in another way."""
+    for each in found.ancestry:
+        if bindings := [statement for bound, statement in _attributes(each.node) if bound == name]:
+            last = bindings[-1]
+            return last.value if isinstance(last, ast.Assign) and isinstance(last.targets[0], ast.Name) else None
+    return None
+
+
 def method_of(found: StaticWorkload, name: str) -> tuple[DefinedClass, ast.FunctionDef] | None:
     """The method that a call of this name reaches, with the class that it stands in."""
     for each in found.ancestry:

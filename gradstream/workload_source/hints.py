@@ -94,8 +94,9 @@ def _reduction(call: ast.Call, known: Mapping[str, ast.expr]) -> object:
 
 
 def _read_body(node: ast.FunctionDef) -> tuple[list[ast.expr], dict[str, ast.expr]]:
-    """Return the function's own return values, not those of nested ones, and the values of names that it assigns once."""
-    assigned: dict[str, list[ast.expr]] = {}
+    """Return the function's own return values, not those of nested ones, and the values of names that it assigns once, or to which
+    it adds from zero in one place, as a loop does."""
+    assigned: dict[str, list[ast.Assign | ast.AugAssign]] = {}
     returns: list[ast.expr] = []
     stack: list[ast.AST] = list(node.body)
     while stack:
@@ -103,13 +104,23 @@ def _read_body(node: ast.FunctionDef) -> tuple[list[ast.expr], dict[str, ast.exp
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             continue
         if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name):
-            assigned.setdefault(each.targets[0].id, []).append(each.value)
+            assigned.setdefault(each.targets[0].id, []).append(each)
         elif isinstance(each, ast.AugAssign) and isinstance(each.target, ast.Name):
-            assigned.setdefault(each.target.id, []).append(each.value)
+            assigned.setdefault(each.target.id, []).append(each)
         elif isinstance(each, ast.Return) and each.value:
             returns.append(each.value)
         stack.extend(ast.iter_child_nodes(each))
-    return returns, {name: values[0] for name, values in assigned.items() if len(values) == 1}
+    values = {name: _only_value(statements) for name, statements in assigned.items()}
+    return returns, {name: value for name, value in values.items() if value}
+
+
+def _only_value(statements: list[ast.Assign | ast.AugAssign]) -> ast.expr | None:
+    match statements:
+        case [one]:
+            return one.value
+        case [ast.Assign(value=ast.Constant(value=0)), ast.AugAssign(op=ast.Add(), value=value)]:
+            return value
+    return None
 
 
 def _missing_files(modules: Modules, module: ModuleText) -> Iterator[Mistake]:

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { counted, formatAgo, formatBytes, formatDuration, formatMoments, formatNumber, formatPercent } from "./format"
+import { counted, formatAccuracy, formatAgo, formatBytes, formatDuration, formatMoments, formatNumber, formatPercent } from "./format"
 
 it.each([[0, "0"], [0.01234, "0.0123"], [4.5678, "4.57"], [12, "12"], [1234.5, "1235"], [999.6, "1000"], [12_345, "12.3k"], [2_000_000, "2M"], [0.00001, "1.0e-5"], [NaN, "NaN"], [null, "–"]])(
   "writes the number %s as %s",
@@ -24,6 +24,10 @@ it.each([[0, "0 jobs"], [1, "1 job"], [1200, "1,200 jobs"]])("counts %s as %s", 
 
 it("writes a share in per cent", () => {
   expect(formatPercent(0.9756)).toBe("97.6 %")
+})
+
+it.each([[0.9756, "97.6 %"], [1, "100.0 %"], [97.2, "97.2"], [-0.5, "-0.5"], [null, "–"]])("writes an accuracy of %s as %s", (value, text) => {
+  expect(formatAccuracy(value)).toBe(text)
 })
 
 describe("formatAgo", () => {

@@ -38,6 +38,12 @@ export function formatPercent(share: number | null | undefined, digits = 1): str
   return share === null || share === undefined || !Number.isFinite(share) ? NONE : `${(share * 100).toFixed(digits)} %`
 }
 
+/** An accuracy is a share, shown as percent. User code may return another number under that name, such as 97.2: it stays as it is. */
+export function formatAccuracy(value: number | null | undefined, digits = 1): string {
+  const isShare = value !== null && value !== undefined && value >= 0 && value <= 1
+  return isShare ? formatPercent(value, digits) : formatNumber(value)
+}
+
 /** `3 to 5 min`, `50 s to 2 min`; null where both round to the same. */
 export function formatDurationRange(low: number, high: number): string | null {
   const [from, fromUnit] = roundDuration(low)

@@ -6,8 +6,9 @@ const ENDED: readonly JobStatus[] = ["succeeded", "failed", "cancelled", "timed_
 
 export const JOB_STATUSES: readonly JobStatus[] = ["queued", "starting", "running", "stopping", ...ENDED]
 
-export function hasEnded(status: JobStatus): boolean {
-  return ENDED.includes(status)
+/** A status that only a newer server knows counts as an end if the job has a time of its end. */
+export function hasEnded({ status, ended_at }: { status: JobStatus; ended_at?: string | null }): boolean {
+  return ENDED.includes(status) || typeof ended_at === "string"
 }
 
 /** How a status of a job, attempt, process or node is to be read. */

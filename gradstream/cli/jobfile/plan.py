@@ -69,7 +69,7 @@ def _of_size(plan: Plan, spec: JobSpec) -> Iterator[tuple[str, str]]:
         return
     known, traffic, memory = plan.size.size, plan.traffic, plan.memory
     step = f", {1000 * known.step:.3g} ms a mini-batch" if known.step else ""
-    yield "model", f"{known.parameters:,} parameters{step}; {plan.size.message}"
+    yield "model", f"{known.parameters:,} parameters{step}. {plan.size.message}"
     yield (
         "a push",
         f"{size(traffic.push_bytes)} as {spec.codec.name}; a pull {size(traffic.pull_bytes)} as {spec.pull_codec.name}",

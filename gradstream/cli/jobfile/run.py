@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import traceback
 from contextlib import chdir, redirect_stdout
@@ -32,7 +33,14 @@ def command(
     Example: gradstream run job.yaml --local
     """
     if local:
-        _local(find_job(job_file, code), overrides, as_json)
+        from gradstream.process.zygote.orphans import leaving_none
+
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            with leaving_none():
+                _local(find_job(job_file, code), overrides, as_json)
+        finally:
+            signal.signal(signal.SIGTERM, before)
     else:
         submit.command(job_file, overrides, code, follow=True, key=None, as_json=as_json, url=url, token_file=token_file)
 

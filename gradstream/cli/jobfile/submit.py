@@ -9,8 +9,13 @@ import typer
 from gradstream.cli.common import LONG, AsJson, Code, JobFile, Overrides, TokenFile, Url, connect, exit_with, warn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gradstream.cli.jobfile.jobsource import GivenJob
     from gradstream.client import Client, Job
+
+
+_UNCONFIRMED = "Interrupted before the platform confirmed the job; `gradstream jobs` lists it if it arrived."
 
 
 def command(
@@ -35,7 +40,7 @@ def command(
     from gradstream.bundle import pack
     from gradstream.cli.jobfile.jobsource import find_job, list_bundle
     from gradstream.cli.jobfile.plan import show_plan
-    from gradstream.cli.jobs.follow import conclude, follow_or_detach
+    from gradstream.cli.jobs.detaching import detaching
     from gradstream.cli.terminal.output import print_json, talk
 
     given = find_job(job_file, code)
@@ -46,18 +51,30 @@ def command(
         with connect(url, token_file) as client:
             show_plan(client, given, overrides, measure=measure, as_json=as_json)
         return
-    with connect(url, token_file, timeout=LONG if follow else 10.0) as client:
+    with (
+        detaching(_UNCONFIRMED, "follow", "stop") as know,
+        connect(url, token_file, timeout=LONG if follow else 10.0) as client,
+    ):
         job = submitted(client, given, overrides, key)
+        know(job)
         talk(f"{job.name} is {job.status}; {client.page_url}/jobs/{job.id}")
         if not as_json:
             print(job.id, flush=True)
         if follow:
-            job = follow_or_detach(client, job)
-            conclude(client, job)
+            job = _follow(client, job, know)
         if as_json:
             print_json(job.as_dict())
     if follow:
         exit_with(job)
+
+
+def _follow(client: Client, job: Job, know: Callable[[Job], None]) -> Job:
+    """Show the job until it has ended, and how. `know` is called with each state of it."""
+    from gradstream.cli.jobs.follow import conclude, follow
+
+    ended = follow(client, job, seen=know)
+    conclude(client, ended)
+    return ended
 
 
 def submitted(client: Client, given: GivenJob, overrides: list[str] | None, key: str | None = None) -> Job:

@@ -10,11 +10,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from gradstream.cli.common import INTERRUPTED
 from gradstream.cli.terminal.output import duration, progress_line, score, status, talk, talking
 from gradstream.cli.terminal.visible import make_visible
 from gradstream.events import EventKind
@@ -110,17 +108,6 @@ def follow(client: Client, job: Job, *, seen: Callable[[Job], None] = lambda job
                 seen(job)
                 view.job(job)
     return job
-
-
-def follow_or_detach(client: Client, job: Job) -> Job:
-    """`follow`, where Ctrl-C leaves the job running and says how to come back."""
-    try:
-        return follow(client, job)
-    except KeyboardInterrupt as error:
-        talk(f"\nDetached; {job.name} keeps running.")
-        for purpose, words in (("Follow", "follow"), ("Stop", "stop")):
-            talk(f"  {purpose + ':':8} gradstream {words} {job.id}")
-        raise typer.Exit(INTERRUPTED) from error
 
 
 def conclude(client: Client, job: Job) -> None:

@@ -6,17 +6,22 @@ from gradstream.cli.common import LONG, AsJson, JobReference, TokenFile, Url, co
 
 
 def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_file: TokenFile = None) -> None:
-    """Show a job's events so far and its progress until it ends. Ctrl-C detaches; the exit code is that of `gradstream wait`.
+    """Show a job's events so far and its progress until it ends. Ctrl-C detaches, as SIGTERM does; the exit code is that of
+    `gradstream wait`.
 
     Example: gradstream follow digits
     """
-    from gradstream.cli.jobs.follow import conclude, follow_or_detach
-    from gradstream.cli.terminal.output import print_json
+    from gradstream.cli.jobs.detaching import detaching
 
-    with connect(url, token_file, timeout=LONG) as client:
-        found = client.find(job)
-        ended = follow_or_detach(client, found)
-        conclude(client, ended)
+    with detaching(f"Detached before the platform answered; {job} is not changed.", "follow", "stop") as know:
+        from gradstream.cli.jobs.follow import conclude, follow
+        from gradstream.cli.terminal.output import print_json
+
+        with connect(url, token_file, timeout=LONG) as client:
+            found = client.find(job)
+            know(found)
+            ended = follow(client, found, seen=know)
+            conclude(client, ended)
     if as_json:
         print_json(ended.as_dict())
     exit_with(ended)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gradstream.cli.common import INTERRUPTED, LONG, TIMED_OUT, AsJson, JobReference, TokenFile, Url, connect, exit_with, seconds
+from gradstream.cli.common import LONG, TIMED_OUT, AsJson, JobReference, TokenFile, Url, connect, exit_with, seconds
 
 
 def command(
@@ -25,11 +25,16 @@ def command(
 
     Example: gradstream wait digits --timeout 30m && gradstream download digits
     """
+    from gradstream.cli.jobs.detaching import detaching
     from gradstream.cli.terminal.output import print_json, talk
 
     limit = seconds(timeout)
-    with connect(url, token_file, timeout=LONG) as client:
+    with (
+        detaching(f"Interrupted before the platform answered; {job} is not changed.", "wait", "stop") as know,
+        connect(url, token_file, timeout=LONG) as client,
+    ):
         found = client.find(job)
+        know(found)
         if not found.ended:
             talk(f"{found.name} is {found.status}; waiting for its end")
         try:
@@ -37,9 +42,6 @@ def command(
         except TimeoutError as error:
             talk(f"{error} after {timeout}")
             raise typer.Exit(TIMED_OUT) from error
-        except KeyboardInterrupt as error:
-            talk(f"{found.name} keeps running; `gradstream wait {found.id}` waits again")
-            raise typer.Exit(INTERRUPTED) from error
     talk(f"{ended.name} {ended.status}{f': {ended.message}' if ended.message else ''}")
     if as_json:
         print_json(ended.as_dict())

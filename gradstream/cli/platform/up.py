@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from gradstream.local.platform import LocalPlatform
 
 
+_BRIEFLY = 1.0
+"""Seconds that the API has for an answer while Ctrl-C waits."""
+
+
 def command(
     data_dir: DataDir = None,
     host: Host = "127.0.0.1",
@@ -78,9 +82,25 @@ def command(
         _say_where(platform, chosen, as_json)
         platform.wait()
     except KeyboardInterrupt:
-        _say("stopping; running jobs take a last checkpoint first. Ctrl-C again ends everything at once.", "dim")
+        _say(f"stopping{_what_happens_first(platform)}. Ctrl-C again ends everything at once.", "dim")
     finally:
         stop_platform(platform)
+
+
+def _what_happens_first(platform: LocalPlatform) -> str:
+    """Say that jobs take a last checkpoint, if any runs, or if the API does not say at once."""
+    from gradstream.client import Client, Credentials
+    from gradstream.errors import GradstreamError
+
+    account = Credentials.load(platform.folder.client_file)
+    if platform.sign_in is None or account is None:
+        return ""  # it has not started
+    try:
+        with Client(account, timeout=_BRIEFLY) as client:
+            page = client.jobs(status=["starting", "running", "stopping"], limit=1)
+    except GradstreamError:
+        return "; running jobs take a last checkpoint first"
+    return "; running jobs take a last checkpoint first" if page.items else ""
 
 
 def _runs_already(folder: DataFolder, as_json: bool) -> bool:

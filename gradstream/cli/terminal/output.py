@@ -108,14 +108,16 @@ def time_left(now: Progress) -> str:
 
 
 def progress_line(job: Job) -> str:
-    """`12,345/90,000 samples  5,120/s  loss 0.31  accuracy 0.94  staleness 1.2  about 3 min left`"""
+    """`12,345/90,000 samples  5,120/s  loss 0.31  eval/accuracy 0.94  staleness 1.2  about 3 min left`
+
+    Evaluation metrics have their whole names: user code may call one `staleness` or `train/loss`."""
     now = job.progress
     total = f"/{now.total_samples:,}" if now.total_samples else ""
     parts = [f"{now.samples:,}{total} samples"]
     rate = now.mean_samples_per_second if job.ended else now.samples_per_second
     parts += [f"{number(rate)}/s"] if rate else []
     parts += ["loss NaN"] if now.not_finite else [f"loss {number(now.loss)}"] if now.loss is not None else []
-    parts += [f"{name} {score(value)}" for name, value in sorted(now.eval.items()) if name != "loss"]
+    parts += [f"eval/{name} {score(value)}" for name, value in sorted(now.eval.items()) if name != "loss"]
     parts += [f"staleness {number(now.mean_staleness)}"] if now.mean_staleness is not None else []
     parts += [time_left(now)] if job.status == "running" and now.seconds_left else []
     return "  ".join(parts)

@@ -32,10 +32,10 @@ _POLL_INTERVAL = 0.002
 """Seconds."""
 
 
-def adopt() -> None:
-    """From now on, orphans among the descendants of this process become its children."""
+def adopt(wanted: bool = True) -> None:
+    """From now on, orphans among the descendants of this process become its children, or do no longer."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(wanted))
 
 
 def kill_orphans(known: Container[int] = ()) -> bool:
@@ -50,11 +50,26 @@ def kill_orphans(known: Container[int] = ()) -> bool:
     return bool(unknown)
 
 
-def end_all(within: float = WITHIN) -> None:
-    """Kill all descendants of this process, generation by generation, and reap them."""
+def end_all(within: float = WITHIN, known: Container[int] = ()) -> None:
+    """Kill all descendants of this process, generation by generation, and reap them, but for the children that are `known`."""
     deadline = time.monotonic() + within
-    while kill_orphans() and time.monotonic() < deadline:
+    while kill_orphans(known) and time.monotonic() < deadline:
         time.sleep(_POLL_INTERVAL)
+
+
+@contextlib.contextmanager
+def leaving_none() -> Iterator[None]:
+    """End what the body has started and left, for user code that runs in a process of ours."""
+    from multiprocessing.resource_tracker import _resource_tracker
+
+    before = set(_children())
+    adopt()
+    try:
+        yield
+    finally:
+        tracker = getattr(_resource_tracker, "_pid", None)  # it ends by itself, and cleans up before
+        end_all(known=before | {tracker or 0})
+        adopt(False)
 
 
 def owner_of(folder: "Path") -> str:

@@ -95,8 +95,12 @@ def test_wait_outlives_a_killed_api(
     assert "trying again" in said
 
 
-def test_ctrl_c_detaches_and_the_job_goes_on(
-    environment: dict[str, str], gradstream: Gradstream, client: Client, submit: Callable[..., Job]
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_detaches_and_the_job_goes_on(
+    number: signal.Signals,
+    code: int,
+    environment: dict[str, str],
+    client: Client,
 ) -> None:
     command = [*COMMAND, "submit", str(LINE / "job.yaml"), "--set", FOREVER, "--set", "name=detached", "--follow"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -106,10 +110,17 @@ def test_ctrl_c_detaches_and_the_job_goes_on(
         for line in process.stderr:
             if line.startswith("running"):
                 break
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         said = process.stderr.read()
-        assert process.wait(TIMEOUT) == 130
+        assert process.wait(TIMEOUT) == code
     assert f"gradstream follow {id}" in said
+    with subprocess.Popen([*COMMAND, "wait", id], env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        assert process.stderr.readline() == "detached is running; waiting for its end\n"
+        process.send_signal(number)
+        said = process.stderr.read()
+        assert process.wait(TIMEOUT) == code
+    assert f"gradstream wait {id}" in said
     assert client.job(id).status == "running"
     client.stop(id)
     assert client.wait(id, timeout=120).status == "cancelled"

@@ -142,6 +142,7 @@ def test_starts_says_where_gives_more_links_heals_and_leaves_nothing(up: Up) -> 
     up.send(signal.SIGINT)
     assert up.end() == 0
     assert "controller ended by itself (exit code -9); starting it again" in up.said
+    assert "stopping. Ctrl-C again ends everything at once." in up.said, "no job runs that could take a checkpoint"
     assert "works once, until" in up.said
     assert f"export GRADSTREAM_DATA_DIR={up.data}" in up.said
     _assert_gone(family, up.port, run_dir)
@@ -179,7 +180,7 @@ def test_a_killed_one_leaves_nothing_behind_and_the_next_goes_on(up: Up) -> None
     assert list(up.data.iterdir()) == []
 
 
-def test_down_takes_a_last_checkpoint_and_the_next_up_resumes_there(up: Up, tmp_path: Path) -> None:
+def test_down_takes_a_last_checkpoint_and_the_next_up_resumes_there_also_in_a_folder_that_was_moved(up: Up, tmp_path: Path) -> None:
     up.ready()
     go = tmp_path / "go"
     with _lab(up) as lab:
@@ -198,7 +199,7 @@ def test_down_takes_a_last_checkpoint_and_the_next_up_resumes_there(up: Up, tmp_
     assert up.end() == 0
     assert "Took a last checkpoint of 1 job." in up.said
 
-    again = Up(up.data, up.port)
+    again = Up(up.data.rename(up.data.with_name("moved")), up.port)
     try:
         again.ready()
         with _lab(again) as lab:
@@ -220,9 +221,10 @@ def test_down_takes_a_last_checkpoint_and_the_next_up_resumes_there(up: Up, tmp_
         eventually(lambda: log.read_text().count("waiting for last checkpoints") == 2, "the wait for a checkpoint that cannot come")
         again.send(signal.SIGINT)
         assert again.end() == 0
+        assert "stopping; running jobs take a last checkpoint first." in again.said
         assert "took no checkpoint" not in again.said, "the second Ctrl-C ended the wait"
-        idle = _gradstream("down", "--json", "--data-dir", str(up.data))
-        told = {"ran": False, "stopped": None, "data_dir": str(up.data), "jobs": [], "messages": []}
+        idle = _gradstream("down", "--json", "--data-dir", str(again.data))
+        told = {"ran": False, "stopped": None, "data_dir": str(again.data), "jobs": [], "messages": []}
         assert (idle.returncode, json.loads(idle.stdout)) == (0, told)
         _assert_gone(family, again.port, run_dir)
     finally:
@@ -234,6 +236,7 @@ def test_it_can_be_stopped_while_it_starts(up: Up) -> None:
     family = up.family()
     up.send(signal.SIGTERM)
     assert up.end() == 0
+    assert "stopping. Ctrl-C again ends everything at once." in up.said
     assert not any(_lives(process) for process in family)
 
 

@@ -29,6 +29,10 @@ FILES = {
     "settings.py": "api_key = os.environ['MY_SERVICE_KEY_2']\ntoken = read_token_of_the_user_2(path)\nPASSWORD_FIELD = 'a'\n",
     "local.yaml": "url: redis://:password@localhost:6379\nother: postgres://{user}:{password}@db/x\nsecret: ${SECRET}\n",
     "words.yaml": "password: Passwort\ntoken: a\npassword2: ${PASSWORD_2}\ntime: 12:30:10:5\n",
+    "headers.py": "headers = {'Authorization': f'Bearer {token}'}\ntoken = layer2_normalization_block_of_tokens\n",
+    "setup.cfg": "[flake8]\nmax-line-length = 100\n[upload]\npassword = ${PASSWORD_2}\n",
+    "lists.py": "X = [\n[1]\n]\n\ndef f():\n    password = None\n    return 1\n",
+    "get_it.sh": "curl -u $USER:$PASSWORD_2 https://db.example\ncurl -o x:12345 y\n",
     "keywords.py": "PASSWORD=None\nPASSWORD=os.environ['PASSWORD']\n",
 }
 CREDENTIALS = {
@@ -56,6 +60,7 @@ CREDENTIALS = {
     "terraform.tfstate": "{}",
     "client_secret_1.json": "{}",
     "vault.kdbx": "",
+    "login.keychain-db": "",
     "Credentials.JSON": "{}",
     "kaggle.json": "{}",
     "pgpass": "",
@@ -88,6 +93,18 @@ CONTENTS = {
     "cluster.yml": f"users:\n- user:\n    token: {'a1' * 12}\n",
     "db.yaml": "user: ada\ndb_password: 'hunter2'\n",
     "env.production": "DB_HOST=x\nDB_PASSWORD=correcthorse\n",
+    "join.txt": f"gsj_{SECRET}",
+    "a.ipynb": json.dumps({"source": [f"os.environ['AWS_SECRET_ACCESS_KEY']='{'aB3+' * 10}'"]}),
+    "b.ipynb": json.dumps({"source": [f'os.environ["WANDB_API_KEY"] = "{"0a1b" * 10}"']}),
+    "wandb.cfg": f"[default]\napi_key = {'0a1b' * 10}\n",
+    "pw.ini": "[database]\nuser = ada\npassword = Tr0ub4dor&3xyz\n",
+    "wg0.conf": f"[Interface]\nPrivateKey = {'aB3+' * 10}abc=\n",
+    "shadow.bak": f"root:$6$abcdefgh${'aB3/' * 20}:19000:0:99999:7:::\n",
+    "bearer.py": f"headers = {{'Authorization': 'Bearer {'0a1b' * 10}'}}\n",
+    "get.sh": "curl -s -u ada:hunter2 https://db.example\n",
+    "cookies.txt": "# Netscape HTTP Cookie File\n",
+    "mail.py": f"SG.{'a1' * 11}.{'b2' * 21}c",
+    "bot.py": f"run('123456789:AA{'b2c' * 11}')",
 }
 
 
@@ -353,6 +370,17 @@ def test_a_hostile_text_is_searched_in_time() -> None:
         "password: a1 ",
         "a:5432:b",
         "A_PASSWORD=",
+        "[a]\n",
+        "[a]\nb\n",
+        "[a]\npassword = ",
+        "token = a1",
+        "curl -u a:$",
+        "curl ",
+        "Authorization: Bearer ",
+        "PrivateKey = a",
+        ":$6$a",
+        "SG.a",
+        "123456789:AA",
         "\0 ",
     ):
         assert credential_in("a.txt", SCANNED, (text * SCANNED)[:SCANNED].encode()) is None

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from gradstream import marker
+from gradstream import bundle, marker
+from gradstream.bundle.roots import non_project
 from gradstream.cli.main import app
 from gradstream.errors import Conflict
 from gradstream.local.folder import RUN_DIRS, DataFolder
@@ -133,10 +136,93 @@ def test_a_forged_marker_deletes_nothing_but_entries_of_a_platform(tmp_path: Pat
     (tmp_path / "precious").write_text("1")
     (data / "thesis.txt").write_text("2")
     holds = ["../precious", str(tmp_path / "precious"), "thesis.txt", "..", "logs"]
-    (data / marker.MARKER).write_text(json.dumps({"gradstream": "platform", "format": 1, "holds": holds}))
+    (data / marker.MARKER).write_text(json.dumps({"gradstream": "platform", "format": 1, "holds": holds, "id": "forged"}))
+    (data / "secrets").mkdir()
+    (data / "secrets" / marker.FOLDER_ID).write_text("forged")
     assert run("reset", "--data-dir", data, "--yes").exit_code == 0
     assert what_is_in(tmp_path)["precious"] == "1"
     assert what_is_in(data)["thesis.txt"] == "2"
+
+
+def without_id(folder: Path) -> None:
+    """Make its marker that of a version before there were ids."""
+    found = json.loads((folder / marker.MARKER).read_text())
+    del found["id"]
+    (folder / marker.MARKER).write_text(json.dumps(found))
+    (folder / "secrets" / marker.FOLDER_ID).unlink()
+
+
+@pytest.mark.parametrize("has_id", [True, False])
+def test_a_copied_marker_claims_nothing_in_another_folder(has_id: bool, tmp_path: Path) -> None:
+    ours, project = DataFolder(tmp_path / "data"), tmp_path / "project"
+    ours.acquire()
+    ours.release()
+    if not has_id:
+        without_id(ours.path)
+    a_project(project)
+    shutil.copy(ours.path / marker.MARKER, project)
+    before = what_is_in(project)
+    for command in (("reset", "--yes"), ("up",)):
+        result = run(*command, "--data-dir", project)
+        assert result.exit_code == 1
+        assert f"{project / marker.MARKER} is a copy of another folder's marker" in result.stderr
+        assert what_is_in(project) == before
+
+
+def test_no_bundle_mistakes_a_project_with_a_copied_marker_for_a_platform(tmp_path: Path) -> None:
+    ours, project = DataFolder(tmp_path / "data"), tmp_path / "project"
+    ours.acquire()
+    ours.release()
+    a_project(project)
+    (project / "models").mkdir()
+    (project / "models" / "net.py").touch()
+    shutil.copy(ours.path / marker.MARKER, project)
+    assert not [each.path for each in bundle.pack(project).left_out if each.why == "output"]
+    assert non_project(ours.path) == "the data folder of a platform"
+    assert non_project(project) is None
+
+
+@pytest.mark.parametrize("how", [Path.rename, shutil.copytree])
+def test_a_data_folder_that_is_moved_or_copied_whole_stays_one(how: Callable[[Path, Path], object], tmp_path: Path) -> None:
+    first = DataFolder(tmp_path / "data")
+    first.acquire()
+    first.release()
+    how(first.path, tmp_path / "moved")
+    moved = DataFolder(tmp_path / "moved")
+    moved.acquire()
+    moved.release()
+    assert run("reset", "--data-dir", moved.path, "--yes").exit_code == 0
+    assert list(moved.path.iterdir()) == []
+
+
+def test_a_marker_without_an_id_gets_one_and_lists_what_it_listed(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path / "data")
+    folder.acquire()
+    folder.release()
+    without_id(folder.path)
+    before = marker.read_marker(folder.path)
+    assert before is not None
+    folder.acquire()
+    folder.release()
+    found = marker.read_marker(folder.path)
+    assert found is not None
+    assert found.id == (folder.path / "secrets" / marker.FOLDER_ID).read_text()
+    assert found.holds == before.holds
+
+
+@pytest.mark.parametrize("left", [["lock"], ["lock", "secrets"], ["lock", "secrets", "secrets/folder-id"], [marker.MARKER]])
+def test_a_first_start_that_was_cut_short_is_begun_again(left: list[str], tmp_path: Path) -> None:
+    whole, folder = DataFolder(tmp_path / "whole"), DataFolder(tmp_path / "data")
+    whole.acquire()
+    whole.release()
+    folder.path.mkdir()
+    for name in left:
+        (folder.path / name).mkdir() if name == "secrets" else shutil.copy(whole.path / name, folder.path / name)
+    folder.acquire()
+    folder.release()
+    found = marker.read_marker(folder.path)
+    assert found is not None
+    assert not marker.is_copied(folder.path, found)
 
 
 def test_a_folder_of_a_newer_version_is_not_started(tmp_path: Path) -> None:

@@ -46,6 +46,12 @@ def test_each_job_shows_the_metric_that_it_is_judged_by() -> None:
     assert jobs._evaluation(job()) == ""
 
 
+def test_evaluation_metrics_that_are_named_like_figures_of_the_job_are_told_apart() -> None:
+    scores = {"train/loss": 1.0, "staleness": 9.0, "samples": 3.0, "loss": 2.0}
+    line = output.progress_line(job(samples=100, loss=0.5, mean_staleness=4.0, eval=scores))
+    assert line == "100 samples  loss 0.5  eval/samples 3  eval/staleness 9  eval/train/loss 1  staleness 4"
+
+
 def test_what_is_sorted_by_is_shown_best_first() -> None:
     assert jobs._SORTED["loss"](job(loss=0.5)) == "0.5"
     assert jobs._SORTED["loss"](job(not_finite=[1])) == "NaN"

@@ -148,6 +148,28 @@ def test_models_that_share_parameters_are_no_ensemble() -> None:
     assert "must make new ones" in str(caught.value.__cause__)
 
 
+class TakesAName(Workload):
+    def model(self) -> nn.Module:
+        return nn.Linear(2, 2)
+
+    def dataset(self, split: str) -> TensorDataset:
+        return TensorDataset(torch.zeros(4, 2), torch.zeros(4).long())
+
+    def loss(self, model: nn.Module, batch: Any) -> torch.Tensor:
+        return nn.functional.cross_entropy(model(batch[0]), batch[1])
+
+    def evaluate(self, model: nn.Module, batch: Any) -> dict[str, float]:
+        return {"score": 1.0, "members_score": 2.0}
+
+
+def test_a_metric_that_is_named_like_the_mean_of_the_members_is_refused() -> None:
+    named = {"entrypoint": f"{__name__}:TakesAName"}
+    code = UserCode(JobSpec.model_validate(job(members=2).model_dump() | {"workload": named}))
+    with pytest.raises(UserError) as told:
+        Scorer(code, code.model(), code.dataset("eval"), 2, torch.device("cpu")).score()
+    assert "evaluate() gives members_score, and an ensemble names the mean of its members so" in str(told.value.__cause__)
+
+
 def test_what_would_couple_the_members_is_refused() -> None:
     with pytest.raises(ValidationError, match=r"clip_norm.*together"):
         job(members=2, optimizer={"name": "sgd", "clip_norm": 1.0})

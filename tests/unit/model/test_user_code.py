@@ -48,7 +48,7 @@ def test_a_metric_may_have_any_readable_name(scores: str, name: str) -> None:
     assert evaluated(scores, name=name) == {name: 1.0}
 
 
-@pytest.mark.parametrize("name", ["two\nlines", "x" * 101, ""])
+@pytest.mark.parametrize("name", ["two\nlines", "x" * 101, "", "eval/loss"])
 def test_other_names_of_metrics_are_the_workloads_mistake(scores: str, name: str) -> None:
     with pytest.raises(UserError, match=r"evaluate\(\)"):
         evaluated(scores, name=name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+import warnings
 from pathlib import Path
 from textwrap import dedent
 
@@ -13,6 +14,7 @@ import pytest
 from gradstream.errors import InvalidWorkload
 from gradstream.model.usercode import blaming
 from gradstream.process import exits
+from gradstream.process.blame import shorten_warnings
 
 
 @pytest.fixture
@@ -59,3 +61,10 @@ def test_a_syntax_error_names_the_file_as_the_user_knows_it(folder: Path, capfd:
     assert "SyntaxError" in said
     assert 'File "w.py", line 1' in log
     assert str(folder) not in said + log
+
+
+def test_a_warning_names_the_file_as_the_user_knows_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)
+    shorten_warnings(folder)
+    said = warnings.formatwarning("odd", UserWarning, str(folder / "code" / "w.py"), 3, line="x = odd()")
+    assert said == "w.py:3: UserWarning: odd\n  x = odd()\n"

@@ -200,6 +200,11 @@ def test_a_script_part_does_not_count_and_the_last_definition_does() -> None:
             "a sum over the mini-batch",
         ),
         ("    def loss(self, model, batch):\n        return F.mse_loss(a, b, size_average=False)\n", "a sum over the mini-batch"),
+        (
+            "    def loss(self, model, batch):\n        t = 0.0\n        for a in b:\n            t += (a - 1).square().sum()\n"
+            "        return t\n",
+            "a sum over the mini-batch",
+        ),
         ("    def loss(self, model, batch):\n        return F.mse_loss(a, b, reduce=False)\n", "one value for each example"),
         (
             "    def loss(self, model, batch):\n        return F.cross_entropy(a, b, reduction='none')\n",
@@ -229,6 +234,10 @@ def test_likely_mistakes_are_warnings_with_their_line(body: str, warning: str) -
         "    def loss(self, model, batch):\n        return F.mse_loss(a, b).sum()\n",
         "    def loss(self, model, batch):\n        return (a - b).square().sum() / len(a)\n",
         "    def loss(self, model, batch):\n        return F.mse_loss(a, b, size_average=True)\n",
+        "    def loss(self, model, batch):\n        t = 0\n        for a in b: t += a.sum()\n        return t / len(b)\n",
+        "    def loss(self, model, batch):\n        t = 0\n        for a in b: t += F.mse_loss(a, b)\n        return t\n",
+        "    def loss(self, model, batch):\n        t = F.mse_loss(a, b)\n        for a in b: t += a.sum()\n        return t\n",
+        "    def loss(self, model, batch):\n        t = 0\n        t += a.sum()\n        t /= 4\n        return t\n",
         "    def dataset(self, split):\n        def inner():\n            return DataLoader(x)\n        return Own(inner)\n",
         "    def dataset(self, split):\n        return read(open('note.txt'), open('log', 'w'), open('/data/x'))\n",
     ],

@@ -52,8 +52,8 @@ export function useColumns(name: string, axis: WireAxis, range: ChartQuestion["r
 /** The stored points count in the end: some may have come after the stream was closed. */
 export function useAfterTheEnd(refetch: () => unknown, wanted: boolean): void {
   const { opened } = useOpenedFeed()
-  const ended = useFeed((feed) => feed.connection === "ended" || hasEnded(feed.job.status))
-  const live = !hasEnded(opened.status)
+  const ended = useFeed((feed) => feed.connection === "ended" || hasEnded(feed.job))
+  const live = !hasEnded(opened)
   useEffect(() => {
     if (!ended || !live || !wanted) return
     const timer = window.setTimeout(() => void refetch(), AGAIN_MS)

@@ -16,7 +16,7 @@ const LINGER_MS = 15_000
 export function useFeedStore(job: Job): FeedStore {
   const [store] = useState(() => new FeedStore(job, (after) => jobStreamUrl(job.id, after)))
   const [followed, setFollowed] = useState(true)
-  const ended = useSyncExternalStore(store.subscribe, () => hasEnded(store.get().job.status))
+  const ended = useSyncExternalStore(store.subscribe, () => hasEnded(store.get().job))
   const gone = useSyncExternalStore(store.subscribe, () => store.get().gone)
   useAgainOnceLive(store)
   const checkSession = useSessionCheck()
@@ -50,5 +50,5 @@ export function useOpenedFeed(): FeedStore {
 }
 
 export function useConnection(): Connection {
-  return useFeed((feed) => (feed.gone || hasEnded(feed.job.status) ? "ended" : feed.connection))
+  return useFeed((feed) => (feed.gone || hasEnded(feed.job) ? "ended" : feed.connection))
 }

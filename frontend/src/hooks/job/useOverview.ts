@@ -5,12 +5,13 @@ import { hasEnded } from "@/lib/status"
 const EVERY_MS = 2000
 
 /** Its figures are folded on the server, so it is asked again while the job lives, and whenever the job's state changes. */
-export function useOverview({ id, status, attempt }: Job) {
+export function useOverview(job: Job) {
+  const { id, status, attempt } = job
   return useQuery({
     queryKey: ["overview", id, status, attempt],
     queryFn: () => body(api.GET("/api/v1/jobs/{id}/overview", { params: { path: { id } } })),
     placeholderData: (before) => before,
-    refetchInterval: hasEnded(status) ? false : EVERY_MS,
+    refetchInterval: hasEnded(job) ? false : EVERY_MS,
   })
 }
 

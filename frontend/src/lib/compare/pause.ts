@@ -8,6 +8,6 @@ const LINGER_MS = 15_000
 
 /** Milliseconds until a job of so many is to be asked for again: no server has more than a few requests a second from a page. False: never. */
 export function pauseOf(job: Pick<Job, "status" | "ended_at">, jobs: number, now = Date.now()): number | false {
-  const over = hasEnded(job.status) && (job.ended_at === null || now - Date.parse(job.ended_at) > LINGER_MS)
+  const over = hasEnded(job) && (job.ended_at === null || now - Date.parse(job.ended_at) > LINGER_MS)
   return over ? false : Math.max(SHORTEST_MS, EACH_MS * jobs)
 }

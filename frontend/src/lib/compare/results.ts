@@ -1,5 +1,5 @@
 import type { Job } from "@/client"
-import { formatCount, formatDuration, formatNumber, formatPercent, secondsBetween } from "@/lib/format"
+import { formatAccuracy, formatCount, formatDuration, formatNumber, secondsBetween } from "@/lib/format"
 import { fieldText } from "./fields"
 import type { Compared } from "./groups"
 import { numericAxis, wordAxis, type ParallelAxis } from "./parallel"
@@ -28,7 +28,7 @@ export function resultsOf(jobs: readonly Job[]): Result[] {
       key: `eval/${key}`,
       label: `Eval ${key.replaceAll("_", " ")}`,
       of: ({ progress }: Job) => progress.eval?.[key] ?? null,
-      format: key === "accuracy" ? formatPercent : formatNumber,
+      format: key === "accuracy" ? formatAccuracy : formatNumber,
     })),
     ...ALWAYS,
   ]

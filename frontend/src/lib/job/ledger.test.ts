@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { accounts, outcomeTitle, whyDropped } from "./ledger"
+import { accounts, noLedger, outcomeTitle, whyDropped } from "./ledger"
 
 const none = new Map<number, number>()
 
@@ -28,4 +28,9 @@ it("says why pushes were dropped", () => {
   expect(whyDropped(dropped)).toBe("12 too stale, 3 NaN or infinite")
   expect(whyDropped({ ...dropped, dropped_stale: 0, dropped_not_finite: 0 })).toBe("the reason was not recorded")
   expect(whyDropped({ dropped: 0, dropped_stale: 0, dropped_quorum: 0, dropped_not_finite: 0, dropped_superseded: 0 })).toBe("no effect on the model")
+})
+
+it("says that nothing has been pushed only of a center without a version", () => {
+  expect(noLedger(0, (said) => `${said} yet.`)).toBe("Nothing has been pushed yet.")
+  expect(noLedger(32, (said) => `${said} yet.`)).toBe("The servers count the pushes once a second.")
 })

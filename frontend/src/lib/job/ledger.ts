@@ -33,6 +33,11 @@ export function whyDropped(account: Record<Counted, number>): string {
   return known.map(({ name, meaning }) => `${formatCount(account[name])} ${meaning}`).join(", ") || (account.dropped > 0 ? "the reason was not recorded" : "no effect on the model")
 }
 
+/** Why there is no ledger yet. A center that has a version has been pushed to. */
+export function noLedger(version: number, nothing: (said: string) => string): string {
+  return version > 0 ? "The servers count the pushes once a second." : nothing("Nothing has been pushed")
+}
+
 export type PushOutcome = (typeof OUTCOMES)[number]["name"]
 
 /** "rolled back" */

@@ -9,7 +9,7 @@ it("says of a job that goes on that something may still come", () => {
 
 it("says of every job that has ended why nothing will", () => {
   expect(nothing("No checkpoint has been made", "failed")).toBe("No checkpoint has been made: the job failed first.")
-  for (const status of JOB_STATUSES.filter(hasEnded)) {
+  for (const status of JOB_STATUSES.filter((one) => hasEnded({ status: one }))) {
     expect(nothing("No checkpoint has been made", status)).toMatch(/^No checkpoint has been made[:,].* job .*\.$/)
   }
 })

@@ -37,13 +37,14 @@ export function describeTimeLeft(job: Job): string | null {
 }
 
 /** Waiting, starting and training with their times, as far as the job came. */
-export function phases({ status, created_at, started_at, ended_at, progress }: Job): Phase[] {
+export function phases(job: Job): Phase[] {
+  const { created_at, started_at, ended_at, progress } = job
   const moments = [created_at, started_at, progress.first_step_at].map((iso) => (iso ? Date.parse(iso) : null))
   const end = ended_at ? Date.parse(ended_at) : null
   return ["Queued", "Starting", "Training"].map((name, index) => {
     const from = moments[index] ?? null
     const to = moments[index + 1] ?? (from === null ? null : end)
-    const state = from === null ? (hasEnded(status) ? "skipped" : "next") : to === null ? "now" : "done"
+    const state = from === null ? (hasEnded(job) ? "skipped" : "next") : to === null ? "now" : "done"
     return { name, from, to, state }
   })
 }

@@ -8,6 +8,6 @@ export function bannerOf({ status, message }: Pick<Job, "status" | "message">): 
 
 /** How a process or an attempt of the job ended, in short where the banner has the reason already. */
 export function inShort(message: string | null, job: Pick<Job, "status" | "message">): string | null {
-  const told = hasEnded(job.status) && bannerOf(job)
+  const told = hasEnded(job) && bannerOf(job)
   return message && told && told.includes(message) ? "See the reason above." : message
 }

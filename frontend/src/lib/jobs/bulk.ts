@@ -17,7 +17,7 @@ export function selected(count: number, total: number): string {
 /** Effect of a bulk change on the jobs as they were before it; jobs that had ended are not counted. Empty: nothing. */
 export function outcome(action: BulkAction, items: readonly BulkItem[], before: readonly JobSummary[]): string {
   const done = new Set(items.flatMap((item) => (item.done ? [item.id] : [])))
-  const changed = before.filter(({ id, status }) => done.has(id) && hasEnded(status) === (action === "delete"))
+  const changed = before.filter((job) => done.has(job.id) && hasEnded(job) === (action === "delete"))
   const waited = changed.filter(({ status }) => status === "queued").length
   const rest = changed.length - waited
   const parts = [
@@ -29,7 +29,7 @@ export function outcome(action: BulkAction, items: readonly BulkItem[], before: 
 
 /** Consequence of a bulk change, in words, before it is done. */
 export function consequence(action: BulkAction, selection: readonly JobSummary[]): { question: string; does: string; nothing: boolean } {
-  const ended = selection.filter(({ status }) => hasEnded(status)).length
+  const ended = selection.filter(hasEnded).length
   const live = selection.length - ended
   if (action === "stop") {
     const queued = selection.filter(({ status }) => status === "queued").length

@@ -16,7 +16,7 @@ const FIRST = 5
 /** Settings of the jobs against their results. */
 export function ParallelPanel({ jobs, paths }: { jobs: readonly Compared[]; paths: readonly string[] }) {
   const [{ fields, group }, change] = useComparison()
-  const now = useNow(jobs.some(({ job }) => !hasEnded(job.status)))
+  const now = useNow(jobs.some(({ job }) => !hasEnded(job)))
   const selected = fields ?? paths.slice(0, FIRST)
   const axes = axesOf(jobs, selected, now)
   const lines = useMemo(() => {

@@ -103,7 +103,7 @@ function Reach({ item: { reached, best, status }, items }: { item: JobTarget; it
   if (!reached) {
     return (
       <Table.Td colSpan={COSTS.length + 2} c="dimmed">
-        {hasEnded(status) ? "Never" : "Not yet"}
+        {hasEnded({ status }) ? "Never" : "Not yet"}
         {best === null ? "; the job has not measured this metric" : `; best ${formatNumber(best)}`}
       </Table.Td>
     )

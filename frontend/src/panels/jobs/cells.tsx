@@ -3,7 +3,7 @@ import type { ReactNode } from "react"
 import type { JobSummary } from "@/client"
 import { Sparkline } from "@/components/display/Sparkline"
 import { StatusBadge } from "@/components/display/StatusBadge"
-import { NONE, formatAgo, formatCount, formatDuration, formatNumber, formatPercent, secondsBetween } from "@/lib/format"
+import { NONE, formatAccuracy, formatAgo, formatCount, formatDuration, formatNumber, formatPercent, secondsBetween } from "@/lib/format"
 import { share } from "@/lib/job/progress"
 import type { ColumnId } from "@/lib/jobs/jobColumns"
 import { hasEnded, readable, toneOf } from "@/lib/status"
@@ -48,7 +48,7 @@ function Status({ job: { status, reason, position } }: { job: JobSummary }) {
 function MainMetric({ progress: { main_metric, eval: evaluation } }: { progress: JobSummary["progress"] }) {
   const value = main_metric ? evaluation?.[main_metric] : null
   if (!main_metric || value === null || value === undefined) return NONE
-  if (main_metric === "accuracy") return formatPercent(value)
+  if (main_metric === "accuracy") return formatAccuracy(value)
   return (
     <>
       {formatNumber(value)} <small title={`eval/${main_metric}`}>{main_metric}</small>
@@ -66,7 +66,7 @@ function Done({ job }: { job: JobSummary }) {
         color={toneOf(job.status) === "bad" ? "red" : undefined}
         size="sm"
         flex={1}
-        animated={!hasEnded(job.status)}
+        animated={!hasEnded(job)}
         aria-label={`Progress of ${job.name}`}
       />
       <small>{formatPercent(done, 0)}</small>

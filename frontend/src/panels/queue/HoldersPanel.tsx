@@ -8,19 +8,17 @@ import { Panel } from "@/components/page/Panel"
 import { useNodes } from "@/hooks/platform/useNodes"
 import { useQueue } from "@/hooks/platform/useQueue"
 import { useNow } from "@/hooks/useNow"
-import { counted, formatAgo } from "@/lib/format"
+import { formatAgo } from "@/lib/format"
+import { slotsInUse } from "@/lib/queue/slots"
 import classes from "./queue.module.css"
 
 export function HoldersPanel() {
   const queue = useQueue()
-  const nodes = useNodes().data?.items.filter(({ status, draining_since, slots_used }) => status === "ready" && (draining_since === null || slots_used > 0)) ?? []
+  const nodes = useNodes()
   const now = useNow()
   const items = queue.data?.holding ?? []
-  const [slots, used] = [nodes.reduce((sum, node) => sum + node.slots, 0), nodes.reduce((sum, node) => sum + node.slots_used, 0)]
-  const draining = nodes.filter(({ draining_since }) => draining_since !== null).length
-  const words = `${used} of ${slots} slots are in use${draining > 0 ? `; ${counted(draining, "node")} draining` : ""}`
   return (
-    <Panel title="Machines in use" subtitle={words} flush>
+    <Panel title="Machines in use" subtitle={slotsInUse(nodes.data?.items ?? [])} flush>
       <Loaded {...queue} isEmpty={items.length === 0} empty="No job is running." emptyIcon={IconServerOff}>
         <Table className={classes.table} aria-label="Jobs that have machines">
           <Table.Thead>

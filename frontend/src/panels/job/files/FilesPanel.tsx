@@ -31,7 +31,7 @@ export function FilesPanel() {
   return (
     <Stack gap="md">
       <Panel title="Files" subtitle="Models, results and stored files" flush>
-        <Loaded {...artifacts} isEmpty={items.length === 0} empty={hasEnded(job.status) ? "The job stored no file." : "No file yet. The model and the metrics are stored when the job ends."} emptyIcon={IconFileOff}>
+        <Loaded {...artifacts} isEmpty={items.length === 0} empty={hasEnded(job) ? "The job stored no file." : "No file yet. The model and the metrics are stored when the job ends."} emptyIcon={IconFileOff}>
           <Table>
             <Table.Tbody>
               {items.map((artifact) => (

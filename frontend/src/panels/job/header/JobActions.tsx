@@ -15,7 +15,7 @@ export function JobActions({ job }: { job: Job }) {
       <Button component={Link} to={`/jobs/new?from=${job.id}`} variant="default" size="sm" leftSection={<IconCopyPlus size={16} />}>
         Run again
       </Button>
-      {hasEnded(job.status) ? (
+      {hasEnded(job) ? (
         <ConfirmButton
           label="Delete"
           variant="default"

@@ -19,7 +19,7 @@ const HEADS = ["Attempt", "Status", "Started from", "Waited", "Started in", "Ran
 export function AttemptsPanel() {
   const job = useFeed((feed) => feed.job)
   const overview = useOverview(job)
-  const ticking = useNow(!hasEnded(job.status))
+  const ticking = useNow(!hasEnded(job))
   const now = job.ended_at ? Date.parse(job.ended_at) : ticking
   const items = overview.data?.attempts ?? []
   return (

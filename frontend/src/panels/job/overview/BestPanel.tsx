@@ -7,7 +7,7 @@ import { useMetric } from "@/hooks/charts/useMetricCatalogue"
 import { useFeed } from "@/hooks/job/useFeed"
 import { useNothing } from "@/hooks/job/useNothing"
 import { useOverview } from "@/hooks/job/useOverview"
-import { NONE, counted, formatCount, formatDuration, formatNumber, formatPercent } from "@/lib/format"
+import { NONE, counted, formatAccuracy, formatCount, formatDuration, formatNumber } from "@/lib/format"
 import { hasEnded } from "@/lib/status"
 import classes from "./ProgressPanel.module.css"
 
@@ -22,7 +22,7 @@ export function BestPanel() {
   const nothing = useNothing()
   const { best = [], speed = null } = overview.data ?? {}
   return (
-    <Panel title={hasEnded(job.status) ? "Best" : "Best so far"} subtitle="The best evaluations, and the speed against one worker alone">
+    <Panel title={hasEnded(job) ? "Best" : "Best so far"} subtitle="The best evaluations, and the speed against one worker alone">
       <Loaded {...overview} isEmpty={best.length === 0 && !speed} empty={nothing("Nothing has been evaluated")}>
         <dl className={classes.stats} style={{ marginTop: 0 }}>
           {best.map((mark) => (
@@ -37,7 +37,7 @@ export function BestPanel() {
 
 function Best({ mark: { metric, value, samples, version, attempt, after } }: { mark: Overview["best"][number] }) {
   const { title } = useMetric(metric)
-  const shown = metric === "eval/accuracy" ? formatPercent(value, 2) : formatNumber(value, 4)
+  const shown = metric === "eval/accuracy" ? formatAccuracy(value, 2) : formatNumber(value, 4)
   const when = [`after ${formatNumber(samples)} samples`, after === null ? "" : formatDuration(after), `version ${formatCount(version)}`, attempt > 1 ? `attempt ${attempt}` : ""]
   return <Stat label={title} value={shown} detail={when.filter(Boolean).join(", ")} />
 }

@@ -6,7 +6,7 @@ import { useFeed } from "@/hooks/job/useFeed"
 import { useNothing } from "@/hooks/job/useNothing"
 import { useOverview } from "@/hooks/job/useOverview"
 import { formatCount } from "@/lib/format"
-import { OUTCOMES, outcomeTitle, whyDropped } from "@/lib/job/ledger"
+import { OUTCOMES, noLedger, outcomeTitle, whyDropped } from "@/lib/job/ledger"
 import classes from "./LedgerPanel.module.css"
 
 /** Outcomes of all pushes. */
@@ -18,7 +18,7 @@ export function LedgerPanel() {
   const nothing = useNothing()
   return (
     <Panel title="Ledger" subtitle="Outcome of every push of all workers, in all attempts">
-      <Loaded {...overview} isEmpty={!ledger} empty={version > 0 ? "The servers count the pushes once a second." : nothing("Nothing has been pushed")}>
+      <Loaded {...overview} isEmpty={!ledger} empty={noLedger(version, nothing)}>
         {ledger && <Line ledger={ledger} />}
       </Loaded>
     </Panel>

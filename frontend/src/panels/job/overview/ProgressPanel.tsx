@@ -1,7 +1,7 @@
 import { Stat } from "@/components/display/Stat"
 import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
-import { formatCount, formatNumber, formatPercent } from "@/lib/format"
+import { formatAccuracy, formatCount, formatNumber } from "@/lib/format"
 import { hasEnded } from "@/lib/status"
 import { Timeline } from "./Timeline"
 import classes from "./ProgressPanel.module.css"
@@ -13,7 +13,7 @@ function workersOf(ranks: readonly number[]): string {
 export function ProgressPanel() {
   const job = useFeed((feed) => feed.job)
   const { samples, total_samples, version, samples_per_second, mean_samples_per_second, loss, not_finite, mean_staleness, eval: evaluation } = job.progress
-  const [title, throughput] = hasEnded(job.status) ? ["Mean throughput", mean_samples_per_second] : ["Throughput", samples_per_second]
+  const [title, throughput] = hasEnded(job) ? ["Mean throughput", mean_samples_per_second] : ["Throughput", samples_per_second]
   return (
     <Panel>
       <Timeline job={job} />
@@ -22,7 +22,7 @@ export function ProgressPanel() {
         <Stat label={title} value={formatNumber(throughput)} note="samples/s" />
         <Stat label="Training loss" value={not_finite?.length ? "NaN" : formatNumber(loss)} note={not_finite?.length ? `of ${workersOf(not_finite)}` : undefined} />
         {Object.entries(evaluation ?? {}).map(([key, value]) => (
-          <Stat key={key} label={`Eval ${key}`} value={key === "accuracy" ? formatPercent(value) : formatNumber(value)} />
+          <Stat key={key} label={`Eval ${key}`} value={key === "accuracy" ? formatAccuracy(value) : formatNumber(value)} />
         ))}
         <Stat label="Mean staleness" value={formatNumber(mean_staleness)} note="updates" />
         <Stat label="Center version" value={formatCount(version)} />

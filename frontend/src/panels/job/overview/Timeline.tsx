@@ -10,7 +10,7 @@ const ICONS: Record<Phase["state"], Icon> = { done: IconCheck, now: IconCircleDo
 
 /** Phases of the job, with the time that each took. */
 export function Timeline({ job }: { job: Job }) {
-  const ended = hasEnded(job.status)
+  const ended = hasEnded(job)
   const now = useNow(!ended)
   const End = !ended ? IconCircle : job.status === "succeeded" ? IconCheck : IconX
   return (

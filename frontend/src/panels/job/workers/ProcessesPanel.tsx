@@ -16,7 +16,7 @@ export function ProcessesPanel() {
   const processes = useProcesses()
   const nothing = useNothing()
   const job = useFeed((feed) => feed.job)
-  const now = useNow(!hasEnded(job.status))
+  const now = useNow(!hasEnded(job))
   return (
     <Panel title="Processes" subtitle="All attempts, the latest first" flush>
       <Loaded {...processes} isEmpty={processes.data.length === 0} empty={nothing("No process has been placed on a node")}>

@@ -16,7 +16,7 @@ export function ServersPanel() {
   const overview = useOverview(job)
   const processes = useLiveProcesses()
   const nothing = useNothing()
-  const now = useNow(!hasEnded(job.status))
+  const now = useNow(!hasEnded(job))
   const servers = overview.data?.servers ?? []
   const columns: Column<ServerLoad>[] = [
     { head: "Entries", cell: ({ step, label }) => (label === "evaluator" ? "–" : formatCount(step)) },

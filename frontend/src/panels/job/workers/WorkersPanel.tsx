@@ -16,7 +16,7 @@ export function WorkersPanel() {
   const overview = useOverview(job)
   const processes = useLiveProcesses()
   const nothing = useNothing()
-  const now = useNow(!hasEnded(job.status))
+  const now = useNow(!hasEnded(job))
   const workers = overview.data?.workers ?? []
   const vectors = job.progress.exchange?.raw_bytes === 0 ? "none, vectors are in shared memory" : "vectors only"
   return (
