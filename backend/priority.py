@@ -6,8 +6,9 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-NICE = -5
-"""Three times the share of processor time that a job process gets, where both want it."""
+NICE = -10
+"""Nine times the share of processor time that a job process gets, where both want it: the API's own threads compute for some
+requests, and use up its share. Its event loop then waits for a processor, and all answers with it."""
 _OF_SESSION = Path("/proc/self/autogroup")
 """The kernel may share processor time between sessions; then the nice value only counts within one."""
 

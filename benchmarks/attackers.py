@@ -146,6 +146,9 @@ def run(seconds: float, alone: float, anonymous: int, signed_in: int) -> dict[st
         during, memory = ask_for(seconds, platform, token)
         attackers.join(_LET_GO)
         attackers.kill()
+        attackers.join()
+        if attackers.exitcode == 1:
+            raise Failed("an attacker is broken, so this was no attack; its traceback is above")
         after = client.job(job.id)
         lost = [each.message or "" for each in client.processes(job.id) if each.ended_at]
         job_row = {"status": after.status, "attempt": after.attempt, "ended": lost, "samples": after.progress.samples - samples}

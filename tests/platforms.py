@@ -167,7 +167,8 @@ def writable_beside(folder: Path) -> Isolate:
 @contextmanager
 def lab(folder: Path, **options: Any) -> Iterator[Lab]:
     data_dir = folder / "data"
-    options = {"isolate": writable_beside(folder), **options}
+    if "isolate" not in options:  # else the folder above stays as it is: it may be /tmp
+        options["isolate"] = writable_beside(folder)
     with LocalPlatform(Options(data_dir=data_dir, port=free_port(), **options)) as platform:
         credentials = Credentials.load(platform.folder.client_file)
         assert credentials is not None, "a started platform leaves credentials"

@@ -24,6 +24,8 @@ def enter(sandbox: Sandbox, folder: Path, uid: int | None) -> None:
     if sandbox.level is Level.NAMESPACE:
         _enter_namespaces(sandbox, folder, uid)
         os.chdir(folder)  # by its path in the new file system, no longer by the old one's
+    elif sandbox.door:
+        _own_door(sandbox.door, uid)
     if uid is not None:
         resource.setrlimit(resource.RLIMIT_NPROC, (_MAX_PROCESSES, _MAX_PROCESSES))
         os.setgroups([])
@@ -41,6 +43,14 @@ def _own(folder: Path, uid: int | None) -> None:
     os.chown(folder, uid, uid)
     for log in (1, 2):
         os.fchown(log, uid, uid)
+
+
+def _own_door(path: str, uid: int | None) -> None:
+    """The sockets of the platform lie in folders that are closed to this account, so it needs a door, which is for it alone."""
+    if uid is not None:
+        os.chown(path, uid, uid)
+        os.chmod(path, 0o600)
+    door.use(path)
 
 
 def _enter_namespaces(sandbox: Sandbox, folder: Path, uid: int | None) -> None:

@@ -107,6 +107,8 @@ def _try_all(place: Path) -> dict[str, str]:
 
 def _try(sandbox: Sandbox, place: Path) -> str:
     """Enter a sandbox like this one in a child. Returns what failed, or nothing."""
+    if sandbox.level is Level.USER and (closed := _closed_above(place)):
+        return f"other accounts, as jobs would have, cannot pass through {closed[0]}; open the way: chmod 711 {shlex.join(closed)}"
     folder, hidden = (Path(tempfile.mkdtemp(prefix=".try-", dir=place)) for _ in range(2))
     (hidden / "secret").write_text("secret")
     readable, writable = os.pipe()
@@ -129,6 +131,11 @@ def _try(sandbox: Sandbox, place: Path) -> str:
     finally:
         for made in (folder, hidden):
             shutil.rmtree(made, ignore_errors=True)
+
+
+def _closed_above(place: Path) -> list[str]:
+    """Return the folders on the way to `place` that other accounts cannot enter."""
+    return [str(folder) for folder in reversed(place.parents) if not folder.stat().st_mode & 0o001]
 
 
 def _look_around(sandbox: Sandbox, folder: Path, hidden: Path, uid: int | None, tell: int) -> NoReturn:
@@ -154,7 +161,8 @@ def _mistake(sandbox: Sandbox, folder: Path, hidden: Path, needed: list[str]) ->
     if sandbox.level is Level.NAMESPACE and len([name for name in os.listdir("/proc") if name.isdigit()]) > 2:
         return "/proc still shows processes of others"
     (folder / "written").write_text("whole")
-    (Path(tempfile.gettempdir()) / "written").write_text("whole")
+    with tempfile.TemporaryFile() as file:  # without a name: below a shared /tmp, another probe may have left one
+        file.write(b"whole")
     for place in needed:
         if not os.access(place, os.R_OK):
             return f"the account of a job cannot read {place}, of this Python installation"

@@ -27,7 +27,7 @@ GONE_WITHIN = 5.0
 
 
 class Attacked:
-    def __init__(self, lab: Lab, folder: Path) -> None:
+    def __init__(self, lab: Lab, folder: Path, network: str = "platform") -> None:
         self.lab, self.go = lab, folder / "go"
         self.victim = lab.submit(
             name="victim",
@@ -38,7 +38,7 @@ class Attacked:
         lab.trains(self.victim)
         self.job = lab.submit(
             name="attacker",
-            network="platform",
+            network=network,
             strategy={"name": "async", "lr": 0.05},
             workload={"entrypoint": "attacker:Attacker", "args": {"target": self._target(), "until": str(self.go)}},
             roles={"worker": {"count": 1, "device": "cpu"}, "server": {"count": 1}},
@@ -85,7 +85,13 @@ def test_an_attack_gets_nothing(name: str, attacked: Attacked) -> None:
     assert attacked.got.get(name, "it was not tried") == ""
 
 
-def test_nothing_is_left_and_the_victim_has_the_bits_of_an_undisturbed_run(attacked: Attacked, lab: Lab, tmp_path: Path) -> None:
+def test_nothing_is_left_and_the_victim_has_the_bits_of_an_undisturbed_run(attacked: Attacked, tmp_path: Path) -> None:
+    check_end(attacked, tmp_path)
+
+
+def check_end(attacked: Attacked, tmp_path: Path) -> None:
+    """End the attacker: nothing of it is left, and the victim has not noticed it."""
+    lab = attacked.lab
     assert marked_processes(), "the attacker has left processes"
     assert not lab.client.job(attacked.victim.id).ended, "it was there all the while"
     attacked.go.touch()

@@ -11,34 +11,16 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.conftest import ROOT
+from tests.jobs.opened import closed_above, opened
 
 NOBODY = 65534
-_OPEN = """
-set -e
-python=$1 closed=$2 kept=$3
-shift 3
-if [ "$closed" ]; then
-    mount --bind "$python" "$kept"
-    mount -t tmpfs -o mode=755 none "$closed"
-    mkdir -p "$python"
-    mount --bind "$kept" "$python"
-fi
-exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
-"""
-"""Python may lie below a home that lets only its owner in: show it there in a view of files of our own, and become nobody."""
-
-
-def closed_above(path: Path) -> Path | None:
-    """The first folder on the way there that other accounts cannot enter."""
-    return next((folder for folder in reversed(path.parents) if not folder.stat().st_mode & 0o001), None)
+_BECOME = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 
 
 def as_nobody(home: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    python, kept = Path(sys.base_prefix).resolve(), home / "python"
-    kept.mkdir(exist_ok=True)
-    opened = ("unshare", "--mount", "sh", "-c", _OPEN, "sh", str(python), str(closed_above(python / "bin") or ""), str(kept))
     environment = {**os.environ, "HOME": "/nonexistent", "TMPDIR": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run([*opened, *command], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280, check=False)
+    command = opened(home, *_BECOME, *command)
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280, check=False)
 
 
 @pytest.mark.long

@@ -258,6 +258,15 @@ def sees_shared_memory_of_others(target: Target) -> str:
 
 
 @attack
+def reads_shared_memory_of_others(target: Target) -> str:
+    """Of other jobs, whose folders may be in sight."""
+    with open("/proc/self/mountinfo") as mounts:
+        own = [mounted for line in mounts if (mounted := line.split()[4]).startswith("/dev/shm/")]
+    homes = [home for home in Path("/dev/shm").glob("gradstream*") if not any(place.startswith(str(home)) for place in own)]
+    return tried(lambda home=home: os.listdir(home) or "listed" for home in homes)
+
+
+@attack
 def has_its_log_read_from_elsewhere(target: Target) -> str:
     """The agent reads files of this folder with its own rights."""
     secret = target.data / "secrets" / "signing-key"

@@ -1,20 +1,24 @@
 """User code that takes what it can get, or breaks its own process: one kind of trouble for each job."""
 
+import ctypes
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
-from torch.utils.data import TensorDataset
+from torch.utils.data import Dataset, TensorDataset
 
 from gradstream import Workload
+from gradstream.sandbox import door
 
 KEPT: list[Any] = []
 """Memory and files stay in use until the process ends."""
@@ -26,6 +30,27 @@ def forks() -> None:
             os.setsid()
             time.sleep(600)
             os._exit(0)
+
+
+def forks_that_fork() -> None:
+    """64 processes, and no more."""
+    parent = os.getpid()
+    for _ in range(6):
+        os.fork()
+    if os.getpid() != parent:
+        time.sleep(600)
+        os._exit(0)
+
+
+def daemons() -> None:
+    """In sessions of their own, one of them without a parent, deaf for polite signals."""
+    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.signal(signal.SIGHUP, signal.SIG_IGN); "
+    command = [sys.executable, "-c", code + "time.sleep(600)"]
+    subprocess.Popen(command, start_new_session=True)
+    if not os.fork():
+        os.setsid()
+        subprocess.Popen(command)
+        os._exit(0)
 
 
 def threads() -> None:
@@ -101,7 +126,74 @@ def recursion() -> None:
     recursion()
 
 
-TROUBLE: dict[str, Callable[[], None]] = {
+def many_lines() -> None:
+    for _ in range(64):
+        sys.stdout.write(("x" * 63 + "\n") * 2**12)
+
+
+def looks_into_others() -> None:
+    """Trace, and read the environment and the memory, of every process in sight."""
+    libc, own = ctypes.CDLL(None), os.getpid()
+    for pid in (int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != own):
+        libc.ptrace(16, pid, 0, 0)
+        for name in ("environ", "mem", "maps"):
+            with suppress(OSError), Path("/proc", str(pid), name).open("rb") as file:
+                file.read(1)
+
+
+def goes_first() -> None:
+    for which, who in ((os.PRIO_PROCESS, 0), (os.PRIO_PGRP, 0), (os.PRIO_USER, 0)):
+        with suppress(OSError):
+            os.setpriority(which, who, -20)
+    with suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+
+
+def computes() -> None:
+    ends = time.monotonic() + 5
+    while time.monotonic() < ends:
+        pass
+
+
+def links() -> None:
+    """Where its process reports, and where it stores."""
+    for folder in ("..", ".", "/tmp"):
+        for name in ("exit.json", "hang.json", "state.json", "result.json", "model.safetensors", "log"):
+            with suppress(OSError):
+                Path(folder, name).unlink(missing_ok=True)
+                Path(folder, name).symlink_to("/etc/passwd")
+
+
+def changes_its_code() -> None:
+    code = Path("..", "code")
+    for path in (code / "steady.py", code / "planted.py", Path(__file__)):
+        with suppress(OSError):
+            path.chmod(0o777)
+        with suppress(OSError):
+            path.write_text("raise SystemExit")
+
+
+def connections_to_the_api(address: str) -> None:
+    """Half-sent requests, all at once."""
+    with suppress(OSError):
+        for _ in range(300):
+            KEPT.append(door.connect(address))
+            KEPT[-1].sendall(b"POST /api/v1/session HTTP/1.1\r\nhost: x\r\nx-")
+
+
+def exits_while_it_loads() -> None:
+    """Nothing here: see `Exits`."""
+
+
+def loss_is_not_finite() -> float:
+    return float("nan")
+
+
+def names_of_metrics() -> None:
+    """Nothing here: see `Troublemaker.evaluate`."""
+
+
+TROUBLE: dict[str, Callable[..., float | None]] = {
     made.__name__: made
     for made in (
         forks,
@@ -121,25 +213,60 @@ TROUBLE: dict[str, Callable[[], None]] = {
         binary_output,
         endless_line,
         recursion,
+        forks_that_fork,
+        daemons,
+        many_lines,
+        looks_into_others,
+        goes_first,
+        computes,
+        links,
+        changes_its_code,
+        connections_to_the_api,
+        exits_while_it_loads,
+        loss_is_not_finite,
+        names_of_metrics,
     )
 }
+
+
+def say() -> None:
+    sys.stdout.write("TROUBLE\n")
+    sys.stdout.flush()
+
+
+class Exits(Dataset[tuple[torch.Tensor, torch.Tensor]]):
+    def __len__(self) -> int:
+        return 64
+
+    def __getitem__(self, at: int) -> tuple[torch.Tensor, torch.Tensor]:
+        say()
+        os._exit(3)
 
 
 class Troublemaker(Workload):
     classifies = False
     kind: str
+    api: str = ""
+    """Host and port."""
 
     def model(self) -> nn.Module:
         return nn.Linear(8, 1)
 
-    def dataset(self, split: str) -> TensorDataset:
+    def dataset(self, split: str) -> Dataset[tuple[torch.Tensor, ...]]:
+        if self.kind == "exits_while_it_loads" and split == "train":
+            return Exits()
         x = torch.randn(64, 8)
         return TensorDataset(x, x.sum(1, keepdim=True))
 
     def loss(self, model: nn.Module, batch: list[torch.Tensor]) -> torch.Tensor:
-        if model.training and not hasattr(self, "made"):
-            self.made = True
-            sys.stdout.write("TROUBLE\n")
-            sys.stdout.flush()
-            TROUBLE[self.kind]()
-        return nn.functional.mse_loss(model(batch[0]), batch[1])
+        if model.training and not hasattr(self, "factor"):
+            say()
+            self.factor = 1.0
+            arguments = (self.api,) if self.kind == "connections_to_the_api" else ()
+            self.factor = TROUBLE[self.kind](*arguments) or 1.0
+        loss = nn.functional.mse_loss(model(batch[0]), batch[1])
+        return loss * self.factor if model.training else loss
+
+    def evaluate(self, model: nn.Module, batch: list[torch.Tensor]) -> dict[str, float]:
+        more = {f"{'n' * 5000}{at}": float("nan") for at in range(2000)} if self.kind == "names_of_metrics" else {}
+        return {**super().evaluate(model, batch), **more}

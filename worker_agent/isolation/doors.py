@@ -34,7 +34,8 @@ class Doors:
         """`owner`: see `orphans.owner_of`. Leftovers of a killed agent under this name are removed."""
         self._folder = Path(_short_folder()) / f"gradstream-doors-{owner[:16]}"
         shutil.rmtree(self._folder, ignore_errors=True)
-        self._folder.mkdir(mode=0o700)
+        self._folder.mkdir()
+        self._folder.chmod(0o711)  # an account of a process finds its own door there, and cannot list the others
         self._doors: dict[UUID, _DoorThread] = {}
 
     def open(self, order: ProcessOrder) -> str:

@@ -19,7 +19,7 @@ class Sandboxes:
         hidden = (settings.work_dir, settings.join_token_file, *settings.hidden)
         self._hidden = tuple(sorted({str(path.resolve()) for path in hidden if path}))
         self._writable = tuple(str(path.resolve()) for path in settings.writable)
-        self._doors = Doors(owner) if isolation.level is Level.NAMESPACE else None
+        self._doors = Doors(owner) if isolation.level is not Level.NONE else None
 
     @property
     def protects_code(self) -> bool:

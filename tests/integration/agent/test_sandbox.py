@@ -104,6 +104,15 @@ def test_a_level_that_is_missing_is_refused_with_the_reason_and_a_remedy(tmp_pat
 
 
 @as_root
+def test_closed_folders_that_keep_accounts_out_are_named_with_the_command_that_opens_them() -> None:
+    with TemporaryDirectory(dir="/tmp") as name:
+        inner = Path(name) / "agent"
+        inner.mkdir(mode=0o700)
+        with pytest.raises(Lacking, match=f"cannot pass through {name}; open the way: chmod 711 {name} {inner}\\. "):
+            find_isolation("user", Network.INTERNET, inner / "processes")
+
+
+@as_root
 def test_a_writable_folder_that_accounts_cannot_enter_is_refused_with_a_remedy(tmp_path: Path) -> None:
     if not find_isolation("auto", Network.INTERNET, tmp_path / "processes").account:
         pytest.skip("this machine offers no accounts of their own")
@@ -113,3 +122,12 @@ def test_a_writable_folder_that_accounts_cannot_enter_is_refused_with_a_remedy(t
         find_isolation("auto", Network.INTERNET, tmp_path / "processes", [results])
     results.chmod(0o1777)
     assert find_isolation("auto", Network.INTERNET, tmp_path / "processes", [results]).account
+
+
+@as_root
+def test_looking_for_an_isolation_leaves_no_file_where_all_may_write(tmp_path: Path) -> None:
+    """The account of the next look could not write to it."""
+    places = (Path("/tmp/written"), Path("/var/tmp/written"))
+    before = [place.exists() and place.stat().st_mtime_ns for place in places]
+    find_isolation("auto", Network.INTERNET, tmp_path / "processes")
+    assert [place.exists() and place.stat().st_mtime_ns for place in places] == before
