@@ -52,7 +52,7 @@ class Advice:
 def advise(spec: JobSpec, measured: Measurement, machines: Machines) -> Advice:
     def look(candidate: JobSpec) -> Outlook:
         payload = (measured.pushed[candidate.codec.name] + measured.pulled) / 2
-        return outlook(candidate, machines, payload, measured.per_epoch, measured.curvature)
+        return outlook(candidate, machines, payload, measured.per_epoch, measured.curvature, measured.of_rows / 2)
 
     job = look(spec)
     others = [name for name in STRATEGIES if name != job.name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gradstream.advise.tables import MeasuredTable, TablesUnderMeasurement, tables_of
 from gradstream.center.entries import Payload
 from gradstream.codecs import CODECS
 from gradstream.codecs.base import Codec
@@ -49,11 +50,17 @@ class Measurement:
     """Why there is no curvature."""
     center: int
     """Bytes of the parameters without a codec."""
+    tables: dict[str, MeasuredTable] = field(default_factory=dict)
 
     @property
     def saved(self) -> dict[str, float]:
         """Share of a push that each codec saves; below 0 where it makes the push larger."""
-        return {codec: 1 - size / self.pushed["raw"] for codec, size in self.pushed.items()}
+        return {codec: 1 - size / self.pushed["raw"] if size else 0.0 for codec, size in self.pushed.items()}
+
+    @property
+    def of_rows(self) -> float:
+        """Bytes of rows and of their gradients, for each mini-batch."""
+        return sum(table.pushed + table.looked_up for table in self.tables.values())
 
 
 def measure(spec: JobSpec, folder: Path) -> Measurement:
@@ -65,11 +72,13 @@ def measure(spec: JobSpec, folder: Path) -> Measurement:
     code = UserCode(spec)
     flat = FlatModel(code.model(), torch.device("cpu"))
     batches = Batches(code.dataset("train"), spec, 0, code.batching)
-    problem = ModelProblem(code, flat, batches, spec.at_once)
+    tables = tables_of(flat.model, spec)
+    problem = ModelProblem(code, flat, batches, spec.at_once, tables.rows if tables else None)
     batch, _ = batches.take(0, flat.device)
     look = _Look(code, flat, batch)
     first = look.curvature()
-    step, gradient = _trained(problem, spec)
+    step, gradient = _trained(problem, spec, tables)
+    of_tables = tables.measured() if tables else {}
     looks = [first, look.curvature()] if bool(flat.theta.isfinite().all()) else [first]
     offered = [spec.codec, *(codec() for name, codec in CODECS.items() if name != spec.codec.name)]
     size_of = partial(_bytes, spec, flat)
@@ -83,17 +92,22 @@ def measure(spec: JobSpec, folder: Path) -> Measurement:
         max(found, default=None),
         None if found else str(first),
         flat.theta.nbytes,
+        of_tables,
     )
 
 
-def _trained(problem: ModelProblem, spec: JobSpec) -> tuple[float, Tensor]:
+def _trained(problem: ModelProblem, spec: JobSpec, tables: TablesUnderMeasurement | None) -> tuple[float, Tensor]:
     """Seconds of a mini-batch, and the last gradient."""
     times: list[float] = []
+    if tables:
+        tables.begin()
     until = time.perf_counter() + _LONGEST
     for position in range(min(_STEPS, problem.total)):
         began = time.perf_counter()
         g = clipped(problem.gradient(position).g, 1.0)  # so that a rate that is too high does not spoil the second look
         problem.theta.sub_(g, alpha=spec.strategy.lr)
+        if tables:
+            tables.end_batch()
         times.append(time.perf_counter() - began)
         if time.perf_counter() > until:
             break
@@ -105,6 +119,8 @@ def _name(codec: Codec) -> str:
 
 
 def _bytes(spec: JobSpec, flat: FlatModel, codec: Codec, x: Tensor) -> int:
+    if not x.numel():
+        return 0  # the model is tables alone
     layout = Layout.of(x, flat.buffers(), spec.roles.server.shards)
     whole = Payload(x, flat.buffers())
     return sum(len(layout.encode(codec, layout.part(whole, k))) for k in range(layout.servers))
@@ -119,6 +135,8 @@ class _Look:
 
     def curvature(self) -> float | str:
         """The largest eigenvalue; or why it cannot be had."""
+        if not self._trained:
+            return "the model has no parameters beside its tables"
         try:
             gradient = self._gradient()
             largest = self._largest(gradient, 0.0)

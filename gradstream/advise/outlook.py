@@ -88,12 +88,14 @@ class Outlook:
         return f"{self.name} with a window of {self.window}" if self.window and self.window > 1 else self.name
 
 
-def outlook(spec: JobSpec, machines: Machines, payload: float, per_epoch: int, curvature: float | None) -> Outlook:
+def outlook(
+    spec: JobSpec, machines: Machines, payload: float, per_epoch: int, curvature: float | None, of_rows: float = 0.0
+) -> Outlook:
     """`payload`: bytes of a vector on the wire, the mean of push and pull. `per_epoch`: mini-batches in a worker's pass over
-    its data."""
+    its data. `of_rows`: bytes of the rows of embedding tables for a mini-batch, the mean of both ways."""
     formula, n = _as_formula(spec), spec.roles.worker.count
-    rounds = _rounds(spec, n * _length(spec, per_epoch))
-    costs = sim.Costs(machines.speeds, machines.step, machines.latency, machines.bandwidth * _VECTOR / payload)
+    rounds, whole_payload = _rounds(spec, n * _length(spec, per_epoch)), payload + of_rows * _length(spec, per_epoch)
+    costs = sim.Costs(machines.speeds, machines.step, machines.latency, machines.bandwidth * _VECTOR / whole_payload)
     line, middle = partial(_Line, slope=1.0, per_epoch=per_epoch), n * rounds
     whole = sim.run(formula, line, events=2 * middle, costs=costs, results_at=[middle])
     half = whole.earlier[middle]

@@ -108,7 +108,7 @@ class RowStore:
         def places() -> PlaceArrays:
             return PlaceArrays(np.zeros(4, np.int64), reserved(np.int32), reserved(EVENTS))
 
-        self._row_bytes = 4 * stride + META.itemsize
+        self.row_nbytes = 4 * stride + META.itemsize
         self._values, self._meta, self._places = reserved(np.float32, stride), reserved(META), places()
         self._candidates, self._candidate_places = reserved(CANDIDATE), places()
         self._width = width
@@ -143,4 +143,4 @@ class RowStore:
         """Bytes of all places that have been used."""
         free = 4 * int(self._places.counts[_FREE] + self._candidate_places.counts[_FREE])
         waiting = int(self._candidate_places.counts[USED]) * (CANDIDATE.itemsize + EVENTS.itemsize)
-        return int(self._places.counts[USED]) * self._row_bytes + waiting + free
+        return int(self._places.counts[USED]) * self.row_nbytes + waiting + free

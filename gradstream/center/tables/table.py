@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradstream.center.tables.hashing import BUCKETS, buckets_of, stream_of
-from gradstream.center.tables.index import BucketIndex
+from gradstream.center.tables.index import SLOT, BucketIndex
 from gradstream.center.tables.keep import NEVER, UNLIMITED, Keeping, shrink
 from gradstream.center.tables.memory import fitting_places
 from gradstream.center.tables.payload import LOAN, FoundRows
@@ -28,7 +28,7 @@ from gradstream.center.tables.push import (
     look_up,
     resolve,
 )
-from gradstream.center.tables.rows import RowStore
+from gradstream.center.tables.rows import EVENTS, RowStore
 from gradstream.center.tables.rules import apply_rule
 from gradstream.errors import Invalid
 from gradstream.spec.tables import ScoreWeights, TableSpec
@@ -152,6 +152,12 @@ class EmbeddingTable:
     def made(self) -> int:
         """Rows made so far: those alive and those evicted."""
         return self._rows.made
+
+    @property
+    def row_nbytes(self) -> int:
+        """Bytes of one row: weights, state, columns, and two slots of the index, as half of them are filled."""
+        scores = EVENTS.itemsize if self.spec.has_scores else 0
+        return self._rows.row_nbytes + scores + 2 * SLOT.itemsize
 
     @property
     def nbytes(self) -> int:

@@ -128,7 +128,9 @@ def _demands(each: Outlook, measured: Measurement, machines: Machines) -> dict[s
     from gradstream.advise.advice import takes
 
     return {
-        codec: (each.pushed * size + each.pulled * measured.pulled) / machines.step if takes(each.spec, codec) else None
+        codec: (each.pushed * size + each.pulled * measured.pulled + measured.of_rows) / machines.step
+        if takes(each.spec, codec)
+        else None
         for codec, size in measured.pushed.items()
     }
 
@@ -155,6 +157,10 @@ def _print(advice: Advice, measured: Measurement, machines: Machines) -> None:
     curves = f"no curvature: {measured.unknown}" if measured.curvature is None else f"largest curvature {measured.curvature:.3g}"
     print(f"{measured.parameters:,} parameters, {machines.step * 1000:.3g} ms a mini-batch, {curves}, {n} workers")
     print(f"a push is {size(measured.pushed[spec.codec.name])} as {spec.codec.name}, a pull {size(measured.pulled)}")
+    for name, table in measured.tables.items():
+        rows, gradients = size(round(table.looked_up)), size(round(table.pushed))
+        print(f"table {name}: {table.keys:,.0f} distinct keys a mini-batch, {rows} of rows and {gradients} of gradients")
+        print(f"  a row takes {table.row} B of its server, so 1 GiB holds {2**30 // table.row:,}")
     if spec.roles.server.count == "auto":
         print(f"roles.server.count: auto. {_shards(spec, measured).reason}")
     print()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,33 @@ def test_tells_it_to_people_in_tables_and_sentences() -> None:
     assert sum(line.split()[:1] == ["local_sgd"] for line in lines) == 2
     assert any(re.match(r"Choose sync, gate bsp, lr 0.1", line) for line in lines)
     assert f"warning: {WARNING}" in done.stderr
+
+
+def test_tells_the_keys_bytes_and_memory_of_tables(tmp_path: Path) -> None:
+    """Of mini-batches of 50 examples with 4 ids each; a row of `deep` has 4 weights, 8 numbers of state and a score."""
+    shutil.copy("tests/userland/planted_clicks.py", tmp_path)
+    job = tmp_path / "job.yaml"
+    job.write_text(
+        "name: clicks\nworkload: {entrypoint: 'planted_clicks:Clicks'}\nbatch_size: 50\nroles: {server: {count: 3}}\n"
+        "tables: {deep: {rule: {name: adam}, most: 2048}}\nstop: {epochs: 1}\nstrategy: {name: async}\n"
+    )
+    done = run("advise", job, "--json", "--step", "10ms", *HEAVY)
+    assert done.exit_code == 0, done.output
+    facts = json.loads(done.stdout)
+    wide, deep = facts["measured"]["tables"]["wide"], facts["measured"]["tables"]["deep"]
+    assert 50 < deep["keys"] == wide["keys"] < 200
+    assert deep["row"] == 4 * (4 + 8) + 16 + 8 + 24
+    assert wide["row"] == 4 * (1 + 1) + 16 + 24
+    assert deep["looked_up"] == deep["keys"] * (8 + 4 * 4 + 16)
+    assert deep["pushed"] == deep["keys"] * (8 + 16 + 4 * 4 + 8 + 4)
+    parameters = facts["measured"]["pushed"]["raw"] + facts["measured"]["pulled"]
+    of_rows = sum(table["pushed"] + table["looked_up"] for table in (wide, deep))
+    assert facts["job"]["bytes_per_second"]["raw"] == pytest.approx((parameters + of_rows) / 0.01, rel=0.01)
+    said = run("advise", job, "--step", "10ms", *HEAVY, "--set", "workload.args.alone=true", "--set", "tables={}")
+    assert said.exit_code == 0, said.output
+    assert re.search(r"table wide: \d+ distinct keys a mini-batch, [\d.]+ KiB of rows and [\d.]+ KiB of gradients", said.stdout)
+    assert "a row takes 48 B of its server, so 1 GiB holds 22,369,621" in said.stdout
+    assert "no curvature: the model has no parameters beside its tables" in said.stdout
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,81 @@
+"""The embedding tables of a model in numbers, from the mini-batches that `measure` trains here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torch import nn
+
+from gradstream.center.tables import payload
+from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys
+from gradstream.model.tables import working_rows
+from gradstream.spec import JobSpec
+from gradstream.spec.tables import specs_of
+
+if TYPE_CHECKING:
+    from gradstream.model.working_rows import WorkingRows  # needs numba, which models without tables never import
+
+
+@dataclass(frozen=True)
+class MeasuredTable:
+    """Means over the mini-batches of one worker."""
+
+    keys: float
+    """Distinct keys."""
+    pushed: float
+    """Bytes of their gradients."""
+    looked_up: float
+    """Bytes of their rows."""
+    row: int
+    """Bytes of a row in the memory of its server, with its part of the index."""
+
+
+class TablesUnderMeasurement:
+    """Tables in this process, which learn as they would at a server."""
+
+    def __init__(self, rows: WorkingRows, spec: JobSpec) -> None:
+        from gradstream.center.tables.table import EmbeddingTable
+
+        specs = specs_of(spec.tables, rows.widths)
+        self.rows = rows
+        self._tables = {name: EmbeddingTable(name, width, specs[name], spec.seed) for name, width in rows.widths.items()}
+        self._keys, self._pushed, self._looked_up = (dict.fromkeys(rows.widths, 0) for _ in range(3))
+        self._batches = 0
+        rows.look_up = self._look_up
+
+    def begin(self) -> None:
+        """Count from here on."""
+        self.rows.take_gradients()
+        self._looked_up = dict.fromkeys(self._looked_up, 0)
+
+    def end_batch(self) -> None:
+        """Apply the gradients of a mini-batch."""
+        self._batches += 1
+        for name, found in self.rows.take_gradients().items():
+            self._keys[name] += len(found.keys)
+            self._pushed[name] += payload.nbytes({name: found})
+            self._push(name, found)
+
+    def measured(self) -> dict[str, MeasuredTable]:
+        n = max(1, self._batches)
+        return {
+            name: MeasuredTable(self._keys[name] / n, self._pushed[name] / n, self._looked_up[name] / n, table.row_nbytes)
+            for name, table in self._tables.items()
+        }
+
+    def _look_up(self, wanted: Mapping[str, RowKeys]) -> Mapping[str, FoundRows]:
+        found = {name: self._tables[name].look_up(keys.keys) for name, keys in wanted.items()}
+        for name, rows in found.items():
+            self._looked_up[name] += payload.nbytes({name: rows})
+        return found
+
+    def _push(self, name: str, rows: RowGradients) -> None:
+        self._tables[name].push(rows.keys, rows.loans, rows.gradients, rows.occurrences, rows.clicks)
+
+
+def tables_of(model: nn.Module, spec: JobSpec) -> TablesUnderMeasurement | None:
+    """None: the model has none. Raises: InvalidWorkload."""
+    rows = working_rows(model, spec)
+    return TablesUnderMeasurement(rows, spec) if rows else None
