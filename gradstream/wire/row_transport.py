@@ -45,8 +45,7 @@ class RowTransport:
                 f"rows of {packed.nbytes / 1e6:,.0f} MB for shard {shard} exceed a value of Redis ({_MOST / 1e6:,.0f} MB); "
                 "take more servers, smaller mini-batches or a smaller evaluation split"
             )
-        data = bytearray(packed.nbytes)
-        packed.write(memoryview(data))
+        data = b"".join(packed.chunks())
         retry(lambda: self._redis(shard).set(key, data), what="sending rows")
         return Part(len(data), checksum.of_vector(memoryview(data)))
 
@@ -72,8 +71,8 @@ class RowTransport:
             return False
         try:
             os.fchmod(handle, 0o666)  # the reader may run under another account; the folder says who may enter
-            os.posix_fallocate(handle, 0, packed.nbytes)  # so that no write fails for want of memory
-            packed.write(memoryview(mmap.mmap(handle, packed.nbytes)))
+            for chunk in packed.chunks():  # twice as fast as through a mapping, whose pages are made zero first
+                _write(handle, chunk)
         except OSError:
             file.unlink()
             return False
@@ -106,3 +105,9 @@ class RowTransport:
         if access.url not in self._clients:
             self._clients[access.url] = connect(access.url, user=access.user, password=access.password)
         return self._clients[access.url]
+
+
+def _write(handle: int, data: memoryview) -> None:
+    """Raises: OSError: there is no room for all of it."""
+    while data:
+        data = data[os.write(handle, data) :]

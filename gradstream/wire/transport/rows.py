@@ -31,7 +31,7 @@ _ALIGN = 8
 
 
 class PackedRows:
-    """Rows that are about to be packed. Their columns are copied once, into the memory that they travel in."""
+    """Rows that are about to be packed. Their columns are copied once, into the file or value that they travel in."""
 
     def __init__(self, rows: Mapping[str, AnyRows]) -> None:
         """`rows`: of one kind, by table."""
@@ -42,14 +42,13 @@ class PackedRows:
         self._columns = [getattr(of_table, column.name) for of_table in rows.values() for column in fields(of_table)]
         self.nbytes = _aligned(len(self._head)) + sum(_aligned(column.nbytes) for column in self._columns)
 
-    def write(self, memory: memoryview) -> None:
-        """`memory`: of `nbytes`, writable."""
-        memory[: len(self._head)] = self._head
-        at = _aligned(len(self._head))
-        for column in self._columns:
-            place = np.frombuffer(memory, column.dtype, column.size, at)
-            np.copyto(place.reshape(column.shape), column)
-            at += _aligned(column.nbytes)
+    def chunks(self) -> Iterator[memoryview]:
+        """The bytes in their order, `nbytes` in all."""
+        for values in (np.frombuffer(self._head, np.uint8), *self._columns):
+            if values.nbytes:
+                yield np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
+            if padding := _aligned(values.nbytes) - values.nbytes:
+                yield memoryview(bytes(padding))
 
 
 def unpack_rows(memory: memoryview) -> dict[str, AnyRows]:

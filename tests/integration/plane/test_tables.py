@@ -223,16 +223,16 @@ def test_damaged_rows_end_the_attempt(cluster: Callable[..., Cluster]) -> None:
 def test_rows_without_room_in_shared_memory_go_through_redis(
     cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    allocate, refused = os.posix_fallocate, list[str]()
+    write, refused = os.write, list[str]()
 
-    def no_room_for_rows(handle: int, start: int, size: int) -> None:
-        name = Path(os.readlink(f"/proc/self/fd/{handle}")).name
-        if name.startswith("gs:"):
-            refused.append(name)
-            raise OSError(errno.ENOSPC, "No space left on device")
-        allocate(handle, start, size)
+    def no_room_for_rows(handle: int, data: memoryview) -> int:
+        """A file has room for 100 bytes, and none for the rest."""
+        if os.fstat(handle).st_size < 100 or not Path(os.readlink(f"/proc/self/fd/{handle}")).name.startswith("gs:"):
+            return write(handle, data[:100])
+        refused.append(os.readlink(f"/proc/self/fd/{handle}"))
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(os, "posix_fallocate", no_room_for_rows)
+    monkeypatch.setattr(os, "write", no_room_for_rows)
     spec = job("sync", shards=2, stop={"steps": 6})
     assert_as_simulated(cluster(spec, problems(spec), local=(0, 1)), spec)
     assert refused

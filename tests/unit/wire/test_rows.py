@@ -26,8 +26,8 @@ def rows(kind: str, count: int, width: int) -> AnyRows:
 
 def packed(given: dict[str, AnyRows]) -> bytearray:
     made = PackedRows(given)
-    memory = bytearray(made.nbytes)
-    made.write(memoryview(memory))
+    memory = bytearray(b"".join(made.chunks()))
+    assert len(memory) == made.nbytes
     return memory
 
 
