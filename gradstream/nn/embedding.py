@@ -77,7 +77,7 @@ class Embedding(TableModule):
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         found = self.distinct_ids(ids)
         count = len(ids) if ids.dim() else 1
-        examples = np.arange(ids.numel()) // max(1, ids.numel() // max(1, count))
+        examples = np.repeat(np.arange(count), ids.numel() // max(1, count))
         rows = self.source.rows_for(found, examples, count, ids.device)
         return gather_rows(rows, found.numbers).view(*ids.shape, self.dim)
 
