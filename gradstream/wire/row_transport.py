@@ -108,6 +108,6 @@ class RowTransport:
 
 
 def _write(handle: int, data: memoryview) -> None:
-    """Raises: OSError: there is no room for all of it."""
+    """Raises: OSError: all of it does not fit."""
     while data:
         data = data[os.write(handle, data) :]
