@@ -22,6 +22,8 @@ from gradstream.sandbox import door
 
 KEPT: list[Any] = []
 """Memory and files stay in use until the process ends."""
+READ_WITHIN = 5.0
+"""Seconds within which an agent reads a log."""
 
 
 def forks() -> None:
@@ -111,6 +113,7 @@ def aborts() -> None:
 
 
 def removes_its_folder() -> None:
+    time.sleep(READ_WITHIN)
     os.system("rm -rf . ../* 2>/dev/null")
 
 
@@ -157,6 +160,7 @@ def computes() -> None:
 
 def links() -> None:
     """Where its process reports, and where it stores."""
+    time.sleep(READ_WITHIN)
     for folder in ("..", ".", "/tmp"):
         for name in ("exit.json", "hang.json", "state.json", "result.json", "model.safetensors", "log"):
             with suppress(OSError):
@@ -230,6 +234,7 @@ TROUBLE: dict[str, Callable[..., float | None]] = {
 
 
 def say() -> None:
+    """Say that the trouble begins. Who removes the log waits first, so that the agent has read it."""
     sys.stdout.write("TROUBLE\n")
     sys.stdout.flush()
 
