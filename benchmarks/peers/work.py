@@ -28,7 +28,7 @@ class Item:
     """Of plain SGD; systems that average the gradients of a step take it times the number of workers."""
     parameters: int
     shape: tuple[int, ...]
-    """Of one image, or of the ids of one example."""
+    """The shape of one image, or of the ids of one example."""
 
 
 ITEMS = {

@@ -94,8 +94,9 @@ def outlook(
     """`payload`: bytes of a vector on the wire, the mean of push and pull. `per_epoch`: mini-batches in a worker's pass over
     its data. `of_rows`: bytes of the rows of embedding tables for a mini-batch, the mean of both ways."""
     formula, n = _as_formula(spec), spec.roles.worker.count
-    rounds, whole_payload = _rounds(spec, n * _length(spec, per_epoch)), payload + of_rows * _length(spec, per_epoch)
-    costs = sim.Costs(machines.speeds, machines.step, machines.latency, machines.bandwidth * _VECTOR / whole_payload)
+    length = _length(spec, per_epoch)
+    rounds, exchanged = _rounds(spec, n * length), payload + of_rows * length
+    costs = sim.Costs(machines.speeds, machines.step, machines.latency, machines.bandwidth * _VECTOR / exchanged)
     line, middle = partial(_Line, slope=1.0, per_epoch=per_epoch), n * rounds
     whole = sim.run(formula, line, events=2 * middle, costs=costs, results_at=[middle])
     half = whole.earlier[middle]

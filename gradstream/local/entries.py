@@ -37,7 +37,7 @@ def surely_ours(folder: Path) -> list[str]:
 
 
 def is_unused(folder: Path) -> bool:
-    """Return whether the folder is empty, or has only what a first start leaves that is cut short: lock, id and marker."""
+    """Return whether the folder is empty, or has only lock, id and marker, as a first start that was cut short leaves it."""
     names = {path.name for path in folder.iterdir()}
     if not names <= {"lock", "secrets", MARKER, f"{MARKER}.tmp"}:
         return False

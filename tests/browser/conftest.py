@@ -151,7 +151,7 @@ def open_page(browser: Browser, platform: LocalPlatform, signed_in: str) -> Iter
 
 @dataclass
 class Kept:
-    """What the tests that only look share: pages by width and colours, and what they have reported."""
+    """Pages by width and colours, and what they have reported, which the tests that only look share."""
 
     pages: dict[tuple[int, str], Page] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)

@@ -14,7 +14,7 @@ from tests.support import eventually
 PAUSE = 0.5
 """Seconds of a mini-batch until `go` is there: long enough for few of them to outlast what happens to the job meanwhile."""
 EPOCHS = 12
-"""Of four mini-batches of each worker: 24 s with pauses, and a moment without."""
+"""Each worker has four mini-batches: 24 s with pauses, and a moment without."""
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from tests.support import eventually
 PAUSE = 0.2
 """Seconds of a mini-batch until `go` is there."""
 EPOCHS = 25
-"""Of four mini-batches of each worker: 20 s with pauses, and a moment without."""
+"""Each worker has four mini-batches: 20 s with pauses, and a moment without."""
 
 
 @pytest.fixture

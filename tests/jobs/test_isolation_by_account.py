@@ -26,7 +26,7 @@ OPEN = {
     "connects_to_the_internet",
     "sees_shared_memory_of_others",
 }
-"""What an account alone does not hold back: the sight of processes and of names in /dev/shm, and
+"""An account alone does not hold these back: the sight of processes and of names in /dev/shm, and
 the network."""
 
 pytestmark = [

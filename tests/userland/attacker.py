@@ -259,7 +259,7 @@ def sees_shared_memory_of_others(target: Target) -> str:
 
 @attack
 def reads_shared_memory_of_others(target: Target) -> str:
-    """Of other jobs, whose folders may be in sight."""
+    """Secrets of other jobs, whose folders may be in sight."""
     with open("/proc/self/mountinfo") as mounts:
         own = [mounted for line in mounts if (mounted := line.split()[4]).startswith("/dev/shm/")]
     homes = [home for home in Path("/dev/shm").glob("gradstream*") if not any(place.startswith(str(home)) for place in own)]

@@ -59,7 +59,7 @@ def test_tells_it_to_people_in_tables_and_sentences() -> None:
 
 
 def test_tells_the_keys_bytes_and_memory_of_tables(tmp_path: Path) -> None:
-    """Of mini-batches of 50 examples with 4 ids each; a row of `deep` has 4 weights, 8 numbers of state and a score."""
+    """Mini-batches have 50 examples with 4 ids each; a row of `deep` has 4 weights, 8 numbers of state and a score."""
     shutil.copy("tests/userland/planted_clicks.py", tmp_path)
     job = tmp_path / "job.yaml"
     job.write_text(
