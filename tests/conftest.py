@@ -132,6 +132,17 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield made
 
 
+@pytest.fixture(autouse=True)
+def no_job_stays(request: pytest.FixtureRequest) -> Iterator[None]:
+    if "lab" not in request.fixturenames:
+        yield
+        return
+    from tests.platforms import stop_new_jobs
+
+    with stop_new_jobs(request.getfixturevalue("lab").client):
+        yield
+
+
 _names = (f"redis-{number}" for number in itertools.count())
 
 

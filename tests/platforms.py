@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import psutil
@@ -174,6 +175,20 @@ def lab(folder: Path, **options: Any) -> Iterator[Lab]:
         assert credentials is not None, "a started platform leaves credentials"
         with Client(credentials, timeout=TIMEOUT) as client:
             yield Lab(platform, client)
+
+
+@contextmanager
+def stop_new_jobs(client: Client) -> Iterator[None]:
+    """Stop at the end what was submitted meanwhile and still waits or runs. A test that failed leaves no slots to the next ones."""
+    before = _unended(client)
+    yield
+    for job_id in _unended(client) - before:
+        client.stop(job_id)
+
+
+def _unended(client: Client) -> set[UUID]:
+    queue = client.queue()
+    return {job.id for job in (*queue.waiting, *queue.holding)}
 
 
 def register_machine(platform: LocalPlatform, name: str) -> str:

@@ -15,7 +15,7 @@ from gradstream.client import Client, Credentials
 from gradstream.hostnames import page_url
 from gradstream.local.platform import LocalPlatform, Options
 from tests.browser.support import HERE, ROOT, OpenPage
-from tests.platforms import writable_beside
+from tests.platforms import stop_new_jobs, writable_beside
 from tests.support import TIMEOUT
 
 ARGUMENTS = [
@@ -64,6 +64,12 @@ def client(platform: LocalPlatform) -> Iterator[Client]:
     assert credentials, "the platform left no credentials"
     with Client(credentials, timeout=TIMEOUT) as client:
         yield client
+
+
+@pytest.fixture(autouse=True)
+def no_job_stays(client: Client) -> Iterator[None]:
+    with stop_new_jobs(client):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -76,7 +76,7 @@ class Pages:
             case "logs":
                 return page.get_by_role("log").get_by_text("one more step").first
             case _:
-                return page.get_by_role("row", name=re.compile(self.job.name))
+                return page.get_by_role("row").filter(has=page.locator(f"a[href*='{self.job.id}']"))
 
 
 def test_six_pages_come_back_from_every_disconnect_without_a_gap(
