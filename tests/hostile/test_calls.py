@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -12,6 +12,7 @@ import pytest
 from backend.platform import Platform
 from backend.scheduler.controller import Controller
 from tests.hostile.calls import Call
+from tests.hostile.progress import Progress
 from tests.hostile.runs import FIRST, runs
 from tests.hostile.wire import Answer, Wire
 from tests.hostile.world import World
@@ -30,8 +31,10 @@ def world(api: httpx.Client, controller: Controller, platform: Platform, tmp_pat
     return World(api, controller, platform, tmp_path)
 
 
-def test_no_call_ends_in_an_error_of_the_server_and_none_tells_a_secret(world: World, server: str) -> None:
-    wire, faults, met, slowest = Wire(server), dict[str, str](), Counter[int](), (0.0, FIRST)
+def test_no_call_ends_in_an_error_of_the_server_and_none_tells_a_secret(
+    world: World, server: str, progress_of: Callable[[str], Progress]
+) -> None:
+    wire, faults, progress = Wire(server), dict[str, str](), progress_of("calls")
     left, locked_out = RENEWED_EVERY, 0
     for seed in range(FIRST, FIRST + RUNS):
         if not left or locked_out == LOCKED_OUT:
@@ -39,17 +42,18 @@ def test_no_call_ends_in_an_error_of_the_server_and_none_tells_a_secret(world: W
             left, locked_out = RENEWED_EVERY, 0
         call = world.calls.draw(seed)
         answer = wire.send(call)
-        met[answer.status] += 1
+        progress.note(seed, str(answer.status), answer.seconds)
         left -= 1
         locked_out += answer.status == 401 and call.caller in KNOWN and call.allowed
-        slowest = max(slowest, (answer.seconds, seed))
         fault = fault_of(world, call, answer)
         if fault:
             faults.setdefault(f"{fault} {call.method} {call.operation}", f"{call}\n{answer.content[:500]!r}")
     wire.close()
-    print(f"{RUNS:,} calls from seed {FIRST:,}: {dict(sorted(met.items()))}, the slowest {slowest[0]:.2f} s, seed {slowest[1]}")  # noqa: T201
+    print(progress)  # noqa: T201
     assert not faults, f"{len(faults)} kinds of faults:\n\n" + "\n\n".join(f"{what}\n{which}" for what, which in faults.items())
-    assert sum(met[status] for status in (200, 201, 204)) > RUNS // 10, "calls that are refused all alike try nothing"
+    assert sum(progress.met[status] for status in ("200", "201", "204")) > RUNS // 10, (
+        "calls that are refused all alike try nothing"
+    )
 
 
 def fault_of(world: World, call: Call, answer: Answer) -> str | None:

@@ -45,6 +45,7 @@ from gradstream.metrics import COMPUTE, EPOCH, LOSS, SLICE, THROUGHPUT, TOTAL, P
 from gradstream.spec import JobSpec
 from tests.hostile.jobfiles import draw_job
 from tests.hostile.jobtexts import draw_text
+from tests.hostile.progress import Progress
 from tests.hostile.runs import FIRST, runs
 from tests.integration.backend.jobs import WORK
 
@@ -111,16 +112,19 @@ def plane(platform: Platform, tmp_path: Path) -> Plane:
     return Plane(platform, tmp_path)
 
 
-def test_every_job_file_that_is_accepted_goes_all_the_way(plane: Plane) -> None:
-    accepted, faults = 0, dict[str, str]()
+def test_every_job_file_that_is_accepted_goes_all_the_way(plane: Plane, progress_of: Callable[[str], Progress]) -> None:
+    progress, faults = progress_of("job files"), dict[str, str]()
     for seed in range(FIRST, FIRST + RUNS):
-        given = draw_job(seed)
+        given, began = draw_job(seed), time.process_time()
         try:
-            accepted += live_through(plane, given, seed)
+            outcome = "accepted" if live_through(plane, given, seed) else "refused"
         except Exception as error:
+            outcome = "failed"
             faults.setdefault(f"{type(error).__name__}: {str(error)[:300]}", f"seed {seed}: {json.dumps(given)[:1500]}")
+        progress.note(seed, outcome, time.process_time() - began)
+    print(progress)  # noqa: T201
     assert not faults, "\n\n".join(f"{what}\n{which}" for what, which in faults.items())
-    assert accepted > RUNS // 20
+    assert progress.met["accepted"] > RUNS // 20
 
 
 def live_through(plane: Plane, given: dict[str, Any], seed: int) -> bool:
@@ -181,23 +185,23 @@ def age(session: Session, job_id: UUID) -> None:
     row.ended_at = datetime(1990, 1, 1, tzinfo=UTC)
 
 
-def test_texts_of_job_files_are_read_or_refused_at_their_lines() -> None:
-    faults, accepted, slowest = dict[str, str](), 0, 0.0
+def test_texts_of_job_files_are_read_or_refused_at_their_lines(progress_of: Callable[[str], Progress]) -> None:
+    progress, faults = progress_of("texts"), dict[str, str]()
     for seed in range(FIRST, FIRST + RUNS):
         text, overrides = draw_text(seed)
-        ran = time.process_time()
+        outcome, ran = "refused", time.process_time()
         try:
             jobfile.load(text, overrides)
-            accepted += 1
+            outcome = "accepted"
         except InvalidJob as error:
             if not error.message or any(not problem.message for problem in error.problems):
                 faults.setdefault("refused without a sentence", f"seed {seed}")
         except Exception as error:
             faults.setdefault(f"{type(error).__name__}: {str(error)[:300]}", f"seed {seed}: {text[:1500]!r} {overrides!r:.300}")
         took = time.process_time() - ran
-        slowest = max(slowest, took)
+        progress.note(seed, outcome, took)
         if took > LONGEST:
             faults.setdefault("too slow", f"seed {seed}, {took:.1f} s: {text[:1500]!r}")
-    print(f"{RUNS:,} texts from seed {FIRST:,}: {accepted:,} accepted, the slowest {slowest:.2f} s")  # noqa: T201
+    print(progress)  # noqa: T201
     assert not faults, "\n\n".join(f"{what}\n{which}" for what, which in faults.items())
-    assert accepted > RUNS // 50
+    assert progress.met["accepted"] > RUNS // 50

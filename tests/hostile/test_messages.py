@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -23,6 +22,7 @@ from gradstream.process.order import plane_id
 from gradstream.wire.redis import keys
 from gradstream.wire.telemetry import records
 from tests.hostile.messages import hurt
+from tests.hostile.progress import Progress
 from tests.hostile.runs import FIRST, runs
 from tests.integration.backend.agent import Agent
 from tests.integration.backend.metrics import point
@@ -46,9 +46,9 @@ RESULT = {
 class Sender:
     """Sends what was hurt, and keeps what the platform must not do: fail, or take long."""
 
-    def __init__(self, http: httpx.Client) -> None:
-        self._http = http
-        self.faults, self.met, self.slowest = dict[str, str](), Counter[int](), 0.0
+    def __init__(self, http: httpx.Client, progress: Progress) -> None:
+        self._http, self.progress = http, progress
+        self.faults = dict[str, str]()
 
     def send(self, seed: int, method: str, path: str, content: bytes, token: str) -> None:
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
@@ -57,21 +57,20 @@ class Sender:
         began = time.process_time()
         answer = self._http.request(method, path, content=content, headers=headers)
         took = time.process_time() - began
-        self.met[answer.status_code] += 1
-        self.slowest = max(self.slowest, took)
+        self.progress.note(seed, str(answer.status_code), took)
         if answer.status_code >= 500 or took > LONGEST:
             self.faults.setdefault(
                 f"{answer.status_code} {path}", f"seed {seed}, {took:.1f} s: {content[:300]!r}\n{answer.text[:300]}"
             )
 
-    def check(self, what: str) -> None:
-        print(f"{RUNS:,} {what} from seed {FIRST:,}: {dict(sorted(self.met.items()))}, the slowest {self.slowest:.2f} s")  # noqa: T201
+    def check(self) -> None:
+        print(self.progress)  # noqa: T201
         assert not self.faults, "\n\n".join(f"{what}\n{which}" for what, which in self.faults.items())
 
 
 @pytest.fixture
-def sender(anonymous: httpx.Client) -> Sender:
-    return Sender(anonymous)
+def sender(anonymous: httpx.Client, progress_of: Callable[[str], Progress]) -> Sender:
+    return Sender(anonymous, progress_of("messages"))
 
 
 def test_no_file_of_a_process_ends_in_an_error_or_outside_its_job(running: Running, platform: Platform, sender: Sender) -> None:
@@ -96,8 +95,8 @@ def test_no_file_of_a_process_ends_in_an_error_or_outside_its_job(running: Runni
         for shown in ("", "/files", "/artifacts", "/events", "/attempts"):
             answer = running.api.get(f"/jobs/{running.id}{shown}")
             assert answer.status_code == 200, (seed, shown, answer.text)
-    sender.check("manifests, part lists and results each")
-    assert sender.met[422] > RUNS, "most of it is refused, in sentences"
+    sender.check()
+    assert sender.progress.met["422"] > RUNS, "most of it is refused, in sentences"
     assert files_but(platform.files.root, job) == elsewhere
     agent.commit_checkpoint(9)
     assert running.status == ("running", None)
@@ -155,8 +154,10 @@ def test_no_junk_ends_who_listens(
             controller.run_once()
             if running.status[0] != "running":
                 running = make()
-    sender.check("heartbeats and pieces of output each")
-    assert min(sender.met[200], sender.met[422]) > RUNS // 10, "what is taken or refused all alike tries nothing"
+    sender.check()
+    assert min(sender.progress.met["200"], sender.progress.met["422"]) > RUNS // 10, (
+        "what is taken or refused all alike tries nothing"
+    )
 
     running, honest = make(), batch("worker-0", 1, records.pack_points([point(LOSS.name, 1.0)]))
     j = plane_id(UUID(running.id), 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -16,6 +17,7 @@ from gradstream.workload_source import list_workloads, read_archive, read_texts
 from tests.hostile.archives.drawn import drawn
 from tests.hostile.archives.known import KNOWN
 from tests.hostile.archives.odd import ODD
+from tests.hostile.progress import Progress
 from tests.hostile.runs import FIRST, runs
 
 RUNS = runs(100, 5_000)
@@ -75,9 +77,13 @@ def test_odd_archives_are_refused_or_harmless(name: str, tmp_path: Path) -> None
     _is_harmless(ODD[name](), tmp_path)
 
 
-def test_drawn_archives_are_refused_or_harmless(tmp_path: Path) -> None:
-    accepted = sum(_is_harmless(drawn(seed), tmp_path) for seed in range(FIRST, FIRST + RUNS))
-    assert 0 < accepted < RUNS
+def test_drawn_archives_are_refused_or_harmless(tmp_path: Path, progress_of: Callable[[str], Progress]) -> None:
+    progress = progress_of("archives")
+    for seed in range(FIRST, FIRST + RUNS):
+        data, began = drawn(seed), time.process_time()
+        progress.note(seed, "accepted" if _is_harmless(data, tmp_path) else "refused", time.process_time() - began)
+    print(progress)  # noqa: T201
+    assert 0 < progress.met["accepted"] < RUNS
 
 
 def test_no_archive_is_answered_with_an_error_of_the_server(api: httpx.Client) -> None:

@@ -7,8 +7,7 @@ import re
 import socket
 import struct
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 
 from backend.admission.connections import BoundedConnection
 from tests.hostile.http.exchanges import SMUGGLED, Exchange, exchange
+from tests.hostile.progress import Progress
 from tests.hostile.runs import FIRST, runs
 from tests.integration.backend.jobs import submit
 from tests.support import TIMEOUT, eventually
@@ -43,23 +43,26 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_no_connection_ends_in_an_error_of_the_server_or_stays(server: str, token: str, api: httpx.Client, tmp_path: Path) -> None:
+def test_no_connection_ends_in_an_error_of_the_server_or_stays(
+    server: str, token: str, api: httpx.Client, tmp_path: Path, progress_of: Callable[[str], Progress]
+) -> None:
     job = submit(api, tmp_path)["id"].encode()
-    met, faults, slowest = Counter[int](), dict[str, str](), 0.0
+    progress, faults, slowest = progress_of("answers"), dict[str, str](), 0.0
     with ThreadPoolExecutor(AT_ONCE) as clients:
         for first in range(FIRST, FIRST + RUNS, 40):
             drawn = [exchange(seed, token.encode(), job) for seed in range(first, min(first + 40, FIRST + RUNS))]
             ran = time.process_time()
             for each, answers in zip(drawn, clients.map(lambda each: answers_to(server, each), drawn), strict=True):
-                met.update(status for status, _ in answers)
+                for status, _ in answers:
+                    progress.note(each.seed, str(status))
                 if fault := fault_of(each, answers):
                     faults.setdefault(fault, f"{str(each)[:1500]}\n{str(answers)[:1500]}")
             slowest = max(slowest, (time.process_time() - ran) / len(drawn))
             assert api.get("/jobs", headers={"Connection": "close"}).json()["items"], first
-    print(f"{RUNS:,} connections from seed {FIRST:,}: {dict(sorted(met.items()))}, {slowest:.3f} s each at most")  # noqa: T201
+    print(f"{RUNS:,} connections; {progress}; {slowest:.3f} s each at most")  # noqa: T201
     assert not faults, "\n\n".join(f"{what}\n{which}" for what, which in faults.items())
     assert slowest < LONGEST
-    assert met[200] >= RUNS // 20, "what is refused all alike tries nothing"
+    assert progress.met["200"] >= RUNS // 20, "what is refused all alike tries nothing"
     eventually(lambda: not BoundedConnection.by_address.total(), "an end of all connections")
 
 
