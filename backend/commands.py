@@ -58,8 +58,8 @@ def api(host: str, port: int) -> int:
 
 
 def load_late_imports() -> None:
-    """Load what libraries import at their first use, so that no request waits for it. pyarrow's first array imports pandas where that
-    is installed: the first export took 0.4 s, and 4 s on a busy machine."""
+    """Load what libraries import at their first use, so that no request waits for it. pyarrow's first array imports pandas where
+    that is installed: the first export took 0.4 s, and 4 s on a busy machine."""
     import pyarrow as pa
 
     pa.array([])
