@@ -1,6 +1,7 @@
 """User code that takes what it can get, or breaks its own process: one kind of trouble for each job."""
 
 import ctypes
+import gc
 import os
 import signal
 import socket
@@ -14,16 +15,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from redis import Redis, RedisError
 from torch import nn
 from torch.utils.data import Dataset, TensorDataset
 
 from gradstream import Workload
 from gradstream.sandbox import door
+from gradstream.wire.plane import account
+from gradstream.wire.redis import keys
 
 KEPT: list[Any] = []
 """Memory and files stay in use until the process ends."""
 READ_WITHIN = 5.0
 """Seconds within which an agent reads a log."""
+FLOODS_FOR = 60.0
+"""Seconds; its job is ended long before."""
 
 
 def forks() -> None:
@@ -185,6 +191,27 @@ def connections_to_the_api(address: str) -> None:
             KEPT[-1].sendall(b"POST /api/v1/session HTTP/1.1\r\nhost: x\r\nx-")
 
 
+def floods_the_data_plane() -> None:
+    """Write into streams and keys of the own attempt as fast as four threads can, until the plane takes no more."""
+    redis = next(each for each in gc.get_objects() if isinstance(each, Redis))
+    j = redis.connection_pool.connection_kwargs["username"].removeprefix(account(""))
+    ends = time.monotonic() + FLOODS_FOR
+
+    def write(thread: int) -> None:
+        number = 0
+        while time.monotonic() < ends:
+            number += 1
+            with suppress(RedisError):  # out of memory: what others free is taken at once
+                redis.xadd(keys.metrics(j), {"x": bytes(2**20)})
+                redis.set(f"gs:{{{j}:{number % 64}}}:{thread}.{number}", bytes(2**20))
+
+    KEPT.extend(threading.Thread(target=write, args=(thread,), daemon=True) for thread in range(4))
+    for each in KEPT[-4:]:
+        each.start()
+    for each in KEPT[-4:]:
+        each.join()
+
+
 def exits_while_it_loads() -> None:
     """Nothing here: see `Exits`."""
 
@@ -226,6 +253,7 @@ TROUBLE: dict[str, Callable[..., float | None]] = {
         links,
         changes_its_code,
         connections_to_the_api,
+        floods_the_data_plane,
         exits_while_it_loads,
         loss_is_not_finite,
         names_of_metrics,
