@@ -27,6 +27,7 @@ _COMMANDS = (
     "+unlink",
     "+exists",
     "-@dangerous",
+    "-client|tracking",
     "-xgroup",
     "+cluster|slots",
 )

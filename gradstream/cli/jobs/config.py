@@ -40,12 +40,12 @@ def command(
 
 def _print_source(config: Config) -> None:
     """Raises: NotFound: no text was sent."""
-    from gradstream.cli.terminal.output import talk
+    from gradstream.cli.terminal.output import print_text, talk
     from gradstream.errors import NotFound
 
     if config.source is None:
         raise NotFound("the job was submitted without a text; leave out --as-sent to see what it says")
-    print(config.source, end="" if config.source.endswith("\n") else "\n")
+    print_text(config.source)
     for words in config.overrides:
         talk(f"set over it: --set {words}")
 
@@ -53,4 +53,6 @@ def _print_source(config: Config) -> None:
 def _print_yaml(spec: object) -> None:
     import yaml
 
-    print(yaml.safe_dump(spec, sort_keys=False, allow_unicode=True), end="")
+    from gradstream.cli.terminal.output import print_text
+
+    print_text(yaml.safe_dump(spec, sort_keys=False, allow_unicode=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from rich.text import Text
 
 from gradstream.cli.terminal.tables import Column as Column
 from gradstream.cli.terminal.tables import print_table as print_table
-from gradstream.cli.terminal.visible import make_visible
+from gradstream.cli.terminal.visible import escape_in_json, make_visible
 
 if TYPE_CHECKING:
     from gradstream.api.progress import Progress
@@ -46,9 +47,15 @@ def talk(words: str, style: str = "") -> None:
     talking().print(Text(make_visible(words), style))
 
 
+def print_text(text: str) -> None:
+    """Print a text that others wrote: a file gets every byte, a terminal no commands of others."""
+    print(make_visible(text) if sys.stdout.isatty() else text, end="" if text.endswith("\n") else "\n")
+
+
 def print_json(data: Any) -> None:
-    """One JSON value on one line. Values that are not finite become null, as JSON has no word for them."""
-    print(json.dumps(_finite(data), ensure_ascii=False, allow_nan=False), flush=True)
+    """One JSON value on one line. Values that are not finite become null, as JSON has no word for them. A terminal finds no control
+    characters in it: they are escaped."""
+    print(escape_in_json(json.dumps(_finite(data), ensure_ascii=False, allow_nan=False)), flush=True)
 
 
 def _finite(data: Any) -> Any:

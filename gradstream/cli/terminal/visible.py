@@ -16,6 +16,11 @@ def make_visible(text: str) -> str:
     return _CONTROLS.sub(_name, text)
 
 
+def escape_in_json(text: str) -> str:
+    """The same JSON value, without control characters: `json.dumps` escapes those of ASCII only."""
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def make_visible_but_colours(line: str) -> str:
     """Colours of a line stay, and end with it."""
     pieces = _COLOUR.split(line)

@@ -252,6 +252,7 @@ def test_an_account_reaches_its_own_attempt_only(cluster: Make) -> None:
         lambda: mine.flushall(),
         lambda: mine.keys("*"),
         lambda: mine.config_get("*"),
+        lambda: mine.execute_command("CLIENT", "TRACKING", "ON", "BCAST"),  # which tells the names of all keys
     ):
         with pytest.raises(NoPermissionError):
             forbidden()

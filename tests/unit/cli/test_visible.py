@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import sys
+
 import pytest
 
-from gradstream.cli.terminal.output import talk
+from gradstream.cli.terminal.output import print_json, print_text, talk
 from gradstream.cli.terminal.tables import print_table
 from gradstream.cli.terminal.visible import make_visible, make_visible_but_colours
 
@@ -44,3 +47,22 @@ def test_tables_and_talk_show_them(capsys: pytest.CaptureFixture[str], monkeypat
     assert "fails^[[2J^[]0;owned^G" in out
     assert "the job said ^[[2J" in err
     assert "\x1b" not in out
+
+
+def test_json_has_the_same_value_without_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
+    value = {"message": f"a{CLEAR}\x9b2J\x7f\u202egpj, café"}
+    print_json(value)
+    out = capsys.readouterr().out
+    assert json.loads(out) == value
+    assert not set(out) & set("\x1b\x9b\x7f\u202e")
+    assert "café" in out
+
+
+def test_a_file_gets_every_byte_of_a_text_and_a_terminal_no_command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    print_text(f"name: {CLEAR}")
+    assert capsys.readouterr().out == f"name: {CLEAR}\n"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    print_text(f"name: {CLEAR}\n")
+    assert capsys.readouterr().out == "name: ^[[2J\n"
