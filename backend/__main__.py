@@ -34,6 +34,12 @@ def main(argv: list[str] | None = None) -> int:
     create_user.add_argument("--token-name", default="command line")
     create_user.set_defaults(run=lambda args: commands.create_user(args.name, args.token_name))
 
+    lock_out = commands_.add_parser(
+        "lock-out", help="revoke all tokens of a user, which ends sessions; create-user lets the user in again"
+    )
+    lock_out.add_argument("name")
+    lock_out.set_defaults(run=lambda args: commands.lock_out(args.name))
+
     openapi = commands_.add_parser("openapi", help="print the OpenAPI document; needs no database")
     openapi.set_defaults(run=lambda _: commands.openapi())
 

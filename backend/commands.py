@@ -129,6 +129,26 @@ def create_user(name: str, token_name: str) -> int:
     return 0
 
 
+def lock_out(name: str) -> int:
+    from backend.db import Database
+    from backend.settings import BackendSettings
+    from backend.users import service
+    from gradstream.errors import NotFound
+
+    database = Database(BackendSettings(), pool_size=1)
+    try:
+        with database.transaction() as session:
+            revoked = service.lock_out(session, name)
+    except NotFound as error:
+        sys.stderr.write(f"{error.message}\n")
+        return 1
+    finally:
+        database.close()
+    json.dump({"name": name, "revoked_tokens": revoked}, sys.stdout)
+    sys.stdout.write("\n")
+    return 0
+
+
 def openapi() -> int:
     from backend.app import openapi as document_of
     from backend.app import routes

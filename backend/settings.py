@@ -26,6 +26,9 @@ HostNames = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_host_names)]
 """A string with commas, as in environment variables."""
 
 
+UNENDED_JOBS = 5_000
+
+
 class BackendSettings(BaseSettings):
     model_config = SettingsConfigDict(frozen=True, env_prefix="GRADSTREAM_")
 
@@ -91,6 +94,8 @@ class BackendSettings(BaseSettings):
     """The most that bundles which no job names may take; beyond that the ones used longest ago go, after an hour without use."""
     strays_kept: timedelta = timedelta(hours=1)
     """How long a file that no row names is left alone after its last change, as its upload may be under way."""
+    unended_jobs: int = UNENDED_JOBS
+    """Jobs of one user that may wait or run at a time; another one is refused (429)."""
     job_files_bytes: int = 256 * 2**30
     """The most that the files of one job may take: checkpoints, models, results. A job that sends more is ended."""
 

@@ -84,9 +84,9 @@ def change_priority(id: UUID, body: ChangePriority, session: SessionDep, caller:
 
 
 @router.delete("/{id}", operation_id="deleteJob", status_code=status.HTTP_204_NO_CONTENT)
-def delete_job(id: UUID, session: SessionDep, platform: PlatformDep) -> None:
+def delete_job(id: UUID, session: SessionDep, platform: PlatformDep, caller: CallerDep) -> None:
     """Remove an ended job with its metrics, logs and files. 409 while it has not ended."""
-    service.delete(session, platform, id)
+    service.delete(session, platform, caller, id)
 
 
 @router.get("/{id}/events", operation_id="listEvents")

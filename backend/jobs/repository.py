@@ -39,6 +39,12 @@ def live(session: Session, *, begun: bool = False) -> list[JobRow]:
     return list(session.scalars(found.order_by(*SERVED)))
 
 
+def count_unended(session: Session, user_id: UUID, most: int) -> int:
+    """Return the number of a user's jobs that have not ended, at most `most`."""
+    some = select(JobRow.id).where(JobRow.ended_at.is_(None), JobRow.user_id == user_id).limit(most)
+    return session.scalar(select(func.count()).select_from(some.subquery())) or 0
+
+
 def begun(session: Session) -> list[tuple[UUID, int, str]]:
     """Id, attempt and status of the jobs that have not ended, without those that have only ever waited, as `live` orders them."""
     found = select(JobRow.id, JobRow.attempt, JobRow.status).where(JobRow.ended_at.is_(None), JobRow.attempt > 0)

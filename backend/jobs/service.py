@@ -118,8 +118,9 @@ def change_priority(session: Session, caller: Caller, job_id: UUID, priority: in
     return view(job)
 
 
-def delete(session: Session, platform: Platform, job_id: UUID) -> None:
-    """Delete an ended job: rows first; files after the commit, as they cannot be rolled back."""
+def delete(session: Session, platform: Platform, caller: Caller, job_id: UUID) -> None:
+    """Delete an ended job: rows first; files after the commit, as they cannot be rolled back. Its events go, too, so the log keeps
+    who did it."""
     job = lock(session, job_id)
     if job.status not in ENDED:
         raise Conflict(f"The job is {job.status}. Stop it first, then delete it.", status=job.status)
@@ -127,6 +128,8 @@ def delete(session: Session, platform: Platform, job_id: UUID) -> None:
         if attempt.plane_open:
             j = plane_id(job_id, attempt.number)
             after_commit(session, ("plane", j), partial(_remove_plane, platform, j))
+    told = partial(log.info, "a job was deleted", job=str(job_id), name=job.name, owner=job.user, actor=caller.actor)
+    after_commit(session, ("deleted", job_id), told)
     repository.remove(session, job)
     after_commit(session, ("files", job_id), partial(platform.files.remove_job, job_id))
     after_commit(session, ("job", job_id), partial(platform.wakeup.send, job_id))

@@ -26,7 +26,8 @@ def submit_job(
 ) -> Job:
     """Submit a job. It is queued when this returns, not running. The body is JSON, or a job file in YAML as it is, with the bundle
     and values to set over the file in the query. Mistakes in YAML are named with line and column."""
-    job = service.submit(session, platform.files, caller, body, idempotency_key)
+    most = platform.settings.unended_jobs
+    job = service.submit(session, platform.files, caller, body, idempotency_key, unended_jobs=most)
     response.headers["Location"] = f"/api/v1/jobs/{job.id}"
     return job
 

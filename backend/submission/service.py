@@ -15,24 +15,27 @@ from backend.jobs.models import JobRow
 from backend.jobs.service import find, view
 from backend.jobs.warnings import notes_on, warnings_of, warnings_of_code
 from backend.schemas import Fault
+from backend.settings import UNENDED_JOBS
 from backend.submission import start
 from backend.submission.schemas import SubmitJob, Validated, ValidateJob
 from backend.users.service import Caller
 from gradstream import jobfile
 from gradstream.api.jobs import Job
 from gradstream.api.statuses import JobStatus
-from gradstream.errors import Conflict, Invalid, InvalidJob, Mistake
+from gradstream.errors import Conflict, Invalid, InvalidJob, Mistake, TooManyRequests
 from gradstream.events import EventKind
 from gradstream.spec import JobSpec
 from gradstream.workload_source import CodeFindings, CodeText, check_workload, read_texts
 
 
-def submit(session: Session, files: FileStore, caller: Caller, body: SubmitJob, key: str | None) -> Job:
-    """Queue a job; or, for a key that was used before, give the job of that time.
+def submit(
+    session: Session, files: FileStore, caller: Caller, body: SubmitJob, key: str | None, *, unended_jobs: int = UNENDED_JOBS
+) -> Job:
+    """Queue a job; or, for a key that was used before, give the job of that time. `unended_jobs`: the most that a user may have.
 
     Raises: InvalidJob: the bundle is missing or does not fit the job file, `start_from` names no model, or `source` says something
     else than `spec`.
-    Conflict: the key stands for another request.
+    Conflict: the key stands for another request. TooManyRequests: as many jobs of the caller have not ended.
     """
     job_id = uuid4()
     if key is not None:
@@ -43,6 +46,7 @@ def submit(session: Session, files: FileStore, caller: Caller, body: SubmitJob, 
             raise Conflict("This Idempotency-Key was used for another job; use a new key for each job.", job=str(earlier.job_id))
         if earlier is not None:
             return view(find(session, earlier.job_id))
+    _require_room(session, caller, unended_jobs)
     bundles.require(session, files, body.bundle, body.spec)
     _require_source(body)
     source = start.find_source(session, files, body.spec)
@@ -64,6 +68,14 @@ def submit(session: Session, files: FileStore, caller: Caller, body: SubmitJob, 
         feed.record(session, job, EventKind.START, source.sentence, actor=caller.actor, data=data)
     feed.changed(session, job)
     return view(job)
+
+
+def _require_room(session: Session, caller: Caller, most: int) -> None:
+    if repository.count_unended(session, caller.user_id, most) >= most:
+        raise TooManyRequests(
+            f"You have {most:,} jobs that have not ended, the most for a user. Stop some, or wait, then try again.",
+            limit=most,
+        )
 
 
 def _make_row(id: UUID, caller: Caller, body: SubmitJob, source: start.StartSource | None) -> JobRow:

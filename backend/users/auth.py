@@ -5,17 +5,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import structlog
 from fastapi import Depends, Request
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 from starlette.requests import HTTPConnection
 
 from backend.platform import Platform
 from backend.users import service
-from backend.users.scopes import check_scope
+from backend.users.scopes import check_scope, is_read
 from backend.users.service import Caller
 from backend.web import browsers
 from backend.web.callers import kept_caller
 from gradstream.errors import NotSignedIn
+
+log = structlog.get_logger(__name__)
 
 COOKIE = "gradstream_session"
 
@@ -49,13 +52,22 @@ def signed_in(platform: Platform, token: str | None, cookie: str | None) -> Call
 
 async def current_caller(request: Request, token: Bearer, cookie: SessionCookie) -> Caller:  # noqa: ARG001
     """Return the caller that `backend.admission` has found, if it may use this operation. Every router of users depends on it.
+    The log keeps who asked for which change, as what was deleted has no events.
 
     Raises: NotSignedIn, OutOfScope."""
     caller = kept_caller(request, Caller)
     if caller is None:
         raise _not_signed_in()
-    check_scope(caller.scope, request.method, getattr(request.scope.get("route"), "operation_id", None))
+    operation = getattr(request.scope.get("route"), "operation_id", None)
+    check_scope(caller.scope, request.method, operation)
+    if not is_read(request.method, operation):
+        path, token = request.url.path[:_MAX_PATH], str(caller.token_id)
+        log.info("a user asks for a change", actor=caller.actor, operation=operation, path=path, token=token)
     return caller
+
+
+_MAX_PATH = 200
+"""Characters of a path in the log."""
 
 
 def _not_signed_in() -> NotSignedIn:

@@ -116,6 +116,16 @@ def tokens(session: Session, user_id: UUID) -> list[ApiTokenRow]:
     return list(session.scalars(select(ApiTokenRow).where(ApiTokenRow.user_id == user_id).order_by(ApiTokenRow.created_at.desc())))
 
 
+def find_user(session: Session, name: str) -> UserRow | None:
+    return session.scalar(select(UserRow).where(UserRow.name == name))
+
+
+def delete_tokens(session: Session, user_id: UUID) -> int:
+    """Delete all tokens of a user, and with them sessions and one-time codes. Returns how many there were."""
+    gone = delete(ApiTokenRow).where(ApiTokenRow.user_id == user_id).returning(ApiTokenRow.id)
+    return len(session.scalars(gone).all())
+
+
 def delete_token(session: Session, user_id: UUID, token_id: UUID) -> bool:
     gone = delete(ApiTokenRow).where(ApiTokenRow.id == token_id, ApiTokenRow.user_id == user_id).returning(ApiTokenRow.id)
     return session.scalar(gone) is not None

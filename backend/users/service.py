@@ -193,6 +193,15 @@ def create_token(session: Session, user_id: UUID, given: CreateToken) -> Created
     return CreatedToken(**Token.model_validate(row).model_dump(), token=token)
 
 
+def lock_out(session: Session, name: str) -> int:
+    """Revoke all tokens of a user. Browser sessions and open streams end with them; jobs and machines go on. Only an operator can
+    let the user in again. Returns how many tokens there were. Raises: NotFound."""
+    user = repository.find_user(session, name)
+    if user is None:
+        raise NotFound(f"There is no user {name}.")
+    return repository.delete_tokens(session, user.id)
+
+
 def delete_token(session: Session, caller: Caller, token_id: UUID) -> None:
     if not repository.delete_token(session, caller.user_id, token_id):
         raise NotFound("You have no such token.")

@@ -160,7 +160,7 @@ def live_through(plane: Plane, given: dict[str, Any], seed: int) -> bool:
     )
     plane.do(lambda s: [service.stop(s, platform, plane.caller, job.id), age(s, job.id)])
     keeping.tidy(platform.database, plane.backoff)
-    plane.do(lambda s: service.delete(s, platform, job.id))
+    plane.do(lambda s: service.delete(s, platform, plane.caller, job.id))
     return True
 
 

@@ -25,7 +25,7 @@ def _change(session: Session, platform: Platform, caller: Caller, action: BulkAc
         if action is BulkAction.STOP:
             service.stop(session, platform, caller, job_id)
         else:
-            service.delete(session, platform, job_id)
+            service.delete(session, platform, caller, job_id)
     except (Conflict, NotFound) as refusal:
         return BulkItem(id=job_id, done=False, message=refusal.message)
     return BulkItem(id=job_id, done=True, message=None)
