@@ -77,8 +77,8 @@ class Came:
 
     def within(self, known: Collection[SeriesKey], capacity: SeriesCapacity) -> Self:
         """Return the batch without the points of series that cannot be stored beside the `known` ones."""
-        wrong = [fault for name, _ in self.decoded.keys if (fault := _long(name))]
-        kept = np.array([_long(name) is None for name, _ in self.decoded.keys], bool)
+        wrong = [fault for name, _ in self.decoded.keys if (fault := _unfit(name))]
+        kept = np.array([_unfit(name) is None for name, _ in self.decoded.keys], bool)
         source = label_of(self.source)
         for place, (name, rank) in enumerate(self.decoded.keys):
             if kept[place] and (source, name, rank) not in known:
@@ -109,7 +109,9 @@ def sentence(who: str, fault: PointFault) -> str:
     return f"Some metrics of {who} are not stored. The field '{fault.field}': {fault.sentence}."
 
 
-def _long(name: str) -> PointFault | None:
+def _unfit(name: str) -> PointFault | None:
+    if not name:
+        return PointFault("name", "it is empty; give the metric a name")
     return PointFault("name", f"{_many(name)}; shorten the name '{name[:_SHOWN]}...'") if len(name) > LONGEST else None
 
 

@@ -127,6 +127,15 @@ def test_of_a_batch_with_a_long_name_the_rest_is_stored(api: httpx.Client, strea
     assert "9,005 characters" in told["message"]
 
 
+def test_of_a_batch_with_an_empty_name_the_rest_is_stored(api: httpx.Client, stream: Stream) -> None:
+    """The page asks for charts by names, and an empty one is none."""
+    stream.send("evaluator.0", 0, point("", 1.0), point("eval/a", 2.0))
+    stream.ingest()
+    assert [item["name"] for item in api.get(f"/jobs/{stream.job_id}/metrics/names").json()["items"]] == ["eval/a"]
+    [told] = warnings(api, stream)
+    assert "it is empty; give the metric a name" in told["message"]
+
+
 def test_a_metric_for_each_sample_ends_at_a_limit(api: httpx.Client, stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(origins, "MAX_SERIES", 10)
     for batch in range(4):
