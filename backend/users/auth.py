@@ -61,8 +61,8 @@ async def current_caller(request: Request, token: Bearer, cookie: SessionCookie)
     operation = getattr(request.scope.get("route"), "operation_id", None)
     check_scope(caller.scope, request.method, operation)
     if not is_read(request.method, operation):
-        path, token = request.url.path[:_MAX_PATH], str(caller.token_id)
-        log.info("a user asks for a change", actor=caller.actor, operation=operation, path=path, token=token)
+        about = {"operation": operation, "path": request.url.path[:_MAX_PATH], "token": str(caller.token_id)}
+        log.info("a user asks for a change", actor=caller.actor, **about)
     return caller
 
 
