@@ -37,12 +37,14 @@ class Pushes:
         """Decisions on pushes that the current entry led to."""
 
     def handle_push(self, push: Push, payload: Payload) -> None:
-        """Raises: ProtocolError."""
+        """Raises: ProtocolError. Invalid: the rows are none of these tables."""
         center = self._responses.there()
         if push.rank in self._gate.pending:
             raise ProtocolError(f"worker {push.rank} pushed twice in one round: under bsp, a strategy's round makes one push")
         self.ledger.pushed(push.rank)
         rows = of_kind(RowGradients, payload.rows)
+        if center.tables:
+            center.tables.check_push(rows)
         if not push.finite or self._gate.late(push, center.version):
             self._drop_rows(rows)
             if self._drift:

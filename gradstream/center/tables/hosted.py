@@ -68,6 +68,11 @@ class HostedTables:
         """Changes nothing. Raises: Invalid: there is no such table, or a key belongs to another shard."""
         return {name: self._table(name).look_up(keys.keys) for name, keys in wanted.items()}
 
+    def check_push(self, pushed: Pushed) -> None:
+        """Raises: Invalid: no lookup here leads to such gradients."""
+        for name, rows in pushed.items():
+            self._table(name).check_push(rows.keys, rows.gradients)
+
     def hold(self, rank: int, pushed: Pushed) -> None:
         """Keep the gradients of a push until `take_held`."""
         self._held[rank] = pushed

@@ -124,6 +124,12 @@ class EmbeddingTable:
         applied, counted, missed, dropped = (int(push.outcomes[outcome]) for outcome in (APPLIED, COUNTED, MISSED, DROPPED))
         return RowOutcome(applied, counted, missed, dropped, push.staleness)
 
+    def check_push(self, keys: NDArray[np.int64], gradients: NDArray[np.float32]) -> None:
+        """Kernels trust what is pushed. Raises: Invalid: a gradient is of another width, or a key belongs to another shard."""
+        if gradients.shape != (len(keys), self.width):
+            raise Invalid(f"table '{self.name}': gradients of shape {gradients.shape} for {len(keys)} keys of width {self.width}")
+        self._check_buckets(keys)
+
     def shrink(self) -> int:
         """End a pass: decay and evict. Return how many rows and candidates are gone."""
         gone_slots = np.zeros(len(self.buckets), np.int64)

@@ -6,6 +6,7 @@ A JSON line names the kind, and the tables with their sizes. The columns of each
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
@@ -28,6 +29,7 @@ _DTYPES: dict[str, Any] = {
 _WIDE = ("values", "gradients")
 """Columns of shape (keys, width); others have shape (keys,)."""
 _ALIGN = 8
+_MAX_WIDTH = 2**31
 
 
 class PackedRows:
@@ -57,8 +59,10 @@ def unpack_rows(memory: memoryview) -> dict[str, AnyRows]:
     try:
         told = json.loads(head)
         kind, tables = _KINDS[told["kind"]], [(str(name), int(count), int(width)) for name, count, width in told["tables"]]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ValueError(f"the rows' first line is damaged: {error}") from error
+    if any(not (0 <= count <= len(memory) and 0 <= width <= _MAX_WIDTH) for _, count, width in tables):
+        raise ValueError(f"the rows' first line is damaged: sizes that {len(memory)} bytes do not hold")
     columns = _Columns(memory, _aligned(len(head)))
     rows = {name: kind(*columns.take(kind, count, width)) for name, count, width in tables}
     if columns.at != len(memory):
@@ -73,7 +77,7 @@ class _Columns:
     def take(self, kind: type[AnyRows], count: int, width: int) -> Iterator[NDArray[Any]]:
         for column in fields(kind):
             shape = (count, width) if column.name in _WIDE else (count,)
-            values = np.frombuffer(self._memory, _DTYPES[column.name], int(np.prod(shape)), self.at).reshape(shape)
+            values = np.frombuffer(self._memory, _DTYPES[column.name], math.prod(shape), self.at).reshape(shape)
             self.at += _aligned(values.nbytes)
             yield values
 

@@ -60,6 +60,12 @@ def test_rows_are_read_as_they_were_packed(kind: str, counts: tuple[int, ...]) -
         lambda data: data.replace(b"\n", b" "),
         lambda data: b"",
         lambda data: data.replace(b", 5, 3]", b", -5, 3"),
+        lambda data: data.replace(b", 5, 3]", b", 5, -1]"),
+        lambda data: data.replace(b", 5, 3]", b", %d, 4]" % 2**62),
+        lambda data: data.replace(b", 5, 3]", b", %d, %d]" % (2**70, 2**70)),
+        lambda data: data.replace(b", 5, 3]", b", 0, %d]" % 2**70),
+        lambda data: data.replace(b", 5, 3]", b", 1e400, 3]"),
+        lambda data: b"[" * 100_000 + b"\n" + data,
     ],
 )
 def test_damaged_rows_are_refused(spoil: Any) -> None:

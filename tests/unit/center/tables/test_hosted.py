@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from gradstream.center.tables.hashing import bucket_order, shards_of
 from gradstream.center.tables.hosted import HostedTables
-from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys, of_kind
+from gradstream.center.tables.payload import LOAN, FoundRows, RowGradients, RowKeys, of_kind, piece, shard_part
 from gradstream.errors import Invalid
 from gradstream.sim.toys import job
 
@@ -98,3 +99,28 @@ def test_an_unknown_table_is_named() -> None:
 def test_rows_of_another_kind_are_refused() -> None:
     with pytest.raises(ValueError, match="not RowKeys"):
         of_kind(RowKeys, {"user": look_up(hosted(), [1])})
+
+
+@pytest.mark.parametrize("width", [0, 1, 3])
+def test_gradients_of_another_width_are_refused_before_a_kernel_reads_beyond_them(width: int) -> None:
+    tables = HostedTables(job({"name": "sync"}, tables=SGD), {"user": 2}, 0)
+    found = look_up(tables, [1, 2])
+    lie = RowGradients(found.keys, found.loans, np.ones((2, width), np.float32), np.ones(2, np.int64), np.zeros(2, np.float32))
+    with pytest.raises(Invalid, match=rf"gradients of shape \(2, {width}\) for 2 keys of width 2"):
+        tables.check_push({"user": lie})
+
+
+def test_keys_of_another_shard_are_refused_before_a_kernel_writes_beyond_the_index() -> None:
+    two = job({"name": "sync"}, tables=SGD, roles={"server": {"count": 2}, "worker": {"count": 1}})
+    tables, keys = HostedTables(two, {"user": 1}, 0), np.array([-(2**63), 2**62, 1, 2, 3, 2**63 - 1], np.int64)
+    assert set(shards_of(keys, 2)) == {0, 1}
+    pushed = RowGradients(keys, np.zeros(6, LOAN), np.ones((6, 1), np.float32), np.ones(6, np.int64), np.zeros(6, np.float32))
+    with pytest.raises(Invalid, match="a key belongs to another shard"):
+        tables.check_push({"user": pushed})
+    tables.check_push(shard_part({"user": piece(pushed, bucket_order(keys))}, 0, 2))
+
+
+def test_gradients_of_a_table_that_is_not_there_are_refused() -> None:
+    tables = hosted()
+    with pytest.raises(Invalid, match="there is no table 'item' among user"):
+        tables.check_push({"item": gradients(look_up(tables, [1]), {1: 1.0})["user"]})
