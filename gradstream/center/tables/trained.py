@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from safetensors import SafetensorError, safe_open
 
 from gradstream.center.tables.contents import TableContents, add_contents
@@ -22,11 +22,13 @@ from gradstream.spec.tables import AdmissionRule, FirstValues, SgdRule, TableSpe
 
 ENTRY = "tables"
 """Name of the metadata."""
+_MAX = 100_000
+"""Widths and servers that a file may name."""
 
 
 class TrainedTable(BaseModel, frozen=True):
-    width: int
-    reach: float
+    width: int = Field(ge=1, le=_MAX)
+    reach: float = Field(ge=0, allow_inf_nan=False)
     """First values lie in [-reach, reach)."""
     admits: bool
     """A key without a row reads 0, and not its first values."""
@@ -37,8 +39,8 @@ class TrainedPart(BaseModel, frozen=True):
 
     version: int
     """The center's version."""
-    shard: int
-    shards: int
+    shard: int = Field(ge=0, le=_MAX)
+    shards: int = Field(ge=1, le=_MAX)
     seed: int
     tables: dict[str, TrainedTable]
 
@@ -79,11 +81,21 @@ def read_tables(files: Sequence[Path]) -> dict[str, EmbeddingTable]:
 def _read_part(file: Path) -> TrainedPart:
     try:
         with safe_open(file, framework="pt") as opened:
-            return TrainedPart.model_validate_json((opened.metadata() or {}).get(ENTRY, ""))
+            part = TrainedPart.model_validate_json((opened.metadata() or {}).get(ENTRY, ""))
+            if all(_has_rows(opened, name, of_table.width) for name, of_table in part.tables.items()):
+                return part
+            raise Invalid(f"{file} is damaged: its tensors are not those that it names; download it anew")
     except FileNotFoundError as error:
         raise Invalid(f"{file} is not there; download it, or take it out") from error
     except (SafetensorError, ValidationError, OSError) as error:
         raise Invalid(f"{file} has no trained rows, or is damaged; take tables-0.safetensors and the others of a job") from error
+
+
+def _has_rows(opened: Any, name: str, width: int) -> bool:
+    """Whether there are keys and values of this width. Raises: SafetensorError: there are none."""
+    keys, values = opened.get_slice(f"{name}/keys"), opened.get_slice(f"{name}/values")
+    shape = values.get_shape()
+    return bool((keys.get_dtype(), values.get_dtype()) == ("I64", "F32") and shape[1:] == [width] and keys.get_shape() == shape[:1])
 
 
 def _check_whole(parts: Mapping[Path, TrainedPart]) -> TrainedPart:

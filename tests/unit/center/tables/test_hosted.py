@@ -7,14 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
+from gradstream.center.entries import Init, Join, Payload, Push
+from gradstream.center.shard import Shard
 from gradstream.center.tables.hashing import bucket_order, shards_of
 from gradstream.center.tables.hosted import HostedTables
 from gradstream.center.tables.payload import LOAN, FoundRows, RowGradients, RowKeys, of_kind, piece, shard_part
 from gradstream.errors import Invalid
 from gradstream.sim.toys import job
 
+ONE_KEY = np.ones(1, np.int64), np.zeros(1, np.float32)
+"""Occurrences and clicks."""
 SGD = {"user": {"rule": {"name": "sgd", "lr": 1.0}, "init": {"uniform": 0.0}}}
 
 
@@ -124,3 +129,14 @@ def test_gradients_of_a_table_that_is_not_there_are_refused() -> None:
     tables = hosted()
     with pytest.raises(Invalid, match="there is no table 'item' among user"):
         tables.check_push({"item": gradients(look_up(tables, [1]), {1: 1.0})["user"]})
+
+
+@pytest.mark.parametrize(("strategy", "finite"), [("async", True), ("async", False), ("sync", True)])
+def test_a_shard_refuses_a_push_whose_rows_lie_whatever_becomes_of_it(strategy: str, finite: bool) -> None:
+    shard = Shard(job({"name": strategy}, tables=SGD))
+    shard.handle(Init(0, 0, tables=(("user", 2),)), Payload(torch.zeros(3)))
+    shard.handle(Join(0, 0))
+    lie = RowGradients(*(np.zeros(shape, dtype) for shape, dtype in ((1, np.int64), (1, LOAN), ((1, 1), np.float32))), *ONE_KEY)
+    push = Push(0, 0, 1, 0, steps=1, examples=1, want="center", position=1, finite=finite)
+    with pytest.raises(Invalid, match="of width 2"):
+        shard.handle(push, Payload(torch.ones(3), rows={"user": lie}))
