@@ -54,6 +54,7 @@ def post_logs(body: PostLog, node: NodeDep, session: SessionDep) -> LogPosition:
 
 
 @router.get("/bundles/{hash}", operation_id="fetchBundle", response_class=FileResponse)
-def fetch_bundle(hash: BundleHash, node: NodeDep, session: SessionDep, platform: PlatformDep) -> FileResponse:  # noqa: ARG001
-    """The archive of user code for a process that is desired here."""
+def fetch_bundle(hash: BundleHash, node: NodeDep, session: SessionDep, platform: PlatformDep) -> FileResponse:
+    """The archive of user code for a process that is desired here. 404: none has this code."""
+    service.check_bundle(session, node.node_id, hash)
     return StoredFileResponse(bundles.archive(session, platform.files, hash), media_type="application/gzip")

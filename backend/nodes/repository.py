@@ -8,7 +8,7 @@ from sqlalchemy import case, func, not_, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from backend.jobs.models import ProcessRow
+from backend.jobs.models import JobRow, ProcessRow
 from backend.nodes.models import NodeRow, PresenceRow
 from backend.nodes.schemas import Register
 from gradstream.api.platform import NodeStatus
@@ -143,6 +143,13 @@ def stranded(session: Session, job_id: UUID | None = None) -> list[ProcessRow]:
         statement = statement.where(ProcessRow.job_id == job_id)
     order = (ProcessRow.job_id, ProcessRow.role, ProcessRow.rank)
     return list(session.scalars(statement.order_by(*order).execution_options(populate_existing=True)))
+
+
+def runs_bundle(session: Session, node_id: UUID, hash: str) -> bool:
+    """Return whether a process that has not ended runs on the node, or is ordered there, with this code."""
+    live = select(ProcessRow.id).join(JobRow, JobRow.id == ProcessRow.job_id)
+    mine = live.where(ProcessRow.node_id == node_id, ProcessRow.ended_at.is_(None), JobRow.bundle == hash)
+    return session.scalar(mine.limit(1)) is not None
 
 
 def stamp(session: Session) -> None:

@@ -127,6 +127,12 @@ def lose_processes(session: Session, node_id: UUID, message: str, *, actor: str,
                 lifecycle.process_lost(session, job, row, message, actor=actor)
 
 
+def check_bundle(session: Session, node_id: UUID, hash: str) -> None:
+    """A node gets the code of its own processes only. Raises: NotFound."""
+    if not repository.runs_bundle(session, node_id, hash):
+        raise NotFound(f"No process of this node has the bundle {hash[:12]}...", bundle=hash)
+
+
 def all_nodes(session: Session) -> list[NodeRow]:
     return repository.all_nodes(session)
 

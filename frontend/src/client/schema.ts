@@ -1224,7 +1224,7 @@ export interface paths {
         };
         /**
          * Fetch Bundle
-         * @description The archive of user code for a process that is desired here.
+         * @description The archive of user code for a process that is desired here. 404: none has this code.
          */
         get: operations["fetchBundle"];
         put?: never;
