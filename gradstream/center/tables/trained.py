@@ -92,7 +92,7 @@ def _read_part(file: Path) -> TrainedPart:
 
 
 def _has_rows(opened: Any, name: str, width: int) -> bool:
-    """Whether there are keys and values of this width. Raises: SafetensorError: there are none."""
+    """Return whether there are keys and values of this width. Raises: SafetensorError: there are none."""
     keys, values = opened.get_slice(f"{name}/keys"), opened.get_slice(f"{name}/values")
     shape = values.get_shape()
     return bool((keys.get_dtype(), values.get_dtype()) == ("I64", "F32") and shape[1:] == [width] and keys.get_shape() == shape[:1])
