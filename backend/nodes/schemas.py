@@ -31,6 +31,7 @@ Beside = WrapValidator(_or_nothing)
 """Makes a value in a form that this version does not know count as not told: a refused report would cost the node its jobs."""
 Word = Annotated[str, Field(max_length=100, pattern=r"^[^\x00]*$")]
 """One of a few words. Newer agents may send another one."""
+Shown = Annotated[str, Field(max_length=200)]
 _END_OF_TIME = 253_370_764_800
 """The year 9999, in seconds since the epoch."""
 
@@ -88,8 +89,8 @@ class Register(Message):
     cpus: int = Field(ge=1, le=1_000_000)
     memory: Bytes
     gpus: list[ReportedGpu] = Field(default_factory=list, max_length=1000)
-    version: str
-    labels: dict[str, str] = Field(default_factory=dict)
+    version: Shown
+    labels: dict[Shown, Shown] = Field(default_factory=dict, max_length=100)
     isolation: Annotated[ReportedIsolation | None, Beside] = None
 
 

@@ -175,7 +175,9 @@ def remove(session: Session, platform: Platform, node_id: UUID, *, actor: str) -
 
 
 def _view_of(session: Session, node_id: UUID) -> Node:
-    return next(node for node in listing(session).items if node.id == node_id)
+    running = jobs.live_processes(session, node_id=node_id)
+    names = jobs.names(session, {process.job_id for process in running})
+    return _view(session.get_one(NodeRow, node_id), running, names)
 
 
 def listing(session: Session) -> Nodes:

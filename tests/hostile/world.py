@@ -9,7 +9,6 @@ from uuid import UUID
 import httpx
 
 from backend.app import openapi, routes
-from backend.commands import load_late_imports
 from backend.platform import Platform
 from backend.scheduler.controller import Controller
 from gradstream import bundle
@@ -33,7 +32,6 @@ class World:
     anew now and then."""
 
     def __init__(self, api: httpx.Client, controller: Controller, platform: Platform, folder: Path) -> None:
-        load_late_imports()  # as the program does
         self._api, self._controller, self._platform = api, controller, platform
         self._document = openapi(routes())
         self._code = folder / "code"
