@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from gradstream.center.tables.compiling import kernel
 from gradstream.center.tables.hashing import buckets_of
 from gradstream.center.tables.index import EMPTY, GONE, find
+from gradstream.center.tables.keep import evict
 from gradstream.center.tables.rows import make_row, take_place
 from gradstream.center.tables.table import EmbeddingTable
 from gradstream.errors import Invalid, Unavailable
 
+MAX_MARK = 2**32 - 1
 _FULL, _PRESENT = -1, -2
 
 
@@ -49,13 +51,20 @@ class TableContents:
         return cls(**{name: values.numpy() for name, values in columns.items()})
 
 
-def read_contents(table: EmbeddingTable, above: int = 0) -> TableContents:
-    """A copy of the rows and candidates that changed at a mark above this one."""
+def read_contents(
+    table: EmbeddingTable,
+    above: int = 0,
+    until: int = MAX_MARK,
+    buckets: slice = slice(None),
+) -> TableContents:
+    """A copy of the rows and candidates that changed last at a mark above the first one, and not above the second. `buckets`:
+    counted from the first that is held."""
     rows = table.arrays.rows
-    keys, codes = _sorted_slots(table)
+    keys, codes = _sorted_slots(table, buckets)
     alive, waiting = codes > 0, codes < 0
     places, candidates = codes[alive] - 1, -1 - codes[waiting]
-    newer, newer_waiting = rows.meta["mark"][places] > above, rows.candidates["mark"][candidates] > above
+    marks, waiting_marks = rows.meta["mark"][places], rows.candidates["mark"][candidates]
+    newer, newer_waiting = (marks > above) & (marks <= until), (waiting_marks > above) & (waiting_marks <= until)
     places, candidates = places[newer], candidates[newer_waiting]
     return TableContents(
         keys[alive][newer],
@@ -97,11 +106,18 @@ def add_contents(table: EmbeddingTable, contents: TableContents) -> None:
             events["shows"][held], events["clicks"][held] = given[:, 0], given[:, 1]
 
 
-def _sorted_slots(table: EmbeddingTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def remove_keys(table: EmbeddingTable, keys: NDArray[np.int64]) -> None:
+    """Remove the rows and candidates of these keys, as far as they are here."""
+    gone_slots = np.zeros(len(table.buckets), np.int64)
+    _remove(table.arrays, keys[_held(table, keys)], gone_slots)
+    table.tidy(gone_slots)
+
+
+def _sorted_slots(table: EmbeddingTable, buckets: slice) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """All keys by bucket, then key; their places, coded as in the index."""
     index = table.arrays.buckets
     keys, codes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for start, size in zip(index.starts, index.sizes, strict=True):
+    for start, size in zip(index.starts[buckets], index.sizes[buckets], strict=True):
         slots = index.slots[start : start + size]
         slots = slots[(slots["place"] != EMPTY) & (slots["place"] != GONE)]
         order = np.argsort(slots["key"])
@@ -139,13 +155,24 @@ def _insert(table: Any, keys: Any, places: Any, begin: Any, mark: Any, is_row: A
     index, rows = table.buckets, table.rows
     for i in range(begin, len(keys)):
         bucket, slot = find(index, keys[i])
-        if index.slots[slot].place != EMPTY:
+        is_new = index.slots[slot].place == EMPTY
+        if not is_new and index.slots[slot].place != GONE:
             return i, _PRESENT
-        if index.used[bucket] >= index.limits[bucket]:
+        if is_new and index.used[bucket] >= index.limits[bucket]:
             return i, bucket
         places[i] = make_row(rows, keys[i], mark) if is_row else take_place(rows.candidate_places)
         if places[i] < 0:
             return i, _FULL
         index.slots[slot].key, index.slots[slot].place = keys[i], places[i] + 1 if is_row else -1 - places[i]
-        index.used[bucket] += 1
+        index.used[bucket] += is_new
     return len(keys), -1
+
+
+@kernel
+def _remove(table: Any, keys: Any, gone_slots: Any) -> None:
+    """`gone_slots`: counts the slots of removed keys, by bucket."""
+    for i in range(len(keys)):
+        bucket, slot = find(table.buckets, keys[i])
+        if table.buckets.slots[slot].place != EMPTY and table.buckets.slots[slot].place != GONE:
+            evict(table, slot)
+            gone_slots[bucket] += 1

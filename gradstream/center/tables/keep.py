@@ -24,23 +24,24 @@ class Keeping(NamedTuple):
 
 
 @kernel
-def shrink(table: Any, keeping: Any, time: Any, gone_slots: Any) -> Any:
+def shrink(table: Any, keeping: Any, time: Any, gone_slots: Any, gone: Any) -> Any:
     """Decay and evict. Return how many rows and candidates are gone. `gone_slots`: is given the slots of keys that are gone, by
-    bucket; without an eviction it stays as it is.
+    bucket; without an eviction it stays as it is. `gone`: is given the evicted keys.
 
     Rows are judged in the order of their places, then the index is read in its own: both in the order of memory, which is some
     fifty times faster than one row after the other in the order of keys."""
     unworthy_rows = np.zeros(table.rows.places.counts[USED], np.uint8)
     unworthy_candidates = np.zeros(table.rows.candidate_places.counts[USED], np.uint8)
     found = _judge_rows(table, keeping, time, unworthy_rows) + _judge_candidates(table, keeping, time, unworthy_candidates)
+    evicted = 0
     if found or keeping.most < UNLIMITED:
         for bucket in range(len(gone_slots)):
-            alive, gone_slots[bucket] = _evict_unworthy(table, bucket, unworthy_rows, unworthy_candidates)
+            alive, gone_slots[bucket], evicted = _evict_unworthy(table, bucket, unworthy_rows, unworthy_candidates, gone, evicted)
             if alive > keeping.most:
-                surplus = _evict_lowest(table, bucket, alive, alive - keeping.most)
+                surplus = _evict_lowest(table, bucket, alive, alive - keeping.most, gone[evicted:])
                 gone_slots[bucket] += surplus
-                found += surplus
-    return found
+                evicted += surplus
+    return evicted
 
 
 @kernel
@@ -74,21 +75,25 @@ def _judge_candidates(table: Any, keeping: Any, time: Any, unworthy: Any) -> Any
 
 
 @kernel
-def _evict_unworthy(table: Any, bucket: Any, unworthy_rows: Any, unworthy_candidates: Any) -> Any:
-    """Return the rows that stay in the bucket, and its slots of keys that are gone, those of earlier shrinks included."""
-    start, slots, alive, gone = table.buckets.starts[bucket], table.buckets.slots, 0, 0
+def _evict_unworthy(table: Any, bucket: Any, unworthy_rows: Any, unworthy_candidates: Any, gone: Any, evicted: Any) -> Any:
+    """Return the rows that stay in the bucket, its slots of keys that are gone, those of earlier shrinks included, and the keys in
+    `gone` so far."""
+    start, slots, alive, gone_slots = table.buckets.starts[bucket], table.buckets.slots, 0, 0
     for slot in range(start, start + table.buckets.sizes[bucket]):
         place = np.int64(slots[slot].place)
         if place > 0:
             if unworthy_rows[place - 1]:
-                _evict(table, slot)
+                gone[evicted] = slots[slot].key
+                evicted += 1
+                evict(table, slot)
             else:
                 alive += 1
         elif place != EMPTY and place != GONE and unworthy_candidates[-1 - place]:
-            free_candidate(table.rows, -1 - place)
-            slots[slot].place = GONE
-        gone += np.int64(slots[slot].place) == GONE
-    return alive, gone
+            gone[evicted] = slots[slot].key
+            evicted += 1
+            evict(table, slot)
+        gone_slots += np.int64(slots[slot].place) == GONE
+    return alive, gone_slots, evicted
 
 
 @kernel
@@ -98,13 +103,18 @@ def _decay(events: Any, decay: Any) -> None:
 
 
 @kernel
-def _evict(table: Any, slot: Any) -> None:
-    free_row(table.rows, np.int64(table.buckets.slots[slot].place) - 1)
+def evict(table: Any, slot: Any) -> None:
+    """Remove the row or the candidate of a slot."""
+    place = np.int64(table.buckets.slots[slot].place)
+    if place > 0:
+        free_row(table.rows, place - 1)
+    else:
+        free_candidate(table.rows, -1 - place)
     table.buckets.slots[slot].place = GONE
 
 
 @kernel
-def _evict_lowest(table: Any, bucket: Any, alive: Any, count: Any) -> Any:
+def _evict_lowest(table: Any, bucket: Any, alive: Any, count: Any, gone: Any) -> Any:
     """Evict so many rows of a bucket: those of the lowest scores; of equal ones, those of the lowest keys."""
     slots, start = table.buckets.slots, table.buckets.starts[bucket]
     held = np.empty(alive, np.int64)
@@ -117,6 +127,7 @@ def _evict_lowest(table: Any, bucket: Any, alive: Any, count: Any) -> Any:
             found += 1
     by_key = np.argsort(keys, kind="mergesort")
     order = by_key[np.argsort(scores[by_key], kind="mergesort")]
-    for i in order[:count]:
-        _evict(table, held[i])
+    for number, i in enumerate(order[:count]):
+        gone[number] = keys[i]
+        evict(table, held[i])
     return count

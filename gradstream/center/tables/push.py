@@ -17,6 +17,7 @@ from gradstream.center.tables.compiling import kernel
 from gradstream.center.tables.hashing import first_value, occurrences_needed
 from gradstream.center.tables.index import EMPTY, GONE, IndexArrays, find
 from gradstream.center.tables.rows import RowArrays, free_candidate, make_row, take_place
+from gradstream.center.tables.saving import SavedArrays, save_candidate, save_row
 
 APPLIED, COUNTED, MISSED, DROPPED = 0, 1, 2, 3
 """The outcome of a key. Missed: the loan is of another row than the key's. Counted: it had none. Dropped: the table is full."""
@@ -40,6 +41,7 @@ class TableArrays(NamedTuple):
     buckets: IndexArrays
     rows: RowArrays
     admitting: Admitting
+    saved: SavedArrays
 
 
 class PushArrays(NamedTuple):
@@ -96,6 +98,7 @@ def resolve(table: Any, push: Any, begin: Any) -> Any:
         push.places[i] = -1
         if place >= 0:
             meta = table.rows.meta[place]
+            save_row(table, push.keys[i], place)
             _see(table.admitting, meta, table.rows.places.events, place, push, i)
             if outcome == APPLIED:
                 push.places[i], push.updates[i] = place, meta.updates
@@ -143,6 +146,8 @@ def _count(table: Any, push: Any, i: Any, slot: Any) -> Any:
         slots[slot].place = -1 - candidate
         rows.candidates[candidate].occurrences = 0
         _forget_events(admitting, waiting.events, candidate)
+    else:
+        save_candidate(table, push.keys[i], candidate)
     held = rows.candidates[candidate]
     held.occurrences = min(np.int64(held.occurrences) + push.occurrences[i], MAX_OCCURRENCES)
     _see(admitting, held, waiting.events, candidate, push, i)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +31,7 @@ from gradstream.center.tables.push import (
 )
 from gradstream.center.tables.rows import EVENTS, RowStore
 from gradstream.center.tables.rules import apply_rule
+from gradstream.center.tables.saving import saved_arrays
 from gradstream.errors import Invalid
 from gradstream.spec.tables import ScoreWeights, TableSpec
 
@@ -75,6 +77,7 @@ class EmbeddingTable:
             self._index.arrays,
             self._rows.arrays(stream_of(seed, name), spec.reach, spec.rule.initial_state),
             _admitting(spec),
+            saved_arrays(stride),
         )
         self._keeping = _keeping(spec)
         self.mark = 1
@@ -83,6 +86,10 @@ class EmbeddingTable:
         """Number of the pass."""
         self.evicted = 0
         """Rows and candidates that shrinks have removed."""
+        self.removed: list[tuple[int, NDArray[np.int64]]] | None = None
+        """The keys that each shrink has removed, with the mark of that time; None: nobody copies what changes."""
+        self.before_shrink: Callable[[], None] | None = None
+        """Completes a copy that is being made: see `copying`."""
 
     def look_up(self, keys: NDArray[np.int64]) -> FoundRows:
         """Changes nothing. Raises: Invalid: a key belongs to another shard."""
@@ -132,13 +139,30 @@ class EmbeddingTable:
 
     def shrink(self) -> int:
         """End a pass: decay and evict. Return how many rows and candidates are gone."""
-        gone_slots = np.zeros(len(self.buckets), np.int64)
-        removed = int(shrink(self.arrays, self._keeping, self.time, gone_slots))
-        for bucket in np.flatnonzero(gone_slots):
-            self._index.tidy(int(bucket), int(gone_slots[bucket]))
+        if self.before_shrink:
+            self.before_shrink()
+        gone_slots, gone = np.zeros(len(self.buckets), np.int64), np.empty(self.alive + self.waiting, np.int64)
+        removed = int(shrink(self.arrays, self._keeping, self.time, gone_slots, gone))
+        if self.removed is not None and removed:
+            self.removed.append((self.mark, gone[:removed].copy()))
+        self.tidy(gone_slots)
         self.evicted += removed
         self.time += 1
         return removed
+
+    def decay_until(self, time: int) -> None:
+        """Decay shows and clicks as the shrinks up to this pass would, without evicting. For rows that were stored earlier."""
+        for places in (self.arrays.rows.places, self.arrays.rows.candidate_places):
+            used = places.events[: places.counts[0]]
+            for _ in range(time - self.time if self.spec.has_scores else 0):
+                used["shows"] *= self._keeping.decay
+                used["clicks"] *= self._keeping.decay
+        self.time = time
+
+    def tidy(self, gone_slots: NDArray[np.int64]) -> None:
+        """Make buckets smaller whose keys are gone. `gone_slots`: of each bucket."""
+        for bucket in np.flatnonzero(gone_slots):
+            self._index.tidy(int(bucket), int(gone_slots[bucket]))
 
     def grow_bucket(self, bucket: int) -> None:
         """Make place for more keys in a bucket (counted from the first that is held)."""

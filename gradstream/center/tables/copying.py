@@ -1,0 +1,146 @@
+"""A copy of what changed in a table, as it is when the copy begins. It is made piece by piece, while the table goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradstream.center.tables.contents import TableContents, add_contents, read_contents, remove_keys
+from gradstream.center.tables.hashing import buckets_of
+from gradstream.center.tables.saving import CANDIDATES, ROWS, SavedArrays, saved_arrays
+from gradstream.center.tables.table import EmbeddingTable
+
+PIECE = 8192
+"""Rows of a piece, about: a push waits while one is copied."""
+
+
+@dataclass(frozen=True, slots=True)
+class TablePiece:
+    contents: TableContents
+    gone: NDArray[np.int64]
+    """Keys that an earlier copy may have, and the table no longer has."""
+
+
+class TableCopy:
+    def __init__(self, table: EmbeddingTable, above: int | None) -> None:
+        """Copy the rows and candidates that changed at a mark above this one, and the keys that are gone since. None: copy all.
+        The table's mark goes up, so that a later copy can begin above this one's."""
+        if table.before_shrink:
+            table.before_shrink()  # a table has one copy at a time
+        self._table, self._above, self.until, self.time = table, above or 0, table.mark, table.time
+        self._gone = _GoneKeys(table, above)
+        rows = table.arrays.rows
+        self._saved = saved_arrays(rows.values.shape[1], self.until, table.alive, table.waiting, table.buckets.start)
+        table.arrays = table.arrays._replace(saved=self._saved)
+        table.mark += 1
+        table.before_shrink = self._complete
+        self._at = 0
+        self._ready: list[TablePiece] = []
+
+    @property
+    def is_complete(self) -> bool:
+        """Every piece has been given."""
+        return not self._ready and self._at > len(self._table.buckets)
+
+    def next_piece(self) -> TablePiece:
+        if not self._ready:
+            self._ready.append(self._copy())
+        return self._ready.pop(0)
+
+    def drop(self) -> None:
+        """Make no more of it."""
+        self._ready.clear()
+        self._at = len(self._table.buckets)
+        self._end()
+
+    def _complete(self) -> None:
+        """Copy the rest now, since a shrink changes all rows."""
+        while self._at <= len(self._table.buckets):
+            self._ready.append(self._copy())
+
+    def _copy(self) -> TablePiece:
+        """Copy the next buckets; behind the last, what was saved."""
+        table, begin = self._table, self._at
+        if begin == len(table.buckets):
+            return self._end()
+        per_bucket = 1 + (table.alive + table.waiting) // len(table.buckets)
+        self._at = min(len(table.buckets), begin + max(1, PIECE // per_bucket))
+        self._saved.next_bucket[0] = table.buckets.start + self._at
+        contents = read_contents(table, self._above, self.until, slice(begin, self._at))
+        return TablePiece(contents, self._gone.between(table.buckets.start + begin, table.buckets.start + self._at, contents))
+
+    def _end(self) -> TablePiece:
+        saved, table = self._saved, self._table
+        table.arrays = table.arrays._replace(saved=saved_arrays(saved.values.shape[1]))
+        table.before_shrink = None
+        self._at = len(table.buckets) + 1
+        return TablePiece(_saved_contents(saved, self._above), np.empty(0, np.int64))
+
+
+class _GoneKeys:
+    """The keys that were gone when a copy began, by bucket."""
+
+    def __init__(self, table: EmbeddingTable, above: int | None) -> None:
+        """`above`: None: all rows are copied, so nobody needs to hear of gone keys."""
+        if table.removed is None:
+            table.removed = []
+        parts = [keys for mark, keys in table.removed if above is not None and mark > above]
+        keys = np.unique(np.concatenate(parts)) if parts else np.empty(0, np.int64)
+        buckets = buckets_of(keys)
+        order = np.argsort(buckets, kind="stable")
+        self._keys, self._buckets = keys[order], buckets[order]
+        found = table.look_up(self._keys).loans["incarnation"] if len(keys) else np.empty(0, np.uint32)
+        self._keys, self._buckets = self._keys[found == 0], self._buckets[found == 0]
+
+    def between(self, begin: int, end: int, contents: TableContents) -> NDArray[np.int64]:
+        """Return those of some buckets; those that came back are among the contents."""
+        first, last = np.searchsorted(self._buckets, [begin, end])
+        return np.setdiff1d(self._keys[first:last], contents.waiting)
+
+
+def forget_removed(table: EmbeddingTable, kept: int) -> None:
+    """Forget the keys that were removed up to a mark, since a copy until there is kept."""
+    table.removed = [(mark, keys) for mark, keys in table.removed or () if mark > kept]
+
+
+def put_piece(table: EmbeddingTable, piece: TablePiece) -> None:
+    """Put a piece in place of what the table has of its keys. Raises: as `add_contents`."""
+    for keys in (piece.gone, piece.contents.keys, piece.contents.waiting):
+        remove_keys(table, keys)
+    add_contents(table, piece.contents)
+
+
+def pieces(copy: TableCopy) -> Iterator[TablePiece]:
+    """Yield what is left of a copy."""
+    while not copy.is_complete:
+        yield copy.next_piece()
+
+
+def _saved_contents(saved: SavedArrays, above: int) -> TableContents:
+    rows, waiting = slice(saved.counts[ROWS]), slice(saved.counts[CANDIDATES])
+    newer, newer_waiting = saved.meta[rows]["mark"] > above, saved.candidates[waiting]["mark"] > above
+
+    def of_rows(column: NDArray[Any]) -> NDArray[Any]:
+        return column[rows][newer]
+
+    def of_candidates(column: NDArray[Any]) -> NDArray[Any]:
+        return column[waiting][newer_waiting]
+
+    def matrix(events: NDArray[Any]) -> NDArray[np.float32]:
+        return np.stack([events["shows"], events["clicks"]], axis=1)
+
+    return TableContents(
+        of_rows(saved.keys),
+        of_rows(saved.values),
+        of_rows(saved.meta["updates"]),
+        of_rows(saved.meta["seen"]),
+        matrix(of_rows(saved.events)),
+        of_candidates(saved.waiting),
+        of_candidates(saved.candidates["occurrences"]),
+        of_candidates(saved.candidates["seen"]),
+        matrix(of_candidates(saved.waiting_events)),
+    )
