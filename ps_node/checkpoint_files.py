@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -12,11 +13,17 @@ from gradstream.center.entries import FINAL_CHECKPOINT
 from gradstream.process.order import ProcessOrder
 from gradstream.process.saving.checkpoint_names import MANIFEST, folder_of, shard_part
 from gradstream.process.saving.content import TextContent
-from gradstream.process.saving.part import CheckpointPartFiles, resumed_state
+from gradstream.process.saving.part import CheckpointPartFiles, resumed_part
+from gradstream.process.saving.part_list import EarlierFile, ListedFile
 from gradstream.process.saving.tensor_file import TensorFile
 from gradstream.process.saving.uploads import Uploads
 from gradstream.process.store import open_store, tables_file
 from gradstream.wire.transport.layout import Layout
+
+if TYPE_CHECKING:  # needs numba, which jobs without tables never import
+    from gradstream.center.tables.hosted import HostedTables
+    from gradstream.center.tables.row_file import StoredRows
+    from ps_node.row_files import RowCopy, RowFiles
 
 
 class CheckpointFiles:
@@ -25,19 +32,33 @@ class CheckpointFiles:
         self._order, self._folder, self._part = order, folder, shard_part(order.rank)
         self._store = open_store(order.store, order)
         self._uploads = Uploads(self._store)
+        self._resumed: list[tuple[EarlierFile, Path]] = []
+        """Files with rows that this attempt resumes from."""
+        self._row_files: RowFiles | None = None
+        self._copy: RowCopy | None = None
+        """The rows of a checkpoint that are not all copied yet."""
 
-    def resumed(self) -> tuple[Layout, dict[str, Any]] | None:
-        """Return the layout and shard state that this attempt resumes from. None: it starts from scratch."""
-        state = resumed_state(self._store, self._part, self._folder)
-        return state and (Layout(**state["layout"]), state["shard"])
+    def resumed(self) -> tuple[Layout, dict[str, Any], Iterable[StoredRows]] | None:
+        """Return layout, shard state and rows that this attempt resumes from. None: it starts from scratch."""
+        if (part := resumed_part(self._store, self._part, self._folder)) is None:
+            return None
+        state, self._resumed = part
+        return Layout(**state["layout"]), state["shard"], self._resumed_rows()
 
-    def write(self, checkpoint: tuple[int, list[int], dict[str, object]], layout: Layout) -> None:
-        """Hand the copy over for storing, without waiting. Shard 0 also stores the manifest, which lists the checkpoint's parts.
-        With the last checkpoint go the trained rows of this shard."""
+    def _resumed_rows(self) -> Iterable[StoredRows]:
+        if self._resumed:
+            from gradstream.center.tables.row_file import read_rows
+
+            yield from (read_rows(path) for _, path in self._resumed)
+
+    def write(self, checkpoint: tuple[int, list[int], dict[str, object]], layout: Layout, tables: HostedTables | None) -> None:
+        """Hand the copy over for storing, without waiting. `tables`: the rows that the copy leaves out; `copy_piece` copies them.
+        Shard 0 also stores the manifest, which lists the checkpoint's parts. With the last checkpoint go the trained rows."""
         number, members, state = checkpoint
         needed = number == FINAL_CHECKPOINT
         whole: dict[str, Any] = {"layout": layout.as_dict(), "shard": _on_host(state)}
-        self._uploads.add_all(CheckpointPartFiles(number, self._part, whole), needed=needed)
+        part = self._with_rows(number, whole, tables) if tables else CheckpointPartFiles(number, self._part, whole)
+        self._uploads.add_all(part, needed=needed)
         if self._order.rank == 0:
             center: Any = state["center"]
             ledger: Any = state["ledger"]
@@ -45,19 +66,47 @@ class CheckpointFiles:
             manifest |= {"version": center["version"], "samples": center["samples"]}
             manifest["pushed"] = {rank: account["pushed"] for rank, account in ledger.items()}
             self._uploads.add(folder_of(number) + MANIFEST, TextContent(json.dumps(manifest)), needed=needed)
-        if needed:
-            self._add_trained_rows(whole["shard"]["center"])
+        if needed and tables:
+            self._add_trained_rows(whole["shard"]["center"]["version"], tables)
 
-    def _add_trained_rows(self, center: dict[str, Any]) -> None:
-        if tables := center.get("tables"):
-            from gradstream.center.tables.trained import ENTRY, trained_part, trained_tensors  # needs numba
+    @property
+    def may_copy(self) -> bool:
+        """Rows of a checkpoint wait to be copied."""
+        return self._copy is not None and self._copy.may_go_on
 
-            part = trained_part(self._order.spec, center["version"], self._order.rank, tables)
-            content = TensorFile(trained_tensors(tables), {ENTRY: part.model_dump_json()})
-            self._uploads.add(tables_file(self._order.rank), content)
+    def copy_piece(self) -> None:
+        """Copy some rows of the checkpoint that is being stored, between two entries of the log."""
+        if self._copy and self._copy.may_go_on:
+            self._copy.copy_piece()
+            self._copy = None if self._copy.is_complete else self._copy
+
+    def keep(self, number: int, tables: HostedTables | None) -> None:
+        """A checkpoint is committed."""
+        if self._row_files and tables:
+            self._row_files.keep(number, tables)
+
+    def _with_rows(self, number: int, state: dict[str, Any], tables: HostedTables) -> CheckpointPartFiles:
+        from ps_node.row_files import RowFiles, resumed_chain  # needs numba
+
+        if self._row_files is None:
+            self._row_files = RowFiles(self._order.attempt, resumed_chain(self._resumed, tables.mark - 1))
+        if self._copy:
+            self._copy.complete()
+        stored: list[ListedFile] = []
+        self._copy, rests_on = self._row_files.begin(number, tables, stored)
+        return CheckpointPartFiles(number, self._part, state, self._copy.files(), self._copy.nbytes, rests_on, stored)
+
+    def _add_trained_rows(self, version: int, tables: HostedTables) -> None:
+        from gradstream.center.tables.trained import ENTRY, trained_part, trained_tensors  # needs numba
+
+        part = trained_part(self._order.spec, version, self._order.rank, tables.tables)
+        content = TensorFile(trained_tensors(tables.tables), {ENTRY: part.model_dump_json()})
+        self._uploads.add(tables_file(self._order.rank), content)
 
     def finish(self) -> None:
         """Wait until all files are stored. Raises: Unavailable, if one that is needed could not be."""
+        if self._copy:
+            self._copy.complete()
         self._uploads.finish()
 
 

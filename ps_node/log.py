@@ -31,9 +31,10 @@ class LogReader:
         self.accounts: dict[int, Account] = {}
         """Accounts by rank, which the next read reports."""
 
-    def read(self) -> list[tuple[str, Header | None]]:
-        """The next entries with their ids; none, if none came for a while. Raises: PlaneLost."""
-        read = ("XREAD", "COUNT", self._most, "BLOCK", int(BLOCK * 1000), "STREAMS", self._key, self._position)
+    def read(self, *, wait: bool = True) -> list[tuple[str, Header | None]]:
+        """The next entries with their ids; none, if none came for a while, or if none is there. Raises: PlaneLost."""
+        block = ("BLOCK", int(BLOCK * 1000)) if wait else ()
+        read = ("XREAD", "COUNT", self._most, *block, "STREAMS", self._key, self._position)
         reply: Any = retry(lambda: self._read(*self._told(), read), what="reading the log")
         self._forget()
         if self._redis.opened > self._checked:

@@ -5,12 +5,27 @@ from __future__ import annotations
 import logging
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from gradstream import metrics
-from gradstream.center.entries import Entry, Init, Join, Leave, Lookup, Output, Payload, Pull, Push, Rejected, Resend, Saved, seq_of
+from gradstream.center.entries import (
+    Entry,
+    Init,
+    Join,
+    Kept,
+    Leave,
+    Lookup,
+    Output,
+    Payload,
+    Pull,
+    Push,
+    Rejected,
+    Resend,
+    Saved,
+    seq_of,
+)
 from gradstream.center.shard import Shard, nowhere
 from gradstream.process.order import ProcessOrder
 from gradstream.wire.redis import ids, keys
@@ -27,6 +42,9 @@ from ps_node.report import ServerReport
 from ps_node.response_messages import Incarnation
 from ps_node.settings import ServerSettings
 from ps_node.staging import Staging
+
+if TYPE_CHECKING:
+    from gradstream.center.tables.hosted import HostedTables  # needs numba, which jobs without tables never import
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +64,7 @@ class Server:
         self._order, self._settings, self._files = order, settings, CheckpointFiles(order, folder)
         self._redis = connect(access.url, user=access.user, password=access.password)
         self._j = order.plane_id
-        self.shard = Shard(order.spec, device, order.rank)
+        self.shard = Shard(order.spec, device, order.rank, rows_in_checkpoints=False)
         self._staging = Staging(device) if device else None
         retransmissions = Retransmissions(lambda count: reporter.point(metrics.RETRANSMISSIONS, count))
         self._mailbox = Mailbox(self._redis, routes, order, settings, retransmissions)
@@ -56,8 +74,8 @@ class Server:
         self._handled = 0
         self.leaving = False
         if resumed := self._files.resumed():
-            self._mailbox.layout, state = resumed
-            self.shard.load(state)
+            self._mailbox.layout, state, rows = resumed
+            self.shard.load(state, rows)
 
     def leave(self) -> None:
         """End after the entry that is being handled, and tell the ledger as of that one. Also from a signal's handler."""
@@ -66,7 +84,7 @@ class Server:
     def run(self) -> None:
         """Until the job is over and all files are stored, or `leave`. Raises: Unavailable, PlaneLost among them."""
         while not (self.shard.ended or self.leaving):
-            batch = self._reader.read()
+            batch = self._reader.read(wait=not self._files.may_copy)
             for number, (position, header) in enumerate(batch):
                 if self.leaving:
                     break
@@ -75,7 +93,9 @@ class Server:
                     self._handle(position, header)
                 self._reader.handled(position)
                 self._report.handled(time.perf_counter() - began, queued=len(batch) - number - 1)
+                self._files.copy_piece()
             if not batch:
+                self._files.copy_piece()
                 self._report.idle()
         self._reader.tell()
         self._report.now()
@@ -97,12 +117,18 @@ class Server:
             self._mailbox.resend_messages((entry.rank, entry.incarnation), entry.opened[self._order.rank])
         if isinstance(entry, Rejected) and entry.brings == "response" and self.shard.is_news(entry):
             self._mailbox.resend_response((entry.rank, entry.incarnation), entry.number, position)
+        if isinstance(entry, Kept):
+            self._files.keep(entry.number, self._tables)
         output = self.shard.handle(entry, payload, self._destination)
         if self._order.rank == 0:
             self._note_accounts(entry, output)
         self._after(output, position)
         if isinstance(entry, Join | Leave):
             self._report.members_changed()
+
+    @property
+    def _tables(self) -> HostedTables | None:
+        return self.shard.center.tables if self.shard.center else None
 
     def _note_accounts(self, entry: Entry, output: Output) -> None:
         accounts = self.shard.ledger.accounts
@@ -121,7 +147,7 @@ class Server:
     def _after(self, output: Output, position: str) -> None:
         if output.checkpoint:
             assert self._mailbox.layout is not None, "there is a center, so there was an Init"
-            self._files.write(output.checkpoint, self._mailbox.layout)
+            self._files.write(output.checkpoint, self._mailbox.layout, self._tables)
         self._mailbox.write_responses(self._staging.give(output.responses) if self._staging else output.responses, position)
         self._report.decided(output.decisions)
         self._handled += 1

@@ -6,11 +6,14 @@ from functools import partial
 from pathlib import Path
 from uuid import UUID
 
+import structlog
+from redis import Redis
 from sqlalchemy.orm import Session
 
 from backend.artifacts import repository
 from backend.artifacts.models import CheckpointRow
 from backend.artifacts.stored_json import Manifest, check_part_list, read_manifest
+from backend.away import AWAY
 from backend.db import after_commit
 from backend.files import FileStore
 from backend.jobs import feed, lifecycle
@@ -21,10 +24,13 @@ from backend.platform import Platform
 from gradstream.center.entries import FINAL_CHECKPOINT
 from gradstream.errors import Conflict, Invalid, NotFound, NotSignedIn
 from gradstream.events import EventKind
-from gradstream.process.order import Resume
+from gradstream.process.order import Resume, plane_id
 from gradstream.process.saving.checkpoint_names import LIST, MANIFEST, STATE, STATE_SUFFIXES, CheckpointPath, folder_of, shard_part
 from gradstream.process.saving.part_list import PartList
 from gradstream.process.saving.resumed import ResumedFile
+from gradstream.wire import plane
+
+log = structlog.get_logger(__name__)
 
 MAX_RESTED = 16_384
 """Files of earlier checkpoints that one may rest on, of all its parts."""
@@ -89,7 +95,19 @@ def _commit(
     name = "the last checkpoint" if number == FINAL_CHECKPOINT else f"checkpoint {number}"
     data = {"attempt": attempt, "checkpoint": number, "version": manifest.version, "samples": manifest.samples}
     feed.record(session, job, EventKind.CHECKPOINT, f"{name} of attempt {attempt} is committed.", actor=process.label, data=data)
+    if lists:  # only rows of tables rest on those of earlier checkpoints
+        tell = partial(_tell_servers, platform.plane, plane_id(job.id, attempt), number)
+        after_commit(session, ("kept", job.id, attempt, number), tell)
     _forget_old(session, platform, job, row)
+
+
+def _tell_servers(redis: Redis, j: str, number: int) -> None:
+    try:
+        plane.control_kept(redis, j, number)
+    except AWAY as error:
+        log.warning(
+            "the servers do not hear that a checkpoint is kept; the next rests on an earlier one", plane=j, error=str(error)
+        )
 
 
 def _list_of(files: FileStore, job_id: UUID, attempt: int, number: int, part: str) -> PartList:

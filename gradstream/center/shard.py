@@ -9,8 +9,9 @@ The version counts changes of theta; the staleness of a push is the version just
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -50,6 +51,9 @@ from gradstream.center.waiting import WaitingRanks
 from gradstream.center.watchers import Watchers
 from gradstream.spec import JobSpec
 
+if TYPE_CHECKING:
+    from gradstream.center.tables.row_file import StoredRows  # needs numba, which jobs without tables never import
+
 Destination = Callable[[Response], Tensor | None]
 """Returns the buffer for the center of a response, shape (n,) of this slice; None: no copy."""
 
@@ -61,10 +65,14 @@ def nowhere(response: Response) -> None:
 class Shard:
     """One shard of the center, its workers and its gate. `theta` and all vectors are this shard's slices."""
 
-    def __init__(self, spec: JobSpec, device: torch.device | None = None, index: int = 0) -> None:
+    def __init__(
+        self, spec: JobSpec, device: torch.device | None = None, index: int = 0, *, rows_in_checkpoints: bool = True
+    ) -> None:
         """`device`: holds theta and the vectors of payloads. None: the CPU, where a plain step is one pass. `index`: the number of
-        this shard, which decides the buckets of its tables."""
+        this shard, which decides the buckets of its tables. `rows_in_checkpoints`: False if the caller copies the tables of
+        `center` itself, before the next entry."""
         self.spec, self._index = spec, index
+        self._state_of_checkpoint = partial(self.state, rows=rows_in_checkpoints)
         self._device, self._one_pass = device or torch.device("cpu"), device is None
         self.center: Center | None = None
         """None until the first `Init`."""
@@ -214,7 +222,7 @@ class Shard:
         if self.members.all_done() and not self.over:
             self.over = True
             self._checkpoints.give_up()
-            self._out.checkpoint = (FINAL_CHECKPOINT, list(range(self.members.count)), self.state())
+            self._out.checkpoint = (FINAL_CHECKPOINT, list(range(self.members.count)), self._state_of_checkpoint())
         if self.over:
             self._watchers.tell_it_is_over()
 
@@ -235,7 +243,7 @@ class Shard:
         self._pushes.end_round(held)
 
     def _try_checkpoint(self) -> None:
-        made = self._checkpoint_making.make(self.center if self.started else None, self.state)
+        made = self._checkpoint_making.make(self.center if self.started else None, self._state_of_checkpoint)
         if made:
             self._out.checkpoint = made
 
@@ -253,19 +261,20 @@ class Shard:
 
     # ---- checkpoints ---------------------------------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Any]:
-        """Return all that a new attempt needs to continue with the same numbers: tensors and plain values, a copy."""
+    def state(self, *, rows: bool = True) -> dict[str, Any]:
+        """Return all that a new attempt needs to continue with the same numbers: tensors and plain values, a copy. `rows`: False
+        leaves those of tables out."""
         return {
-            "center": self._center().state(),
+            "center": self._center().state(rows=rows),
             "members": self.members.state(),
             "ledger": self.ledger.state(),
             "gate": self._gate.state(),
             "evaluations": self._watchers.queue and self._watchers.queue.state(),
         }
 
-    def load(self, state: dict[str, Any]) -> None:
-        """Resume from a checkpoint, before the first entry: the same numbers, new members."""
-        tables = stored_tables(self.spec, state["center"], self._index)
+    def load(self, state: dict[str, Any], rows: Iterable[StoredRows] = ()) -> None:
+        """Resume from a checkpoint, before the first entry: the same numbers, new members. `rows`: those that `state` lacks."""
+        tables = stored_tables(self.spec, state["center"], self._index, rows)
         self._adopt(Center.load(self.spec, state["center"], self._device, one_pass=self._one_pass, tables=tables))
         self.members.load(state["members"])
         self.ledger.load(state["ledger"])

@@ -3,7 +3,6 @@ the API, with the process's own token."""
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import re
@@ -20,7 +19,7 @@ from gradstream.errors import Invalid, Unavailable
 from gradstream.process.door_http import http_transport
 from gradstream.process.order import ProcessOrder, StoreAccess
 from gradstream.process.saving.checkpoint_names import LIST, STATE_SUFFIXES, folder_of
-from gradstream.process.saving.content import CHUNK, Content, sha256_of
+from gradstream.process.saving.content import CHUNK, Content, sha256_of, sha256_of_file
 from gradstream.process.saving.part_list import PartList
 from gradstream.process.saving.resumed import ResumedFile, ResumedFiles
 from gradstream.sandbox import door
@@ -171,8 +170,7 @@ class ApiStore:
         found = self._get(f"/resume/{path}", into / path.replace("/", "-"))
         if found is None:
             raise Unavailable(f"{path} is no longer stored")
-        with found.open("rb") as content:
-            digest = hashlib.file_digest(content, "sha256").hexdigest()
+        digest = sha256_of_file(found)
         if file.sha256 and file.sha256 != digest:
             raise Invalid(f"{path} is damaged in the platform's storage: its sha256 is {digest}. Restore the file from a backup.")
         return found

@@ -151,7 +151,8 @@ class Center:
             if len(given) > 1 + self._pipeline:
                 del given[min(given)]
 
-    def state(self) -> dict[str, Any]:
+    def state(self, *, rows: bool = True) -> dict[str, Any]:
+        """`rows`: False leaves those of tables out."""
         return {
             "theta": self.theta.clone(),
             "version": self.version,
@@ -163,7 +164,7 @@ class Center:
             "slots": {name: slot.clone() for name, slot in self._slots.items()},
             "bases": {rank: {version: x.clone() for version, x in given.items()} for rank, given in self._bases.items()},
             "buffers": self.buffers.state() if self.buffers else None,
-            **({"tables": self.tables.state()} if self.tables else {}),
+            **({"tables": self.tables.state(rows=rows)} if self.tables else {}),
         }
 
     @classmethod

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from gradstream.center.tables.compiling import kernel
@@ -16,39 +13,11 @@ from gradstream.center.tables.index import EMPTY, GONE, find
 from gradstream.center.tables.keep import evict
 from gradstream.center.tables.rows import make_row, take_place
 from gradstream.center.tables.table import EmbeddingTable
+from gradstream.center.tables.table_contents import TableContents
 from gradstream.errors import Invalid, Unavailable
 
 MAX_MARK = 2**32 - 1
 _FULL, _PRESENT = -1, -2
-
-
-@dataclass(frozen=True, slots=True)
-class TableContents:
-    """Columns of rows, then of candidates (`waiting`)."""
-
-    keys: NDArray[np.int64]
-    values: NDArray[np.float32]
-    """Weights, then the state of the rule."""
-    updates: NDArray[np.uint32]
-    seen: NDArray[np.uint32]
-    events: NDArray[np.float32]
-    """Shows and clicks."""
-    waiting: NDArray[np.int64]
-    waiting_occurrences: NDArray[np.uint32]
-    waiting_seen: NDArray[np.uint32]
-    waiting_events: NDArray[np.float32]
-
-    def columns(self) -> dict[str, NDArray[Any]]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    def tensors(self) -> dict[str, torch.Tensor]:
-        """The columns as torch stores them: unsigned numbers as int64."""
-        stored = {name: values.astype(np.int64) if values.dtype.kind == "u" else values for name, values in self.columns().items()}
-        return {name: torch.from_numpy(values) for name, values in stored.items()}
-
-    @classmethod
-    def of_tensors(cls, columns: Mapping[str, torch.Tensor]) -> Self:
-        return cls(**{name: values.numpy() for name, values in columns.items()})
 
 
 def read_contents(

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradstream.center.tables.contents import TableContents, add_contents, read_contents, remove_keys
+from gradstream.center.tables.contents import add_contents, read_contents, remove_keys
 from gradstream.center.tables.hashing import buckets_of
+from gradstream.center.tables.row_file import TablePiece
 from gradstream.center.tables.saving import CANDIDATES, ROWS, SavedArrays, saved_arrays
 from gradstream.center.tables.table import EmbeddingTable
+from gradstream.center.tables.table_contents import TableContents
 
 PIECE = 8192
 """Rows of a piece, about: a push waits while one is copied."""
-
-
-@dataclass(frozen=True, slots=True)
-class TablePiece:
-    contents: TableContents
-    gone: NDArray[np.int64]
-    """Keys that an earlier copy may have, and the table no longer has."""
 
 
 class TableCopy:
@@ -54,8 +48,8 @@ class TableCopy:
     def drop(self) -> None:
         """Make no more of it."""
         self._ready.clear()
-        self._at = len(self._table.buckets)
-        self._end()
+        if self._at <= len(self._table.buckets):
+            self._end()
 
     def _complete(self) -> None:
         """Copy the rest now, since a shrink changes all rows."""
@@ -79,6 +73,32 @@ class TableCopy:
         table.before_shrink = None
         self._at = len(table.buckets) + 1
         return TablePiece(_saved_contents(saved, self._above), np.empty(0, np.int64))
+
+
+class TablesCopy:
+    """A copy of several tables, one after the other."""
+
+    def __init__(self, tables: Mapping[str, EmbeddingTable], above: int | None) -> None:
+        """`tables`: by name; their marks are equal."""
+        self._copies = {name: TableCopy(table, above) for name, table in tables.items()}
+        self.until = next(iter(self._copies.values())).until
+        self.is_whole = above is None
+        self.times = {name: copy.time for name, copy in self._copies.items()}
+        self.nbytes = sum(table.nbytes for table in tables.values())
+        """Bytes of it, or more."""
+
+    @property
+    def is_complete(self) -> bool:
+        return all(copy.is_complete for copy in self._copies.values())
+
+    def next_piece(self) -> tuple[str, TablePiece]:
+        """Return the name of a table, and a piece of it."""
+        name = next(name for name, copy in self._copies.items() if not copy.is_complete)
+        return name, self._copies[name].next_piece()
+
+    def drop(self) -> None:
+        for copy in self._copies.values():
+            copy.drop()
 
 
 class _GoneKeys:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
 import torch
 
-from gradstream.center.tables.contents import TableContents, add_contents, read_contents
+from gradstream.center.tables.contents import add_contents, read_contents
+from gradstream.center.tables.copying import TablesCopy, forget_removed, put_piece
 from gradstream.center.tables.hashing import buckets_of_shard
 from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys, joined
+from gradstream.center.tables.row_file import StoredRows
 from gradstream.center.tables.table import EmbeddingTable, RowOutcome
+from gradstream.center.tables.table_contents import TableContents
 from gradstream.errors import Invalid
 from gradstream.spec import JobSpec
 from gradstream.spec.shrink_schedule import ShrinkSchedule
@@ -111,10 +114,29 @@ class HostedTables:
             account=account,
         )
 
-    def state(self) -> dict[str, Any]:
-        """A copy of all: columns of each table, and the pushes that wait."""
+    def copy(self, above: int | None) -> TablesCopy:
+        """Begin a copy of all tables as they are now: see `TableCopy`."""
+        return TablesCopy(self.tables, above)
+
+    def forget_removed(self, kept: int) -> None:
+        """Forget the keys that were removed up to a mark, since a copy until there is kept."""
+        for table in self.tables.values():
+            forget_removed(table, kept)
+
+    @property
+    def mark(self) -> int:
+        """The mark that rows carry which change now, the same in all tables."""
+        return next(iter(self.tables.values())).mark
+
+    @property
+    def removed(self) -> int:
+        """Keys that were removed and are not forgotten."""
+        return sum(len(keys) for table in self.tables.values() for _, keys in table.removed or ())
+
+    def state(self, *, rows: bool = True) -> dict[str, Any]:
+        """A copy of all: columns of each table, and the pushes that wait. `rows`: False leaves the columns out."""
         return {
-            "tables": {name: _state_of(table, self.accounts[name]) for name, table in self.tables.items()},
+            "tables": {name: _state_of(table, self.accounts[name], rows=rows) for name, table in self.tables.items()},
             "held": {rank: self._state_of_push(pushed) for rank, pushed in self._held.items()},
         }
 
@@ -122,13 +144,25 @@ class HostedTables:
         return {name: _state_of_held(self._table(name), rows) for name, rows in pushed.items()}
 
     @classmethod
-    def load(cls, spec: JobSpec, state: Mapping[str, Any], shard: int, epoch_samples: int = 0) -> Self:
-        """Build the tables from the result of `state` of the same shard."""
+    def load(
+        cls, spec: JobSpec, state: Mapping[str, Any], shard: int, epoch_samples: int = 0, rows: Iterable[StoredRows] = ()
+    ) -> Self:
+        """Build the tables from the result of `state` of the same shard. `rows`: the copies that they were left out for, each on
+        top of those before it, perhaps with rows of other shards."""
         hosted = cls(spec, {name: of_table["width"] for name, of_table in state["tables"].items()}, shard, epoch_samples)
+        for stored in rows:
+            for name, piece in stored.pieces.items():
+                hosted._table(name).decay_until(stored.times[name])
+                put_piece(hosted._table(name), piece)
         for name, of_table in state["tables"].items():
             table = hosted.tables[name]
-            add_contents(table, TableContents.of_tensors(of_table["columns"]))
-            table.time, table.evicted = of_table["time"], of_table.get("evicted", 0)  # absent from older checkpoints
+            if "columns" in of_table:
+                table.time = of_table["time"]
+                add_contents(table, TableContents.of_tensors(of_table["columns"]))
+            table.removed = []
+            table.mark += 1  # so that a copy above the mark before it is of what changes from now on
+            table.decay_until(of_table["time"])
+            table.evicted = of_table.get("evicted", 0)  # absent from older checkpoints
             hosted.accounts[name] = RowAccount(**of_table["account"])
         for rank, held in state["held"].items():
             hosted.hold(rank, {name: _rows_from(hosted.tables[name], rows) for name, rows in held.items()})
@@ -146,10 +180,10 @@ _NO_ROW, _GONE = -1, -2
 """In place of the staleness of a row: the key had no row at its lookup; the row of its lookup is gone."""
 
 
-def _state_of(table: EmbeddingTable, account: RowAccount) -> dict[str, Any]:
-    columns = read_contents(table).tensors()
+def _state_of(table: EmbeddingTable, account: RowAccount, *, rows: bool) -> dict[str, Any]:
+    columns = {"columns": read_contents(table).tensors()} if rows else {}
     counts = {"time": table.time, "evicted": table.evicted, "account": asdict(account)}
-    return {"width": table.width, **counts, "columns": columns}
+    return {"width": table.width, **counts, **columns}
 
 
 def _state_of_held(table: EmbeddingTable, rows: RowGradients) -> dict[str, torch.Tensor]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from pydantic import BaseModel, Field, ValidationError
 from safetensors import SafetensorError, safe_open
 
-from gradstream.center.tables.contents import TableContents, add_contents
+from gradstream.center.tables.contents import add_contents, read_contents
 from gradstream.center.tables.table import EmbeddingTable
+from gradstream.center.tables.table_contents import TableContents
 from gradstream.errors import Invalid
 from gradstream.spec import JobSpec
 from gradstream.spec.tables import AdmissionRule, FirstValues, SgdRule, TableSpec, specs_of
@@ -45,9 +45,8 @@ class TrainedPart(BaseModel, frozen=True):
     tables: dict[str, TrainedTable]
 
 
-def trained_part(spec: JobSpec, version: int, shard: int, state: Mapping[str, Any]) -> TrainedPart:
-    """`state`: of `HostedTables`."""
-    widths = {name: of_table["width"] for name, of_table in state["tables"].items()}
+def trained_part(spec: JobSpec, version: int, shard: int, hosted: Mapping[str, EmbeddingTable]) -> TrainedPart:
+    widths = {name: table.width for name, table in hosted.items()}
     tables = {
         name: TrainedTable(width=widths[name], reach=of_table.reach, admits=of_table.admit is not None)
         for name, of_table in specs_of(spec.tables, widths).items()
@@ -55,12 +54,12 @@ def trained_part(spec: JobSpec, version: int, shard: int, state: Mapping[str, An
     return TrainedPart(version=version, shard=shard, shards=spec.roles.server.shards, seed=spec.seed, tables=tables)
 
 
-def trained_tensors(state: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-    """`state`: of `HostedTables`."""
+def trained_tensors(hosted: Mapping[str, EmbeddingTable]) -> dict[str, torch.Tensor]:
     tensors = {}
-    for name, of_table in state["tables"].items():
-        tensors[f"{name}/keys"] = of_table["columns"]["keys"]
-        tensors[f"{name}/values"] = of_table["columns"]["values"][:, : of_table["width"]].contiguous()
+    for name, table in hosted.items():
+        contents = read_contents(table)
+        tensors[f"{name}/keys"] = torch.from_numpy(contents.keys)
+        tensors[f"{name}/values"] = torch.from_numpy(contents.values[:, : table.width].copy())
     return tensors
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Protocol
 
 CHUNK = 1 << 20
@@ -42,3 +43,8 @@ def sha256_of(content: Content) -> str:
     for chunk in content.chunks():
         digest.update(chunk)
     return digest.hexdigest()
+
+
+def sha256_of_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -18,6 +18,7 @@ from gradstream.center.tables.hashing import bucket_order
 from gradstream.center.tables.payload import RowKeys
 from gradstream.errors import PlaneLost
 from gradstream.process.order import Resume
+from gradstream.process.saving.part_list import PartList
 from gradstream.sim.view import View
 from gradstream.sim.workload import Workloads
 from gradstream.spec import JobSpec
@@ -26,6 +27,7 @@ from gradstream.train.problem import Problem
 from gradstream.train.replica import Replica
 from gradstream.wire import plane
 from gradstream.wire.redis import keys
+from ps_node.row_files import RowChain
 from tests.integration.plane.cluster import Cluster
 from tests.support import eventually
 from tests.unit.sim.test_tables import ADAGRAD, ADMITTED, FOLDER, FTRL, KEPT, job
@@ -113,6 +115,50 @@ def test_a_run_resumed_from_a_checkpoint_equals_the_one_that_went_on(cluster: Ca
     )
     assert torch.equal(second.run(), went_on)
     assert served(second) == served(first)
+
+
+def test_attempts_resume_from_increments_of_earlier_attempts(
+    cluster: Callable[..., Cluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With candidates, scores and shrinks between the checkpoints. Checkpoint 2 fails: nobody says that it is kept."""
+    monkeypatch.setattr(RowChain, "is_long", False)
+    spec = job("sync", shards=2, tables=KEPT, stop={"steps": 40})
+    known: dict[str, Any] = {}
+
+    def attempt(number: int, steps: dict[int, Callable[[Cluster], None]], resume: Resume | None = None) -> Cluster:
+        made = cluster(spec, problems(spec), folder=tmp_path, number=number, local=(0, 1), resume=resume, **known)
+        known["job"] = made.job
+        made.before_round = lambda rank, w: steps[w.t](made) if rank == 1 and w.t in steps else None
+        return made
+
+    def checkpoint(number: int) -> Callable[[Cluster], None]:
+        return lambda made: plane.control_checkpoint(made.admin, made.j, number)
+
+    def keep(number: int) -> Callable[[Cluster], None]:
+        def when_stored(made: Cluster) -> None:
+            folder = tmp_path / "store" / str(made.number) / "checkpoints" / str(number)
+            eventually(lambda: len(list(folder.glob("shard-?.safetensors"))) == 2, "both shards to store their parts")
+            plane.control_kept(made.admin, made.j, number)
+
+        return when_stored
+
+    first = attempt(1, {5: checkpoint(1), 8: keep(1), 10: checkpoint(2), 14: checkpoint(3), 20: keep(3), 24: checkpoint(4)})
+    went_on = first.run()
+    second = attempt(2, {18: checkpoint(1), 21: keep(1), 24: checkpoint(2)}, Resume(attempt=1, checkpoint=3))
+    third = attempt(3, {}, Resume(attempt=2, checkpoint=2))
+    for later in (second, third):
+        assert torch.equal(later.run(), went_on)
+        assert served(later) == served(first)
+
+    def rested(number: int, checkpoint: int) -> set[tuple[int, int]]:
+        listed = PartList.model_validate_json((tmp_path / f"store/{number}/checkpoints/{checkpoint}/shard-1.json").read_text())
+        assert [file.name for file in listed.files] == ["shard-1.rows-0.safetensors"]
+        return {(file.attempt, file.checkpoint) for file in listed.rests_on}
+
+    assert rested(1, 1) == set()
+    assert rested(1, 2) == rested(1, 3) == {(1, 1)}
+    assert rested(1, 4) == rested(2, 1) == {(1, 1), (1, 3)}
+    assert rested(2, 2) == {(1, 1), (1, 3), (2, 1)}
 
 
 def test_an_evaluator_gets_the_rows_of_the_center_it_is_given(cluster: Callable[..., Cluster]) -> None:

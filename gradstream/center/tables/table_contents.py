@@ -1,0 +1,40 @@
+"""The columns of rows and candidates, as they leave a table and come into one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class TableContents:
+    """Columns of rows, then of candidates (`waiting`)."""
+
+    keys: NDArray[np.int64]
+    values: NDArray[np.float32]
+    """Weights, then the state of the rule."""
+    updates: NDArray[np.uint32]
+    seen: NDArray[np.uint32]
+    events: NDArray[np.float32]
+    """Shows and clicks."""
+    waiting: NDArray[np.int64]
+    waiting_occurrences: NDArray[np.uint32]
+    waiting_seen: NDArray[np.uint32]
+    waiting_events: NDArray[np.float32]
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """The columns as torch stores them: unsigned numbers as int64."""
+        stored = {name: values.astype(np.int64) if values.dtype.kind == "u" else values for name, values in self.columns().items()}
+        return {name: torch.from_numpy(values) for name, values in stored.items()}
+
+    @classmethod
+    def of_tensors(cls, columns: Mapping[str, torch.Tensor]) -> Self:
+        return cls(**{name: values.numpy() for name, values in columns.items()})

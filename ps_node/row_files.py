@@ -1,0 +1,175 @@
+"""The rows of a shard's tables in checkpoints: a base, then what changed since the last checkpoint that is kept.
+
+The server copies a piece between two entries of the log. The thread of uploads joins pieces to files and stores them. So no entry
+waits for a whole table, and memory holds a few files at a time.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gradstream.center.tables.copying import TablesCopy
+from gradstream.center.tables.hosted import HostedTables
+from gradstream.center.tables.row_file import ENTRY, StoredRowsEntry, TablePiece, read_entry, row_tensors
+from gradstream.process.saving.content import Content
+from gradstream.process.saving.part_list import EarlierFile, ListedFile
+from gradstream.process.saving.tensor_file import TensorFile
+
+FILE_BYTES = 1 << 28
+"""Size of a file, about."""
+AHEAD_BYTES = 1 << 28
+"""Bytes that may be copied before the thread of uploads takes them."""
+MAX_INCREMENTS = 64
+"""A resumed shard reads all of them."""
+MAX_UNKNOWN = 2
+"""Checkpoints that were made, and of which no one said that they are kept. Earlier ones are given up as bases."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowChain:
+    """Files of one or more checkpoints that have all rows: a base, then increments."""
+
+    until: int
+    """The mark up to which they have all changes."""
+    files: tuple[EarlierFile, ...]
+    base_bytes: int
+    increment_bytes: int = 0
+    increments: int = 0
+
+    @property
+    def is_long(self) -> bool:
+        return self.increment_bytes > self.base_bytes / 2 or self.increments >= MAX_INCREMENTS
+
+    def with_copy(self, until: int, files: tuple[EarlierFile, ...]) -> RowChain:
+        size = self.increment_bytes + sum(file.size for file in files)
+        return RowChain(until, self.files + files, self.base_bytes, size, self.increments + 1)
+
+
+class RowCopy:
+    """The rows of one checkpoint on their way from the tables to files."""
+
+    def __init__(self, copy: TablesCopy) -> None:
+        self._copy, self.nbytes = copy, copy.nbytes
+        self._entry = StoredRowsEntry(whole=copy.is_whole, times=copy.times)
+        self._pieces = queue.SimpleQueue[tuple[str, TablePiece] | None]()
+        self._given = self._taken = 0
+        """Bytes, each written by one thread only."""
+        self._is_closed = False
+        """The thread of uploads takes no more."""
+        self.is_stored = False
+        self.is_complete = False
+
+    @property
+    def may_go_on(self) -> bool:
+        return not self.is_complete and (self._given - self._taken < AHEAD_BYTES or self._is_closed)
+
+    def copy_piece(self) -> None:
+        """Copy a piece, between two entries of the log."""
+        if self._is_closed:
+            self._copy.drop()
+        else:
+            name, piece = self._copy.next_piece()
+            self._given += piece.nbytes
+            self._pieces.put((name, piece))
+        if self._copy.is_complete:
+            self.is_complete = True
+            self._pieces.put(None)
+
+    def complete(self) -> None:
+        """Copy the rest, whatever memory it takes."""
+        while not self.is_complete:
+            self.copy_piece()
+
+    def files(self) -> Iterator[tuple[str, Content]]:
+        """Yield names and contents, one file at least. In the thread of uploads: it waits for pieces."""
+        parts, size, number = list[tuple[str, TablePiece]](), 0, 0
+        try:
+            while part := self._pieces.get():
+                parts.append(part)
+                size += part[1].nbytes
+                self._taken += part[1].nbytes
+                if size >= FILE_BYTES:
+                    yield self._file(number, parts)
+                    parts, size, number = [], 0, number + 1
+            if parts or not number:
+                yield self._file(number, parts)
+            self.is_stored = True
+        finally:
+            self._is_closed = True
+
+    def _file(self, number: int, parts: Sequence[tuple[str, TablePiece]]) -> tuple[str, Content]:
+        return f"rows-{number}.safetensors", TensorFile(row_tensors(parts), {ENTRY: self._entry.model_dump_json()})
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A checkpoint that was made and may come to be kept."""
+
+    chain: RowChain | None
+    """Files of earlier checkpoints that it rests on; None: it is a base."""
+    until: int
+    copy: RowCopy
+    stored: list[ListedFile]
+    """Its own files, as they are stored."""
+
+
+class RowFiles:
+    """Which checkpoint rests on which."""
+
+    def __init__(self, attempt: int, kept: RowChain | None = None) -> None:
+        """`kept`: the files that this attempt resumes from."""
+        self._attempt, self._kept = attempt, kept
+        self._made: dict[int, _Made] = {}
+
+    def begin(self, number: int, tables: HostedTables, stored: list[ListedFile]) -> tuple[RowCopy, tuple[EarlierFile, ...]]:
+        """Begin the copy for a checkpoint. Return it with the files of earlier ones that it rests on. `stored`: gets its own."""
+        if self._kept and tables.removed > tables.totals().rows:
+            self._kept = None  # that many keys would have to be remembered until a checkpoint is kept
+        chain = self._kept if self._kept and not self._kept.is_long and self._is_safe else None
+        made = tables.copy(chain.until if chain else None)
+        copy = RowCopy(made)
+        self._made[number] = _Made(chain, made.until, copy, stored)
+        for old in sorted(self._made)[:-MAX_UNKNOWN]:
+            del self._made[old]
+        self._forget_removed(tables)
+        return copy, chain.files if chain else ()
+
+    def keep(self, number: int, tables: HostedTables) -> None:
+        """A checkpoint is committed: later ones may rest on it. Nothing, if it is none of those made last."""
+        made = self._made.get(number)
+        if made is None or not made.copy.is_stored:
+            return
+        files = tuple(self._earlier(file, number) for file in made.stored)
+        size = sum(file.size for file in files)
+        self._kept = made.chain.with_copy(made.until, files) if made.chain else RowChain(made.until, files, size)
+        self._made = {each: later for each, later in self._made.items() if later.until > made.until}
+        self._forget_removed(tables)
+
+    @property
+    def _is_safe(self) -> bool:
+        """The files stay: those of the last kept checkpoint may go when a later one is committed that does not rest on them."""
+        return all(made.chain is self._kept for made in self._made.values())
+
+    def _forget_removed(self, tables: HostedTables) -> None:
+        needed = [made.until for made in self._made.values()] + ([self._kept.until] if self._kept else [])
+        tables.forget_removed(min(needed))
+
+    def _earlier(self, file: ListedFile, number: int) -> EarlierFile:
+        return EarlierFile(**file.model_dump(), attempt=self._attempt, checkpoint=number)
+
+
+def resumed_chain(files: Sequence[tuple[EarlierFile, Path]], until: int) -> RowChain | None:
+    """Return the chain of the files that an attempt resumes from, the oldest first. `until`: the tables' mark below which all is in
+    them. None: there are none. Raises: Invalid: one is damaged."""
+    chain: RowChain | None = None
+    numbers = set[tuple[int, int]]()
+    for file, path in files:
+        if read_entry(path).whole or chain is None:
+            chain = RowChain(until, (*(chain.files if chain else ()), file), (chain.base_bytes if chain else 0) + file.size)
+        else:
+            numbers.add((file.attempt, file.checkpoint))
+            chain = replace(chain.with_copy(until, (file,)), increments=len(numbers))
+    return chain
