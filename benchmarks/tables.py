@@ -2,7 +2,7 @@
 
 Against `numpy.take` of as many known rows: lookups, and pushes of rows that were looked up, row-wise Adagrad of 16 weights. Against
 torch's `nn.Embedding(sparse=True)` with its Adagrad: a click model of 26 ids and an MLP of 416-128-64-1. CPU seconds of this
-process, the least of several; all take turns, so that other load hits all alike."""
+process, the least of several; all take turns, so that other load hits all alike. Copies for checkpoints: see `table_copies`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ import torch
 from torch import nn
 
 from benchmarks.common import table
+from benchmarks.table_copies import copy_ratios
 from gradstream import nn as gnn
 from gradstream.center.tables.table import EmbeddingTable
 from gradstream.spec.tables import TableSpec
 
 WIDTH, FIELDS, BATCH = 16, 26, 4096
 CHUNK = 500_000
+MINI_BATCH = 40_775
+"""Distinct keys of a mini-batch of the click model."""
 ROWWISE = {"rule": {"name": "adagrad", "rowwise": True, "lr": 0.05}}
 
 
@@ -72,7 +75,8 @@ def table_ratios(rows: int, batch: int, rounds: int) -> dict[str, float]:
         rounds,
     )
     memory = found.nbytes / found.alive / (4 * known.shape[1])
-    return {"lookup": spent["take"] / spent["look"], "push": spent["take"] / spent["push"], "memory": memory}
+    ratios = {"lookup": spent["take"] / spent["look"], "push": spent["take"] / spent["push"], "memory": memory}
+    return ratios | copy_ratios(found, keys, min(MINI_BATCH, rows))
 
 
 class Ctr(nn.Module):
@@ -141,6 +145,9 @@ def main() -> None:
         (f"lookup of {args.keys:,} of {args.rows:,} rows", "numpy.take", f"{ratios['lookup']:.2f}", "at least 0.3"),
         ("push of rows that were looked up", "numpy.take", f"{ratios['push']:.2f}", "at least 0.25"),
         ("memory of a row", "its floats with state", f"{ratios['memory']:.2f}", "at most 1.9"),
+        ("bytes of an increment, a tenth of the rows", "of all", f"{ratios['increment']:.3f}", "at most 0.15"),
+        ("longest exchange during a checkpoint", "p99 otherwise", f"{ratios['checkpoint']:.2f}", "at most 2"),
+        ("a shrink that evicts nothing", "p99 otherwise", f"{ratios['shrink']:.2f}", "at most 2"),
         ("step of the click model", "torch, sparse=True", f"{seconds['torch'] / seconds['table']:.2f}", "at least 1.4"),
     ]
     print("\n".join(table(("work", "against", "ratio", "aim"), rows)))

@@ -40,11 +40,11 @@ def read_contents(
         rows.values[places],
         rows.meta["updates"][places],
         rows.meta["seen"][places],
-        _as_matrix(rows.places.events[places]),
+        events_matrix(rows.places.events[places]),
         keys[waiting][newer_waiting],
         rows.candidates["occurrences"][candidates],
         rows.candidates["seen"][candidates],
-        _as_matrix(rows.candidate_places.events[candidates]),
+        events_matrix(rows.candidate_places.events[candidates]),
     )
 
 
@@ -95,7 +95,7 @@ def _sorted_slots(table: EmbeddingTable, buckets: slice) -> tuple[NDArray[np.int
     return np.concatenate(keys), np.concatenate(codes)
 
 
-def _as_matrix(events: NDArray[Any]) -> NDArray[np.float32]:
+def events_matrix(events: NDArray[Any]) -> NDArray[np.float32]:
     return np.stack([events["shows"], events["clicks"]], axis=1)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradstream.center.tables.contents import add_contents, read_contents, remove_keys
+from gradstream.center.tables.contents import add_contents, events_matrix, read_contents, remove_keys
 from gradstream.center.tables.hashing import buckets_of
 from gradstream.center.tables.row_file import TablePiece
 from gradstream.center.tables.saving import CANDIDATES, ROWS, SavedArrays, saved_arrays
@@ -32,13 +32,15 @@ class TableCopy:
         table.arrays = table.arrays._replace(saved=self._saved)
         table.mark += 1
         table.before_shrink = self._complete
-        self._at = 0
+        self._at = self._saved_at = 0
+        """Buckets that are copied, and of those that were saved the rows and candidates."""
+        self._is_going_on = True
         self._ready: list[TablePiece] = []
 
     @property
     def is_complete(self) -> bool:
         """Every piece has been given."""
-        return not self._ready and self._at > len(self._table.buckets)
+        return not self._ready and not self._is_going_on
 
     def next_piece(self) -> TablePiece:
         if not self._ready:
@@ -48,31 +50,37 @@ class TableCopy:
     def drop(self) -> None:
         """Make no more of it."""
         self._ready.clear()
-        if self._at <= len(self._table.buckets):
-            self._end()
+        self._end()
 
     def _complete(self) -> None:
         """Copy the rest now, since a shrink changes all rows."""
-        while self._at <= len(self._table.buckets):
+        while self._is_going_on:
             self._ready.append(self._copy())
 
     def _copy(self) -> TablePiece:
         """Copy the next buckets; behind the last, what was saved."""
         table, begin = self._table, self._at
         if begin == len(table.buckets):
-            return self._end()
+            return self._copy_saved()
         per_bucket = 1 + (table.alive + table.waiting) // len(table.buckets)
         self._at = min(len(table.buckets), begin + max(1, PIECE // per_bucket))
         self._saved.next_bucket[0] = table.buckets.start + self._at
         contents = read_contents(table, self._above, self.until, slice(begin, self._at))
         return TablePiece(contents, self._gone.between(table.buckets.start + begin, table.buckets.start + self._at, contents))
 
-    def _end(self) -> TablePiece:
-        saved, table = self._saved, self._table
-        table.arrays = table.arrays._replace(saved=saved_arrays(saved.values.shape[1]))
-        table.before_shrink = None
-        self._at = len(table.buckets) + 1
-        return TablePiece(_saved_contents(saved, self._above), np.empty(0, np.int64))
+    def _copy_saved(self) -> TablePiece:
+        begin = self._saved_at
+        self._saved_at += PIECE
+        contents = _saved_contents(self._saved, slice(begin, self._saved_at), self._above)
+        if self._saved_at >= self._saved.counts.max():
+            self._end()
+        return TablePiece(contents, np.empty(0, np.int64))
+
+    def _end(self) -> None:
+        if self._is_going_on:
+            self._is_going_on = False
+            self._table.arrays = self._table.arrays._replace(saved=saved_arrays(self._saved.values.shape[1]))
+            self._table.before_shrink = None
 
 
 class TablesCopy:
@@ -140,27 +148,24 @@ def pieces(copy: TableCopy) -> Iterator[TablePiece]:
         yield copy.next_piece()
 
 
-def _saved_contents(saved: SavedArrays, above: int) -> TableContents:
-    rows, waiting = slice(saved.counts[ROWS]), slice(saved.counts[CANDIDATES])
-    newer, newer_waiting = saved.meta[rows]["mark"] > above, saved.candidates[waiting]["mark"] > above
+def _saved_contents(saved: SavedArrays, some: slice, above: int) -> TableContents:
+    rows, waiting = saved.counts[ROWS], saved.counts[CANDIDATES]
+    newer, newer_waiting = saved.meta["mark"][:rows][some] > above, saved.candidates["mark"][:waiting][some] > above
 
     def of_rows(column: NDArray[Any]) -> NDArray[Any]:
-        return column[rows][newer]
+        return column[:rows][some][newer]
 
     def of_candidates(column: NDArray[Any]) -> NDArray[Any]:
-        return column[waiting][newer_waiting]
-
-    def matrix(events: NDArray[Any]) -> NDArray[np.float32]:
-        return np.stack([events["shows"], events["clicks"]], axis=1)
+        return column[:waiting][some][newer_waiting]
 
     return TableContents(
         of_rows(saved.keys),
         of_rows(saved.values),
         of_rows(saved.meta["updates"]),
         of_rows(saved.meta["seen"]),
-        matrix(of_rows(saved.events)),
+        events_matrix(of_rows(saved.events)),
         of_candidates(saved.waiting),
         of_candidates(saved.candidates["occurrences"]),
         of_candidates(saved.candidates["seen"]),
-        matrix(of_candidates(saved.waiting_events)),
+        events_matrix(of_candidates(saved.waiting_events)),
     )

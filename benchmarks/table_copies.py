@@ -1,0 +1,52 @@
+"""What a checkpoint and a shrink of a large table cost: bytes of an increment, and the longest exchange meanwhile.
+
+An exchange is a lookup and a push of the keys of a mini-batch. A server copies a piece between two of them, so the next may
+wait for it: each exchange here waits for one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradstream.center.tables.copying import TableCopy, pieces
+from gradstream.center.tables.table import EmbeddingTable
+
+EXCHANGES = 400
+
+
+def copy_ratios(found: EmbeddingTable, keys: NDArray[np.int64], batch: int) -> dict[str, float]:
+    """`found`: a table with rows of these keys. Bytes of an increment with a tenth of them as a share of those of all. The longest
+    exchange during a checkpoint, and the shrink alone, as multiples of the 99th percentile of exchanges otherwise."""
+    rng = np.random.default_rng(1)
+
+    def push(some: NDArray[np.int64]) -> None:
+        looked = found.look_up(some)
+        found.push(some, looked.loans, np.ones((len(some), found.width), np.float32), np.ones(len(some), np.int64))
+
+    def exchange() -> None:
+        push(np.unique(rng.choice(keys, batch)))
+
+    usual = float(np.quantile([seconds(exchange) for _ in range(EXCHANGES)], 0.99))
+    base, sizes, longest = TableCopy(found, None), list[int](), 0.0
+    while not base.is_complete:
+        longest = max(longest, seconds(lambda: sizes.append(base.next_piece().nbytes)) + seconds(exchange))
+    above, found.mark = found.mark, found.mark + 1  # what exchanges have changed since the base does not count
+    changed = rng.permutation(keys)[: len(keys) // 10]
+    for first in range(0, len(changed), batch):
+        push(changed[first : first + batch])
+    increment = sum(piece.nbytes for piece in pieces(TableCopy(found, above)))
+    return {
+        "increment": increment / sum(sizes),
+        "usual p99 in ms": 1e3 * usual,
+        "checkpoint": longest / usual,
+        "shrink": seconds(found.shrink) / usual,
+    }
+
+
+def seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
