@@ -35,11 +35,11 @@ from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.wire.transport.layout import Layout
 from gradstream.wire.transport.messages import Header
 from gradstream.wire.transport.retransmissions import Retransmissions
-from ps_node.checkpoint_files import CheckpointFiles
 from ps_node.log import LogReader
 from ps_node.mailbox import Mailbox
 from ps_node.report import ServerReport
 from ps_node.response_messages import Incarnation
+from ps_node.saving.checkpoint_files import CheckpointFiles
 from ps_node.settings import ServerSettings
 from ps_node.staging import Staging
 

@@ -52,7 +52,7 @@ from gradstream.center.watchers import Watchers
 from gradstream.spec import JobSpec
 
 if TYPE_CHECKING:
-    from gradstream.center.tables.row_file import StoredRows  # needs numba, which jobs without tables never import
+    from gradstream.center.tables.storage.row_file import StoredRows  # needs numba, which jobs without tables never import
 
 Destination = Callable[[Response], Tensor | None]
 """Returns the buffer for the center of a response, shape (n,) of this slice; None: no copy."""

@@ -15,6 +15,7 @@ import torch
 
 from gradstream.center.tables import kernel_cache
 from gradstream.center.tables.payload import joined_shards, shard_part
+from gradstream.center.tables.storage.copying import TableCopy, pieces, put_piece
 from gradstream.model.working_rows import WorkingRows
 from gradstream.nn import Embedding, EmbeddingBag, TableOptimizer
 from gradstream.spec import JobSpec
@@ -47,7 +48,16 @@ def _train(rule: dict[str, Any]) -> None:
     rows.shrink()
     other = TableOptimizer(model, {"default": rule})
     other.load_state_dict(rows.state_dict())
+    _copy(rows, other)
     _look_up_for_a_worker(model, other, rule, ids)
+
+
+def _copy(rows: TableOptimizer, into: TableOptimizer) -> None:
+    """As a checkpoint does, and a shard that resumes."""
+    for name, local in rows._tables.items():
+        for above in (None, 0):
+            for piece in pieces(TableCopy(local.table, above)):
+                put_piece(into._tables[name].table, piece)
 
 
 def _backward(model: torch.nn.ModuleDict, ids: torch.Tensor) -> None:

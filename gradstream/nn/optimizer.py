@@ -11,9 +11,9 @@ import torch
 from pydantic import ValidationError
 from torch import nn
 
-from gradstream.center.tables.contents import add_contents, read_contents
+from gradstream.center.tables.storage.contents import add_contents, read_contents
+from gradstream.center.tables.storage.table_contents import TableContents
 from gradstream.center.tables.table import EmbeddingTable, RowOutcome
-from gradstream.center.tables.table_contents import TableContents
 from gradstream.errors import InvalidWorkload
 from gradstream.nn.embedding import TableModule, widths_of
 from gradstream.nn.gradients import LocalTable

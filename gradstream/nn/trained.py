@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torch import nn
 
-from gradstream.center.tables.trained import read_tables
+from gradstream.center.tables.storage.trained import read_tables
 from gradstream.errors import InvalidWorkload
 from gradstream.nn.embedding import TableModule, widths_of
 from gradstream.nn.gradients import LocalTable

@@ -9,7 +9,7 @@ from gradstream.spec import JobSpec
 
 if TYPE_CHECKING:
     from gradstream.center.tables.hosted import HostedTables
-    from gradstream.center.tables.row_file import StoredRows
+    from gradstream.center.tables.storage.row_file import StoredRows
 
 
 def new_tables(spec: JobSpec, widths: Mapping[str, int], shard: int, epoch_samples: int) -> HostedTables | None:

@@ -9,13 +9,13 @@ from typing import Any, Self
 import numpy as np
 import torch
 
-from gradstream.center.tables.contents import add_contents, read_contents
-from gradstream.center.tables.copying import TablesCopy, forget_removed, put_piece
 from gradstream.center.tables.hashing import buckets_of_shard
 from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys, joined
-from gradstream.center.tables.row_file import StoredRows
+from gradstream.center.tables.storage.contents import add_contents, read_contents
+from gradstream.center.tables.storage.copying import TablesCopy, forget_removed, put_piece
+from gradstream.center.tables.storage.row_file import StoredRows
+from gradstream.center.tables.storage.table_contents import TableContents
 from gradstream.center.tables.table import EmbeddingTable, RowOutcome
-from gradstream.center.tables.table_contents import TableContents
 from gradstream.errors import Invalid
 from gradstream.spec import JobSpec
 from gradstream.spec.shrink_schedule import ShrinkSchedule

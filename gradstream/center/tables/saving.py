@@ -22,7 +22,7 @@ _SHIFT = np.uint64(54)
 
 
 class SavedArrays(NamedTuple):
-    """What kernels save. Columns of rows, then of candidates."""
+    """Columns of saved rows, then of saved candidates."""
 
     until: np.uint32
     """The mark of the copy; 0: none is made."""

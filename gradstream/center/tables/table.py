@@ -87,7 +87,7 @@ class EmbeddingTable:
         self.evicted = 0
         """Rows and candidates that shrinks have removed."""
         self.removed: list[tuple[int, NDArray[np.int64]]] | None = None
-        """The keys that each shrink has removed, with the mark of that time; None: nobody copies what changes."""
+        """The keys that each shrink has removed, with the mark of that time; None: no copy needs them."""
         self.before_shrink: Callable[[], None] | None = None
         """Completes a copy that is being made: see `copying`."""
 

@@ -11,8 +11,12 @@ import httpx
 from sqlalchemy import text
 
 from backend.platform import Platform
+from gradstream.center.entries import Entry, Kept
 from gradstream.process.exits import ExitReason
+from gradstream.process.order import plane_id
 from gradstream.process.saving.part_list import MAX_FILES, MAX_RESTS_ON
+from gradstream.wire.redis import keys
+from gradstream.wire.transport.messages import FIELD, Header
 from tests.integration.backend.agent import about
 from tests.integration.backend.jobs import submit
 from tests.integration.backend.running import Running
@@ -60,6 +64,22 @@ def test_a_part_of_many_files_is_whole_with_its_state_and_comes_back_whole(runni
     own = [(f"1/{folder}{name}", content) for name, content in files.items()]
     assert agent.resume("server-0", "shard-0") == [(f"1/{folder}shard-0.safetensors", b"state"), *own]
     assert agent.resume("worker-1", "worker-1") == [(f"1/{folder}worker-1.safetensors", b"state")]
+
+
+def test_the_servers_hear_that_a_checkpoint_with_rows_is_kept(running: Running, platform: Platform) -> None:
+    """Another checkpoint has nothing that later ones rest on."""
+
+    def told() -> list[Entry]:
+        log: Any = platform.plane.xrange(keys.log(plane_id(UUID(running.id), 1)))
+        headers = [Header.unpack(fields[FIELD]) for _, fields in log]
+        return [header.entry for header in headers if header and isinstance(header.entry, Kept)]
+
+    running.agent.commit_checkpoint(1)
+    assert told() == []
+    commit(running, 2, b"base", [])
+    assert told() == [Kept(2)]
+    commit(running, 3, b"x", [earlier(1, 2, ROWS, b"base")])
+    assert told() == [Kept(2), Kept(3)]
 
 
 def test_a_checkpoint_is_not_committed_while_a_listed_file_is_another(running: Running) -> None:

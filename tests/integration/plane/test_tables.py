@@ -27,7 +27,7 @@ from gradstream.train.problem import Problem
 from gradstream.train.replica import Replica
 from gradstream.wire import plane
 from gradstream.wire.redis import keys
-from ps_node.row_files import RowChain
+from ps_node.saving.row_files import RowChain
 from tests.integration.plane.cluster import Cluster
 from tests.support import eventually
 from tests.unit.sim.test_tables import ADAGRAD, ADMITTED, FOLDER, FTRL, KEPT, job

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradstream.center.tables.contents import TableContents, add_contents, read_contents
 from gradstream.center.tables.hashing import buckets_of_shard, shards_of
 from gradstream.center.tables.payload import FoundRows
+from gradstream.center.tables.storage.contents import TableContents, add_contents, read_contents
 from gradstream.center.tables.table import EmbeddingTable
 from gradstream.spec.tables import TableSpec
 from tests.unit.independent.tables import PlainTable

@@ -11,7 +11,7 @@ from gradstream.center.tables.hosted import HostedTables
 from gradstream.center.tables.payload import RowGradients, RowKeys
 from gradstream.process.saving.part_list import EarlierFile, ListedFile
 from gradstream.sim.toys import job
-from ps_node.row_files import MAX_INCREMENTS, RowCopy, RowFiles
+from ps_node.saving.row_files import MAX_INCREMENTS, RowCopy, RowFiles
 
 
 @dataclass
@@ -121,8 +121,8 @@ def test_keys_that_are_gone_are_not_remembered_for_ever(kept: bool) -> None:
 
 
 def test_an_upload_that_fails_ends_its_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ps_node.row_files.FILE_BYTES", 0)
-    monkeypatch.setattr("gradstream.center.tables.copying.PIECE", 10)
+    monkeypatch.setattr("ps_node.saving.row_files.FILE_BYTES", 0)
+    monkeypatch.setattr("gradstream.center.tables.storage.copying.PIECE", 10)
     all_of = Checkpoints()
     all_of.push(*range(100))
     copy, _ = all_of.files.begin(1, all_of.tables, [])
@@ -139,9 +139,9 @@ def test_an_upload_that_fails_ends_its_copy(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_copy_does_not_run_ahead_of_its_upload(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ps_node.row_files.FILE_BYTES", 0)
-    monkeypatch.setattr("ps_node.row_files.AHEAD_BYTES", 1)
-    monkeypatch.setattr("gradstream.center.tables.copying.PIECE", 10)
+    monkeypatch.setattr("ps_node.saving.row_files.FILE_BYTES", 0)
+    monkeypatch.setattr("ps_node.saving.row_files.AHEAD_BYTES", 1)
+    monkeypatch.setattr("gradstream.center.tables.storage.copying.PIECE", 10)
     all_of = Checkpoints()
     all_of.push(*range(100))
     copy, _ = all_of.files.begin(1, all_of.tables, [])

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradstream.center.tables import copying
-from gradstream.center.tables.contents import add_contents, read_contents
-from gradstream.center.tables.copying import TableCopy, TablePiece, forget_removed, pieces, put_piece
 from gradstream.center.tables.hashing import buckets_of_shard
+from gradstream.center.tables.storage import copying
+from gradstream.center.tables.storage.contents import add_contents, read_contents
+from gradstream.center.tables.storage.copying import TableCopy, TablePiece, forget_removed, pieces, put_piece
 from gradstream.center.tables.table import EmbeddingTable
 from gradstream.spec.tables import TableSpec
 

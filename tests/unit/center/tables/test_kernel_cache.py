@@ -68,6 +68,9 @@ def test_all_kernels_that_a_job_calls_are_compiled_ahead(tmp_path: Path) -> None
     own = tmp_path / "own"
     options = "tables=ADMITTED, stop={'steps': 4}, shards=2"
     train = f"from tests.unit.sim.test_tables import ADMITTED, job, train; train(job('async', {options}))"
+    train += (
+        "; from tests.unit.center.tables import test_copying; test_copying.test_rows_after_a_restored_copy_have_the_same_bits()"
+    )
     subprocess.run([sys.executable, "-c", train], env=environment | {kernel_cache.OWN_FOLDER: str(own)}, check=True, timeout=300)
     assert names(own) == names(kernel_cache.shared_folder())
 

@@ -9,9 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 from gradstream.center.tables import index
-from gradstream.center.tables.contents import add_contents, read_contents
 from gradstream.center.tables.hashing import buckets_of, buckets_of_shard
 from gradstream.center.tables.payload import FoundRows
+from gradstream.center.tables.storage.contents import add_contents, read_contents
 from gradstream.center.tables.table import EmbeddingTable, RowOutcome
 from gradstream.errors import Invalid, InvalidWorkload, Unavailable
 from gradstream.spec.tables import TableSpec, specs_of

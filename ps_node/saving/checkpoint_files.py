@@ -22,8 +22,8 @@ from gradstream.wire.transport.layout import Layout
 
 if TYPE_CHECKING:  # needs numba, which jobs without tables never import
     from gradstream.center.tables.hosted import HostedTables
-    from gradstream.center.tables.row_file import StoredRows
-    from ps_node.row_files import RowCopy, RowFiles
+    from gradstream.center.tables.storage.row_file import StoredRows
+    from ps_node.saving.row_files import RowCopy, RowFiles
 
 
 class CheckpointFiles:
@@ -47,7 +47,7 @@ class CheckpointFiles:
 
     def _resumed_rows(self) -> Iterable[StoredRows]:
         if self._resumed:
-            from gradstream.center.tables.row_file import read_rows
+            from gradstream.center.tables.storage.row_file import read_rows
 
             yield from (read_rows(path) for _, path in self._resumed)
 
@@ -86,7 +86,7 @@ class CheckpointFiles:
             self._row_files.keep(number, tables)
 
     def _with_rows(self, number: int, state: dict[str, Any], tables: HostedTables) -> CheckpointPartFiles:
-        from ps_node.row_files import RowFiles, resumed_chain  # needs numba
+        from ps_node.saving.row_files import RowFiles, resumed_chain  # needs numba
 
         if self._row_files is None:
             self._row_files = RowFiles(self._order.attempt, resumed_chain(self._resumed, tables.mark - 1))
@@ -97,7 +97,7 @@ class CheckpointFiles:
         return CheckpointPartFiles(number, self._part, state, self._copy.files(), self._copy.nbytes, rests_on, stored)
 
     def _add_trained_rows(self, version: int, tables: HostedTables) -> None:
-        from gradstream.center.tables.trained import ENTRY, trained_part, trained_tensors  # needs numba
+        from gradstream.center.tables.storage.trained import ENTRY, trained_part, trained_tensors  # needs numba
 
         part = trained_part(self._order.spec, version, self._order.rank, tables.tables)
         content = TensorFile(trained_tensors(tables.tables), {ENTRY: part.model_dump_json()})

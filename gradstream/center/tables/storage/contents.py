@@ -12,8 +12,8 @@ from gradstream.center.tables.hashing import buckets_of
 from gradstream.center.tables.index import EMPTY, GONE, find
 from gradstream.center.tables.keep import evict
 from gradstream.center.tables.rows import make_row, take_place
+from gradstream.center.tables.storage.table_contents import TableContents
 from gradstream.center.tables.table import EmbeddingTable
-from gradstream.center.tables.table_contents import TableContents
 from gradstream.errors import Invalid, Unavailable
 
 MAX_MARK = 2**32 - 1

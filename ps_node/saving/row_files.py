@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gradstream.center.tables.copying import TablesCopy
 from gradstream.center.tables.hosted import HostedTables
-from gradstream.center.tables.row_file import ENTRY, StoredRowsEntry, TablePiece, read_entry, row_tensors
+from gradstream.center.tables.storage.copying import TablesCopy
+from gradstream.center.tables.storage.row_file import ENTRY, StoredRowsEntry, TablePiece, read_entry, row_tensors
 from gradstream.process.saving.content import Content
 from gradstream.process.saving.part_list import EarlierFile, ListedFile
 from gradstream.process.saving.tensor_file import TensorFile
@@ -25,7 +25,7 @@ AHEAD_BYTES = 1 << 28
 MAX_INCREMENTS = 64
 """A resumed shard reads all of them."""
 MAX_UNKNOWN = 2
-"""Checkpoints that were made, and of which no one said that they are kept. Earlier ones are given up as bases."""
+"""Checkpoints that were made, and may yet be kept. Earlier ones are given up as bases."""
 
 
 @dataclass(frozen=True, slots=True)

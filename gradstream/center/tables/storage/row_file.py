@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 from safetensors import SafetensorError, safe_open
 
-from gradstream.center.tables.table_contents import TableContents
+from gradstream.center.tables.storage.table_contents import TableContents
 from gradstream.errors import Invalid
 
 ENTRY = "rows"

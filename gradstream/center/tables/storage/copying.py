@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradstream.center.tables.contents import add_contents, events_matrix, read_contents, remove_keys
 from gradstream.center.tables.hashing import buckets_of
-from gradstream.center.tables.row_file import TablePiece
 from gradstream.center.tables.saving import CANDIDATES, ROWS, SavedArrays, saved_arrays
+from gradstream.center.tables.storage.contents import add_contents, events_matrix, read_contents, remove_keys
+from gradstream.center.tables.storage.row_file import TablePiece
+from gradstream.center.tables.storage.table_contents import TableContents
 from gradstream.center.tables.table import EmbeddingTable
-from gradstream.center.tables.table_contents import TableContents
 
 PIECE = 8192
 """Rows of a piece, about: a push waits while one is copied."""
@@ -113,7 +113,7 @@ class _GoneKeys:
     """The keys that were gone when a copy began, by bucket."""
 
     def __init__(self, table: EmbeddingTable, above: int | None) -> None:
-        """`above`: None: all rows are copied, so nobody needs to hear of gone keys."""
+        """`above`: None: all rows are copied, and no keys that are gone."""
         if table.removed is None:
             table.removed = []
         parts = [keys for mark, keys in table.removed if above is not None and mark > above]

@@ -13,9 +13,9 @@ import torch
 from pydantic import BaseModel, Field, ValidationError
 from safetensors import SafetensorError, safe_open
 
-from gradstream.center.tables.contents import add_contents, read_contents
+from gradstream.center.tables.storage.contents import add_contents, read_contents
+from gradstream.center.tables.storage.table_contents import TableContents
 from gradstream.center.tables.table import EmbeddingTable
-from gradstream.center.tables.table_contents import TableContents
 from gradstream.errors import Invalid
 from gradstream.spec import JobSpec
 from gradstream.spec.tables import AdmissionRule, FirstValues, SgdRule, TableSpec, specs_of
