@@ -10,6 +10,7 @@ from gradstream.center.tables.compiling import kernel
 from gradstream.center.tables.index import EMPTY, GONE
 from gradstream.center.tables.push import score
 from gradstream.center.tables.rows import USED, free_candidate, free_row
+from gradstream.center.tables.saving import save_candidate, save_row
 
 NEVER, UNLIMITED = 2**32, 2**31
 
@@ -105,10 +106,12 @@ def _decay(events: Any, decay: Any) -> None:
 @kernel
 def evict(table: Any, slot: Any) -> None:
     """Remove the row or the candidate of a slot."""
-    place = np.int64(table.buckets.slots[slot].place)
+    place, key = np.int64(table.buckets.slots[slot].place), table.buckets.slots[slot].key
     if place > 0:
+        save_row(table, key, place - 1)
         free_row(table.rows, place - 1)
     else:
+        save_candidate(table, key, -1 - place)
         free_candidate(table.rows, -1 - place)
     table.buckets.slots[slot].place = GONE
 

@@ -1,8 +1,8 @@
 """Rows as they were when a copy of their table began: saved before their first change since then.
 
 A copy takes the buckets one after the other, between pushes. A row that a push changes before its bucket is copied would be too new
-for it, so the push saves the row first. Marks tell which rows have changed: a copy is of all up to its mark, and pushes carry a
-later one.
+for it, so the push saves the row first. So does a shrink that evicts it. Marks tell which rows have changed: a copy is of all up to
+its mark, and pushes carry a later one.
 """
 
 from __future__ import annotations

@@ -88,8 +88,8 @@ class EmbeddingTable:
         """Rows and candidates that shrinks have removed."""
         self.removed: list[tuple[int, NDArray[np.int64]]] | None = None
         """The keys that each shrink has removed, with the mark of that time; None: no copy needs them."""
-        self.before_shrink: Callable[[], None] | None = None
-        """Completes a copy that is being made: see `copying`."""
+        self.complete_copy: Callable[[], None] | None = None
+        """Completes the copy that is being made: see `storage.copying`."""
 
     def look_up(self, keys: NDArray[np.int64]) -> FoundRows:
         """Changes nothing. Raises: Invalid: a key belongs to another shard."""
@@ -139,8 +139,8 @@ class EmbeddingTable:
 
     def shrink(self) -> int:
         """End a pass: decay and evict. Return how many rows and candidates are gone."""
-        if self.before_shrink:
-            self.before_shrink()
+        if self.complete_copy and self.spec.has_scores:
+            self.complete_copy()  # since a shrink changes the shows and clicks of all rows
         gone_slots, gone = np.zeros(len(self.buckets), np.int64), np.empty(self.alive + self.waiting, np.int64)
         removed = int(shrink(self.arrays, self._keeping, self.time, gone_slots, gone))
         if self.removed is not None and removed:

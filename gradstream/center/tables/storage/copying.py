@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradstream.center.tables.hashing import buckets_of
+from gradstream.center.tables.hashing import bucket_order, buckets_of
 from gradstream.center.tables.saving import CANDIDATES, ROWS, SavedArrays, saved_arrays
 from gradstream.center.tables.storage.contents import add_contents, events_matrix, read_contents, remove_keys
 from gradstream.center.tables.storage.row_file import TablePiece
@@ -23,15 +23,15 @@ class TableCopy:
     def __init__(self, table: EmbeddingTable, above: int | None) -> None:
         """Copy the rows and candidates that changed at a mark above this one, and the keys that are gone since. None: copy all.
         The table's mark goes up, so that a later copy can begin above this one's."""
-        if table.before_shrink:
-            table.before_shrink()  # a table has one copy at a time
+        if table.complete_copy:
+            table.complete_copy()  # a table has one copy at a time
         self._table, self._above, self.until, self.time = table, above or 0, table.mark, table.time
         self._gone = _GoneKeys(table, above)
         rows = table.arrays.rows
         self._saved = saved_arrays(rows.values.shape[1], self.until, table.alive, table.waiting, table.buckets.start)
         table.arrays = table.arrays._replace(saved=self._saved)
         table.mark += 1
-        table.before_shrink = self._complete
+        table.complete_copy = self._complete
         self._at = self._saved_at = 0
         """Buckets that are copied, and of those that were saved the rows and candidates."""
         self._is_going_on = True
@@ -53,7 +53,7 @@ class TableCopy:
         self._end()
 
     def _complete(self) -> None:
-        """Copy the rest now, since a shrink changes all rows."""
+        """Copy the rest now."""
         while self._is_going_on:
             self._ready.append(self._copy())
 
@@ -80,7 +80,7 @@ class TableCopy:
         if self._is_going_on:
             self._is_going_on = False
             self._table.arrays = self._table.arrays._replace(saved=saved_arrays(self._saved.values.shape[1]))
-            self._table.before_shrink = None
+            self._table.complete_copy = None
 
 
 class TablesCopy:
@@ -117,17 +117,14 @@ class _GoneKeys:
         if table.removed is None:
             table.removed = []
         parts = [keys for mark, keys in table.removed if above is not None and mark > above]
-        keys = np.unique(np.concatenate(parts)) if parts else np.empty(0, np.int64)
-        buckets = buckets_of(keys)
-        order = np.argsort(buckets, kind="stable")
-        self._keys, self._buckets = keys[order], buckets[order]
-        found = table.look_up(self._keys).loans["incarnation"] if len(keys) else np.empty(0, np.uint32)
-        self._keys, self._buckets = self._keys[found == 0], self._buckets[found == 0]
+        keys = np.concatenate([np.empty(0, np.int64), *parts])
+        self._keys = keys[bucket_order(keys)]
+        self._buckets = buckets_of(self._keys)
 
     def between(self, begin: int, end: int, contents: TableContents) -> NDArray[np.int64]:
-        """Return those of some buckets; those that came back are among the contents."""
+        """Return those of some buckets. Keys that came back are among the contents, or among what is saved, a later piece."""
         first, last = np.searchsorted(self._buckets, [begin, end])
-        return np.setdiff1d(self._keys[first:last], contents.waiting)
+        return np.setdiff1d(self._keys[first:last], np.concatenate([contents.keys, contents.waiting]))
 
 
 def forget_removed(table: EmbeddingTable, kept: int) -> None:

@@ -19,6 +19,8 @@ KEPT: dict[str, Any] = {"keep": {"decay": 0.9, "score": 0.15, "unseen": 3}, "adm
 SPECS: dict[str, dict[str, Any]] = {
     "plain": {"rule": {"name": "adam"}},
     "kept": KEPT,
+    "unseen": {"keep": {"unseen": 2}, "admit": {"count": 2}},
+    "unseen": {"keep": {"unseen": 2}, "admit": {"count": 2}},
     "most": {"most": 1024},
     "scored": {"admit": {"score": 0.25}},
 }
@@ -157,7 +159,7 @@ def test_a_copy_that_is_dropped_leaves_the_table_as_it_is() -> None:
     copy.next_piece()
     copy.drop()
     assert copy.is_complete
-    assert found.before_shrink is None
+    assert found.complete_copy is None
     push(found, list(range(50)))
     assert found.arrays.saved.counts.tolist() == [0, 0]
     assert sum(len(piece.contents.keys) for piece in read(TableCopy(found, None))) == 100
