@@ -80,19 +80,26 @@ def _evict_unworthy(table: Any, bucket: Any, unworthy_rows: Any, unworthy_candid
     """Return the rows that stay in the bucket, its slots of keys that are gone, those of earlier shrinks included, and the keys in
     `gone` so far."""
     start, slots, alive, gone_slots = table.buckets.starts[bucket], table.buckets.slots, 0, 0
+    until = table.saved.until
     for slot in range(start, start + table.buckets.sizes[bucket]):
         place = np.int64(slots[slot].place)
         if place > 0:
             if unworthy_rows[place - 1]:
                 gone[evicted] = slots[slot].key
                 evicted += 1
-                evict(table, slot)
+                if table.rows.meta[place - 1].mark <= until:
+                    save_row(table, slots[slot].key, place - 1)
+                free_row(table.rows, place - 1)
+                slots[slot].place = GONE
             else:
                 alive += 1
         elif place != EMPTY and place != GONE and unworthy_candidates[-1 - place]:
             gone[evicted] = slots[slot].key
             evicted += 1
-            evict(table, slot)
+            if table.rows.candidates[-1 - place].mark <= until:
+                save_candidate(table, slots[slot].key, -1 - place)
+            free_candidate(table.rows, -1 - place)
+            slots[slot].place = GONE
         gone_slots += np.int64(slots[slot].place) == GONE
     return alive, gone_slots, evicted
 
@@ -106,12 +113,10 @@ def _decay(events: Any, decay: Any) -> None:
 @kernel
 def evict(table: Any, slot: Any) -> None:
     """Remove the row or the candidate of a slot."""
-    place, key = np.int64(table.buckets.slots[slot].place), table.buckets.slots[slot].key
+    place = np.int64(table.buckets.slots[slot].place)
     if place > 0:
-        save_row(table, key, place - 1)
         free_row(table.rows, place - 1)
     else:
-        save_candidate(table, key, -1 - place)
         free_candidate(table.rows, -1 - place)
     table.buckets.slots[slot].place = GONE
 

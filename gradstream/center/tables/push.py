@@ -88,6 +88,7 @@ def resolve(table: Any, push: Any, begin: Any) -> Any:
     """Decide about the keys from `begin` on. Return the number of keys that are decided; if less than all, the bucket that must
     grow first."""
     used = table.rows.places.counts[0]  # beyond it there is no row, whatever a loan says
+    until = table.saved.until
     for i in range(begin, len(push.keys)):
         loan, place, outcome = push.loans[i], push.loans[i].place, APPLIED
         if place < 0 or place >= used or loan.incarnation == 0 or table.rows.meta[place].incarnation != loan.incarnation:
@@ -98,7 +99,8 @@ def resolve(table: Any, push: Any, begin: Any) -> Any:
         push.places[i] = -1
         if place >= 0:
             meta = table.rows.meta[place]
-            save_row(table, push.keys[i], place)
+            if meta.mark <= until:  # a call for each row would make pushes three times as slow
+                save_row(table, push.keys[i], place)
             _see(table.admitting, meta, table.rows.places.events, place, push, i)
             if outcome == APPLIED:
                 push.places[i], push.updates[i] = place, meta.updates
@@ -146,7 +148,7 @@ def _count(table: Any, push: Any, i: Any, slot: Any) -> Any:
         slots[slot].place = -1 - candidate
         rows.candidates[candidate].occurrences = 0
         _forget_events(admitting, waiting.events, candidate)
-    else:
+    elif rows.candidates[candidate].mark <= table.saved.until:
         save_candidate(table, push.keys[i], candidate)
     held = rows.candidates[candidate]
     held.occurrences = min(np.int64(held.occurrences) + push.occurrences[i], MAX_OCCURRENCES)

@@ -62,9 +62,9 @@ def saved_arrays(stride: int, until: int = 0, rows: int = 0, candidates: int = 0
 
 @kernel
 def save_row(table: Any, key: Any, place: Any) -> None:
-    """Save a row that is about to change, if the copy still needs it."""
+    """Save a row that is about to change for the first time since the copy began, if its bucket is not copied yet."""
     saved = table.saved
-    if table.rows.meta[place].mark <= saved.until and _is_ahead(saved, key):
+    if _is_ahead(saved, key):
         at = saved.counts[ROWS]
         saved.counts[ROWS] += 1
         saved.keys[at], saved.meta[at], saved.events[at] = key, table.rows.meta[place], table.rows.places.events[place]
@@ -75,7 +75,7 @@ def save_row(table: Any, key: Any, place: Any) -> None:
 def save_candidate(table: Any, key: Any, place: Any) -> None:
     """As `save_row`."""
     saved = table.saved
-    if table.rows.candidates[place].mark <= saved.until and _is_ahead(saved, key):
+    if _is_ahead(saved, key):
         at = saved.counts[CANDIDATES]
         saved.counts[CANDIDATES] += 1
         saved.waiting[at], saved.candidates[at] = key, table.rows.candidates[place]

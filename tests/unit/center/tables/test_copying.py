@@ -20,7 +20,6 @@ SPECS: dict[str, dict[str, Any]] = {
     "plain": {"rule": {"name": "adam"}},
     "kept": KEPT,
     "unseen": {"keep": {"unseen": 2}, "admit": {"count": 2}},
-    "unseen": {"keep": {"unseen": 2}, "admit": {"count": 2}},
     "most": {"most": 1024},
     "scored": {"admit": {"score": 0.25}},
 }
