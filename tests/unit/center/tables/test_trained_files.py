@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from gradstream.center.tables.trained import read_tables
+from gradstream.center.tables.storage.trained import read_tables
 from gradstream.errors import Invalid
 
 PART: dict[str, Any] = {"version": 1, "shard": 0, "shards": 1, "seed": 0}
