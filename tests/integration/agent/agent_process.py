@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +21,7 @@ import redis
 
 from backend.nodes.identity.accounts import open_account
 from gradstream import bundle
+from gradstream.local.servers.child import run_dir
 from gradstream.local.servers.redis import Redis
 from gradstream.process.order import PlaneAccess, ProcessOrder
 from gradstream.programs import broker, tasknames
@@ -33,8 +36,10 @@ SLEEPER = "import time; print('here I am', flush=True); time.sleep(600)"
 class Node:
     """The agent, and orders for it whose user code decides what happens (it runs when the worker imports the workload)."""
 
-    def __init__(self, folder: Path, control: ControlPlane, live: Redis) -> None:
+    def __init__(self, folder: Path, control: ControlPlane, live: Redis, temporary: Path | None = None) -> None:
+        """`temporary`: a folder with a short path, since the agent makes sockets there. A killed agent leaves them."""
         self.folder, self.control, self.live = folder, control, live
+        self._temporary = str(temporary) if temporary else tempfile.gettempdir()
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, **environment: str) -> None:
@@ -56,7 +61,12 @@ class Node:
                 [sys.executable, "-m", "worker_agent"],
                 stderr=log,
                 stdout=log,
-                env={**os.environ, **environment, **{f"GRADSTREAM_{name}": str(value) for name, value in settings.items()}},
+                env={
+                    **os.environ,
+                    "TMPDIR": self._temporary,
+                    **environment,
+                    **{f"GRADSTREAM_{name}": str(value) for name, value in settings.items()},
+                },
             )
 
     def open_account(self) -> None:
@@ -109,7 +119,9 @@ class Node:
 def registered_node(folder: Path, live: Redis) -> Iterator[Node]:
     """A node that a test may kill, with a control plane and a broker of its own."""
     control = ControlPlane()
-    node = Node(folder, control, live)
+    temporary = run_dir()
+    temporary.chmod(0o711)  # accounts of job processes connect to sockets there
+    node = Node(folder, control, live, temporary)
     try:
         node.start()
         eventually(lambda: control.registrations, "the registration")
@@ -118,3 +130,4 @@ def registered_node(folder: Path, live: Redis) -> Iterator[Node]:
         if psutil.pid_exists(node.pid):
             node.end(signal.SIGKILL)
         control.close()
+        shutil.rmtree(temporary)

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
@@ -26,7 +26,9 @@ from backend.metrics import service as metrics
 from backend.platform import Platform
 from backend.settings import BackendSettings
 from backend.stream.service import LATEST
+from backend.users.service import Caller
 from benchmarks import rows
+from gradstream.api.platform import TokenScope
 from gradstream.metrics import LOSS, Point
 from tests.integration.backend.jobs import submit
 from tests.support import TIMEOUT, eventually
@@ -183,7 +185,7 @@ def test_a_deletion_that_is_committed_late_is_not_missed(api: httpx.Client, plat
     with stream(api, "/jobs/stream") as events:
         _next_gone(events)
         with platform.database.transaction() as session:
-            jobs.delete(session, platform, one)
+            jobs.delete(session, platform, Caller(uuid4(), "ada", TokenScope.FULL, uuid4()), one)
             api.delete(f"/jobs/{other}")
             assert _next_gone(events)["ids"] == [str(other)]
         assert _next_gone(events)["ids"] == [str(one)]

@@ -291,7 +291,8 @@ DETACH = {
     "a daemon that hides: other name, no files, deaf to signals": "daemon(hide)",
     "a grandchild, when its parent has ended": "daemon(lambda: (subprocess.Popen([*SLEEP], start_new_session=True),))",
     "a chain of sessions": "daemon(lambda: daemon(lambda: daemon(lambda: time.sleep(600))))",
-    "a pool": "import multiprocessing; multiprocessing.get_context('spawn').Pool(2).map_async(time.sleep, [600] * 4)",
+    "a pool": "import multiprocessing as mp; mp.current_process()._config['semprefix'] = '/detached'; "
+    "mp.get_context('spawn').Pool(2).map_async(time.sleep, [600] * 4)",
     "an emptied environment": "subprocess.Popen([*SLEEP], start_new_session=True, env={})",
 }
 """Ways to detach a process, as user code would take them."""
@@ -357,6 +358,8 @@ def test_what_user_code_detaches_ends_with_its_process(how: str, bench: Bench) -
     (bench.place(order.id) / "go").touch()
     assert bench.exit(order) == 0
     eventually(lambda: gone(left), "the end of what was detached")
+    for semaphore in Path("/dev/shm").glob("sem.detached-*"):  # of the pool, which was killed
+        semaphore.unlink()
 
 
 def test_what_is_detached_ends_with_a_killed_process_and_others_go_on(bench: Bench) -> None:
