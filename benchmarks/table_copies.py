@@ -1,4 +1,4 @@
-"""What a checkpoint and a shrink of a large table cost: bytes of an increment, and the longest exchange meanwhile.
+"""The cost of a checkpoint and a shrink of a large table: bytes of an increment, and the longest exchange meanwhile.
 
 An exchange is a lookup and a push of the keys of a mini-batch. A server copies a piece between two of them, so the next may
 wait for it: each exchange here waits for one."""

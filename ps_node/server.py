@@ -11,10 +11,10 @@ import torch
 
 from gradstream import metrics
 from gradstream.center.entries import (
+    Committed,
     Entry,
     Init,
     Join,
-    Kept,
     Leave,
     Lookup,
     Output,
@@ -117,8 +117,8 @@ class Server:
             self._mailbox.resend_messages((entry.rank, entry.incarnation), entry.opened[self._order.rank])
         if isinstance(entry, Rejected) and entry.brings == "response" and self.shard.is_news(entry):
             self._mailbox.resend_response((entry.rank, entry.incarnation), entry.number, position)
-        if isinstance(entry, Kept):
-            self._files.keep(entry.number, self._tables)
+        if isinstance(entry, Committed):
+            self._files.note_commit(entry.number, self._tables)
         output = self.shard.handle(entry, payload, self._destination)
         if self._order.rank == 0:
             self._note_accounts(entry, output)

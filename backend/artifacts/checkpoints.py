@@ -97,16 +97,16 @@ def _commit(
     feed.record(session, job, EventKind.CHECKPOINT, f"{name} of attempt {attempt} is committed.", actor=process.label, data=data)
     if lists:  # only rows of tables rest on those of earlier checkpoints
         tell = partial(_tell_servers, platform.plane, plane_id(job.id, attempt), number)
-        after_commit(session, ("kept", job.id, attempt, number), tell)
+        after_commit(session, ("committed", job.id, attempt, number), tell)
     _forget_old(session, platform, job, row)
 
 
 def _tell_servers(redis: Redis, j: str, number: int) -> None:
     try:
-        plane.control_kept(redis, j, number)
+        plane.control_committed(redis, j, number)
     except AWAY as error:
         log.warning(
-            "the servers do not hear that a checkpoint is kept; the next rests on an earlier one", plane=j, error=str(error)
+            "the servers do not hear that a checkpoint is committed; the next rests on an earlier one", plane=j, error=str(error)
         )
 
 

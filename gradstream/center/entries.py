@@ -134,7 +134,7 @@ class Checkpoint(Struct, frozen=True, array_like=True, tag="checkpoint"):
     number: int
 
 
-class Kept(Struct, frozen=True, array_like=True, tag="kept"):
+class Committed(Struct, frozen=True, array_like=True, tag="committed"):
     """Checkpoint `number` is committed: later ones may rest on its rows of embedding tables. It changes nothing else."""
 
     number: int
@@ -171,7 +171,7 @@ class Rejected(Struct, frozen=True, array_like=True, tag="rejected"):
     """The kind of vector that was lost. The server keeps a "response" and resends it unchanged: see `ps_node.mailbox`."""
 
 
-Entry = Init | Join | Push | Pull | Lookup | Saved | Leave | Checkpoint | Kept | StopWorkers | Resend | Rejected
+Entry = Init | Join | Push | Pull | Lookup | Saved | Leave | Checkpoint | Committed | StopWorkers | Resend | Rejected
 
 
 def seq_of(entry: Entry) -> int:

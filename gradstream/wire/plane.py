@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from redis import Redis
 
-from gradstream.center.entries import Checkpoint, Entry, Join, Kept, Leave, StopWorkers
+from gradstream.center.entries import Checkpoint, Committed, Entry, Join, Leave, StopWorkers
 from gradstream.center.ledger import Account
 from gradstream.metrics import Point
 from gradstream.wire.redis import ids, keys
@@ -86,9 +86,9 @@ def control_checkpoint(redis: Redis, j: str, number: int) -> None:
     post(redis, j, Checkpoint(number))
 
 
-def control_kept(redis: Redis, j: str, number: int) -> None:
+def control_committed(redis: Redis, j: str, number: int) -> None:
     """Tell the servers that checkpoint `number` is committed. Harmless to repeat."""
-    post(redis, j, Kept(number))
+    post(redis, j, Committed(number))
 
 
 def control_stop(redis: Redis, j: str, reason: str, rank: int | None = None) -> None:

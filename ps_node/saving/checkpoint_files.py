@@ -80,10 +80,10 @@ class CheckpointFiles:
             self._copy.copy_piece()
             self._copy = None if self._copy.is_complete else self._copy
 
-    def keep(self, number: int, tables: HostedTables | None) -> None:
+    def note_commit(self, number: int, tables: HostedTables | None) -> None:
         """A checkpoint is committed."""
         if self._row_files and tables:
-            self._row_files.keep(number, tables)
+            self._row_files.note_commit(number, tables)
 
     def _with_rows(self, number: int, state: dict[str, Any], tables: HostedTables) -> CheckpointPartFiles:
         from ps_node.saving.row_files import RowFiles, resumed_chain  # needs numba

@@ -1,4 +1,4 @@
-"""The rows of a shard's tables in checkpoints: a base, then what changed since the last checkpoint that is kept.
+"""The rows of a shard's tables in checkpoints: a base, then what changed since the last checkpoint that is committed.
 
 The server copies a piece between two entries of the log. The thread of uploads joins pieces to files and stores them. So no entry
 waits for a whole table, and memory holds a few files at a time.
@@ -25,7 +25,7 @@ AHEAD_BYTES = 1 << 28
 MAX_INCREMENTS = 64
 """A resumed shard reads all of them."""
 MAX_UNKNOWN = 2
-"""Checkpoints that were made, and may yet be kept. Earlier ones are given up as bases."""
+"""Checkpoints that were made, and may yet be committed. Earlier ones are given up as bases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class RowCopy:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A checkpoint that was made and may come to be kept."""
+    """A checkpoint that was made and may be committed."""
 
     chain: RowChain | None
     """Files of earlier checkpoints that it rests on; None: it is a base."""
@@ -119,16 +119,16 @@ class _Made:
 class RowFiles:
     """Which checkpoint rests on which."""
 
-    def __init__(self, attempt: int, kept: RowChain | None = None) -> None:
-        """`kept`: the files that this attempt resumes from."""
-        self._attempt, self._kept = attempt, kept
+    def __init__(self, attempt: int, committed: RowChain | None = None) -> None:
+        """`committed`: the files that this attempt resumes from."""
+        self._attempt, self._committed = attempt, committed
         self._made: dict[int, _Made] = {}
 
     def begin(self, number: int, tables: HostedTables, stored: list[ListedFile]) -> tuple[RowCopy, tuple[EarlierFile, ...]]:
         """Begin the copy for a checkpoint. Return it with the files of earlier ones that it rests on. `stored`: gets its own."""
-        if self._kept and tables.removed > tables.totals().rows:
-            self._kept = None  # that many keys would have to be remembered until a checkpoint is kept
-        chain = self._kept if self._kept and not self._kept.is_long and self._is_safe else None
+        if self._committed and tables.removed > tables.totals().rows:
+            self._committed = None  # that many keys would have to be remembered until one is committed
+        chain = self._committed if self._committed and not self._committed.is_long and self._is_safe else None
         made = tables.copy(chain.until if chain else None)
         copy = RowCopy(made)
         self._made[number] = _Made(chain, made.until, copy, stored)
@@ -137,24 +137,24 @@ class RowFiles:
         self._forget_removed(tables)
         return copy, chain.files if chain else ()
 
-    def keep(self, number: int, tables: HostedTables) -> None:
+    def note_commit(self, number: int, tables: HostedTables) -> None:
         """A checkpoint is committed: later ones may rest on it. Nothing, if it is none of those made last."""
         made = self._made.get(number)
         if made is None or not made.copy.is_stored:
             return
         files = tuple(self._earlier(file, number) for file in made.stored)
         size = sum(file.size for file in files)
-        self._kept = made.chain.with_copy(made.until, files) if made.chain else RowChain(made.until, files, size)
+        self._committed = made.chain.with_copy(made.until, files) if made.chain else RowChain(made.until, files, size)
         self._made = {each: later for each, later in self._made.items() if later.until > made.until}
         self._forget_removed(tables)
 
     @property
     def _is_safe(self) -> bool:
-        """The files stay: those of the last kept checkpoint may go when a later one is committed that does not rest on them."""
-        return all(made.chain is self._kept for made in self._made.values())
+        """The files stay: those of the last committed one may go when a later one is committed that does not rest on them."""
+        return all(made.chain is self._committed for made in self._made.values())
 
     def _forget_removed(self, tables: HostedTables) -> None:
-        needed = [made.until for made in self._made.values()] + ([self._kept.until] if self._kept else [])
+        needed = [made.until for made in self._made.values()] + ([self._committed.until] if self._committed else [])
         tables.forget_removed(min(needed))
 
     def _earlier(self, file: ListedFile, number: int) -> EarlierFile:

@@ -1,4 +1,4 @@
-"""What a run of attacks has done so far. It is printed while the run goes on, so a run that is cut off still counts."""
+"""The progress of a run of attacks. It is printed while the run goes on, so a run that is cut off still counts."""
 
 from __future__ import annotations
 

@@ -118,10 +118,10 @@ class HostedTables:
         """Begin a copy of all tables as they are now: see `TableCopy`."""
         return TablesCopy(self.tables, above)
 
-    def forget_removed(self, kept: int) -> None:
-        """Forget the keys that were removed up to a mark, since a copy until there is kept."""
+    def forget_removed(self, until: int) -> None:
+        """Forget the keys that were removed up to a mark, since a copy until there is committed."""
         for table in self.tables.values():
-            forget_removed(table, kept)
+            forget_removed(table, until)
 
     @property
     def mark(self) -> int:

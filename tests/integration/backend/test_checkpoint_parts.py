@@ -11,7 +11,7 @@ import httpx
 from sqlalchemy import text
 
 from backend.platform import Platform
-from gradstream.center.entries import Entry, Kept
+from gradstream.center.entries import Committed, Entry
 from gradstream.process.exits import ExitReason
 from gradstream.process.order import plane_id
 from gradstream.process.saving.part_list import MAX_FILES, MAX_RESTS_ON
@@ -66,20 +66,20 @@ def test_a_part_of_many_files_is_whole_with_its_state_and_comes_back_whole(runni
     assert agent.resume("worker-1", "worker-1") == [(f"1/{folder}worker-1.safetensors", b"state")]
 
 
-def test_the_servers_hear_that_a_checkpoint_with_rows_is_kept(running: Running, platform: Platform) -> None:
+def test_the_servers_hear_that_a_checkpoint_with_rows_is_committed(running: Running, platform: Platform) -> None:
     """Another checkpoint has nothing that later ones rest on."""
 
     def told() -> list[Entry]:
         log: Any = platform.plane.xrange(keys.log(plane_id(UUID(running.id), 1)))
         headers = [Header.unpack(fields[FIELD]) for _, fields in log]
-        return [header.entry for header in headers if header and isinstance(header.entry, Kept)]
+        return [header.entry for header in headers if header and isinstance(header.entry, Committed)]
 
     running.agent.commit_checkpoint(1)
     assert told() == []
     commit(running, 2, b"base", [])
-    assert told() == [Kept(2)]
+    assert told() == [Committed(2)]
     commit(running, 3, b"x", [earlier(1, 2, ROWS, b"base")])
-    assert told() == [Kept(2), Kept(3)]
+    assert told() == [Committed(2), Committed(3)]
 
 
 def test_a_checkpoint_is_not_committed_while_a_listed_file_is_another(running: Running) -> None:

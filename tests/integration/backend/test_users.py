@@ -1,4 +1,4 @@
-"""What one of several users may do to the others, and what is left of it: traces, bounds, a way to lock a user out."""
+"""Bounds on what one user does to the others: traces in the log, a number of jobs, a way to lock a user out."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def test_a_run_resumed_from_a_checkpoint_equals_the_one_that_went_on(cluster: Ca
 def test_attempts_resume_from_increments_of_earlier_attempts(
     cluster: Callable[..., Cluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With candidates, scores and shrinks between the checkpoints. Checkpoint 2 fails: nobody says that it is kept."""
+    """With candidates, scores and shrinks between the checkpoints. Checkpoint 2 fails: nobody says that it is committed."""
     monkeypatch.setattr(RowChain, "is_long", False)
     spec = job("sync", shards=2, tables=KEPT, stop={"steps": 40})
     known: dict[str, Any] = {}
@@ -134,17 +134,17 @@ def test_attempts_resume_from_increments_of_earlier_attempts(
     def checkpoint(number: int) -> Callable[[Cluster], None]:
         return lambda made: plane.control_checkpoint(made.admin, made.j, number)
 
-    def keep(number: int) -> Callable[[Cluster], None]:
+    def commit(number: int) -> Callable[[Cluster], None]:
         def when_stored(made: Cluster) -> None:
             folder = tmp_path / "store" / str(made.number) / "checkpoints" / str(number)
             eventually(lambda: len(list(folder.glob("shard-?.safetensors"))) == 2, "both shards to store their parts")
-            plane.control_kept(made.admin, made.j, number)
+            plane.control_committed(made.admin, made.j, number)
 
         return when_stored
 
-    first = attempt(1, {5: checkpoint(1), 8: keep(1), 10: checkpoint(2), 14: checkpoint(3), 20: keep(3), 24: checkpoint(4)})
+    first = attempt(1, {5: checkpoint(1), 8: commit(1), 10: checkpoint(2), 14: checkpoint(3), 20: commit(3), 24: checkpoint(4)})
     went_on = first.run()
-    second = attempt(2, {18: checkpoint(1), 21: keep(1), 24: checkpoint(2)}, Resume(attempt=1, checkpoint=3))
+    second = attempt(2, {18: checkpoint(1), 21: commit(1), 24: checkpoint(2)}, Resume(attempt=1, checkpoint=3))
     third = attempt(3, {}, Resume(attempt=2, checkpoint=2))
     for later in (second, third):
         assert torch.equal(later.run(), went_on)

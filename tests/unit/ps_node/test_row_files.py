@@ -1,4 +1,4 @@
-"""Which checkpoint rests on which: a chain that is kept is never left without a file, and never grows without bound."""
+"""Which checkpoint rests on which: a chain that is committed is never left without a file, and never grows without bound."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Checkpoints:
         pushed = RowGradients(found.keys, found.loans, found.values, ones, ones.astype(np.float32))
         self.tables.push([({"t": pushed}, 1.0)], 1.0)
 
-    def make(self, *, keep: bool = True) -> list[int]:
+    def make(self, *, commit: bool = True) -> list[int]:
         """The numbers of the checkpoints that the next one rests on."""
         self.number += 1
         stored: list[ListedFile] = []
         copy, rests_on = self.files.begin(self.number, self.tables, stored)
         copy.complete()
         store(copy, stored)
-        if keep:
-            self.files.keep(self.number, self.tables)
+        if commit:
+            self.files.note_commit(self.number, self.tables)
         return numbers(rests_on)
 
 
@@ -56,7 +56,7 @@ def test_increments_rest_on_the_last_checkpoint_that_is_kept() -> None:
     all_of.push(*range(1000))
     assert all_of.make() == []
     all_of.push(1, 2)
-    assert all_of.make(keep=False) == [1]
+    assert all_of.make(commit=False) == [1]
     all_of.push(3)
     assert all_of.make() == [1]
     assert all_of.make() == [1, 3]
@@ -79,16 +79,16 @@ def test_a_chain_ends_after_so_many_increments() -> None:
 
 
 def test_behind_a_base_of_which_no_one_knows_if_it_is_kept_comes_another_base() -> None:
-    """If it is kept, the files of the last one may go."""
+    """If it is committed, the files of the last one may go."""
     all_of = Checkpoints()
     all_of.push(*range(100))
     all_of.make()
     all_of.push(*range(100))
     all_of.make()
     all_of.push(*range(100))
-    assert all_of.make(keep=False) == []
-    assert all_of.make(keep=False) == []
-    all_of.files.keep(3, all_of.tables)
+    assert all_of.make(commit=False) == []
+    assert all_of.make(commit=False) == []
+    all_of.files.note_commit(3, all_of.tables)
     assert all_of.make() == []
     assert all_of.make() == [5]
 
@@ -96,27 +96,27 @@ def test_behind_a_base_of_which_no_one_knows_if_it_is_kept_comes_another_base() 
 def test_what_is_kept_late_or_was_never_stored_or_made_changes_nothing() -> None:
     all_of = Checkpoints()
     all_of.push(*range(100))
-    assert [all_of.make(keep=False) for _ in range(4)] == [[]] * 4
+    assert [all_of.make(commit=False) for _ in range(4)] == [[]] * 4
     for number in (1, 2, 99):
-        all_of.files.keep(number, all_of.tables)
+        all_of.files.note_commit(number, all_of.tables)
     copy, rests_on = all_of.files.begin(5, all_of.tables, [])
-    all_of.files.keep(5, all_of.tables)
+    all_of.files.note_commit(5, all_of.tables)
     assert rests_on == ()
     copy.complete()
-    all_of.files.keep(4, all_of.tables)
+    all_of.files.note_commit(4, all_of.tables)
     all_of.number = 5
-    assert all_of.make() == [], "checkpoint 5 is a base that may be kept"
+    assert all_of.make() == [], "checkpoint 5 is a base that may be committed"
 
 
-@pytest.mark.parametrize("kept", [False, True])
-def test_keys_that_are_gone_are_not_remembered_for_ever(kept: bool) -> None:
+@pytest.mark.parametrize("commits", [False, True])
+def test_keys_that_are_gone_are_not_remembered_for_ever(commits: bool) -> None:
     all_of = Checkpoints()
     most = 0
     for start in range(0, 5000, 100):
         all_of.push(*range(start, start + 100))
         all_of.tables.tables["t"].shrink()
         most = max(most, all_of.tables.removed)
-        all_of.make(keep=kept or start == 0)
+        all_of.make(commit=commits or start == 0)
     assert 0 < most <= 400
 
 
@@ -133,7 +133,7 @@ def test_an_upload_that_fails_ends_its_copy(monkeypatch: pytest.MonkeyPatch) -> 
     assert not copy.is_complete
     copy.copy_piece()
     assert copy.is_complete
-    all_of.files.keep(1, all_of.tables)
+    all_of.files.note_commit(1, all_of.tables)
     all_of.number = 1
     assert all_of.make() == []
 

@@ -9,10 +9,10 @@ import torch
 
 from gradstream.center.entries import (
     Checkpoint,
+    Committed,
     Entry,
     Init,
     Join,
-    Kept,
     Leave,
     Payload,
     Pull,
@@ -34,7 +34,7 @@ ENTRIES: list[Entry] = [
     Saved(0, 0, 5, checkpoint=1),
     Leave(3, 0, "lost"),
     Checkpoint(6),
-    Kept(5),
+    Committed(5),
     StopWorkers('it\'s "time" \u00e9'),
     StopWorkers("one", 2),
     Resend(1, 2, (7, 9)),

@@ -127,9 +127,9 @@ class _GoneKeys:
         return np.setdiff1d(self._keys[first:last], np.concatenate([contents.keys, contents.waiting]))
 
 
-def forget_removed(table: EmbeddingTable, kept: int) -> None:
-    """Forget the keys that were removed up to a mark, since a copy until there is kept."""
-    table.removed = [(mark, keys) for mark, keys in table.removed or () if mark > kept]
+def forget_removed(table: EmbeddingTable, until: int) -> None:
+    """Forget the keys that were removed up to a mark, since a copy until there is committed."""
+    table.removed = [(mark, keys) for mark, keys in table.removed or () if mark > until]
 
 
 def put_piece(table: EmbeddingTable, piece: TablePiece) -> None:

@@ -87,7 +87,7 @@ def test_copies_above_the_last_one_that_was_kept() -> None:
 def test_base_and_increments_are_the_table_at_each_place(spec: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pushes, growing buckets and shrinks come between the pieces. A third of the copies fail."""
     monkeypatch.setattr(copying, "PIECE", 40)
-    draw, found, kept = np.random.default_rng(seed), table(spec), 0
+    draw, found, committed = np.random.default_rng(seed), table(spec), 0
     stored: list[tuple[int, list[TablePiece]]] = []
 
     def go_on() -> None:
@@ -100,7 +100,7 @@ def test_base_and_increments_are_the_table_at_each_place(spec: str, seed: int, m
         for _ in range(10):
             go_on()
         expected, waits = bits(found), found.time
-        copy = TableCopy(found, kept if stored else None)
+        copy = TableCopy(found, committed if stored else None)
         made = []
         while not copy.is_complete:
             made.append(copy.next_piece())
@@ -110,8 +110,8 @@ def test_base_and_increments_are_the_table_at_each_place(spec: str, seed: int, m
         assert bits(restored) == expected
         assert restored.time == waits
         if number == 0 or draw.random() < 0.7:
-            stored, kept = [*stored, (waits, made)], copy.until
-            forget_removed(found, kept)
+            stored, committed = [*stored, (waits, made)], copy.until
+            forget_removed(found, committed)
     assert found.evicted > 0 or not found.spec.shrinks_every
     assert len(stored) > 3
     check_other_shards(spec, stored)
