@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 from collections.abc import Callable, Iterator
@@ -89,7 +90,8 @@ def _replacement(draw: random.Random, value: Json) -> Json:
         return draw.choice(_NESTED)(value)
     if chance < 0.25:
         return float(draw.choice(["nan", "inf", "-inf"]))
-    return draw.choice(TEXTS) if chance < 0.5 else draw.choice(_OTHER)
+    # A copy, since the next fault may change it: a seed gives the same bytes whatever was drawn before.
+    return draw.choice(TEXTS) if chance < 0.5 else copy.deepcopy(draw.choice(_OTHER))
 
 
 def _hurt_text(draw: random.Random, text: str) -> str:
