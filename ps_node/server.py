@@ -119,7 +119,10 @@ class Server:
             self._mailbox.resend_response((entry.rank, entry.incarnation), entry.number, position)
         if isinstance(entry, Committed):
             self._files.note_commit(entry.number, self._tables)
+        is_first = self.shard.center is None
         output = self.shard.handle(entry, payload, self._destination)
+        if is_first and self._tables:
+            self._files.put_start_rows(self._tables)
         if self._order.rank == 0:
             self._note_accounts(entry, output)
         self._after(output, position)

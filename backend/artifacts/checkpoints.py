@@ -219,3 +219,19 @@ def shard_states(session: Session, row: CheckpointRow) -> list[str]:
     there = {file.path for file in repository.files(session, row.job_id) if file.attempt == row.attempt}
     parts = [folder_of(row.number) + shard_part(k) for k in range(row.manifest["servers"])]
     return [state for part in parts if (state := find_state(there, part))]
+
+
+def row_files(session: Session, files: FileStore, row: CheckpointRow) -> dict[str, Path]:
+    """Return the files with rows of embedding tables that a committed checkpoint needs, and their lists. Their names are those that
+    they have for a job which starts from it."""
+    there = {file.path for file in repository.files(session, row.job_id) if file.attempt == row.attempt}
+    found: dict[str, Path] = {}
+    for part in (shard_part(k) for k in range(row.manifest["servers"])):
+        path = f"{folder_of(row.number)}{part}{LIST}"
+        if path in there:
+            listed = _list_of(files, row.job_id, row.attempt, row.number, part)
+            own = [(row.attempt, folder_of(row.number) + file.name) for file in listed.files]
+            places = [_place_of(ResumedFile.earlier(file)) for file in listed.rests_on] + own
+            named = zip([part + LIST, *listed.start_names], [(row.attempt, path), *places], strict=True)
+            found |= {name: files.of_attempt(row.job_id, *place) for name, place in named}
+    return found

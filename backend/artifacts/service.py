@@ -90,12 +90,13 @@ def latest_file(session: Session, files: FileStore, process_id: UUID, name: str)
 
 
 def start_file(session: Session, files: FileStore, process_id: UUID, name: str | None = None) -> Path:
-    """`name`: a file of the checkpoint that the job starts from; None: its model. Raises: NotFound: it starts from no such file."""
+    """`name`: a file of the checkpoint that the job starts from, or of trained rows; None: its model. Raises: NotFound: it starts
+    from no such file."""
     process = job_rows.process(session, process_id)
     if process is None:
         raise NotSignedIn("This process is not known any more.")
-    if name is not None and name not in (TENSORS, TENSORS_EARLIER) and not _is_of_a_part(name):
-        raise NotFound(f"'{name}' is not a file of the checkpoint that the job starts from.", name=name)
+    if name is not None and name not in (TENSORS, TENSORS_EARLIER) and not (_is_of_a_part(name) or is_tables_file(name)):
+        raise NotFound(f"'{name}' is not a file of the model or checkpoint that the job starts from.", name=name)
     path = files.of_job(process.job_id) / START if name is None else files.of_start(process.job_id, name)
     if not path.exists():
         raise NotFound("This job does not start from another job's weights.")
@@ -119,6 +120,12 @@ def _about_best(path: Path) -> str | None:
         return None
 
 
+def trained_rows(session: Session, files: FileStore, job_id: UUID) -> dict[str, Path]:
+    """Return, by name, the files with the trained rows of a job's embedding tables. Empty: it has none yet."""
+    rows = repository.artifacts(session, job_id)
+    return {row.name: files.of_job(job_id) / row.path for row in rows if is_tables_file(row.name)}
+
+
 def newest_checkpoint(session: Session, job_id: UUID) -> CheckpointRow | None:
     found = repository.checkpoints(session, job_id)
     return found[0] if found else None
@@ -133,7 +140,8 @@ def weights_of_newest_checkpoint(session: Session, files: FileStore, job_id: UUI
         return None
     places = [(described[-1].attempt, described[-1].path)]
     places += [(row.attempt, path) for path in checkpoints.shard_states(session, row)]
-    return row, {Path(path).name: files.of_attempt(job_id, attempt, path) for attempt, path in places}
+    found = {Path(path).name: files.of_attempt(job_id, attempt, path) for attempt, path in places}
+    return row, found | checkpoints.row_files(session, files, row)
 
 
 def is_committed(session: Session, job_id: UUID, attempt: int, checkpoint: int) -> bool:

@@ -79,7 +79,8 @@ def _model(session: Session, files: FileStore, row: JobRow, checkpoint: Literal[
             remedy += "; `checkpoint: last` takes its newest checkpoint"
         raise _refused("job", f"{row.name} ({row.id}) is {row.status} and has no {name}; {remedy}") from None
     record = StartedFrom(job=row.id, name=row.name, checkpoint=checkpoint, file=name, sha256=found.sha256)
-    return StartSource(record, {START: path})
+    rows = artifacts.trained_rows(session, files, row.id) if name == MODEL else {}
+    return StartSource(record, {START: path} | _start_files(rows))
 
 
 def _checkpoint(session: Session, files: FileStore, row: JobRow) -> StartSource:
@@ -97,7 +98,11 @@ def _checkpoint(session: Session, files: FileStore, row: JobRow) -> StartSource:
         version=checkpoint.manifest.get("version"),
         samples=checkpoint.manifest.get("samples"),
     )
-    return StartSource(record, {f"start/{name}": path for name, path in paths.items()})
+    return StartSource(record, _start_files(paths))
+
+
+def _start_files(paths: Mapping[str, Path]) -> dict[str, Path]:
+    return {f"start/{name}": path for name, path in paths.items()}
 
 
 def _missing(session: Session, row: JobRow) -> str:

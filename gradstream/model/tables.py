@@ -30,8 +30,8 @@ def working_rows(model: nn.Module, spec: JobSpec) -> WorkingRows | None:
         raise InvalidWorkload("members: the models of an ensemble would share their embedding tables; remove members")
     if spec.best:
         raise InvalidWorkload("best: it keeps the model of the best evaluation without its embedding rows; remove best")
-    if spec.start_from:
-        raise InvalidWorkload("start_from: the embedding rows of another job are not read yet; remove start_from")
+    if spec.start_from and spec.start_from.file:
+        raise InvalidWorkload("start_from.file: the file has no rows of embedding tables; name the job that trained them")
     from gradstream.model.working_rows import WorkingRows
 
     return WorkingRows(model, spec)

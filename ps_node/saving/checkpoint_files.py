@@ -45,6 +45,13 @@ class CheckpointFiles:
         state, self._resumed = part
         return Layout(**state["layout"]), state["shard"], self._resumed_rows()
 
+    def put_start_rows(self, tables: HostedTables) -> None:
+        """Begin with the rows of the job that this one starts from, if it does. Raises: UserError: they do not fit."""
+        if self._order.spec.start_from:
+            from ps_node.saving.start_rows import put_start_rows  # needs numba
+
+            put_start_rows(self._order, self._folder, tables)
+
     def _resumed_rows(self) -> Iterable[StoredRows]:
         if self._resumed:
             from gradstream.center.tables.storage.row_file import read_rows

@@ -53,7 +53,7 @@ class RowCopy:
 
     def __init__(self, copy: TablesCopy) -> None:
         self._copy, self.nbytes = copy, copy.nbytes
-        self._entry = StoredRowsEntry(whole=copy.is_whole, times=copy.times)
+        self._entry = StoredRowsEntry(whole=copy.is_whole, times=copy.times, specs=copy.specs)
         self._pieces = queue.SimpleQueue[tuple[str, TablePiece] | None]()
         self._given = self._taken = 0
         """Bytes, each written by one thread only."""

@@ -34,9 +34,20 @@ def submit(lab: Lab, name: str, args: dict[str, Any] | None = None, **fields: An
 def downloaded(lab: Lab, job: Job, folder: Path) -> dict[str, dict[str, torch.Tensor]]:
     """The files of weights that the job left, by name."""
     target = folder / str(job.id)
-    target.mkdir()
+    target.mkdir(exist_ok=True)
     names = [artifact.name for artifact in lab.client.artifacts(job.id) if artifact.name.endswith(".safetensors")]
     return {name: load_file(lab.client.download(job.id, name, into=target)) for name in names}
+
+
+def trained(lab: Lab, job: Job, folder: Path) -> dict[tuple[str, int], torch.Tensor]:
+    """The rows that the job left, by table and key."""
+    found: dict[tuple[str, int], torch.Tensor] = {}
+    for file in downloaded(lab, job, folder).values():
+        for name in ("deep", "wide"):
+            if f"{name}/keys" in file:
+                rows = zip(file[f"{name}/keys"].tolist(), file[f"{name}/values"], strict=True)
+                found |= {(name, key): values for key, values in rows}
+    return found
 
 
 def last_of_shards(lab: Lab, job: Job, name: str) -> list[float]:
@@ -76,6 +87,20 @@ def test_a_script_reads_the_rows_that_a_job_has_trained(lab: Lab, calm: Job, tmp
     evaluated = [point.value for point in lab.points(calm, "eval/loss")]
     assert score(tmp_path / str(calm.id)) == pytest.approx(evaluated[-1], rel=1e-4)
     assert evaluated[-1] < 0.67 < evaluated[0], "it has learned"
+
+
+def test_a_job_of_other_servers_starts_with_the_rows_of_one_that_has_ended(lab: Lab, calm: Job, tmp_path: Path) -> None:
+    """Its steps are too small to change a float."""
+    tables = {"default": {"rule": {"name": "sgd", "lr": 1e-30}, "admit": {"count": 2}}}
+    roles = {"worker": {"count": 2, "device": "cpu"}, "server": {"count": 3}}
+    source = {"job": str(calm.id), "checkpoint": "last"}
+    job = submit(lab, "later", {"examples": 200}, tables=tables, roles=roles, start_from=source, stop={"epochs": 1})
+    job = lab.ended(job)
+    assert job.status == "succeeded", lab.messages(job)
+    expected, got = trained(lab, calm, tmp_path), trained(lab, job, tmp_path)
+    assert len(expected) > 100
+    for key, values in expected.items():
+        assert torch.equal(got[key], values), key
 
 
 @pytest.mark.parametrize("victim", ["worker-1", "server-1"])

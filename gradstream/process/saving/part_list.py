@@ -32,7 +32,18 @@ class EarlierFile(ListedFile, frozen=True):
     attempt: int = Field(ge=1, le=LARGEST_NUMBER)
     checkpoint: int = Field(ge=0, le=LARGEST_NUMBER)
 
+    @property
+    def start_name(self) -> str:
+        """Its name beside files of other checkpoints, for a job that starts from them."""
+        part, _, rest = self.name.partition(".")
+        return f"{part}.{self.attempt}-{self.checkpoint}-{rest}"
+
 
 class PartList(BaseModel, frozen=True):
     files: tuple[ListedFile, ...] = Field((), max_length=MAX_FILES)
     rests_on: tuple[EarlierFile, ...] = Field((), max_length=MAX_RESTS_ON)
+
+    @property
+    def start_names(self) -> list[str]:
+        """Names of all files, the oldest first, for a job that starts from them."""
+        return [file.start_name for file in self.rests_on] + [file.name for file in self.files]

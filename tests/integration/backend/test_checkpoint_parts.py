@@ -8,13 +8,15 @@ from typing import Any
 from uuid import UUID
 
 import httpx
+import torch
+from safetensors.torch import save
 from sqlalchemy import text
 
 from backend.platform import Platform
 from gradstream.center.entries import Committed, Entry
 from gradstream.process.exits import ExitReason
 from gradstream.process.order import plane_id
-from gradstream.process.saving.part_list import MAX_FILES, MAX_RESTS_ON
+from gradstream.process.saving.part_list import MAX_FILES, MAX_RESTS_ON, PartList
 from gradstream.wire.redis import keys
 from gradstream.wire.transport.messages import FIELD, Header
 from tests.integration.backend.agent import about
@@ -273,3 +275,37 @@ def test_a_job_starts_from_a_finished_one_of_an_earlier_version(running: Running
     assert {name: answer.content for name, answer in found.items()} == {"tensors.pt": b"places", "shard-0.pt": b"state"}
     missing: httpx.Response = agent.http.get("/process/start/shard-0.safetensors", headers=headers)
     assert missing.status_code == 404
+
+
+def start_files(running: Running, tmp_path: Path, checkpoint: str, *names: str) -> dict[str, bytes]:
+    """What a process of a job that starts from the running one gets, after that one is deleted."""
+    agent, api = running.agent, running.api
+    agent.put("worker-0", "tensors.safetensors", b"places")
+    agent.put("evaluator", "model.safetensors", save({"w": torch.ones(2)}))
+    job = submit(api, tmp_path, name="next", start_from={"job": running.id, "checkpoint": checkpoint})
+    api.post(f"/jobs/{running.id}/stop")
+    running.succeed()
+    assert api.delete(f"/jobs/{running.id}").status_code == 204
+    running.controller.run_once()
+    agent.run_all()
+    order = agent.order("server-0")
+    assert str(order.job_id) == job["id"]
+    headers = {"Authorization": f"Bearer {order.store.token}"}
+    answers = {name: agent.http.get(f"/process/start/{name}", headers=headers) for name in names}
+    return {name: answer.content for name, answer in answers.items() if answer.status_code == 200}
+
+
+def test_a_job_starts_with_the_rows_of_a_checkpoint_and_of_those_that_it_rests_on(running: Running, tmp_path: Path) -> None:
+    commit(running, 1, b"base", [])
+    commit(running, 2, b"changed", [earlier(1, 1, ROWS, b"base")])
+    names = ["shard-0.1-1-rows-0.safetensors", ROWS]
+    found = start_files(running, tmp_path, "last", "shard-0.json", *names, "shard-1.json")
+    assert PartList.model_validate_json(found.pop("shard-0.json")).start_names == names
+    assert found == dict(zip(names, [b"base", b"changed"], strict=True))
+
+
+def test_a_job_starts_with_the_trained_rows_beside_the_final_model(running: Running, tmp_path: Path) -> None:
+    running.agent.put("server-0", "tables-0.safetensors", b"rows")
+    assert start_files(running, tmp_path, "final", "tables-0.safetensors", "tables-1.safetensors") == {
+        "tables-0.safetensors": b"rows"
+    }

@@ -92,6 +92,7 @@ class TablesCopy:
         self.until = next(iter(self._copies.values())).until
         self.is_whole = above is None
         self.times = {name: copy.time for name, copy in self._copies.items()}
+        self.specs = {name: table.spec for name, table in tables.items()}
         self.nbytes = sum(table.nbytes for table in tables.values())
         """Bytes of it, or more."""
 

@@ -7,7 +7,7 @@ the file is of a base, and the pass of each table when it was copied.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 from safetensors import SafetensorError, safe_open
 
-from gradstream.center.tables.storage.table_contents import TableContents
+from gradstream.center.tables.storage.table_contents import TableContents, are_columns
 from gradstream.errors import Invalid
+from gradstream.spec.tables import TableSpec
 
 ENTRY = "rows"
 """Name of the metadata."""
@@ -41,6 +42,8 @@ class StoredRowsEntry(BaseModel, frozen=True):
     """The file is of a base; else of what changed since the files before it."""
     times: dict[str, int]
     """The pass of each table."""
+    specs: dict[str, TableSpec] = {}
+    """The settings of each table; absent from files of earlier versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ class StoredRows:
     times: Mapping[str, int]
     pieces: Mapping[str, TablePiece]
     """By table."""
+    specs: Mapping[str, TableSpec] = field(default_factory=dict)
+    """By table, as far as they are stored."""
 
 
 def row_tensors(pieces: Sequence[tuple[str, TablePiece]]) -> dict[str, torch.Tensor]:
@@ -72,13 +77,15 @@ def read_entry(file: Path) -> StoredRowsEntry:
 
 def read_rows(file: Path) -> StoredRows:
     """Raises: Invalid: it is damaged, or another kind of file."""
-    times, found = read_entry(file).times, dict[str, dict[str, torch.Tensor]]()
+    entry, found = read_entry(file), dict[str, dict[str, torch.Tensor]]()
     with safe_open(file, framework="pt") as opened:
         for name in opened.keys():  # noqa: SIM118 - it is no dict
             table, _, column = name.rpartition("/")
             found.setdefault(table, {})[column] = opened.get_tensor(name)
     pieces = {}
     for table, columns in found.items():
-        gone = columns.pop("gone").numpy()
-        pieces[table] = TablePiece(TableContents.of_tensors(columns), gone)
-    return StoredRows(times, pieces)
+        gone = columns.pop("gone", None)
+        if gone is None or (gone.dtype, gone.ndim) != (torch.int64, 1) or table not in entry.times or not are_columns(columns):
+            raise Invalid(f"{file} is damaged: its tensors are not those of rows; restore it from a backup")
+        pieces[table] = TablePiece(TableContents.of_tensors(columns), gone.numpy())
+    return StoredRows(entry.times, pieces, entry.specs)

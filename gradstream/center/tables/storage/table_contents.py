@@ -38,3 +38,22 @@ class TableContents:
     @classmethod
     def of_tensors(cls, columns: Mapping[str, torch.Tensor]) -> Self:
         return cls(**{name: values.numpy() for name, values in columns.items()})
+
+
+_ROWS = {"keys": (torch.int64, 1), "values": (torch.float32, 2), "updates": (torch.int64, 1), "seen": (torch.int64, 1)}
+_WAITING = {"waiting": (torch.int64, 1), "waiting_occurrences": (torch.int64, 1), "waiting_seen": (torch.int64, 1)}
+_EVENTS = (torch.float32, 2)
+
+
+def are_columns(tensors: Mapping[str, torch.Tensor]) -> bool:
+    """Return whether these are the columns of rows and candidates, by name, dtype and shape."""
+    parts = {**_ROWS, "events": _EVENTS}, {**_WAITING, "waiting_events": _EVENTS}
+    if tensors.keys() != parts[0].keys() | parts[1].keys():
+        return False
+    events = tensors["events"], tensors["waiting_events"]
+    return all(_is_part(tensors, part) for part in parts) and all(each.shape[1] == 2 for each in events)
+
+
+def _is_part(tensors: Mapping[str, torch.Tensor], part: Mapping[str, tuple[torch.dtype, int]]) -> bool:
+    fit = all((tensors[name].dtype, tensors[name].ndim) == kind for name, kind in part.items())
+    return fit and len({len(tensors[name]) for name in part}) == 1

@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from pydantic import BaseModel, Field, ValidationError
 from safetensors import SafetensorError, safe_open
 
 from gradstream.center.tables.storage.contents import add_contents, read_contents
+from gradstream.center.tables.storage.row_file import TablePiece
 from gradstream.center.tables.storage.table_contents import TableContents
 from gradstream.center.tables.table import EmbeddingTable
 from gradstream.errors import Invalid
@@ -68,17 +70,17 @@ def read_tables(files: Sequence[Path]) -> dict[str, EmbeddingTable]:
     """Return the tables of a job, which give rows as its workers would look them up. `files`: one of each server.
 
     Raises: Invalid: a file is damaged or none of these, parts are missing, or they are of different jobs or versions."""
-    parts = {file: _read_part(file) for file in sorted(files)}
+    parts = {file: read_part(file) for file in sorted(files)}
     first = _check_whole(parts)
     tables = {name: _empty_table(name, of_table, first.seed) for name, of_table in first.tables.items()}
-    for file in parts:
-        with safe_open(file, framework="pt") as opened:
-            for name, table in tables.items():
-                add_contents(table, _contents(opened.get_tensor(f"{name}/keys"), opened.get_tensor(f"{name}/values")))
+    for file, part in parts.items():
+        for name, piece in read_trained_rows(file, part).items():
+            add_contents(tables[name], piece.contents)
     return tables
 
 
-def _read_part(file: Path) -> TrainedPart:
+def read_part(file: Path) -> TrainedPart:
+    """Raises: Invalid: the file is damaged, or none of these."""
     try:
         with safe_open(file, framework="pt") as opened:
             part = TrainedPart.model_validate_json((opened.metadata() or {}).get(ENTRY, ""))
@@ -89,6 +91,13 @@ def _read_part(file: Path) -> TrainedPart:
         raise Invalid(f"{file} is not there; download it, or take it out") from error
     except (SafetensorError, ValidationError, OSError) as error:
         raise Invalid(f"{file} has no trained rows, or is damaged; take tables-0.safetensors and the others of a job") from error
+
+
+def read_trained_rows(file: Path, part: TrainedPart) -> dict[str, TablePiece]:
+    """Return the rows of a file by table, with their weights alone. `part`: what `read_part` has read."""
+    with safe_open(file, framework="pt") as opened:
+        columns = {name: (opened.get_tensor(f"{name}/keys"), opened.get_tensor(f"{name}/values")) for name in part.tables}
+    return {name: TablePiece(_contents(*of_table), np.empty(0, np.int64)) for name, of_table in columns.items()}
 
 
 def _has_rows(opened: Any, name: str, width: int) -> bool:
