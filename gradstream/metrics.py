@@ -21,6 +21,7 @@ _GROUPS = {
     "server": "Servers",
     "ledger": "Ledger",
     "table": "Embedding tables",
+    "rows": "Rows of each table",
     "worker": "Workers",
     "plane": "Data plane",
     "data": "Data",
@@ -111,7 +112,25 @@ CANDIDATES = define_metric("table/candidates", "Candidates", "keys", "Keys witho
 TABLE_BYTES = define_metric(
     "table/bytes", "Memory of tables", "bytes", "Memory of rows, candidates and their index, by shard", "lower"
 )
-EVICTED = define_metric("table/evicted", "Keys evicted", "keys", "Rows and candidates that shrinks have removed so far, by shard")
+ROWS_MADE = define_metric("table/made", "Rows made", "rows", "Rows made so far, by shard: those of now and those evicted")
+ROWS_EVICTED = define_metric("table/evicted", "Rows evicted", "rows", "Rows that shrinks have removed so far, by shard")
+CANDIDATES_EVICTED = define_metric(
+    "table/evicted_candidates", "Candidates evicted", "keys", "Candidates that shrinks have removed so far, by shard"
+)
+ROW_STALENESS = define_metric(
+    "table/staleness",
+    "Row staleness",
+    "updates",
+    "Updates of a row between its lookup and its push: mean over the applied keys since the point before, by shard",
+    "lower",
+)
+ROW_STALENESS_HIGHEST = define_metric(
+    "table/staleness_highest",
+    "Highest row staleness",
+    "updates",
+    "Updates of a row between its lookup and its push: the most since the point before, by shard",
+    "lower",
+)
 KEYS_APPLIED = define_metric("table/applied", "Keys applied", "keys", "Keys of pushes whose gradient made a step, by shard")
 KEYS_COUNTED = define_metric("table/counted", "Keys counted", "keys", "Keys of pushes that have no row yet, by shard")
 KEYS_MISSED = define_metric(
@@ -120,6 +139,13 @@ KEYS_MISSED = define_metric(
 KEYS_DROPPED = define_metric(
     "table/dropped", "Keys dropped", "keys", "Keys of dropped pushes, and those for which a table was full, by shard", "lower"
 )
+
+
+def rows_of_table(name: str) -> Metric:
+    """Return the metric of one embedding table's rows. It is not in the catalogue, as the model names its tables."""
+    return Metric(f"rows/{name}", f"Rows of {name}", "rows", f"Rows of the embedding table {name}, by shard")
+
+
 EVAL_ACCURACY = define_metric(
     "eval/accuracy", "Eval accuracy", "1", "Share of the evaluation split that the center classifies correctly", "higher"
 )

@@ -15,6 +15,11 @@ from gradstream.wire.telemetry.reporter import Reporter
 from ps_node.settings import ServerSettings
 from ps_node.version_times import VersionTimes
 
+MAX_TABLES = 64
+"""Tables whose rows are reported one by one."""
+_LONGEST = 100
+"""Characters of their names: those of metrics are bounded."""
+
 
 class ServerReport:
     def __init__(self, reporter: Reporter, order: ProcessOrder, shard: Shard, settings: ServerSettings) -> None:
@@ -113,15 +118,20 @@ def _table_values(center: Center) -> dict[Metric, float]:
     """The embedding tables of this shard in numbers; empty for a model without tables."""
     if center.tables is None:
         return {}
-    totals = center.tables.totals()
-    account = totals.account
-    return {
+    totals, staleness = center.tables.totals(), center.tables.take_staleness()
+    account, tables = totals.account, list(center.tables.tables.values())
+    values: dict[Metric, float] = {
         metrics.ROWS: totals.rows,
         metrics.CANDIDATES: totals.candidates,
         metrics.TABLE_BYTES: totals.nbytes,
-        metrics.EVICTED: totals.evicted,
+        metrics.ROWS_MADE: totals.made,
+        metrics.ROWS_EVICTED: totals.evicted_rows,
+        metrics.CANDIDATES_EVICTED: totals.evicted_candidates,
         metrics.KEYS_APPLIED: account.applied,
         metrics.KEYS_COUNTED: account.counted,
         metrics.KEYS_MISSED: account.missed,
         metrics.KEYS_DROPPED: account.dropped,
     }
+    if staleness.keys:
+        values |= {metrics.ROW_STALENESS: staleness.mean, metrics.ROW_STALENESS_HIGHEST: staleness.highest}
+    return values | {metrics.rows_of_table(table.name): table.alive for table in tables[:MAX_TABLES] if len(table.name) <= _LONGEST}

@@ -83,6 +83,9 @@ def test_a_script_reads_the_rows_that_a_job_has_trained(lab: Lab, calm: Job, tmp
     account = {name: sum(last_of_shards(lab, calm, f"table/{name}")) for name in ("applied", "counted", "missed", "dropped")}
     assert account["applied"] > account["counted"] > 0 == account["missed"] == account["dropped"]
     tables = [files[f"tables-{k}.safetensors"] for k in range(2)]
+    assert {point.value for point in lab.points(calm, "table/staleness", "table/staleness_highest")} == {0}, "under bsp"
+    assert last_of_shards(lab, calm, "table/made") == last_of_shards(lab, calm, "table/rows")
+    assert last_of_shards(lab, calm, "rows/deep") == [len(keys) for keys in rows]
     assert last_of_shards(lab, calm, "table/rows") == [len(one["deep/keys"]) + len(one["wide/keys"]) for one in tables]
     evaluated = [point.value for point in lab.points(calm, "eval/loss")]
     assert score(tmp_path / str(calm.id)) == pytest.approx(evaluated[-1], rel=1e-4)

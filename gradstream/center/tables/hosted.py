@@ -44,6 +44,25 @@ class RowAccount:
         return self.applied + self.counted + self.missed + self.dropped
 
 
+@dataclass(slots=True)
+class RowStaleness:
+    """Updates of a row between its lookup and its push, over the keys that were applied."""
+
+    keys: int = 0
+    sum: int = 0
+    highest: int = 0
+
+    def add(self, outcome: RowOutcome) -> None:
+        if outcome.applied:
+            self.keys += outcome.applied
+            self.sum += int(outcome.staleness.sum())
+            self.highest = max(self.highest, int(outcome.staleness.max()))
+
+    @property
+    def mean(self) -> float:
+        return self.sum / self.keys if self.keys else 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class TableTotals:
     """Sums over all tables of a shard."""
@@ -51,8 +70,10 @@ class TableTotals:
     rows: int
     candidates: int
     nbytes: int
-    evicted: int
-    """Rows and candidates."""
+    made: int
+    """Rows: made = rows + evicted_rows."""
+    evicted_rows: int
+    evicted_candidates: int
     account: RowAccount
 
 
@@ -66,6 +87,7 @@ class HostedTables:
         self._shrinks = ShrinkSchedule(specs, epoch_samples)
         self._held: dict[int, Pushed] = {}
         """Gradients of pushes that wait for their round to close, by rank."""
+        self._staleness = RowStaleness()
 
     def look_up(self, wanted: Mapping[str, RowKeys]) -> dict[str, FoundRows]:
         """Changes nothing. Raises: Invalid: there is no such table, or a key belongs to another shard."""
@@ -96,6 +118,12 @@ class HostedTables:
             rows = _merged(parts, weighted=table.spec.gradient == "mean")
             outcome = table.push(rows.keys, rows.loans, rows.gradients, rows.occurrences, rows.clicks, factor)
             self.accounts[name].add(outcome)
+            self._staleness.add(outcome)
+
+    def take_staleness(self) -> RowStaleness:
+        """Return the staleness of the rows that pushes have changed since this was called last."""
+        found, self._staleness = self._staleness, RowStaleness()
+        return found
 
     def shrink_if_due(self, before: int, samples: int) -> None:
         """Shrink the tables whose interval ends between these two numbers of samples of the center."""
@@ -110,7 +138,9 @@ class HostedTables:
             rows=sum(table.alive for table in tables),
             candidates=sum(table.waiting for table in tables),
             nbytes=sum(table.nbytes for table in tables),
-            evicted=sum(table.evicted for table in tables),
+            made=sum(table.made for table in tables),
+            evicted_rows=sum(table.evicted_rows for table in tables),
+            evicted_candidates=sum(table.evicted - table.evicted_rows for table in tables),
             account=account,
         )
 
@@ -162,7 +192,9 @@ class HostedTables:
             table.removed = []
             table.mark += 1  # so that a copy above the mark before it is of what changes from now on
             table.decay_until(of_table["time"])
-            table.evicted = of_table.get("evicted", 0)  # absent from older checkpoints
+            evicted_rows = of_table.get("evicted_rows", 0)  # absent from older checkpoints, as are the others
+            made = of_table.get("made", table.alive + evicted_rows)
+            table.restore_counts(made=made, evicted=of_table.get("evicted", 0), evicted_rows=evicted_rows)
             hosted.accounts[name] = RowAccount(**of_table["account"])
         for rank, held in state["held"].items():
             hosted.hold(rank, {name: _rows_from(hosted.tables[name], rows) for name, rows in held.items()})
@@ -182,8 +214,8 @@ _NO_ROW, _GONE = -1, -2
 
 def _state_of(table: EmbeddingTable, account: RowAccount, *, rows: bool) -> dict[str, Any]:
     columns = {"columns": read_contents(table).tensors()} if rows else {}
-    counts = {"time": table.time, "evicted": table.evicted, "account": asdict(account)}
-    return {"width": table.width, **counts, **columns}
+    made = {"made": table.made, "evicted": table.evicted, "evicted_rows": table.evicted_rows}
+    return {"width": table.width, "time": table.time, **made, "account": asdict(account), **columns}
 
 
 def _state_of_held(table: EmbeddingTable, rows: RowGradients) -> dict[str, torch.Tensor]:

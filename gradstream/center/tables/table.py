@@ -84,8 +84,10 @@ class EmbeddingTable:
         """Rows carry the mark at which they changed last; whoever copies changed rows counts it up."""
         self.time = 0
         """Number of the pass."""
-        self.evicted = 0
-        """Rows and candidates that shrinks have removed."""
+        self.evicted = self.evicted_rows = 0
+        """Rows and candidates that shrinks have removed, and the rows among them."""
+        self._made_earlier = 0
+        """Rows that the table of an earlier process has made, and this one has not read."""
         self.removed: list[tuple[int, NDArray[np.int64]]] | None = None
         """The keys that each shrink has removed, with the mark of that time; None: no copy needs them."""
         self.complete_copy: Callable[[], None] | None = None
@@ -141,12 +143,13 @@ class EmbeddingTable:
         """End a pass: decay and evict. Return how many rows and candidates are gone."""
         if self.complete_copy and self.spec.has_scores:
             self.complete_copy()  # since a shrink changes the shows and clicks of all rows
-        gone_slots, gone = np.zeros(len(self.buckets), np.int64), np.empty(self.alive + self.waiting, np.int64)
+        gone_slots, gone, alive = np.zeros(len(self.buckets), np.int64), np.empty(self.alive + self.waiting, np.int64), self.alive
         removed = int(shrink(self.arrays, self._keeping, self.time, gone_slots, gone))
         if self.removed is not None and removed:
             self.removed.append((self.mark, gone[:removed].copy()))
         self.tidy(gone_slots)
         self.evicted += removed
+        self.evicted_rows += alive - self.alive
         self.time += 1
         return removed
 
@@ -181,7 +184,12 @@ class EmbeddingTable:
     @property
     def made(self) -> int:
         """Rows made so far: those alive and those evicted."""
-        return self._rows.made
+        return self._made_earlier + self._rows.made
+
+    def restore_counts(self, *, made: int, evicted: int, evicted_rows: int) -> None:
+        """Go on with the counts of an earlier process, when its rows are here."""
+        self._made_earlier = made - self._rows.made
+        self.evicted, self.evicted_rows = evicted, evicted_rows
 
     @property
     def row_nbytes(self) -> int:

@@ -73,6 +73,12 @@ def evicted(result: Result) -> int:
     return sum(table["evicted"] for shard in result.shards for table in shard["center"]["tables"]["tables"].values())
 
 
+def made_and_evicted(result: Result) -> list[tuple[int, int]]:
+    """Rows of each table, by shard."""
+    tables = [table for shard in result.shards for table in shard["center"]["tables"]["tables"].values()]
+    return [(table["made"], table["evicted_rows"]) for table in tables]
+
+
 def assert_same(one: Result, other: Result) -> None:
     assert torch.equal(one.center, other.center)
     assert rows(one) == rows(other)
@@ -135,6 +141,8 @@ def test_shrinks_stand_in_checkpoints(strategy: str) -> None:
     whole, resumed = train(spec, checkpoints=[20]), train(spec, resume=half.checkpoints[20])
     assert_same(whole, resumed)
     assert evicted(whole) == evicted(resumed) > evicted(half)
+    assert made_and_evicted(whole) == made_and_evicted(resumed)
+    assert sum(made - gone for made, gone in made_and_evicted(whole)) == sum(len(of_table) for of_table in rows(whole).values())
 
 
 def test_shrinks_and_clicks_of_a_job_are_those_of_a_plain_loop() -> None:

@@ -2,6 +2,7 @@ import { Tabs } from "@mantine/core"
 import { lazy, Suspense, useLayoutEffect, useRef } from "react"
 import { useNavigate, useParams, useSearchParams } from "react-router"
 import { Loaded } from "@/components/messages/Loaded"
+import { useMetricNames } from "@/hooks/charts/useMetricNames"
 import { useFeed } from "@/hooks/job/useFeed"
 import { loadPart } from "@/lib/browser/parts"
 import { EventsPanel } from "./events/EventsPanel"
@@ -12,16 +13,19 @@ import { OverviewTab } from "./overview/OverviewTab"
 import { WorkersTab } from "./workers/WorkersTab"
 import classes from "./JobTabs.module.css"
 
-/** Brings the drawing of charts along. */
+/** Both bring the drawing of charts along. */
 const StalenessTab = lazy(() => loadPart(async () => ({ default: (await import("./staleness/StalenessTab")).StalenessTab })))
+const TablesTab = lazy(() => loadPart(async () => ({ default: (await import("./tables/TablesTab")).TablesTab })))
 /** Brings the YAML writer along, which no other tab needs. */
 const ConfigPanel = lazy(() => loadPart(async () => ({ default: (await import("./config/ConfigPanel")).ConfigPanel })))
 
 const FIRST = "overview"
+const TABLES = "tables"
 const TABS = [
   { value: FIRST, label: "Overview", Content: OverviewTab },
   { value: "metrics", label: "Metrics", Content: MetricsTab },
   { value: "staleness", label: "Staleness", Content: StalenessTab },
+  { value: TABLES, label: "Tables", Content: TablesTab },
   { value: "workers", label: "Workers", Content: WorkersTab },
   { value: "logs", label: "Logs", Content: LogsPanel },
   { value: "events", label: "Events", Content: EventsPanel },
@@ -32,13 +36,15 @@ const TABS = [
 /** Names that tabs had once. */
 const FORMER: Readonly<Record<string, string>> = { charts: "metrics", processes: "workers" }
 
-/** Which tab is open is the end of the address. */
+/** Which tab is open is the end of the address. Jobs whose models have embedding tables have a tab for them. */
 export function JobTabs() {
   const { tab } = useParams()
   const [search] = useSearchParams()
   const navigate = useNavigate()
   const id = useFeed((feed) => feed.job.id)
   const asked = FORMER[tab ?? ""] ?? tab
+  const hasTables = useMetricNames().data.includes("table/rows")
+  const tabs = TABS.filter(({ value }) => value !== TABLES || hasTables || asked === TABLES)
   const opened = TABS.find(({ value }) => value === asked)?.value ?? FIRST
   const open = (value: string | null) =>
     navigate({ pathname: value === FIRST ? `/jobs/${id}` : `/jobs/${id}/${value}`, search: search.toString() }, { replace: true, preventScrollReset: true })
@@ -46,13 +52,13 @@ export function JobTabs() {
   return (
     <Tabs value={opened} onChange={open} keepMounted={false}>
       <Tabs.List ref={list} className={classes.list}>
-        {TABS.map(({ value, label }) => (
+        {tabs.map(({ value, label }) => (
           <Tabs.Tab key={value} value={value}>
             {label}
           </Tabs.Tab>
         ))}
       </Tabs.List>
-      {TABS.map(({ value, Content }) => (
+      {tabs.map(({ value, Content }) => (
         <Tabs.Panel key={value} value={value} pt="md">
           <Suspense fallback={<Loaded isPending>{null}</Loaded>}>
             <Content />

@@ -1,0 +1,67 @@
+"""The tab of a job's embedding tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from gradstream.client import Client, Job
+from gradstream.spec import JobSpec
+from tests.browser.support import OpenPage, check_looks, every_look, submit_slow
+
+USERLAND = Path(__file__).parents[1] / "userland"
+
+
+@pytest.fixture(scope="module")
+def job(client: Client) -> Job:
+    """A job that has evicted rows."""
+    given = {
+        "name": "clicks",
+        "workload": {"entrypoint": "planted_clicks:Clicks"},
+        "strategy": {"name": "async", "lr": 0.05},
+        "roles": {"worker": {"count": 2, "device": "cpu"}, "server": {"count": 2}},
+        "batch_size": 32,
+        "tables": {"default": {"admit": {"count": 2}, "keep": {"unseen": 1}, "shrink": "500 samples"}},
+        "stop": {"epochs": 4},
+    }
+    job = client.submit(JobSpec.model_validate(given), code=USERLAND)
+    ended = client.wait(job.id, timeout=240)
+    assert ended.status == "succeeded"
+    return ended
+
+
+@every_look
+def test_every_row_and_every_key_of_each_server_is_accounted_for(
+    width: int, scheme: str, look_at: OpenPage, client: Client, job: Job
+) -> None:
+    page = look_at(f"/jobs/{job.id}/tables", width=width, scheme=scheme)
+    expect(page.get_by_role("tab", name="Tables")).to_have_attribute("aria-selected", "true")
+    rows = page.get_by_role("region", name="Rows of each server").get_by_role("row")
+    keys = page.get_by_role("region", name="Keys of pushes of each server").get_by_role("row")
+    expect(rows).to_have_count(3)
+    last = {name: client.metrics(job.id, names=[name]) for name in ("table/rows", "table/made", "table/evicted", "table/applied")}
+    for number in range(2):
+        said = {
+            name: [batch.points[-1][-1] for batch in batches if batch.source == f"server-{number}"][-1]
+            for name, batches in last.items()
+        }
+        made, alive, evicted = (f"{int(said[f'table/{name}']):,}" for name in ("made", "rows", "evicted"))
+        assert said["table/evicted"] > 0
+        expect(rows.nth(1 + number)).to_contain_text(f"server {number}")
+        for place, shown in enumerate((made, alive, evicted), 1):
+            expect(rows.nth(1 + number).get_by_role("cell").nth(place)).to_have_text(shown)
+        expect(rows.nth(1 + number).get_by_role("img", name="adds up")).to_be_visible()
+        expect(keys.nth(1 + number).get_by_role("cell").nth(2)).to_have_text(f"{int(said['table/applied']):,}")
+    for title in ("Row staleness", "Rows deep", "Rows wide"):
+        expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
+    check_looks(page, f"tables-{width}-{scheme}")
+
+
+def test_a_job_without_tables_has_no_such_tab(open_page: OpenPage, client: Client) -> None:
+    dense = submit_slow(client, name="dense", steps=3)
+    client.wait(dense.id, timeout=120)
+    page = open_page(f"/jobs/{dense.id}")
+    expect(page.get_by_role("tab", name="Workers")).to_be_visible()
+    expect(page.get_by_role("tab", name="Tables")).to_have_count(0)
