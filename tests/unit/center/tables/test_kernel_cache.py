@@ -62,7 +62,7 @@ def test_the_zygote_imports_no_kernels() -> None:
 
 
 def test_all_kernels_that_a_job_calls_are_compiled_ahead(tmp_path: Path) -> None:
-    """A worker with a copy of the folder adds nothing to it."""
+    """A worker with a copy of the folder adds nothing to it. Tests beside this one may add other kernels to the folder meanwhile."""
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     subprocess.run([sys.executable, "-m", "gradstream.model.compile_kernels"], env=environment, check=True, timeout=300)
     own = tmp_path / "own"
@@ -72,7 +72,7 @@ def test_all_kernels_that_a_job_calls_are_compiled_ahead(tmp_path: Path) -> None
         "; from tests.unit.center.tables import test_copying; test_copying.test_rows_after_a_restored_copy_have_the_same_bits()"
     )
     subprocess.run([sys.executable, "-c", train], env=environment | {kernel_cache.OWN_FOLDER: str(own)}, check=True, timeout=300)
-    assert names(own) == names(kernel_cache.shared_folder())
+    assert "complete" in names(own) <= names(kernel_cache.shared_folder())
 
 
 def names(folder: Path) -> set[str]:
