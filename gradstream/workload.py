@@ -57,6 +57,15 @@ class Workload:
         workers before `loss`, if a table of the job uses scores. Without it, all shows are without a click."""
         raise NotImplementedError
 
+    def observe(self, logits: Tensor, labels: Tensor, weights: Tensor | float = 1.0) -> None:
+        """Call it in `loss`, before the step: these predictions count in AUC, log loss, normalized entropy, calibration, accuracy,
+        precision, recall and average precision, over the last examples of all workers, and over the whole evaluation split.
+
+        `logits`: of any shape. `labels`: of that shape, from 0 to 1. `weights`: of that shape, or one number of at least 0."""
+        from gradstream.observations.recording import record
+
+        record(logits, labels, weights)
+
     def collate_fn(self, examples: list[Any]) -> Any:
         """A batch of single examples, as a DataLoader's collate_fn. Not called for what gives whole batches (gradstream.data)."""
         from torch.utils.data import default_collate
@@ -65,7 +74,8 @@ class Workload:
 
     def evaluate(self, model: nn.Module, batch: Any) -> dict[str, Any]:
         """Numbers that are means over one evaluation batch: they are averaged over the split, weighted by examples. With
-        `summarize`, tensors and arrays too, such as scores and labels."""
+        `summarize`, tensors and arrays too, such as scores and labels. Figures of the whole split, such as AUC, come by themselves
+        from what is observed here or in `loss`."""
         from gradstream import accuracy
 
         values = {"loss": accuracy.scalar(self.loss(model, batch))}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 
@@ -35,6 +36,8 @@ class ServerReport:
         self._active: dict[int, bool] = {}
         """True if each rank takes part, as last reported. Empty until training begins."""
         self._decided = False
+        self._observed = 0
+        """Examples observed, as last reported."""
 
     def members_changed(self) -> None:
         """Report after a join or a leave which workers take part, once training has begun. A lost worker comes back, so it still
@@ -112,6 +115,17 @@ class ServerReport:
                 reasons = {metric: getattr(account, metric.name.removeprefix("ledger/")) for metric in metrics.REASONS}
                 accounts |= {metric: count for metric, count in reasons.items() if count}
                 self._reporter.points(accounts, rank=rank, **place)
+            self._report_observed(place)
+
+    def _report_observed(self, place: dict[str, int]) -> None:
+        """Report the figures of what workloads observed, if there is more of it. One without a meaning yet is left out."""
+        counted = self._shard.observed.counted
+        if counted.examples == self._observed:
+            return
+        self._observed = counted.examples
+        found = {metrics.OBSERVED[key]: value for key, value in counted.figures().items() if math.isfinite(value)}
+        if found:
+            self._reporter.points(found, **place)
 
 
 def _table_values(center: Center) -> dict[Metric, float]:

@@ -19,6 +19,7 @@ from gradstream.center.entries import (
     Lookup,
     Output,
     Payload,
+    ProtocolError,
     Pull,
     Push,
     Rejected,
@@ -27,6 +28,7 @@ from gradstream.center.entries import (
     seq_of,
 )
 from gradstream.center.shard import Shard, nowhere
+from gradstream.observations.histograms import Observations
 from gradstream.process.order import ProcessOrder
 from gradstream.wire.redis import ids, keys
 from gradstream.wire.redis.client import connect, retry
@@ -145,7 +147,17 @@ class Server:
         if isinstance(header.entry, Pull | Lookup):
             return Payload(torch.empty(0), rows=rows)
         payload = self._mailbox.fetch(header, incarnation, seq)
-        return (self._staging.take(payload, incarnation) if self._staging else payload)._replace(rows=rows)
+        payload = self._staging.take(payload, incarnation) if self._staging else payload
+        return payload._replace(rows=rows, observed=self._observations(header))
+
+    def _observations(self, header: Header) -> Observations | None:
+        """Return what a push brings of them to shard 0. Raises: ProtocolError: they are damaged."""
+        if self._order.rank != 0 or not header.observed:
+            return None
+        try:
+            return Observations.unpack(header.observed)
+        except ValueError as error:
+            raise ProtocolError(str(error)) from error
 
     def _after(self, output: Output, position: str) -> None:
         if output.checkpoint:

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 
     from gradstream.center.ledger import Decision
     from gradstream.center.tables.payload import AnyRows
+    from gradstream.observations.histograms import Observations
 else:
-    AnyRows = Tensor = Any  # types are looked at when messages are decoded, and programs that only post entries start without torch
+    AnyRows = Observations = Tensor = (
+        Any  # types are looked at when messages are decoded, and programs that only post entries start without torch
+    )
 
 EVALUATOR = -1
 FINAL_CHECKPOINT = 0
@@ -54,6 +57,8 @@ class Payload(NamedTuple):
     """On shard 0 only."""
     rows: Mapping[str, AnyRows] | None = None
     """By table: those of this shard's buckets. Keys of a `Lookup`, their rows in its response, gradients of a `Push`."""
+    observed: Observations | None = None
+    """On shard 0 only, beside a `Push`."""
 
 
 class Init(Struct, frozen=True, array_like=True, tag="init"):

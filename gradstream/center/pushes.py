@@ -15,6 +15,7 @@ from gradstream.center.parameters.updates import PushUpdate, PushUpdates
 from gradstream.center.responses import Held, Responses
 from gradstream.center.tables.payload import RowGradients, of_kind
 from gradstream.center.waiting import WaitingRanks
+from gradstream.observations.pushes import ObservedPushes
 from gradstream.spec import JobSpec
 
 
@@ -32,7 +33,7 @@ class Pushes:
             responses,
             drift,
         )
-        self.ledger = Ledger()
+        self.ledger, self.observed = Ledger(), ObservedPushes()
         self.decisions: list[Decision] = []
         """Decisions on pushes that the current entry led to."""
 
@@ -54,6 +55,7 @@ class Pushes:
             return
         if center.buffers and payload.buffers:
             center.buffers.put(push.rank, push.examples, payload.buffers)
+        self.observed.hold(push.rank, payload.observed)
         if self._spec.effective_gate.mode == "bsp":
             self._gate.pending[push.rank] = (push, payload.x)
             if center.tables and rows:
@@ -81,6 +83,7 @@ class Pushes:
             if rank not in held:
                 self._decide(push, "dropped", reason="quorum")
                 self._drop_rows(self._held_rows(rank))
+                self.observed.drop(rank)
             member = self._members.get(rank)
             if member and member.incarnation == push.incarnation:
                 self._hold(held.get(rank, Held("dropped", push)), push)
@@ -119,6 +122,7 @@ class Pushes:
         outcome: PushOutcome = "applied" if self._responses.there().apply_updates(us) else "deferred"
         for u in us:
             self._decide(u.push, outcome, u.staleness)
+            self.observed.count(u.rank)
         return outcome
 
     def _why_dropped(self, push: Push) -> Reason:

@@ -94,6 +94,7 @@ class Shard:
         self._pushes = Pushes(*mine, self._drift)
         self._checkpoint_making = CheckpointMaking(*mine, self._watchers)
         self._checkpoints, self.ledger = self._checkpoint_making.schedule, self._pushes.ledger
+        self.observed = self._pushes.observed
         self._out = Output()
 
     def handle(self, entry: Entry, payload: Payload | None = None, destination: Destination = nowhere) -> Output:
@@ -264,13 +265,15 @@ class Shard:
     def state(self, *, rows: bool = True) -> dict[str, Any]:
         """Return all that a new attempt needs to continue with the same numbers: tensors and plain values, a copy. `rows`: False
         leaves those of tables out."""
-        return {
+        state = {
             "center": self._center().state(rows=rows),
             "members": self.members.state(),
             "ledger": self.ledger.state(),
             "gate": self._gate.state(),
             "evaluations": self._watchers.queue and self._watchers.queue.state(),
         }
+        observed = self.observed.state()
+        return state | {"observed": observed} if observed else state
 
     def load(self, state: dict[str, Any], rows: Iterable[StoredRows] = ()) -> None:
         """Resume from a checkpoint, before the first entry: the same numbers, new members. `rows`: those that `state` lacks."""
@@ -279,5 +282,6 @@ class Shard:
         self.members.load(state["members"])
         self.ledger.load(state["ledger"])
         self._gate.load(state["gate"], self._device)
+        self.observed.load(state.get("observed"))
         if self._watchers.queue:
             self._watchers.queue.load(state.get("evaluations"), self._device)

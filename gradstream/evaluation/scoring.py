@@ -17,6 +17,9 @@ from gradstream.input.data import in_order
 from gradstream.model import ensemble
 from gradstream.model.guard import ParameterGuard
 from gradstream.model.usercode import UserCode, blaming
+from gradstream.observations.figures import figures
+from gradstream.observations.histograms import Observations
+from gradstream.observations.recording import recording
 
 Summarize = Callable[[list[dict[str, Any]]], dict[str, float]]
 
@@ -41,7 +44,9 @@ class Scorer:
         with torch.no_grad(), blaming("dataset('eval')"):
             for batch, examples in in_order(self._dataset, self._batch_size, self._device, self._code.batching):
                 for model, split in zip(models, splits, strict=True):
-                    split.add(self._code.evaluate(model, batch), examples)
+                    with recording(split.observed):
+                        values = self._code.evaluate(model, batch)
+                    split.add(values, examples)
         with blaming("evaluate()"):
             self._guard.check()
             whole, *alone = [split.metrics() for split in splits]
@@ -65,6 +70,7 @@ class _Split:
         self._sums: dict[str, float] = defaultdict(float)
         self._examples: dict[str, int] = defaultdict(int)
         self._outputs: list[dict[str, Any]] = []
+        self.observed = Observations()
 
     def add(self, values: dict[str, Any], examples: int) -> None:
         """Add the results of one batch. Raises: InvalidWorkload: a value is no number, and there is no `summarize`."""
@@ -83,6 +89,7 @@ class _Split:
 
     def metrics(self) -> dict[str, float]:
         means = {key: total / self._examples[key] for key, total in self._sums.items()}
+        means = figures(self.observed) | means  # what the workload names itself is its own
         return means | self._summarize(self._outputs) if self._summarize is not None else means
 
 

@@ -31,6 +31,9 @@ from gradstream.model.guard import ParameterGuard
 from gradstream.model.problem import backward, watched
 from gradstream.model.start import model_without_platform
 from gradstream.model.usercode import UserCode, blaming
+from gradstream.observations.histograms import Observations
+from gradstream.observations.recording import recording
+from gradstream.observations.sliding import SlidingObservations
 from gradstream.progress.evaluation_alerts import not_finite_sentence, overlap_sentence
 from gradstream.spec import JobSpec
 from gradstream.spec.cadence import is_due
@@ -47,6 +50,8 @@ class LocalProgress:
     loss: float
     """Mean over the steps since the last report."""
     evaluation: dict[str, float]
+    observed: dict[str, float]
+    """Figures of the last examples that the workload observed; empty: none."""
     finished: bool
     stopped_by: StopReason | None
     alerts: tuple[str, ...] = ()
@@ -101,7 +106,7 @@ class _Training:
         self._steps = _steps(spec, length, code.batching.drop_last)
         self._schedule = spec.schedule.for_run(_total_samples(self._steps, length, spec, code.batching.drop_last))
         self._clock, self._judge = _EvaluationClock(spec, length), Judge(spec)
-        self._rows = local_rows(model, spec, code, length)
+        self._rows, self._observed = local_rows(model, spec, code, length), SlidingObservations()
 
     def reports(self) -> Iterator[LocalProgress]:
         spec, losses = self._spec, list[float]()
@@ -117,7 +122,8 @@ class _Training:
                 stopped_by = self._judge.judge(values, samples=samples, version=step).stop
                 finished = bool(stopped_by) or step == self._steps
                 mean, total = sum(losses) / len(losses), samples + (self._steps - step) * spec.batch_size
-                yield LocalProgress(step, samples, total, seconds, mean, values, finished, stopped_by)
+                observed = self._observed.figures()
+                yield LocalProgress(step, samples, total, seconds, mean, values, observed, finished, stopped_by)
                 losses = []
                 if finished:
                     return
@@ -149,7 +155,11 @@ class _Training:
     def _loss(self, model: torch.nn.Module, batch: Any) -> torch.Tensor:
         if self._rows:
             self._rows.use_clicks(batch)
-        return self._code.loss(model, batch)
+        observed = Observations()
+        with recording(observed):
+            loss = self._code.loss(model, batch)
+        self._observed.add(observed)
+        return loss
 
     def _batches(self) -> Iterator[tuple[Any, int]]:
         """Mini-batches with how many examples each has, pass after pass."""

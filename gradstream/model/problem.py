@@ -23,6 +23,8 @@ from gradstream.model.early import EarlyGradients
 from gradstream.model.flat_model import FlatModel
 from gradstream.model.guard import GUIDE, ParameterGuard
 from gradstream.model.usercode import UserCode, blaming
+from gradstream.observations.histograms import Observations
+from gradstream.observations.recording import recording
 from gradstream.process.exits import UserError
 from gradstream.train.problem import Gradient
 
@@ -58,8 +60,8 @@ def _check(guard: ParameterGuard) -> None:
 
 
 class ModelProblem:
-    """A workload's model and its share of the data: a `Problem` that `Gathers`, is `InPieces` until then, `Prepares`, and
-    `HasTables`."""
+    """A workload's model and its share of the data: a `Problem` that `Gathers`, is `InPieces` until then, `Prepares`,
+    `HasTables`, and `Observes`."""
 
     def __init__(
         self,
@@ -72,7 +74,7 @@ class ModelProblem:
         """`at_once`: examples that the model computes with at a time; None: whole mini-batches. `rows`: None: the model has no
         tables."""
         self._code, self._flat, self._batches, self._at_once, self._rows = code, flat, batches, at_once, rows
-        self._guard = ParameterGuard(flat.model)
+        self._guard, self._observed = ParameterGuard(flat.model), Observations()
         self._epoch: int | None = None
         """That on_epoch was called for last."""
         self._modules = list(flat.model.modules())
@@ -118,7 +120,8 @@ class ModelProblem:
     def _loss(self, model: nn.Module, batch: Any) -> Tensor:
         if self._rows and self._rows.wants_clicks and (clicks := self._code.clicks):
             self._rows.use_clicks(clicks(batch))
-        return self._code.loss(model, batch)
+        with recording(self._observed):
+            return self._code.loss(model, batch)
 
     def on_checkpoint(self, number: int) -> None:
         """This worker has saved its part of a checkpoint. Raises: UserError."""
@@ -178,6 +181,12 @@ class ModelProblem:
     def take_row_gradients(self) -> Mapping[str, RowGradients]:
         return self._rows.take_gradients() if self._rows else {}
 
+    def take_observations(self) -> Observations | None:
+        taken = self._observed if self._observed.examples else None
+        if taken:
+            self._observed = Observations()
+        return taken
+
     def buffers(self) -> Buffers | None:
         return self._flat.buffers()
 
@@ -189,6 +198,8 @@ class ModelProblem:
         state: dict[str, Any] = {"rng": randomness.state(), "buffers": tuple(buffers) if buffers else None}
         if self._flat.device.type == "cuda":
             state["cuda_rng"] = torch.cuda.get_rng_state(self._flat.device)
+        if self._observed.examples:
+            state["observed"] = self._observed.pack()
         return state
 
     def load(self, state: dict[str, Any]) -> None:
@@ -197,3 +208,5 @@ class ModelProblem:
             self.load_buffers(Buffers(*state["buffers"]))
         if "cuda_rng" in state and self._flat.device.type == "cuda":
             torch.cuda.set_rng_state(state["cuda_rng"], self._flat.device)
+        if "observed" in state:
+            self._observed = Observations.unpack(state["observed"])

@@ -85,6 +85,10 @@ class ShardedCenter:
             [center.tables.look_up(shard_part(keys, k, len(centers))) for k, center in enumerate(centers) if center.tables]
         )
 
+    def figures(self) -> dict[str, float]:
+        """Return the figures of what the workers have observed; empty: nothing."""
+        return self.shards[0].observed.counted.figures()
+
     def load(self, states: list[dict[str, Any]]) -> None:
         for shard, state in zip(self.shards, states, strict=True):
             shard.load(state)
@@ -96,7 +100,8 @@ class ShardedCenter:
         if payload is None:
             return None
         x = payload.x[self._slices[k]] if payload.x.numel() else payload.x
-        return Payload(x, payload.buffers if k == 0 else None, payload.rows and shard_part(payload.rows, k, len(self.shards)))
+        rows = payload.rows and shard_part(payload.rows, k, len(self.shards))
+        return Payload(x, payload.buffers, rows, payload.observed) if k == 0 else Payload(x, None, rows)
 
     def _joined(self, parts: tuple[Response, ...], made: dict[tuple[int, ...], Payload]) -> Response:
         """Join the shards' responses. `made`: payloads of other responses to the same entry, so that a center that several workers

@@ -28,6 +28,8 @@ class CurvePoint:
     """Mean over the mini-batches since the point before."""
     scores: dict[str, float]
     """On the evaluation split; empty for a toy."""
+    observed: dict[str, float] = field(default_factory=dict)
+    """Figures of the last examples that workers observed."""
 
 
 @dataclass
@@ -44,7 +46,7 @@ class Curve:
         self._judge = Judge(self.spec)
 
     def __call__(self, view: View) -> bool:
-        point = CurvePoint(view.time, view.samples, view.version, view.loss, self.evaluate(view))
+        point = CurvePoint(view.time, view.samples, view.version, view.loss, self.evaluate(view), view.figures())
         self.points.append(point)
         self.said(point)
         if point.scores:

@@ -34,6 +34,10 @@ class View:
     def buffers(self) -> Buffers | None:
         return self._center.for_evaluation().buffers
 
+    def figures(self) -> dict[str, float]:
+        """Return the figures of the last examples that the workload observed; empty: none."""
+        return self._center.figures()
+
     def look_up(self, keys: Mapping[str, RowKeys]) -> Mapping[str, FoundRows]:
         """Return rows of the model's tables."""
         return self._center.look_up(keys)

@@ -29,6 +29,7 @@ from gradstream.model.problem import ModelProblem
 from gradstream.model.start import model_without_platform
 from gradstream.model.tables import working_rows
 from gradstream.model.usercode import UserCode, blaming
+from gradstream.observations.histograms import Observations
 from gradstream.process.begin import seed_of
 from gradstream.spec import JobSpec
 from gradstream.train.problem import Gradient
@@ -132,6 +133,9 @@ class Randomly:
 
     def take_row_gradients(self) -> Mapping[str, RowGradients]:
         return self._problem.take_row_gradients()
+
+    def take_observations(self) -> Observations | None:
+        return self._problem.take_observations()
 
     def buffers(self) -> Buffers | None:
         return self._problem.buffers()

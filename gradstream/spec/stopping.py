@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from gradstream import metrics
 from gradstream.bounds import MAX_SIZE, MAX_STEPS, Count, Number
 from gradstream.spec.part import SpecPart
 
@@ -50,20 +51,21 @@ class Best(SpecPart, frozen=True):
 
     metric: str = Field(pattern=_METRIC, description="Name of the evaluation metric, such as eval/loss", examples=[LOSS])
     mode: Literal["min", "max"] | None = Field(
-        None, description="Better values: min for lower, max for higher; default: min for eval/loss, max for eval/accuracy"
+        None,
+        description="Better values: min for lower, max for higher; default: by the metric, as min for eval/loss, max for eval/auc",
     )
     min_delta: Number = Field(0.0, ge=0, description="Least improvement over the best value so far that counts as better")
 
     @model_validator(mode="after")
     def _direction(self) -> Self:
-        if self.mode is None and self.metric not in (LOSS, ACCURACY):
+        if self.mode is None and _known_side(self.metric) == "neither":
             raise ValueError(f"mode: say whether a lower or a higher {self.metric} is better: min or max")
         return self
 
     @property
     def falls(self) -> bool:
         """A lower value is better."""
-        return self.mode == "min" if self.mode else self.metric == LOSS
+        return self.mode == "min" if self.mode else _known_side(self.metric) == "lower"
 
     def is_better(self, value: float, than: float | None) -> bool:
         """A value that is not finite is never better."""
@@ -72,6 +74,10 @@ class Best(SpecPart, frozen=True):
         if than is None:
             return True
         return value < than - self.min_delta if self.falls else value > than + self.min_delta
+
+
+def _known_side(metric: str) -> metrics.Better:
+    return metrics.CATALOGUE[metric].better if metric in metrics.CATALOGUE else "neither"
 
 
 class Stop(SpecPart, frozen=True):

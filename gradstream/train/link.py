@@ -99,7 +99,7 @@ class Link:
     def post(self, x: Tensor | None, out: Tensor | None) -> Ticket:
         if x is None:
             return self._send_entry(Pull(self._rank, self._incarnation, self._tickets.next_seq), out)
-        rows = self._w.model.take_row_gradients()
+        rows, observed = self._w.model.take_row_gradients(), self._w.model.take_observations()
         norm = _norm(x, rows)
         finite = math.isfinite(norm)
         if not finite and self._fails_on_nan:
@@ -122,7 +122,7 @@ class Link:
         )
         self._go = self._gate.never_holds
         residual = self._buffer.residual if finite else None
-        ticket = self._send_entry(push, out, Payload(self._buffer.x, self._w.model.buffers(), rows), residual)
+        ticket = self._send_entry(push, out, Payload(self._buffer.x, self._w.model.buffers(), rows, observed), residual)
         if residual:
             self.codec_error = residual.norm() / norm if norm else 0.0
         self.send_seconds = time.perf_counter() - began

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from gradstream.center.entries import Buffers
 from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys
+from gradstream.observations.histograms import Observations
 
 
 class Gradient(NamedTuple):
@@ -80,6 +81,14 @@ class HasTables(Protocol):
 
     def take_row_gradients(self) -> Mapping[str, RowGradients]:
         """Return and forget the gradients of rows since the last call. Rows are looked up anew from now on."""
+
+
+@runtime_checkable
+class Observes(Protocol):
+    """A problem whose user code may observe its predictions."""
+
+    def take_observations(self) -> Observations | None:
+        """Return and forget what was observed since the last call; None: nothing."""
 
 
 @runtime_checkable

@@ -10,10 +10,11 @@ from torch import Tensor
 
 from gradstream.center.entries import Buffers, Payload
 from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys
+from gradstream.observations.histograms import Observations
 from gradstream.optim.flat import FlatOptimizer
 from gradstream.optim.spec import Sgd
 from gradstream.spec import JobSpec
-from gradstream.train.problem import Gathers, HasTables, Problem
+from gradstream.train.problem import Gathers, HasTables, Observes, Problem
 
 
 class WorkerModel:
@@ -29,6 +30,7 @@ class WorkerModel:
         self._shares_optimizer = spec.strategy.averages_optimizers
         self._keeps_theta = not spec.strategy.pulls_every_round
         self._has_tables = problem if isinstance(problem, HasTables) and problem.tables else None
+        self._observes = problem if isinstance(problem, Observes) else None
         self._homes = frozenset[int]()
         """Addresses of the centers that theta may live in."""
 
@@ -70,6 +72,10 @@ class WorkerModel:
     def take_row_gradients(self) -> Mapping[str, RowGradients] | None:
         """Return what a push brings for the tables; None: the model has none. See `HasTables`."""
         return self._has_tables.take_row_gradients() if self._has_tables else None
+
+    def take_observations(self) -> Observations | None:
+        """Return what a push brings of them. See `Observes`."""
+        return self._observes.take_observations() if self._observes else None
 
     def buffers(self) -> Buffers | None:
         """Return the vectors that a push brings to be averaged: the buffers, and the optimizer's if the strategy averages these."""

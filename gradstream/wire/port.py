@@ -91,7 +91,8 @@ class RedisPort:
         rows = self._rows.send(seq_of(entry), payload.rows) if payload and payload.rows is not None else ()
         layout = self._layout.as_dict() if isinstance(entry, Init) else None
         shared = tuple(sorted(self._local.shards)) if isinstance(entry, Join) else ()
-        packed = Header(entry, parts, layout, shared, self._centers.assign_buffer(entry), rows, self._opened).pack()
+        observed = payload.observed.pack() if payload and payload.observed else ""
+        packed = Header(entry, parts, layout, shared, self._centers.assign_buffer(entry), rows, self._opened, observed).pack()
         self.confirm()
         self._log.post(packed)
         if not isinstance(entry, Push):

@@ -6,12 +6,15 @@ import ast
 import difflib
 from collections.abc import Iterator
 
+from gradstream import metrics as catalogue
 from gradstream.errors import Mistake
 from gradstream.spec import JobSpec
 from gradstream.spec.stopping import ACCURACY, LOSS
 from gradstream.workload_source.annotations import read_value
 from gradstream.workload_source.classes import StaticWorkload, defines, value_of
 
+_OBSERVED = [metric.name for metric in catalogue.EVALUATED.values()]
+_HOW = ", or call self.observe(logits, labels) in loss()"
 _DECIDE = {"evaluate", "summarize", "classifies"}
 """Attributes of a workload that decide which metrics there are."""
 
@@ -32,7 +35,8 @@ def unknown_metrics(found: StaticWorkload, spec: JobSpec) -> Iterator[Mistake]:
             yield Mistake(
                 f"{pointer}/metric",
                 f"{name} has the default evaluate(), which gives no {part.metric}{hint} It gives {', '.join(metrics)}"
-                f"{'' if ACCURACY in metrics else ', as classifies is False'}; override evaluate() for other metrics",
+                f"{'' if ACCURACY in metrics else ', as classifies is False'}; override evaluate() for other metrics"
+                f"{_HOW if part.metric in _OBSERVED else ''}",
             )
 
 
@@ -40,10 +44,19 @@ def _metrics(found: StaticWorkload) -> list[str] | None:
     """Return the metrics of the default `evaluate`; None: the workload has its own, or the text does not say."""
     if any(defines(found, name) for name in ("evaluate", "summarize")) or _is_set_later(found):
         return None
-    if not defines(found, "classifies"):
-        return [LOSS, ACCURACY]
-    value = value_of(found, "classifies")
-    return None if value is None else [LOSS] if read_value(value) is False else [LOSS, ACCURACY]
+    value = value_of(found, "classifies") if defines(found, "classifies") else None
+    if value is None and defines(found, "classifies"):
+        return None
+    classifies = value is None or read_value(value) is not False
+    observed = _OBSERVED if _observes(found) else []
+    return list(dict.fromkeys([LOSS, *([ACCURACY] if classifies else []), *observed]))
+
+
+def _observes(found: StaticWorkload) -> bool:
+    """A method names `observe`."""
+    return any(
+        isinstance(each, ast.Attribute) and each.attr == "observe" for owner in found.ancestry for each in ast.walk(owner.node)
+    )
 
 
 def _is_set_later(found: StaticWorkload) -> bool:

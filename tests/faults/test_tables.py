@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from gradstream import metrics
 from gradstream import nn as gnn
 from gradstream.api.jobs import Job
 from gradstream.metrics import Point
@@ -70,7 +71,7 @@ def score(files: Path) -> float:
 @pytest.fixture(scope="module")
 def calm(lab: Lab) -> Job:
     """A job that nothing disturbs."""
-    return lab.ended(submit(lab, "calm"))
+    return lab.ended(submit(lab, "calm", {"observes": True}))
 
 
 def test_a_script_reads_the_rows_that_a_job_has_trained(lab: Lab, calm: Job, tmp_path: Path) -> None:
@@ -90,6 +91,9 @@ def test_a_script_reads_the_rows_that_a_job_has_trained(lab: Lab, calm: Job, tmp
     evaluated = [point.value for point in lab.points(calm, "eval/loss")]
     assert score(tmp_path / str(calm.id)) == pytest.approx(evaluated[-1], rel=1e-4)
     assert evaluated[-1] < 0.67 < evaluated[0], "it has learned"
+    assert [point.value for point in lab.points(calm, "eval/log_loss")] == pytest.approx(evaluated, rel=1e-4)
+    assert lab.points(calm, "eval/auc")[-1].value > 0.6
+    assert lab.points(calm, "train/auc")[-1].value > 0.6
 
 
 def test_a_job_of_other_servers_starts_with_the_rows_of_one_that_has_ended(lab: Lab, calm: Job, tmp_path: Path) -> None:
@@ -109,7 +113,7 @@ def test_a_job_of_other_servers_starts_with_the_rows_of_one_that_has_ended(lab: 
 @pytest.mark.parametrize("victim", ["worker-1", "server-1"])
 def test_under_bsp_rows_are_those_of_the_undisturbed_run_bit_for_bit(victim: str, lab: Lab, calm: Job, tmp_path: Path) -> None:
     go = tmp_path / "go"
-    job = submit(lab, "disturbed", slow_until(go))
+    job = submit(lab, "disturbed", slow_until(go) | {"observes": True})
     eventually(lambda: "checkpoint 1 " in lab.messages(job) or None, "the first checkpoint")
     lab.kill(victim)
     go.touch()
@@ -119,3 +123,6 @@ def test_under_bsp_rows_are_those_of_the_undisturbed_run_bit_for_bit(victim: str
     for name, tensors in expected.items():
         for key, values in tensors.items():
             assert torch.equal(got[name][key], values), f"{name}: {key}"
+    for figure in metrics.OBSERVED.values():
+        last = [lab.points(each, figure.name)[-1] for each in (calm, job)]
+        assert last[0].value == last[1].value, f"{figure.name}: each example counts once"

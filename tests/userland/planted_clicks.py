@@ -37,6 +37,8 @@ class Clicks(Workload):
     """The model has no parameters beside its table."""
     draws: bool = False
     """The model draws random numbers in each forward."""
+    observes: bool = False
+    """`loss` observes its predictions."""
     pause: float = 0.0
     """Seconds before each mini-batch, until there is the file `until`."""
     until: str = ""
@@ -63,4 +65,7 @@ class Clicks(Workload):
     def loss(self, model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
         if self.pause and model.training and not os.path.exists(self.until):
             time.sleep(self.pause)
-        return nn.functional.binary_cross_entropy_with_logits(model(batch[0]), batch[1])
+        logits = model(batch[0])
+        if self.observes:
+            self.observe(logits, batch[1])
+        return nn.functional.binary_cross_entropy_with_logits(logits, batch[1])

@@ -1733,7 +1733,7 @@ export interface components {
             metric: string;
             /**
              * Mode
-             * @description Better values: min for lower, max for higher; default: min for eval/loss, max for eval/accuracy
+             * @description Better values: min for lower, max for higher; default: by the metric, as min for eval/loss, max for eval/auc
              */
             mode?: ("min" | "max") | null;
             /**

@@ -65,6 +65,7 @@ def _local(given: GivenJob, overrides: list[str] | None, as_json: bool) -> None:
                 for alert in last.alerts:
                     talk(f"alert: {alert}", "yellow")
                 alerts += last.alerts
+                values += "".join(f"  train/{name} {number(last.observed[name])}" for name in ("auc",) if name in last.observed)
                 talk(f"{last.samples:,}/{last.total_samples:,} samples  loss {number(last.loss)}  {values}")
     except InvalidWorkload as error:
         _fail(str(error), error)
@@ -100,6 +101,7 @@ def _print_end(last: LocalProgress, alerts: list[str], as_json: bool) -> None:
                 "loss": last.loss,
                 "samples_per_second": last.samples / last.seconds,
                 "eval": last.evaluation,
+                "observed": last.observed,
                 "alerts": alerts,
                 "target_reached": last.stopped_by == "target",
                 "stopped_by": last.stopped_by,

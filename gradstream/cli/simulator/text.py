@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -47,10 +48,14 @@ def progress(point: CurvePoint, total: int | None) -> str:
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """From the lowest to the highest of them."""
-    low, high = min(values), max(values)
-    steps = [(value - low) / (high - low) if high > low else 0.5 for value in values]
-    return "".join(_BARS[min(len(_BARS) - 1, int(step * len(_BARS)))] for step in steps)
+    """From the lowest to the highest of them. `?`: not finite."""
+    finite = [value for value in values if math.isfinite(value)]
+    low, high = (min(finite), max(finite)) if finite else (0.0, 0.0)
+    return "".join(_bar((value - low) / (high - low) if high > low else 0.5) if math.isfinite(value) else "?" for value in values)
+
+
+def _bar(step: float) -> str:
+    return _BARS[min(len(_BARS) - 1, int(step * len(_BARS)))]
 
 
 def _momentum(spec: JobSpec) -> list[str]:
@@ -110,13 +115,15 @@ def _curves(curve: Curve) -> list[str]:
     for point in curve.points:
         for name, value in point.scores.items():
             curves.setdefault(f"eval/{name}", []).append(value)
-    lines = []
+        for name, value in point.observed.items():
+            curves.setdefault(f"train/{name}", []).append(value)
+    lines, width = [], max(14, *map(len, curves))
     for name, values in curves.items():
         if len(values) > 1:
             shown = values[:: -(-len(values) // _WIDTH)]
-            lines.append(f"{name:<14}  {number(values[0]):>8} {sparkline(shown)} {number(values[-1])}")
+            lines.append(f"{name:<{width}}  {number(values[0]):>8} {sparkline(shown)} {number(values[-1])}")
         elif values:
-            lines.append(f"{name:<14}  {number(values[0]):>8}")
+            lines.append(f"{name:<{width}}  {number(values[0]):>8}")
     return lines
 
 

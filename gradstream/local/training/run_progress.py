@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from gradstream.local.training.alerts import RunAlerts
-from gradstream.metrics import LOSS, STALENESS, TOTAL, Point
+from gradstream.metrics import LOSS, OBSERVED, STALENESS, TOTAL, Point
 from gradstream.progress.exchange import Figures
 from gradstream.spec import JobSpec
+
+_OBSERVED = frozenset(metric.name for metric in OBSERVED.values())
 
 
 class RunProgress:
@@ -18,6 +20,7 @@ class RunProgress:
         self.figures = Figures()
         self._samples, self._total, self._loss = 0, 0, float("nan")
         self._evals: dict[str, float] = {}
+        self._observed: dict[str, float] = {}
         self._staleness, self._pushes = 0.0, 0
         self._first = self._last = 0.0
 
@@ -38,6 +41,8 @@ class RunProgress:
                 self._total = int(point.value)
             elif point.name.startswith("eval/"):
                 self._evals[point.name] = point.value
+            elif point.name in _OBSERVED:
+                self._observed[point.name] = point.value
 
     @property
     def began(self) -> bool:
@@ -47,7 +52,8 @@ class RunProgress:
     def line(self) -> str:
         if not self.began:
             return "starting: waiting for the first step"
-        told = "  ".join(f"{name} {value:.4f}" for name, value in self._evals.items())
+        auc = {name: value for name, value in self._observed.items() if name == OBSERVED["auc"].name}
+        told = "  ".join(f"{name} {value:.4f}" for name, value in (auc | self._evals).items())
         rate = self.summary()["samples_per_second"]
         of = f" of {self._total:,}" if self._total else ""
         return f"{self._samples:,}{of} samples  {rate:,.0f}/s  loss {self._loss:.4f}  {told}  staleness {self._mean():.2f}"
@@ -65,6 +71,7 @@ class RunProgress:
             "samples": self._samples,
             "samples_per_second": round(rate, 1),
             "mean_staleness": round(self._mean(), 4),
+            "observed": self._observed,
             "alerts": self._alerts.sentences,
             "exchange": exchange and exchange.model_dump(),
             "shards": [load.model_dump() for load in self.figures.loads()],

@@ -55,6 +55,8 @@ class Header(Struct, frozen=True, omit_defaults=True):
     """One per shard, if the entry has rows: see `gradstream.wire.row_transport`."""
     read: int = 0
     """Responses that the writer has read from each shard: their vectors may be removed."""
+    observed: str = ""
+    """With a `Push`: packed `Observations`, for shard 0."""
 
     def pack(self) -> bytes:
         return _encode(self)

@@ -77,6 +77,18 @@ def test_rounds_give_the_bits_of_the_simulator(tables: dict[str, Any], where: st
     assert_as_simulated(cluster(spec, problems(spec), local=WHERE[where]), spec)
 
 
+@pytest.mark.parametrize("where", WHERE)
+def test_what_workers_observe_is_counted_as_in_the_simulator(where: str, cluster: Callable[..., Cluster]) -> None:
+    spec = job("sync", shards=2, args={"observes": True}, stop={"steps": 12})
+    attempt = cluster(spec, problems(spec), local=WHERE[where])
+    attempt.run()
+    first, second = (server.shard for server in attempt.servers)
+    expected = sim.run(spec, Workloads(spec, FOLDER), align=4096).shards[0]["observed"]
+    assert first.observed.state() == expected
+    assert first.observed.counted.examples == 3 * 12 * 32
+    assert second.observed.state() is None
+
+
 ALONE = {
     "async": {},
     "async ahead": {"args": {"ahead": True}},

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
-from gradstream import Workload
+from gradstream import Workload, metrics
 from gradstream.errors import InvalidWorkload
 from gradstream.evaluation.scoring import Scorer
 from gradstream.model.usercode import UserCode
@@ -100,6 +100,54 @@ def test_a_metric_of_the_whole_split_does_not_depend_on_the_batches(batch_size: 
         assert values["accuracy"] == pytest.approx(float((scores.argmax(1) == labels).float().mean()))
     assert values["batches"] == math.ceil(203 / batch_size)
     assert math.isnan(values["nan"]), "a NaN stays one"
+
+
+class Observes(Workload):
+    classifies = False
+    own: bool = False
+
+    def model(self) -> nn.Module:
+        return nn.Linear(4, 1)
+
+    def dataset(self, split: str) -> TensorDataset:
+        return data()
+
+    def loss(self, model: nn.Module, batch: Any) -> Tensor:
+        logits, labels = model(batch[0]).squeeze(1), batch[1].float()
+        self.observe(logits, labels)
+        return nn.functional.binary_cross_entropy_with_logits(logits, labels)
+
+    def summarize(self, outputs: list[dict[str, Any]]) -> dict[str, float]:
+        return {"auc": -1.0} if self.own else {}
+
+
+@pytest.mark.parametrize("batch_size", [7, 1000])
+def test_what_is_observed_gives_figures_of_the_whole_split(batch_size: int) -> None:
+    values = scored("Observes", batch_size=batch_size)
+    x, labels = data().tensors
+    model = UserCode(job("Observes")).model()
+    with torch.no_grad():
+        logits = model(x).squeeze(1)
+    assert values["auc"] == pytest.approx(auc(logits, labels), abs=1e-3)
+    assert values["accuracy"] == pytest.approx(float(((logits > 0) == (labels > 0)).float().mean()))
+    assert values["log_loss"] == pytest.approx(values["loss"], rel=1e-5)
+    assert set(values) == {"loss", *(metric.name.removeprefix("eval/") for metric in metrics.EVALUATED.values())}
+
+
+def test_figures_of_each_evaluation_are_its_own() -> None:
+    code = UserCode(job("Observes"))
+    scorer = Scorer(code, code.model(), code.dataset("eval"), 64, CPU)
+    assert scorer.score() == scorer.score()
+
+
+def test_a_metric_that_the_workload_names_itself_is_its_own() -> None:
+    assert scored("Observes", own=True)["auc"] == -1
+
+
+def test_each_member_observes_for_itself() -> None:
+    values = scored("Observes", members=2)
+    assert values["auc"] != values["members_auc"]
+    assert 0 < values["members_auc"] < 1
 
 
 def test_each_member_of_an_ensemble_is_summarized_too() -> None:

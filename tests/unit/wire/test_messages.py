@@ -46,6 +46,7 @@ ENTRIES: list[Entry] = [
 def test_every_entry_comes_back(entry: Entry) -> None:
     headers = [
         Header(entry),
+        Header(entry, observed="packed"),
         Header(entry, (Part(8, 2**32 - 1), Part(0, 0)), {"size": 2, "dtype": "float32"}, (0, 2), into=1, read=12),
     ]
     for header in headers:
@@ -73,3 +74,7 @@ def test_whoever_only_posts_entries_starts_without_torch() -> None:
     program = "import gradstream.wire.transport.messages, sys; sys.exit('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], timeout=60)
     assert done.returncode == 0
+
+
+def test_a_push_without_observations_has_no_byte_of_them() -> None:
+    assert b"observed" not in Header(ENTRIES[2], (Part(8, 1),), read=3).pack()

@@ -44,6 +44,18 @@ def test_an_accuracy_of_what_does_not_classify_is_refused() -> None:
     assert "It gives eval/loss, as classifies is False" in told
 
 
+OBSERVES = "    def loss(self, model, batch):\n        self.observe(model(batch), batch[1])\n"
+
+
+def test_figures_of_what_is_observed_are_known() -> None:
+    assert said(OBSERVES, stop=target("eval/auc"), best={"metric": "eval/normalized_entropy"}) == []
+    [told] = said(OBSERVES, stop=target("eval/acu"))
+    assert "did you mean eval/auc?" in told
+    [told] = said("", stop=target("eval/auc"))
+    assert "gives no eval/auc" in told
+    assert "observe" in told
+
+
 @pytest.mark.parametrize(
     "body",
     [
