@@ -54,7 +54,7 @@ class Database:
             pool_pre_ping=True,
             hide_parameters=True,
             connect_args={
-                "connect_timeout": 3,
+                "connect_timeout": 5,  # a busy machine takes seconds to begin a process of Postgres
                 "keepalives_idle": 5,
                 "keepalives_interval": 2,
                 "keepalives_count": 2,
