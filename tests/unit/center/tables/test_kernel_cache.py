@@ -62,7 +62,7 @@ def test_the_zygote_imports_no_kernels() -> None:
 
 
 def test_all_kernels_that_a_job_calls_are_compiled_ahead(tmp_path: Path) -> None:
-    """A worker with a copy of the folder adds nothing to it. Tests beside this one may add other kernels to the folder meanwhile."""
+    """A worker with a copy of the folder adds nothing to it. Tests beside this one may add other kernels there meanwhile."""
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     subprocess.run([sys.executable, "-m", "gradstream.model.compile_kernels"], env=environment, check=True, timeout=300)
     own = tmp_path / "own"
