@@ -7,16 +7,20 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.platforms import Lab
+from tests.platforms import Lab, slow_until
+from tests.support import eventually
 
 EPOCHS = 60
 
 
 def test_a_job_succeeds_without_the_worker_that_was_stopped(lab: Lab, tmp_path: Path) -> None:
-    job = lab.submit("short-handed", args={"pause": 0.05}, stop={"epochs": EPOCHS})
+    go = tmp_path / "go"
+    job = lab.submit("short-handed", args=slow_until(go, pause=0.5), stop={"epochs": EPOCHS})
     lab.trains(job, 100)
     said = gradstream(lab, "stop", "short-handed", "--process", "worker-1")
     assert "worker-1 finishes its round and leaves" in said
+    eventually(lambda: [p.reason for p in lab.client.processes(job.id) if p.label == "worker-1"] == ["stopped"], "it leaves")
+    go.touch()
 
     job = lab.ended(job)
     assert (job.status, job.attempt, job.retries_used) == ("succeeded", 1, 0)
