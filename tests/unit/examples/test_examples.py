@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,13 +36,17 @@ def test_every_example_has_a_valid_job_file_with_its_code_beside_it(name: str) -
     assert (EXAMPLES / name / "README.md").read_text().startswith("# ")
 
 
-def test_clicks_are_learned_by_a_script() -> None:
-    loader = spec_from_file_location("clicks", EXAMPLES / "clicks" / "clicks.py")
+def load_module(example: str, name: str) -> Any:
+    loader = spec_from_file_location(name, EXAMPLES / example / f"{name}.py")
     assert loader
     assert loader.loader
-    clicks = module_from_spec(loader)
-    loader.loader.exec_module(clicks)
-    losses = clicks.train(30_000)
+    module = module_from_spec(loader)
+    loader.loader.exec_module(module)
+    return module
+
+
+def test_clicks_are_learned_by_a_script() -> None:
+    losses = load_module("clicks", "clicks").train(30_000)
     assert np.mean(losses[-50:]) < np.mean(losses[:20]) - 0.1
 
 
@@ -49,6 +54,33 @@ def test_clicks_are_learned_by_a_job() -> None:
     last = train("clicks", "stop.epochs=1")
     assert last.evaluation["auc"] > 0.9
     assert last.evaluation["loss"] < 0.4
+
+
+def test_deepfm_learns_a_planted_log() -> None:
+    last = train("deepfm", "workload.args.examples=60_000")
+    assert 0.74 < last.evaluation["auc"] < 0.85
+    assert last.evaluation["log_loss"] < 0.47
+    assert last.evaluation["calibration"] == pytest.approx(1, abs=0.1)
+
+
+def test_the_best_auc_of_a_planted_log_is_that_of_its_probabilities() -> None:
+    """Against a count of pairs, and as the mean of the AUC over drawn clicks."""
+    log = load_module("deepfm", "clicklog")
+    ids, clicked = log.clicks(np.arange(5000))
+    part, _ = log.clicks(np.arange(3000, 3010))
+    assert (part == ids[3000:3010]).all(), "any worker makes any part"
+    p = log.probabilities(ids)
+    assert clicked.mean() == pytest.approx(p.mean(), abs=0.02)
+    few = p[:50]
+    pairs = [(a * (1 - b), a > b) for i, a in enumerate(few) for j, b in enumerate(few) if i != j]
+    assert log.best_auc(few) == pytest.approx(sum(w for w, above in pairs if above) / sum(w for w, _ in pairs))
+    assert auc(p, clicked) == pytest.approx(log.best_auc(p), abs=0.02)
+
+
+def auc(scores: np.ndarray, clicked: np.ndarray) -> float:
+    ranks = scores.argsort().argsort() + 1
+    positives = clicked.sum()
+    return float((ranks[clicked == 1].sum() - positives * (positives + 1) / 2) / (positives * (len(clicked) - positives)))
 
 
 def test_digits_reach_97_percent() -> None:

@@ -5,58 +5,12 @@ Emitters, API, chart axes and the Parquet export read it. Users' own evaluation 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
-
-Better = Literal["lower", "higher", "neither"]
-FORMULA = r"^[=+@\t\r-]"
-"""How a name begins that a spreadsheet takes for a formula when it reads CSV: there it gets an apostrophe."""
-
-
-_GROUPS = {
-    "train": "Training",
-    "eval": "Evaluation",
-    "time": "Time of a push",
-    "push": "Pushes",
-    "server": "Servers",
-    "ledger": "Ledger",
-    "table": "Embedding tables",
-    "rows": "Rows of each table",
-    "worker": "Workers",
-    "plane": "Data plane",
-    "data": "Data",
-    "system": "Machines",
-}
-"""Titles of the groups, by what stands before "/" in their names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    name: str
-    title: str
-    unit: str
-    meaning: str
-    better: Better = "neither"
-    drawn: bool = True
-    """False: it is one number, which the job's progress shows, and no chart."""
-
-    @property
-    def group(self) -> str:
-        """The title of its group."""
-        return _GROUPS[self.name.partition("/")[0]]
-
-
-CATALOGUE: dict[str, Metric] = {}
-"""All metrics by name, in the order in which pages list them."""
-
-
-def define_metric(name: str, title: str, unit: str, meaning: str, better: Better = "neither", *, drawn: bool = True) -> Metric:
-    """Return a new metric, which is in the catalogue from here on. Raises: ValueError if the name is taken."""
-    if name in CATALOGUE:
-        raise ValueError(f"the metric '{name}' is defined twice")
-    CATALOGUE[name] = Metric(name, title, unit, meaning, better, drawn)
-    return CATALOGUE[name]
-
+from gradstream.metrics.definition import CATALOGUE as CATALOGUE
+from gradstream.metrics.definition import FORMULA as FORMULA
+from gradstream.metrics.definition import Better as Better
+from gradstream.metrics.definition import Metric as Metric
+from gradstream.metrics.definition import define_metric as define_metric
+from gradstream.metrics.point import Point as Point
 
 LOSS = define_metric("train/loss", "Training loss", "loss", "Mini-batch loss before the step, by worker", "lower")
 STALENESS = define_metric(
@@ -289,19 +243,3 @@ LEDGER = (PUSHED, APPLIED, DEFERRED, DROPPED, PENDING)
 """Outcomes of a worker's pushes: the first is the sum of the others."""
 REASONS = (DROPPED_STALE, DROPPED_QUORUM, DROPPED_NOT_FINITE, DROPPED_SUPERSEDED)
 """Why pushes of a worker were dropped: `DROPPED` is the sum of these. One that is 0 is not reported."""
-
-
-class Point(NamedTuple):
-    """One measured value. `source` (who measured) stands once per batch, not here."""
-
-    name: str
-    rank: int
-    """The worker it is about; -1 where it is about none (evaluator, shard)."""
-    step: int
-    """Mini-batches of that worker (worker metrics), or pushes handled (server metrics)."""
-    samples: int
-    """Samples whose updates the center had seen; for the loss of a mini-batch, those of its worker since then count too."""
-    version: int
-    time: float
-    """Seconds since the epoch, clock of the emitter."""
-    value: float

@@ -1,0 +1,55 @@
+"""The definition of a metric: what everybody has to know of it who emits, stores, draws or exports its values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Better = Literal["lower", "higher", "neither"]
+FORMULA = r"^[=+@\t\r-]"
+"""How a name begins that a spreadsheet takes for a formula when it reads CSV: there it gets an apostrophe."""
+
+
+_GROUPS = {
+    "train": "Training",
+    "eval": "Evaluation",
+    "time": "Time of a push",
+    "push": "Pushes",
+    "server": "Servers",
+    "ledger": "Ledger",
+    "table": "Embedding tables",
+    "rows": "Rows of each table",
+    "worker": "Workers",
+    "plane": "Data plane",
+    "data": "Data",
+    "system": "Machines",
+}
+"""Titles of the groups, by what stands before "/" in their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    name: str
+    title: str
+    unit: str
+    meaning: str
+    better: Better = "neither"
+    drawn: bool = True
+    """False: it is one number, which the job's progress shows, and no chart."""
+
+    @property
+    def group(self) -> str:
+        """The title of its group."""
+        return _GROUPS[self.name.partition("/")[0]]
+
+
+CATALOGUE: dict[str, Metric] = {}
+"""All metrics by name, in the order in which pages list them."""
+
+
+def define_metric(name: str, title: str, unit: str, meaning: str, better: Better = "neither", *, drawn: bool = True) -> Metric:
+    """Return a new metric, which is in the catalogue from here on. Raises: ValueError if the name is taken."""
+    if name in CATALOGUE:
+        raise ValueError(f"the metric '{name}' is defined twice")
+    CATALOGUE[name] = Metric(name, title, unit, meaning, better, drawn)
+    return CATALOGUE[name]
