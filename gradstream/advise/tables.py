@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from torch import nn
 
 from gradstream.center.tables import payload
-from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys
+from gradstream.center.tables.half import decode_rows
+from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys, encoded_values
 from gradstream.model.tables import working_rows
 from gradstream.spec import JobSpec
 from gradstream.spec.tables import specs_of
@@ -66,13 +67,14 @@ class TablesUnderMeasurement:
         }
 
     def _look_up(self, wanted: Mapping[str, RowKeys]) -> Mapping[str, FoundRows]:
-        found = {name: self._tables[name].look_up(keys.keys) for name, keys in wanted.items()}
+        tables = {name: self._tables[name] for name in wanted}
+        found = {name: encoded_values(table.look_up(wanted[name].keys), table.spec.codec) for name, table in tables.items()}
         for name, rows in found.items():
             self._looked_up[name] += payload.nbytes({name: rows})
         return found
 
     def _push(self, name: str, rows: RowGradients) -> None:
-        self._tables[name].push(rows.keys, rows.loans, rows.gradients, rows.occurrences, rows.clicks)
+        self._tables[name].push(rows.keys, rows.loans, decode_rows(rows.gradients), rows.occurrences, rows.clicks)
 
 
 def tables_of(model: nn.Module, spec: JobSpec) -> TablesUnderMeasurement | None:

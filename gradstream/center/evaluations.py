@@ -15,6 +15,7 @@ import torch
 
 from gradstream.center.entries import Buffers, Payload
 from gradstream.center.parameters.center import Center
+from gradstream.center.tables.half import decode_rows
 from gradstream.center.tables.payload import LOAN, FoundRows, RowKeys, of_kind
 
 HOLD_AT = 3
@@ -104,7 +105,9 @@ class EvaluationQueue:
 def _state_of(kept: KeptCenter) -> tuple[Any, ...]:
     x, buffers, rows, _ = kept.payload
     state = (kept.version, kept.samples, x, buffers and tuple(buffers))
-    found = {name: (torch.tensor(one.keys), torch.tensor(one.values)) for name, one in of_kind(FoundRows, rows).items()}
+    found = {
+        name: (torch.tensor(one.keys), torch.tensor(decode_rows(one.values))) for name, one in of_kind(FoundRows, rows).items()
+    }
     return (*state, found) if found else state
 
 

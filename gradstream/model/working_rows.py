@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from gradstream.center.tables.hashing import bucket_order, buckets_of
-from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys, joined, piece
+from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys, decoded_values, encoded_gradients, joined, piece
 from gradstream.errors import InvalidWorkload
 from gradstream.model.tables import check_ids
 from gradstream.model.usercode import blaming
@@ -38,6 +38,7 @@ class WorkingRows:
         modules = [module for module in model.modules() if isinstance(module, TableModule)]
         self.widths = widths_of(modules)
         specs = specs_of(spec.tables, self.widths)
+        self._codecs = {name: specs[name].codec for name in self.widths}
         self._rows: dict[str, FoundRows] = {}
         """Those looked up since the last push."""
         self._sorted: set[str] = set()
@@ -62,7 +63,7 @@ class WorkingRows:
 
     def hold(self, found: Mapping[str, FoundRows]) -> None:
         """Use these rows instead of those that were looked up."""
-        self._rows = {name: piece(rows, np.argsort(rows.keys)) for name, rows in found.items()}
+        self._rows = {name: piece(decoded_values(rows), np.argsort(rows.keys)) for name, rows in found.items()}
         self._sorted = set(found)
 
     def held_keys(self) -> dict[str, RowKeys]:
@@ -85,11 +86,11 @@ class WorkingRows:
             forwards.forget_gradients()
 
     def take_gradients(self) -> dict[str, RowGradients]:
-        """Return the gradients since the last call, in bucket order, and forget them and the rows."""
+        """Return the gradients since the last call, in bucket order and encoded, and forget them and the rows."""
         taken = {}
         for name, parts in self._gradients.items():
             if parts:
-                taken[name] = _by_bucket(merged(parts))
+                taken[name] = encoded_gradients(_by_bucket(merged(parts)), self._codecs[name])
                 parts.clear()
         self._rows.clear()
         self._sorted.clear()
@@ -113,7 +114,7 @@ class WorkingRows:
         missing = {name: keys for name, keys in missing.items() if len(keys) or name not in self._rows}
         if missing:
             found = self.look_up({name: RowKeys(keys) for name, keys in missing.items()})
-            for name, rows in found.items():
+            for name, rows in ((name, decoded_values(rows)) for name, rows in found.items()):
                 self._sorted.discard(name)
                 self._rows[name] = joined([self._rows[name], rows]) if name in self._rows else rows
 

@@ -135,6 +135,9 @@ class TableSpec(SpecPart, frozen=True):
         description="Interval between two shrinks in a job: samples of all workers together ('100000 samples', '0.5 epochs'); "
         "default: 1 epochs",
     )
+    codec: Literal["raw", "fp16", "bf16"] = Field(
+        "raw", description="Encoding of rows and of their gradients on the way between workers and servers; servers compute in fp32"
+    )
     gradient: Literal["mean", "sum"] = Field("mean", description="sum: multiply gradients by the examples of the mini-batch")
 
     @property

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from gradstream.center.entries import Buffers, Init, Join, Leave, Lookup, Payload, Pull, Push, Response, Saved, Want
+from gradstream.center.tables.half import decode_rows
 from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys, of_kind
 from gradstream.codecs.coding import Residual
 from gradstream.errors import PlaneLost
@@ -290,5 +291,5 @@ def _norm(x: Tensor, rows: Mapping[str, RowGradients] | None) -> float:
     of tables, which belong to the vector."""
     norm = float(torch.linalg.vector_norm(x))
     norm = norm if math.isfinite(norm) else float(torch.linalg.vector_norm(x, dtype=torch.float64))
-    of_tables = (float(np.linalg.norm(of_table.gradients.astype(np.float64))) for of_table in (rows or {}).values())
+    of_tables = (float(np.linalg.norm(decode_rows(of_table.gradients).astype(np.float64))) for of_table in (rows or {}).values())
     return math.hypot(norm, *of_tables) if rows else norm

@@ -5769,6 +5769,13 @@ export interface components {
              */
             shrink?: string | null;
             /**
+             * Codec
+             * @description Encoding of rows and of their gradients on the way between workers and servers; servers compute in fp32
+             * @default raw
+             * @enum {string}
+             */
+            codec: "raw" | "fp16" | "bf16";
+            /**
              * Gradient
              * @description sum: multiply gradients by the examples of the mini-batch
              * @default mean

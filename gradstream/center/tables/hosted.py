@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from gradstream.center.tables.hashing import buckets_of_shard
-from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys, joined
+from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys, decoded_gradients, encoded_values, joined
 from gradstream.center.tables.storage.contents import add_contents, read_contents
 from gradstream.center.tables.storage.copying import TablesCopy, forget_removed, put_piece
 from gradstream.center.tables.storage.row_file import StoredRows
@@ -90,8 +90,9 @@ class HostedTables:
         self._staleness = RowStaleness()
 
     def look_up(self, wanted: Mapping[str, RowKeys]) -> dict[str, FoundRows]:
-        """Changes nothing. Raises: Invalid: there is no such table, or a key belongs to another shard."""
-        return {name: self._table(name).look_up(keys.keys) for name, keys in wanted.items()}
+        """Changes nothing. The rows are encoded. Raises: Invalid: there is no such table, or a key belongs to another shard."""
+        tables = {name: self._table(name) for name in wanted}
+        return {name: encoded_values(table.look_up(wanted[name].keys), table.spec.codec) for name, table in tables.items()}
 
     def check_push(self, pushed: Pushed) -> None:
         """Raises: Invalid: no lookup here leads to such gradients."""
@@ -100,7 +101,7 @@ class HostedTables:
 
     def hold(self, rank: int, pushed: Pushed) -> None:
         """Keep the gradients of a push until `take_held`."""
-        self._held[rank] = pushed
+        self._held[rank] = {name: decoded_gradients(rows) for name, rows in pushed.items()}
 
     def take_held(self, rank: int) -> Pushed | None:
         return self._held.pop(rank, None)
@@ -114,7 +115,10 @@ class HostedTables:
         """Apply one gradient per key: the sum over pushes of weight times gradient, in the order given; an absent key counts as 0.
         With `gradient: sum` it is the plain sum. `factor`: of the schedule. Raises: Invalid: there is no such table."""
         for name in sorted({name for pushed, _ in pushes for name in pushed or ()}):
-            table, parts = self._table(name), [(pushed[name], w) for pushed, w in pushes if pushed and name in pushed]
+            table, parts = (
+                self._table(name),
+                [(decoded_gradients(pushed[name]), w) for pushed, w in pushes if pushed and name in pushed],
+            )
             rows = _merged(parts, weighted=table.spec.gradient == "mean")
             outcome = table.push(rows.keys, rows.loans, rows.gradients, rows.occurrences, rows.clicks, factor)
             self.accounts[name].add(outcome)

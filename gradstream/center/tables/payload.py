@@ -7,11 +7,13 @@ shards one after the other are the whole.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gradstream.center.tables.half import RowCodec, decode_rows, encode_rows
 
 LOAN = np.dtype([("place", np.int64), ("incarnation", np.uint32), ("updates", np.uint32)])
 """Where a lookup found a row: its place, incarnation and updates; incarnation 0: there was none."""
@@ -29,8 +31,8 @@ class FoundRows:
     """The response to a lookup: the values of the rows, and what a push needs to find them again."""
 
     keys: NDArray[np.int64]
-    values: NDArray[np.float32]
-    """Shape (keys, width)."""
+    values: NDArray[Any]
+    """Shape (keys, width); float32, or encoded by the table's codec while they travel (`half`)."""
     loans: NDArray[Any]
     """The `LOAN` of each key."""
 
@@ -41,8 +43,8 @@ class RowGradients:
 
     keys: NDArray[np.int64]
     loans: NDArray[Any]
-    gradients: NDArray[np.float32]
-    """Summed over `occurrences`, shape (keys, width)."""
+    gradients: NDArray[Any]
+    """Summed over `occurrences`, shape (keys, width); float32, or encoded by the table's codec while they travel (`half`)."""
     occurrences: NDArray[np.int64]
     clicks: NDArray[np.float32]
 
@@ -57,6 +59,24 @@ def of_kind(kind: type[T], rows: Mapping[str, AnyRows] | None) -> dict[str, T]:
     if len(found) != len(rows or {}):
         raise ValueError(f"these rows are not {kind.__name__}")
     return found
+
+
+def encoded_values(found: FoundRows, codec: RowCodec) -> FoundRows:
+    """Return the response to a lookup as it travels."""
+    return found if codec == "raw" else replace(found, values=encode_rows(found.values, codec))
+
+
+def decoded_values(found: FoundRows) -> FoundRows:
+    return found if found.values.dtype == np.float32 else replace(found, values=decode_rows(found.values))
+
+
+def encoded_gradients(rows: RowGradients, codec: RowCodec) -> RowGradients:
+    """Return gradients as they travel."""
+    return rows if codec == "raw" else replace(rows, gradients=encode_rows(rows.gradients, codec))
+
+
+def decoded_gradients(rows: RowGradients) -> RowGradients:
+    return rows if rows.gradients.dtype == np.float32 else replace(rows, gradients=decode_rows(rows.gradients))
 
 
 def nbytes(rows: Mapping[str, AnyRows]) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradstream.center.tables.half import DTYPES
 from gradstream.center.tables.payload import LOAN, AnyRows, FoundRows, RowGradients, RowKeys
 
 _KINDS: dict[str, type[AnyRows]] = {"keys": RowKeys, "found": FoundRows, "gradients": RowGradients}
@@ -21,13 +22,12 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 _DTYPES: dict[str, Any] = {
     "keys": np.dtype(np.int64),
     "loans": LOAN,
-    "values": np.dtype(np.float32),
-    "gradients": np.dtype(np.float32),
     "occurrences": np.dtype(np.int64),
     "clicks": np.dtype(np.float32),
 }
 _WIDE = ("values", "gradients")
-"""Columns of shape (keys, width); others have shape (keys,)."""
+"""Columns of shape (keys, width), which the table's codec encodes; others have shape (keys,)."""
+_CODECS = {dtype: codec for codec, dtype in DTYPES.items()}
 _ALIGN = 8
 _MAX_WIDTH = 2**31
 
@@ -39,7 +39,7 @@ class PackedRows:
         """`rows`: of one kind, by table."""
         kinds = {_NAMES[type(of_table)] for of_table in rows.values()}
         assert len(kinds) <= 1, "rows of one payload are of one kind"
-        tables = [(name, len(of_table.keys), _width(of_table)) for name, of_table in rows.items()]
+        tables = [(name, len(of_table.keys), *_wide_column(of_table)) for name, of_table in rows.items()]
         self._head = json.dumps({"kind": kinds.pop() if kinds else "keys", "tables": tables}).encode() + b"\n"
         self._columns = [getattr(of_table, column.name) for of_table in rows.values() for column in fields(of_table)]
         self.nbytes = _aligned(len(self._head)) + sum(_aligned(column.nbytes) for column in self._columns)
@@ -58,13 +58,13 @@ def unpack_rows(memory: memoryview) -> dict[str, AnyRows]:
     head = bytes(memory[: _end_of_head(memory)])
     try:
         told = json.loads(head)
-        kind, tables = _KINDS[told["kind"]], [(str(name), int(count), int(width)) for name, count, width in told["tables"]]
+        kind, tables = _KINDS[told["kind"]], [_sizes(*of_table) for of_table in told["tables"]]
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ValueError(f"the rows' first line is damaged: {error}") from error
-    if any(not (0 <= count <= len(memory) and 0 <= width <= _MAX_WIDTH) for _, count, width in tables):
+    if any(not (0 <= count <= len(memory) and 0 <= width <= _MAX_WIDTH) for _, count, width, _ in tables):
         raise ValueError(f"the rows' first line is damaged: sizes that {len(memory)} bytes do not hold")
     columns = _Columns(memory, _aligned(len(head)))
-    rows = {name: kind(*columns.take(kind, count, width)) for name, count, width in tables}
+    rows = {name: kind(*columns.take(kind, count, width, dtype)) for name, count, width, dtype in tables}
     if columns.at != len(memory):
         raise ValueError(f"{len(memory)} bytes instead of {columns.at}")
     return rows
@@ -74,10 +74,11 @@ class _Columns:
     def __init__(self, memory: memoryview, at: int) -> None:
         self._memory, self.at = memory, at
 
-    def take(self, kind: type[AnyRows], count: int, width: int) -> Iterator[NDArray[Any]]:
+    def take(self, kind: type[AnyRows], count: int, width: int, wide_dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
         for column in fields(kind):
-            shape = (count, width) if column.name in _WIDE else (count,)
-            values = np.frombuffer(self._memory, _DTYPES[column.name], math.prod(shape), self.at).reshape(shape)
+            is_wide = column.name in _WIDE
+            shape, dtype = ((count, width), wide_dtype) if is_wide else ((count,), _DTYPES[column.name])
+            values = np.frombuffer(self._memory, dtype, math.prod(shape), self.at).reshape(shape)
             self.at += _aligned(values.nbytes)
             yield values
 
@@ -92,14 +93,19 @@ def _end_of_head(memory: memoryview) -> int:
     raise ValueError("the rows' first line has no end")
 
 
-def _width(rows: AnyRows) -> int:
+def _wide_column(rows: AnyRows) -> tuple[int] | tuple[int, str]:
+    """Return the width, and the codec unless the values are as they are."""
     match rows:
         case RowKeys():
-            return 0
-        case FoundRows():
-            return int(rows.values.shape[1])
-        case RowGradients():
-            return int(rows.gradients.shape[1])
+            return (0,)
+        case FoundRows(_, values, _) | RowGradients(_, _, values, _, _):
+            codec = _CODECS[values.dtype]
+            return (int(values.shape[1]),) if codec == "raw" else (int(values.shape[1]), codec)
+
+
+def _sizes(name: object, count: Any, width: Any, codec: str = "raw") -> tuple[str, int, int, np.dtype[Any]]:
+    """Raises: KeyError, TypeError, ValueError: these are none."""
+    return str(name), int(count), int(width), DTYPES[codec]
 
 
 def _aligned(size: int) -> int:

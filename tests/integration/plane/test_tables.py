@@ -30,7 +30,7 @@ from gradstream.wire.redis import keys
 from ps_node.saving.row_files import RowChain
 from tests.integration.plane.cluster import Cluster
 from tests.support import eventually
-from tests.unit.sim.test_tables import ADAGRAD, ADMITTED, FOLDER, FTRL, KEPT, job
+from tests.unit.sim.test_tables import ADAGRAD, ADMITTED, FOLDER, FTRL, HALF, KEPT, job
 from worker_node.evaluator_link import EvaluatorLink
 
 WHERE = {"redis": (), "shared memory": (0, 1), "both": (1,)}
@@ -71,7 +71,7 @@ def assert_nothing_left(attempt: Cluster) -> None:
 
 
 @pytest.mark.parametrize("where", WHERE)
-@pytest.mark.parametrize("tables", [ADAGRAD, ADMITTED, FTRL, KEPT], ids=["adagrad", "admitted", "ftrl", "kept"])
+@pytest.mark.parametrize("tables", [ADAGRAD, ADMITTED, FTRL, KEPT, HALF], ids=["adagrad", "admitted", "ftrl", "kept", "half"])
 def test_rounds_give_the_bits_of_the_simulator(tables: dict[str, Any], where: str, cluster: Callable[..., Cluster]) -> None:
     spec = job("sync", shards=2, tables=tables, stop={"steps": 12})
     assert_as_simulated(cluster(spec, problems(spec), local=WHERE[where]), spec)

@@ -29,6 +29,8 @@ KEPT = {
 }
 """Shows and clicks, candidates, and shrinks at two intervals."""
 FTRL = {"wide": {"rule": {"name": "ftrl", "alpha": 0.3, "l1": 0.1}, "gradient": "sum"}, "deep": {"most": 1024}}
+HALF = {"wide": {"codec": "bf16"}, "deep": {"codec": "fp16", "keep": {"unseen": 2}}}
+"""Rows and gradients that travel in 16 bits."""
 ROUNDS = ["sync", "local_sgd", "diloco", "fedavg"]
 AT_ONCE = ["async", "adag", "downpour", "dynsgd", "easgd", "geo"]
 
@@ -85,7 +87,7 @@ def assert_same(one: Result, other: Result) -> None:
     assert accounts(one) == accounts(other)
 
 
-@pytest.mark.parametrize("tables", [ADAGRAD, ADMITTED, FTRL, KEPT], ids=["adagrad", "admitted", "ftrl", "kept"])
+@pytest.mark.parametrize("tables", [ADAGRAD, ADMITTED, FTRL, KEPT, HALF], ids=["adagrad", "admitted", "ftrl", "kept", "half"])
 @pytest.mark.parametrize("strategy", ["sync", "async"])
 def test_any_number_of_shards_gives_the_same_bits(strategy: str, tables: dict[str, Any]) -> None:
     alone = train(job(strategy, tables=tables))
@@ -100,6 +102,18 @@ def test_tables_learn_under_every_strategy(strategy: str) -> None:
     workloads, losses = Workloads(spec, FOLDER), list[float]()
     run(spec, workloads, watch=lambda view: losses.append(workloads.evaluate(view)["loss"]), watch_every=11_999)
     assert losses[-1] < 0.64 < 0.69, "the loss of a model that has learned nothing is 0.69"
+
+
+@pytest.mark.parametrize(("codec", "nearest"), [("fp16", 0.01), ("bf16", 0.05)])
+def test_rows_that_travel_in_16_bits_lead_to_about_the_same_rows(codec: str, nearest: float) -> None:
+    """Stored rows are fp32, so no rounding adds up. A step of Adagrad is about 0.05, whatever the size of its gradient."""
+    plain, half = (train(job("sync", tables={"default": {"codec": each}})) for each in ("raw", codec))
+    assert list(rows(plain)["deep"]) == list(rows(half)["deep"])
+    both = [
+        [torch.frombuffer(bytearray(bits), dtype=torch.float32) for bits, _ in rows(one)["deep"].values()] for one in (plain, half)
+    ]
+    apart = (torch.stack(both[0]) - torch.stack(both[1])).abs().max().item()
+    assert 0 < apart < nearest
 
 
 def test_rounds_over_all_examples_are_the_steps_of_a_plain_loop() -> None:

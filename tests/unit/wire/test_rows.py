@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradstream.center.tables.payload import LOAN, AnyRows, FoundRows, RowGradients, RowKeys
+from gradstream.center.tables.half import RowCodec
+from gradstream.center.tables.payload import LOAN, AnyRows, FoundRows, RowGradients, RowKeys, decoded_values, encoded_values
 from gradstream.wire.transport.rows import PackedRows, unpack_rows
 
 
@@ -48,6 +49,22 @@ def test_rows_are_read_as_they_were_packed(kind: str, counts: tuple[int, ...]) -
             assert (read.dtype, read.shape) == (values.dtype, values.shape)
             assert read.tobytes() == values.tobytes()
             assert read.flags.writeable, "a kernel is compiled once more for arrays that cannot be written to"
+
+
+@pytest.mark.parametrize("codec", ["fp16", "bf16"])
+def test_encoded_rows_take_half_the_bytes_and_name_their_codec(codec: RowCodec) -> None:
+    raw = rows("found", 100, 16)
+    assert isinstance(raw, FoundRows)
+    half = encoded_values(raw, codec)
+    saved = len(packed({"deep": raw})) - len(packed({"deep": half}))
+    assert 100 * 16 * 2 - 16 <= saved <= 100 * 16 * 2
+    found = unpack_rows(memoryview(packed({"deep": half})))["deep"]
+    assert isinstance(found, FoundRows)
+    assert found.values.tobytes() == half.values.tobytes()
+    assert np.allclose(decoded_values(found).values, raw.values, rtol=2**-8)
+    other = bytes(packed({"deep": half})).replace(codec.encode(), b"fp99")
+    with pytest.raises(ValueError, match="first line is damaged"):
+        unpack_rows(memoryview(bytearray(other)))
 
 
 @pytest.mark.parametrize(
