@@ -13,12 +13,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from gradstream import bundle, jobfile, local_run
+from gradstream import nn as gnn
 from gradstream.local_run import LocalProgress
 from gradstream.process.exits import UserError
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
+REAL_ADULT = os.environ.get("GRADSTREAM_TEST_ADULT")
 REAL_MNIST = os.environ.get("GRADSTREAM_TEST_MNIST")
 
 
@@ -54,6 +57,59 @@ def test_clicks_are_learned_by_a_job() -> None:
     last = train("clicks", "stop.epochs=1")
     assert last.evaluation["auc"] > 0.9
     assert last.evaluation["loss"] < 0.4
+
+
+def write_census(path: Path, people: int) -> None:
+    """A file in the format of adult.data, in which age and schooling decide what somebody earns."""
+    draw = np.random.default_rng(1)
+    age, schooling, hours = draw.integers(17, 80, people), draw.integers(1, 17, people), draw.integers(10, 70, people)
+    earns = (schooling - 10) / 3 + (age > 30) * 2 - 1 + draw.logistic(size=people) * 0.5 > 0
+    with path.open("w") as file:
+        for a, s, h, e in zip(age, schooling, hours, earns, strict=True):
+            columns = (
+                a,
+                "Private",
+                100 * a,
+                f"school-{s}",
+                s,
+                "Never-married",
+                "Sales",
+                "Husband",
+                "White",
+                "Male",
+                0,
+                0,
+                h,
+                "Cuba",
+            )
+            file.write(", ".join(map(str, columns)) + f", {'>50K' if e else '<=50K'}\n")
+        file.write("\n")
+
+
+def test_wide_and_deep_learns_a_census(tmp_path: Path) -> None:
+    write_census(tmp_path / "adult.data", 4000)
+    last = train("adult", f"workload.args.path={tmp_path / 'adult.data'}")
+    assert last.evaluation["auc"] > 0.93
+    assert last.evaluation["calibration"] == pytest.approx(1, abs=0.15)
+
+
+@pytest.mark.skipif(not REAL_ADULT, reason="GRADSTREAM_TEST_ADULT names no adult.data")
+def test_the_real_census_has_167_keys_and_the_auc_of_logistic_regression() -> None:
+    """Tested, then trained on, in the order of the file: the AUC of an independent learner is .9058."""
+    adult = load_module("adult", "adult")
+    ids, rich = adult.read(Path(str(REAL_ADULT)))
+    assert len(ids.unique()) == 167
+    model = adult.WideAndDeep(0)
+    dense = torch.optim.Adagrad(model.parameters(), lr=0.1)
+    rows = gnn.TableOptimizer(model, {"wide": {"rule": {"name": "ftrl", "alpha": 0.1, "l2": 1}, "gradient": "sum"}})
+    logits = []
+    for chosen, labels in zip(ids.split(32), rich.split(32), strict=True):
+        logits.append(model(chosen))
+        dense.zero_grad()
+        torch.nn.functional.binary_cross_entropy_with_logits(logits[-1], labels).backward()
+        dense.step()
+        rows.step()
+    assert auc(torch.cat(logits).detach().numpy(), rich.numpy()) == pytest.approx(0.9058, abs=0.003)
 
 
 def test_deepfm_learns_a_planted_log() -> None:
