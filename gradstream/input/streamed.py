@@ -9,17 +9,15 @@ that, and else reads what comes before.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterator, Sized
 from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
-from operator import itemgetter
 from typing import Any, Protocol
 
-import torch
-from torch import Tensor
 from torch.utils.data import IterableDataset
 
-from gradstream.data.source import Stream, each, length_of
+from gradstream.data.ragged import examples_of, joined_batches
+from gradstream.data.source import Stream, length_of
 from gradstream.errors import InvalidWorkload
 from gradstream.input import randomness
 from gradstream.input.gather import PLAIN, Batching
@@ -205,7 +203,7 @@ class _Pieces:
             stop = min(self._length, self._at + count - read)
             begin = self._at + (first - read) % step
             if begin < stop:
-                kept.append(each(self._piece, itemgetter(slice(begin, stop, step))))
+                kept.append(examples_of(self._piece, slice(begin, stop, step)))
             read += stop - self._at
             self._at = stop
         return kept, read
@@ -219,21 +217,10 @@ class _Pieces:
         return True
 
     def batch(self, kept: list[Any]) -> Any:
-        return kept[0] if len(kept) == 1 else _joined(kept)
+        return kept[0] if len(kept) == 1 else joined_batches(kept)
 
     def count(self, kept: list[Any]) -> int:
         return sum(map(length_of, kept))
-
-
-def _joined(parts: Sequence[Any]) -> Any:
-    """Nests of tensors of the same form, one behind the other."""
-    first = parts[0]
-    if isinstance(first, Tensor):
-        return torch.cat(list(parts))
-    if isinstance(first, dict):
-        return {key: _joined([part[key] for part in parts]) for key in first}
-    inner = [_joined(list(column)) for column in zip(*parts, strict=True)]
-    return type(first)(*inner) if hasattr(first, "_fields") else type(first)(inner)
 
 
 def _shard(dataset: IterableDataset[Any], rank: int, count: int) -> IterableDataset[Any]:
