@@ -40,6 +40,8 @@ class WorkerReport:
         self._last = time.perf_counter()
         self._rate = Rate()
         self._told_on_core = -math.inf
+        self._lag = -1, 0
+        """As last reported."""
 
     def data(self, overlap: Overlap | None) -> None:
         """Report the length of the run, and what the splits share; None: they were not compared."""
@@ -74,7 +76,18 @@ class WorkerReport:
         if on_core is not None and now >= self._told_on_core + self._settings.on_core_every:
             values[metrics.ON_CORE], self._told_on_core = on_core, now
         self._reporter.points(values, rank=push.rank, step=push.position, samples=self._link.samples, version=self._link.version)
+        self.lag()
         self._last, self._w.batches.compute_seconds, self._problem.data_seconds, self._link.wait_seconds = now, 0.0, 0.0, 0.0
+
+    def lag(self) -> None:
+        """Report how far this worker is behind a folder that it follows, if that has changed."""
+        lag = self._problem.lag(self._w.t)
+        if lag is None or lag == self._lag:
+            return
+        self._lag, (behind, late) = lag, lag
+        values = {metrics.BEHIND: behind} | ({metrics.LATE_FILES: late} if late and self._rank == 0 else {})
+        place = {"step": self._w.t, "samples": self._link.samples, "version": self._link.version}
+        self._reporter.points(values, rank=self._rank, **place)
 
     def measured_distance(self, distance: float) -> None:
         """Report the L2 distance of the center from a push's base when it was applied."""

@@ -36,7 +36,7 @@ def parquet(path: str | Path, features: Sequence[str] = (), label: str | None = 
     feature, 8 for each id.
 
     Raises: InvalidWorkload: no pyarrow, no such file or column; lists of unequal lengths; text, or values that are missing."""
-    table = _Table(path, features, label, ids)
+    table = ParquetTable(path, features, label, ids).with_files()
     if table.ids:
         return _Loaded(joined_batches(list(table.pieces(table.groups, 0)) or _no_rows(path)))
     columns: list[torch.Tensor] = []
@@ -57,7 +57,7 @@ def parquet_stream(path: str | Path, features: Sequence[str] = (), label: str | 
 
     Each worker reads groups of rows of its own, so there must be at least as many groups as workers.
     Raises: InvalidWorkload, as `parquet` does."""
-    return _Streamed(_Table(path, features, label, ids))
+    return _Streamed(ParquetTable(path, features, label, ids).with_files())
 
 
 class _Loaded(Source):
@@ -79,7 +79,7 @@ def _no_rows(path: str | Path) -> NoReturn:
 
 
 class _Streamed(Stream):
-    def __init__(self, table: _Table, rank: int = 0, count: int = 1) -> None:
+    def __init__(self, table: ParquetTable, rank: int = 0, count: int = 1) -> None:
         self._table, self._groups = table, table.groups[rank::count]
         if not self._groups:
             raise InvalidWorkload(
@@ -97,7 +97,11 @@ class _Streamed(Stream):
         yield from self._table.pieces(self._groups, start)
 
 
-class _Table:
+Group = tuple[Path, int, int]
+"""File, number of the group of rows in it, rows."""
+
+
+class ParquetTable:
     """Columns of some files, decoded piece by piece."""
 
     def __init__(self, path: str | Path, features: Sequence[str], label: str | None, ids: Sequence[str]) -> None:
@@ -114,20 +118,28 @@ class _Table:
         self._width: int | None = None
         self._label_type: torch.dtype | None = None
         self._kinds: dict[str, type] = {}
-        self.groups: list[tuple[Path, int, int]] = []
-        """File, number of the group of rows in it, rows."""
-        folder = self.path.is_dir()
-        files = sorted(self.path.glob("*.parquet")) if folder else [existing(self.path)]
-        if not files:
-            raise InvalidWorkload(f"{path} has no *.parquet in it; name a folder or file that has")
-        for file in files:
-            with self._opened(file) as opened:
-                self._check(file, opened.schema_arrow.names)
-                groups = range(opened.metadata.num_row_groups)
-                self.groups += [(file, g, rows) for g in groups if (rows := opened.metadata.row_group(g).num_rows)]
-        self.rows = sum(rows for _, _, rows in self.groups)
+        self.groups: list[Group] = []
 
-    def pieces(self, groups: Sequence[tuple[Path, int, int]], start: int) -> Iterator[Any]:
+    def with_files(self) -> ParquetTable:
+        """Return this table with the groups of its file, or of the files in its folder. Raises: InvalidWorkload."""
+        files = sorted(self.path.glob("*.parquet")) if self.path.is_dir() else [existing(self.path)]
+        if not files:
+            raise InvalidWorkload(f"{self.path} has no *.parquet in it; name a folder or file that has")
+        self.groups = [group for file in files for group in self.groups_of(file)]
+        return self
+
+    def groups_of(self, file: Path) -> list[Group]:
+        """Raises: InvalidWorkload."""
+        with self._opened(file) as opened:
+            self._check(file, opened.schema_arrow.names)
+            groups = range(opened.metadata.num_row_groups)
+            return [(file, g, rows) for g in groups if (rows := opened.metadata.row_group(g).num_rows)]
+
+    @property
+    def rows(self) -> int:
+        return sum(rows for _, _, rows in self.groups)
+
+    def pieces(self, groups: Sequence[Group], start: int) -> Iterator[Any]:
         """The rows of these groups from number `start`, as (features, label) or features."""
         for file, group, rows in groups:
             if start >= rows:

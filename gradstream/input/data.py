@@ -14,8 +14,10 @@ from typing import Any, Protocol, cast
 import torch
 from torch.utils.data import Dataset, IterableDataset
 
+from gradstream.data.followed import FollowedFolder
 from gradstream.data.source import each
 from gradstream.errors import InvalidWorkload
+from gradstream.input.followed import Followed
 from gradstream.input.gather import PLAIN, Batching, Gather
 from gradstream.input.shuffled import Shuffled, batches_of
 from gradstream.input.streamed import Streamed, evaluation_batches
@@ -63,6 +65,8 @@ class Batches:
         """Samples of the whole run; with an unknown length, those of full batches."""
         self.epoch_samples = None if None in shares else sum(self._trained(share or 0) for share in shares)
         """Samples in one pass of all ranks over the data; None: not known."""
+        self.followed = self._feed if isinstance(self._feed, Followed) else None
+        """The feed, if its data grows while the job learns."""
         self.fetch = self._feed.take
         """Mini-batch number `position` (from 0) of this rank, on the CPU, and how many examples it has."""
 
@@ -92,6 +96,8 @@ class Batches:
 
 def _feed(dataset: Dataset[Any], spec: JobSpec, rank: int, batching: Batching) -> Feed:
     """Raises: InvalidWorkload."""
+    if isinstance(dataset, FollowedFolder):
+        return Followed(dataset, spec, rank, batching)
     if isinstance(dataset, IterableDataset):
         return Streamed(dataset, spec, rank, batching)
     if not isinstance(dataset, Sized):

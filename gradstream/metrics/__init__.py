@@ -231,6 +231,16 @@ SHARED_ROWS = define_metric(
     "Evaluation rows, of those compared, that are training rows, too",
     "lower",
 )
+BEHIND = define_metric(
+    "data/behind",
+    "Examples behind",
+    "samples",
+    "Examples of a followed folder that a worker has still to train, by worker",
+    "lower",
+)
+LATE_FILES = define_metric(
+    "data/late_files", "Late files", "files", "Files that came into a followed folder too late to be read", "lower"
+)
 CPU = define_metric("system/cpu", "CPU", "cores", "Processor cores that a process took, by process", "lower")
 CORES = define_metric(
     "system/cores", "Usable cores", "cores", "Physical processor cores that a worker may use, by worker", drawn=False

@@ -61,7 +61,7 @@ def _check(guard: ParameterGuard) -> None:
 
 class ModelProblem:
     """A workload's model and its share of the data: a `Problem` that `Gathers`, is `InPieces` until then, `Prepares`,
-    `HasTables`, and `Observes`."""
+    `HasTables`, `Observes`, and `Follows`."""
 
     def __init__(
         self,
@@ -141,6 +141,19 @@ class ModelProblem:
     def prepare(self, position: int) -> None:
         if isinstance(self._batches, Prefetched):
             self._batches.prepare(position, self._flat.device)
+
+    def has_data(self, position: int) -> bool:
+        """Raises: UserError."""
+        if self._batches.followed is None:
+            return True
+        with blaming("dataset('train')"):
+            return self._batches.followed.has(position)
+
+    def lag(self, position: int) -> tuple[int, int] | None:
+        """Return the examples of this worker that are there from this mini-batch on, and the files that came too late; None: the
+        data does not grow."""
+        followed = self._batches.followed
+        return (followed.behind(position), len(followed.late)) if followed else None
 
     def _taken(self, position: int) -> tuple[list[parts.MicroBatch], int]:
         """The mini-batch as the model gets it, and how many examples it has; the model is ready for it."""

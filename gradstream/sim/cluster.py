@@ -28,7 +28,8 @@ from gradstream.sim.times.costs import MovedBytes
 from gradstream.sim.times.service import Times
 from gradstream.sim.view import Watching
 from gradstream.spec import JobSpec
-from gradstream.train.link import Link, LinkEvents
+from gradstream.train.link import Link
+from gradstream.train.link_events import LinkEvents
 from gradstream.train.loop import train
 from gradstream.train.problem import Problem
 from gradstream.train.replica import Replica

@@ -92,6 +92,14 @@ class Observes(Protocol):
 
 
 @runtime_checkable
+class Follows(Protocol):
+    """A problem whose data may still grow."""
+
+    def has_data(self, position: int) -> bool:
+        """Return whether the mini-batch of this position is there. False: it may come later."""
+
+
+@runtime_checkable
 class Prepares(Protocol):
     """A problem that can use the time for which its worker waits."""
 

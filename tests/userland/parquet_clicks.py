@@ -27,11 +27,15 @@ class ParquetClicks(Workload):
     classifies = False
     folder: str
     streams: bool = False
+    follows: bool = False
+    """The training split is a folder that grows."""
 
     def model(self) -> nn.Module:
         return UserAndTags()
 
     def dataset(self, split: str) -> Any:
+        if self.follows and split == "train":
+            return data.parquet_folder(f"{self.folder}/train", ["price"], "click", ids=["user", "tags"])
         open_table = data.parquet_stream if self.streams else data.parquet
         return open_table(f"{self.folder}/{split}.parquet", ["price"], "click", ids=["user", "tags"])
 
