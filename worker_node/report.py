@@ -35,7 +35,8 @@ class WorkerReport:
         self._w, self._link, self._port, self._problem = w, link, port, problem
         if order.shared and order.shared.servers and not port.shares:
             reporter.point(metrics.SHARED_MEMORY_SHORTFALL, (2 + order.spec.pipeline) * port.nbytes, rank=order.rank)
-        reporter.point(metrics.SHARE, problem.total, rank=order.rank)
+        if problem.total_samples:
+            reporter.point(metrics.SHARE, problem.total, rank=order.rank)
         reporter.point(metrics.CORES, physical_cores(), rank=order.rank)
         self._last = time.perf_counter()
         self._rate = Rate()
@@ -47,7 +48,8 @@ class WorkerReport:
         """Report the length of the run, and what the splits share; None: they were not compared."""
         if overlap:
             self._reporter.points({metrics.COMPARED_ROWS: overlap.compared, metrics.SHARED_ROWS: overlap.shared}, rank=0)
-        self._reporter.point(metrics.TOTAL, self._problem.total_samples)
+        if self._problem.total_samples:
+            self._reporter.point(metrics.TOTAL, self._problem.total_samples)
         if self._problem.epoch_samples:
             self._reporter.point(metrics.EPOCH, self._problem.epoch_samples)
 

@@ -69,7 +69,7 @@ class Init(Struct, frozen=True, array_like=True, tag="init"):
     epoch_samples: int = 0
     """Samples of all workers in one pass over the data; 0: not known."""
     total_samples: int = 0
-    """Samples that all workers train, if nothing stops them."""
+    """Samples that all workers train, if nothing stops them; 0: not known."""
     tables: tuple[tuple[str, int], ...] = ()
     """Name and width of each embedding table of the model."""
 

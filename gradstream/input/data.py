@@ -29,6 +29,10 @@ class DatasetTooSmall(Exception):
     """There is not at least one example for every worker."""
 
 
+ENDLESS = 2**53
+"""Mini-batches of a worker whose job never ends by itself."""
+
+
 class Feed(Protocol):
     """Where mini-batches come from."""
 
@@ -61,8 +65,8 @@ class Batches:
         self.total = self._total(spec, shares[rank])
         self.per_epoch = self._per_epoch(shares[rank]) or self.total
         """Mini-batches in one pass over this rank's share; if that is not known, all."""
-        self.total_samples = sum(self._samples(self._total(spec, share), share) for share in shares)
-        """Samples of the whole run; with an unknown length, those of full batches."""
+        self.total_samples = 0 if spec.stop.never else sum(self._samples(self._total(spec, share), share) for share in shares)
+        """Samples of the whole run; with an unknown length, those of full batches. 0: it has no end."""
         self.epoch_samples = None if None in shares else sum(self._trained(share or 0) for share in shares)
         """Samples in one pass of all ranks over the data; None: not known."""
         self.followed = self._feed if isinstance(self._feed, Followed) else None
@@ -84,6 +88,8 @@ class Batches:
 
     def _total(self, spec: JobSpec, share: int | None) -> int:
         per_epoch = self._per_epoch(share)
+        if spec.stop.never:
+            return ENDLESS
         by_epochs = math.ceil(spec.stop.epochs * per_epoch) if spec.stop.epochs and per_epoch else None
         return min(t for t in (by_epochs, spec.stop.steps) if t is not None)
 

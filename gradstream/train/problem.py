@@ -29,7 +29,7 @@ class Problem(Protocol):
     per_epoch: int
     """Mini-batches in one pass over this worker's share of the data."""
     total_samples: int
-    """Examples that all workers train in all."""
+    """Examples that all workers train in all; 0: the job never ends by itself."""
     epoch_samples: int | None
     """Examples of one pass of all workers over the data; None: not known."""
 

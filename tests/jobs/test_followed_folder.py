@@ -75,17 +75,21 @@ def test_a_job_waits_resumes_and_learns_each_example_once(lab: Lab, folder: Path
 
 
 def test_a_job_that_waits_for_its_first_file_can_be_stopped(lab: Lab, folder: Path) -> None:
-    job = submit(lab, "idle", folder, strategy={"name": "async", "lr": 0.1})
+    job = submit(lab, "idle", folder, strategy={"name": "async", "lr": 0.1}, stop={"never": True})
     eventually(lambda: lab.points(job, "data/behind") or None, "workers that wait")
     lab.client.stop(job.id)
     job = lab.ended(job)
     assert job.status == "cancelled", lab.messages(job)
 
 
-def test_workers_of_asp_take_turns_with_what_comes(lab: Lab, folder: Path) -> None:
-    job = submit(lab, "asp", folder, strategy={"name": "async", "lr": 0.1})
+def test_a_job_that_never_ends_learns_what_comes_until_it_is_stopped(lab: Lab, folder: Path) -> None:
+    job = submit(lab, "never", folder, strategy={"name": "async", "lr": 0.1}, stop={"never": True})
     for number in (1, 2, 3):
         put(folder, number)
         lab.trains(job, number * ROWS)
+    assert lab.client.job(job.id).status == "running"
+    lab.client.stop(job.id)
     job = lab.ended(job)
-    assert (job.status, job.progress.samples) == ("succeeded", 3 * ROWS), lab.messages(job)
+    assert (job.status, job.progress.samples) == ("cancelled", 3 * ROWS), lab.messages(job)
+    assert job.progress.total_samples is None
+    assert "model.safetensors" in tensors(lab, job, folder / "got")
