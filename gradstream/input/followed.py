@@ -56,6 +56,13 @@ class Followed:
         before = (self._examples[file - 1] if file else 0) + block * self._batch
         return max(0, self._known_examples - before)
 
+    def file(self, position: int) -> int:
+        """Return the number of the file that this mini-batch is of."""
+        return self._place(position)[0]
+
+    def begins_file(self, position: int) -> bool:
+        return self._place(position)[1] == 0
+
     @property
     def late(self) -> list[str]:
         """Names of files that came too late to be read."""

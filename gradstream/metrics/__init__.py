@@ -132,6 +132,7 @@ def _lower(title: str) -> str:
 
 
 OBSERVED = _define_figures("train", "Training", "the last 100,000 examples that workloads observed, each before its step")
+PASSED = _define_figures("pass", "Pass:", "all examples of a pass over the data, each predicted before its step")
 EVALUATED = _define_figures("eval", "Eval", "the whole evaluation split")
 COMPUTE = define_metric("time/compute", "Compute time", "s", "Time per push spent on gradients and local steps, by worker", "lower")
 DATA = define_metric("time/data", "Data time", "s", "Time per push spent waiting for mini-batches, by worker", "lower")

@@ -30,6 +30,11 @@ class BatchCount:
         return self._follows is not None and not self.done and not self._follows.has_data(self.t)
 
     @property
+    def ends_window(self) -> bool:
+        """The next mini-batch is not there yet, or belongs to another pass of data that grows."""
+        return self.must_wait or (self._follows is not None and self._follows.begins_pass(self.t))
+
+    @property
     def has_work(self) -> bool:
         """True if mini-batches are left to train, or trained ones to push."""
         return not self.done or self.steps > 0

@@ -98,6 +98,9 @@ class Follows(Protocol):
     def has_data(self, position: int) -> bool:
         """Return whether the mini-batch of this position is there. False: it may come later."""
 
+    def begins_pass(self, position: int) -> bool:
+        """Return whether no round may go on from the mini-batch before this one."""
+
 
 @runtime_checkable
 class Prepares(Protocol):

@@ -66,6 +66,10 @@ def test_a_job_waits_resumes_and_learns_each_example_once(lab: Lab, folder: Path
     assert (job.status, job.progress.samples) == ("succeeded", 3 * ROWS), lab.messages(job)
     assert {point.rank for point in lab.points(job, "data/behind")} == {0, 1}
     calm = lab.ended(submit(lab, "all-there", folder))
+    for figure in ("pass/auc", "pass/log_loss"):
+        passes = [[(point.step, point.value) for point in lab.points(each, figure)] for each in (calm, job)]
+        assert passes[0] == passes[1], "each example counts once in the pass of its file"
+        assert [step for step, _ in passes[0]] == [0, 1, 2]
     expected = tensors(lab, calm, folder / "calm")
     got = tensors(lab, job, folder / "got")
     assert set(expected) == {"model.safetensors", "tables-0.safetensors", "tables-1.safetensors"}
