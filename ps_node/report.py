@@ -11,6 +11,7 @@ from gradstream.center.ledger import Decision, StarvationDetector
 from gradstream.center.parameters.center import Center
 from gradstream.center.shard import Shard
 from gradstream.metrics import Metric
+from gradstream.observations.passes import ClosedPass
 from gradstream.process.order import ProcessOrder
 from gradstream.wire.telemetry.reporter import Reporter
 from ps_node.settings import ServerSettings
@@ -116,6 +117,15 @@ class ServerReport:
                 accounts |= {metric: count for metric, count in reasons.items() if count}
                 self._reporter.points(accounts, rank=rank, **place)
             self._report_observed(place)
+
+    def passed(self, passes: Sequence[ClosedPass]) -> None:
+        """Report the figures of passes that are over."""
+        center = self._shard.center
+        if center is None:
+            return
+        for number, found in passes:
+            values = {metrics.PASSED[key]: value for key, value in found.items() if math.isfinite(value)}
+            self._reporter.points(values, step=number, samples=center.samples, version=center.version)
 
     def _report_observed(self, place: dict[str, int]) -> None:
         """Report the figures of what workloads observed, if there is more of it. One without a meaning yet is left out."""

@@ -165,6 +165,7 @@ class Server:
             self._files.write(output.checkpoint, self._mailbox.layout, self._tables)
         self._mailbox.write_responses(self._staging.give(output.responses) if self._staging else output.responses, position)
         self._report.decided(output.decisions)
+        self._report.passed(output.passes)
         self._handled += 1
         if self._order.rank == 0 and self._handled % self._settings.trim_every == 0:
             self._trim_log()

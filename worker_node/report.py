@@ -35,17 +35,21 @@ class WorkerReport:
         self._w, self._link, self._port, self._problem = w, link, port, problem
         if order.shared and order.shared.servers and not port.shares:
             reporter.point(metrics.SHARED_MEMORY_SHORTFALL, (2 + order.spec.pipeline) * port.nbytes, rank=order.rank)
-        reporter.point(metrics.SHARE, problem.total, rank=order.rank)
+        if problem.total_samples:
+            reporter.point(metrics.SHARE, problem.total, rank=order.rank)
         reporter.point(metrics.CORES, physical_cores(), rank=order.rank)
         self._last = time.perf_counter()
         self._rate = Rate()
         self._told_on_core = -math.inf
+        self._lag = -1, 0
+        """As last reported."""
 
     def data(self, overlap: Overlap | None) -> None:
         """Report the length of the run, and what the splits share; None: they were not compared."""
         if overlap:
             self._reporter.points({metrics.COMPARED_ROWS: overlap.compared, metrics.SHARED_ROWS: overlap.shared}, rank=0)
-        self._reporter.point(metrics.TOTAL, self._problem.total_samples)
+        if self._problem.total_samples:
+            self._reporter.point(metrics.TOTAL, self._problem.total_samples)
         if self._problem.epoch_samples:
             self._reporter.point(metrics.EPOCH, self._problem.epoch_samples)
 
@@ -74,7 +78,18 @@ class WorkerReport:
         if on_core is not None and now >= self._told_on_core + self._settings.on_core_every:
             values[metrics.ON_CORE], self._told_on_core = on_core, now
         self._reporter.points(values, rank=push.rank, step=push.position, samples=self._link.samples, version=self._link.version)
+        self.lag()
         self._last, self._w.batches.compute_seconds, self._problem.data_seconds, self._link.wait_seconds = now, 0.0, 0.0, 0.0
+
+    def lag(self) -> None:
+        """Report how far this worker is behind a folder that it follows, if that has changed."""
+        lag = self._problem.lag(self._w.t)
+        if lag is None or lag == self._lag:
+            return
+        self._lag, (behind, late) = lag, lag
+        values = {metrics.BEHIND: behind} | ({metrics.LATE_FILES: late} if late and self._rank == 0 else {})
+        place = {"step": self._w.t, "samples": self._link.samples, "version": self._link.version}
+        self._reporter.points(values, rank=self._rank, **place)
 
     def measured_distance(self, distance: float) -> None:
         """Report the L2 distance of the center from a push's base when it was applied."""

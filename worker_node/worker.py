@@ -25,7 +25,8 @@ from gradstream.process.saving.uploads import Uploads
 from gradstream.process.store import open_store
 from gradstream.process.watchdog import StartWatchdog
 from gradstream.train import loop
-from gradstream.train.link import Link, LinkEvents
+from gradstream.train.link import Link
+from gradstream.train.link_events import LinkEvents
 from gradstream.train.replica import Replica
 from gradstream.wire.telemetry.reporter import Reporter
 from gradstream.wire.transport.retransmissions import Retransmissions
@@ -44,6 +45,8 @@ class Worker(LinkEvents):
         self, order: ProcessOrder, folder: Path, reporter: Reporter, settings: WorkerSettings, watchdog: StartWatchdog
     ) -> None:
         self._order, self._folder, self._settings, self._watchdog = order, folder, settings, watchdog
+        self._waited = False
+        """It has waited for data: its first mini-batch was not there yet."""
         self._set_up_user_code()
         self._store = open_store(order.store, order)
         self._uploads = Uploads(self._store)
@@ -71,7 +74,7 @@ class Worker(LinkEvents):
         """True: trained to the end. False: told to stop before."""
         self._join()
         begun = self._replica.t
-        self._watchdog.watch_until(setup.FIRST_BATCH, lambda: self._replica.t != begun or self._replica.done)
+        self._watchdog.watch_until(setup.FIRST_BATCH, lambda: self._replica.t != begun or self._replica.done or self._waited)
         with tensors_recorded(self._order, self._flat, self._store):
             with environment_recorded(self._order, self._uploads, self._settings):
                 loop.train(self._order.spec.strategy, self._replica, self._link)
@@ -108,6 +111,10 @@ class Worker(LinkEvents):
 
     def pushed(self, push: Push) -> None:
         self._report.pushed(push)
+
+    def waits_for_data(self) -> None:
+        self._waited = True
+        self._report.lag()
 
     def measured_distance(self, distance: float) -> None:
         self._report.measured_distance(distance)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from backend.progress.state import Folded, evaluation_alerts
+from backend.progress.state import Folded, evaluation_alerts, late_files
 from gradstream.center.ledger import StarvedWorker
 from gradstream.gate import Gate
 from gradstream.process.watchdog import hang_sentences
@@ -107,6 +107,7 @@ RULES: tuple[AlertRule, ...] = (
     AlertRule(lambda kept: kept.starved, _describe_starved),
     AlertRule(lambda kept: kept.hanging, _describe_hanging, recorded=False),  # by `hanging`, also when a process goes on
     AlertRule(evaluation_alerts, _describe_evaluation),
+    AlertRule(late_files, _describe_sentences),
     AlertRule(_find_slow, _describe_slow, per_attempt=True),
     AlertRule(lambda kept: dict.fromkeys(kept.dropping), _describe_dropping),
     AlertRule(lambda kept: kept.shared_memory_shortfalls, _describe_shared_memory),

@@ -17,7 +17,7 @@ from gradstream.process.order import label_of
 from gradstream.process.store import SLOWEST
 from gradstream.process.watchdog import Hang
 from gradstream.progress import alerts
-from gradstream.progress.evaluation_alerts import not_finite_sentence, overlap_sentence
+from gradstream.progress.evaluation_alerts import late_files_sentence, not_finite_sentence, overlap_sentence
 from gradstream.progress.exchange import FIGURES, Figures
 from gradstream.progress.process_summary import ProcessSummaries
 from gradstream.progress.remaining import TAKEN as REMAINING
@@ -46,6 +46,7 @@ _TAKEN = frozenset(
         metrics.SHARED_MEMORY_SHORTFALL,
         metrics.COMPARED_ROWS,
         metrics.SHARED_ROWS,
+        metrics.LATE_FILES,
     )
 )
 
@@ -77,6 +78,8 @@ class Folded(BaseModel):
     compared_rows: int = 0
     shared_rows: int = 0
     """Evaluation rows that were compared with training rows, and how many of them are training rows, if many are."""
+    late_files: int = 0
+    """Files of a followed folder that came too late to be read."""
     starved: dict[int, int] = Field(default_factory=dict)
     """Workers that were found not to contribute, in any attempt, with how many of their pushes were dropped in a row."""
     shared_memory_shortfalls: dict[int, int] = Field(default_factory=dict)
@@ -191,6 +194,8 @@ def _take(new: Folded, point: Point) -> None:
             new.compared_rows = int(point.value)
         case metrics.SHARED_ROWS.name:
             new.shared_rows = int(point.value)
+        case metrics.LATE_FILES.name:
+            new.late_files = int(point.value)
         case name:
             _enter_score(new, name.removeprefix(EVAL), point.value)
 
@@ -218,6 +223,11 @@ def evaluation_alerts(kept: Folded) -> dict[str, str]:
     """Return the faults of the evaluation: a sentence for each."""
     found = {key: not_finite_sentence(f"{EVAL}{key}", samples) for key, samples in kept.odd_scores.items()}
     return found | ({"overlap": overlap_sentence(kept.shared_rows, kept.compared_rows)} if kept.shared_rows else {})
+
+
+def late_files(kept: Folded) -> dict[int, str]:
+    """Return a sentence for files that came too late, by their number, so that more of them make a new alert."""
+    return {kept.late_files: late_files_sentence(kept.late_files)} if kept.late_files else {}
 
 
 def hanging_processes(state: dict[str, Any], attempt: int) -> dict[str, Hang]:

@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from gradstream.center.ledger import Decision
     from gradstream.center.tables.payload import AnyRows
     from gradstream.observations.histograms import Observations
-else:
-    AnyRows = Observations = Tensor = (
-        Any  # types are looked at when messages are decoded, and programs that only post entries start without torch
-    )
+    from gradstream.observations.passes import ClosedPass
+else:  # types are looked at when messages are decoded, and programs that only post entries start without torch
+    AnyRows = ClosedPass = Observations = Tensor = Any
 
 EVALUATOR = -1
 FINAL_CHECKPOINT = 0
@@ -69,7 +68,7 @@ class Init(Struct, frozen=True, array_like=True, tag="init"):
     epoch_samples: int = 0
     """Samples of all workers in one pass over the data; 0: not known."""
     total_samples: int = 0
-    """Samples that all workers train, if nothing stops them."""
+    """Samples that all workers train, if nothing stops them; 0: not known."""
     tables: tuple[tuple[str, int], ...] = ()
     """Name and width of each embedding table of the model."""
 
@@ -231,5 +230,7 @@ class Output:
     responses: list[Response] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     """The decisions on pushes that this entry led to."""
+    passes: list[ClosedPass] = field(default_factory=list)
+    """On shard 0: passes over data that workloads observed, and that are over now."""
     checkpoint: tuple[int, list[int], dict[str, object]] | None = None
     """A checkpoint that was made: its number, the ranks that saved, and this shard's state (a copy)."""

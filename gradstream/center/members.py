@@ -69,6 +69,10 @@ class Members(dict[int, Member]):
         member.clock += 1
         self._at_clock[member.clock] += 1
 
+    def unfinished(self) -> list[int]:
+        """Return the live workers, and lost ones, of which another incarnation may come."""
+        return [*self, *(rank for rank, leave in self.left.items() if leave.why == "lost" and rank not in self)]
+
     def join(self, join: Join) -> bool:
         """False: the incarnation is barred, or has joined. A new worker starts at the lowest clock, or the others would wait."""
         present, left = self.get(join.rank), self.left.get(join.rank)

@@ -132,6 +132,7 @@ class Shard:
             case Rejected():
                 self._resending.resend(entry)
         self._settle()
+        self._out.passes = self.observed.close_passes(self.members.unfinished)
         self._try_checkpoint()
         self._finish(destination)
         return self._out

@@ -9,9 +9,24 @@ of the batch.
 Importing this imports torch; `import gradstream` does not.
 """
 
+from gradstream.data.followed import FollowedFolder, parquet_folder
 from gradstream.data.idxfiles import idx
 from gradstream.data.numpyfiles import arrays, npy, npz
 from gradstream.data.parquetfiles import parquet, parquet_stream
+from gradstream.data.ragged import Ragged
 from gradstream.data.source import Source, Stream, scaled
 
-__all__ = ["Source", "Stream", "arrays", "idx", "npy", "npz", "parquet", "parquet_stream", "scaled"]
+__all__ = [
+    "FollowedFolder",
+    "Ragged",
+    "Source",
+    "Stream",
+    "arrays",
+    "idx",
+    "npy",
+    "npz",
+    "parquet",
+    "parquet_folder",
+    "parquet_stream",
+    "scaled",
+]

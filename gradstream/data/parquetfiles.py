@@ -10,28 +10,35 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy
 import torch
 
 from gradstream.data.files import existing
-from gradstream.data.source import Columns, Source, Stream
+from gradstream.data.idcolumns import read_ids
+from gradstream.data.ragged import Ragged, examples_of, joined_batches
+from gradstream.data.source import Columns, Source, Stream, length_of
 from gradstream.errors import InvalidWorkload
 
 _PIECE = 65536
 """Rows that are decoded at once."""
 
 
-def parquet(path: str | Path, features: Sequence[str], label: str | None = None) -> Source:
+def parquet(path: str | Path, features: Sequence[str] = (), label: str | None = None, *, ids: Sequence[str] = ()) -> Source:
     """Batches (features, label), or features alone. Features: float32, shape (b, width), the columns side by side; a column of
     lists, all of one length, is as wide as its lists. Label: int64 if the column has whole numbers or booleans, else float32.
 
+    With `ids` batches are dicts: each of these columns under its name, int64, as `Ragged` where it holds lists; the label under its
+    name; the matrix under "features". Strings become `gradstream.nn.hashed(strings, NAME)`.
+
     `path`: a file, or a folder of *.parquet, read in the order of their names. Memory of each process: 4 bytes for each row and
-    feature.
+    feature, 8 for each id.
 
     Raises: InvalidWorkload: no pyarrow, no such file or column; lists of unequal lengths; text, or values that are missing."""
-    table = _Table(path, features, label)
+    table = ParquetTable(path, features, label, ids).with_files()
+    if table.ids:
+        return _Loaded(joined_batches(list(table.pieces(table.groups, 0)) or _no_rows(path)))
     columns: list[torch.Tensor] = []
     start = 0
     for piece in table.pieces(table.groups, 0):
@@ -41,20 +48,38 @@ def parquet(path: str | Path, features: Sequence[str], label: str | None = None)
             column[start : start + len(part)] = part
         start += len(parts[0])
     if not columns:
-        raise InvalidWorkload(f"{path} has no rows")
+        _no_rows(path)
     return Columns([column.numpy() for column in columns], [str(path)] * len(columns), alone=label is None)
 
 
-def parquet_stream(path: str | Path, features: Sequence[str], label: str | None = None) -> Stream:
+def parquet_stream(path: str | Path, features: Sequence[str] = (), label: str | None = None, *, ids: Sequence[str] = ()) -> Stream:
     """The same batches, read one piece after the other in the order of the table: mix its rows when you write it.
 
     Each worker reads groups of rows of its own, so there must be at least as many groups as workers.
     Raises: InvalidWorkload, as `parquet` does."""
-    return _Streamed(_Table(path, features, label))
+    return _Streamed(ParquetTable(path, features, label, ids).with_files())
+
+
+class _Loaded(Source):
+    """All examples as one batch."""
+
+    def __init__(self, whole: Any) -> None:
+        self._whole = whole
+
+    def __len__(self) -> int:
+        return length_of(self._whole)
+
+    def batch(self, chosen: torch.Tensor, generator: torch.Generator | None = None) -> Any:
+        return examples_of(self._whole, chosen)
+
+
+def _no_rows(path: str | Path) -> NoReturn:
+    """Raises: InvalidWorkload."""
+    raise InvalidWorkload(f"{path} has no rows")
 
 
 class _Streamed(Stream):
-    def __init__(self, table: _Table, rank: int = 0, count: int = 1) -> None:
+    def __init__(self, table: ParquetTable, rank: int = 0, count: int = 1) -> None:
         self._table, self._groups = table, table.groups[rank::count]
         if not self._groups:
             raise InvalidWorkload(
@@ -72,31 +97,49 @@ class _Streamed(Stream):
         yield from self._table.pieces(self._groups, start)
 
 
-class _Table:
+Group = tuple[Path, int, int]
+"""File, number of the group of rows in it, rows."""
+
+
+class ParquetTable:
     """Columns of some files, decoded piece by piece."""
 
-    def __init__(self, path: str | Path, features: Sequence[str], label: str | None) -> None:
+    def __init__(self, path: str | Path, features: Sequence[str], label: str | None, ids: Sequence[str]) -> None:
         """Raises: InvalidWorkload."""
-        self.path, self._features, self._label = Path(path), list(features), label
-        if isinstance(features, str) or not self._features:
+        self.path, self._features, self._label, self.ids = Path(path), list(features), label, list(ids)
+        if isinstance(features, str) or not (self._features or self.ids):
             raise InvalidWorkload(f"{path}: give the names of the feature columns as a list, features=['age', ...]")
-        self._columns = [*self._features, *([] if label is None else [label])]
+        if isinstance(ids, str):
+            raise InvalidWorkload(f"{path}: give the names of the columns of ids as a list, ids=['{ids}']")
+        keys = [*(["features"] if self._features else []), *([] if label is None else [label]), *self.ids]
+        if self.ids and len(set(keys)) < len(keys):
+            raise InvalidWorkload(f"{path}: a batch would have two entries of one name among {', '.join(keys)}; rename a column")
+        self._columns = list(dict.fromkeys([*self._features, *keys[bool(self._features) :]]))
         self._width: int | None = None
         self._label_type: torch.dtype | None = None
-        self.groups: list[tuple[Path, int, int]] = []
-        """File, number of the group of rows in it, rows."""
-        folder = self.path.is_dir()
-        files = sorted(self.path.glob("*.parquet")) if folder else [existing(self.path)]
-        if not files:
-            raise InvalidWorkload(f"{path} has no *.parquet in it; name a folder or file that has")
-        for file in files:
-            with self._opened(file) as opened:
-                self._check(file, opened.schema_arrow.names)
-                groups = range(opened.metadata.num_row_groups)
-                self.groups += [(file, g, rows) for g in groups if (rows := opened.metadata.row_group(g).num_rows)]
-        self.rows = sum(rows for _, _, rows in self.groups)
+        self._kinds: dict[str, type] = {}
+        self.groups: list[Group] = []
 
-    def pieces(self, groups: Sequence[tuple[Path, int, int]], start: int) -> Iterator[Any]:
+    def with_files(self) -> ParquetTable:
+        """Return this table with the groups of its file, or of the files in its folder. Raises: InvalidWorkload."""
+        files = sorted(self.path.glob("*.parquet")) if self.path.is_dir() else [existing(self.path)]
+        if not files:
+            raise InvalidWorkload(f"{self.path} has no *.parquet in it; name a folder or file that has")
+        self.groups = [group for file in files for group in self.groups_of(file)]
+        return self
+
+    def groups_of(self, file: Path) -> list[Group]:
+        """Raises: InvalidWorkload."""
+        with self._opened(file) as opened:
+            self._check(file, opened.schema_arrow.names)
+            groups = range(opened.metadata.num_row_groups)
+            return [(file, g, rows) for g in groups if (rows := opened.metadata.row_group(g).num_rows)]
+
+    @property
+    def rows(self) -> int:
+        return sum(rows for _, _, rows in self.groups)
+
+    def pieces(self, groups: Sequence[Group], start: int) -> Iterator[Any]:
         """The rows of these groups from number `start`, as (features, label) or features."""
         for file, group, rows in groups:
             if start >= rows:
@@ -110,18 +153,35 @@ class _Table:
                         yield self._decoded(file, kept)
 
     def _decoded(self, file: Path, rows: Any) -> Any:
+        if not self.ids:
+            x = self._x(file, rows)
+            return x if self._label is None else (x, self._y(file, rows, self._label))
+        batch: dict[str, Any] = {"features": self._x(file, rows)} if self._features else {}
+        if self._label is not None:
+            batch[self._label] = self._y(file, rows, self._label)
+        return batch | {name: self._ids_of(file, name, rows.column(name)) for name in self.ids}
+
+    def _ids_of(self, file: Path, name: str, column: Any) -> torch.Tensor | Ragged:
+        """Raises: InvalidWorkload."""
+        found = read_ids(file, name, column)
+        if self._kinds.setdefault(name, type(found)) is not type(found):
+            raise InvalidWorkload(f"{file}: '{name}' holds lists here or elsewhere, not both; write all files with one schema")
+        return found
+
+    def _x(self, file: Path, rows: Any) -> torch.Tensor:
         x = torch.from_numpy(numpy.concatenate([self._matrix(file, name, rows.column(name)) for name in self._features], axis=1))
         if self._width not in (None, x.shape[1]):
             raise InvalidWorkload(f"{file}: features are {self._width} and {x.shape[1]} wide; make all lists equally long")
         self._width = x.shape[1]
-        if self._label is None:
-            return x
-        values = self._values(file, self._label, rows.column(self._label))
+        return x
+
+    def _y(self, file: Path, rows: Any, label: str) -> torch.Tensor:
+        values = self._values(file, label, rows.column(label))
         y = torch.from_numpy(values.astype(numpy.int64 if values.dtype.kind in "biu" else numpy.float32))
         if self._label_type not in (None, y.dtype):
-            raise InvalidWorkload(f"{file}: '{self._label}' has another type than before; write all files with one schema")
+            raise InvalidWorkload(f"{file}: '{label}' has another type than before; write all files with one schema")
         self._label_type = y.dtype
-        return x, y
+        return y
 
     def _matrix(self, file: Path, name: str, column: Any) -> numpy.ndarray[Any, Any]:
         """float32, shape (rows, width)."""

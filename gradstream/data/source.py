@@ -7,7 +7,6 @@ Both use none of the process's random number generators, so a thread may fetch f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from operator import itemgetter
 from typing import Any
 
 import numpy
@@ -15,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset
 
+from gradstream.data.ragged import Ragged, examples_of
 from gradstream.errors import InvalidWorkload
 
 Change = Callable[[Any], Any]
@@ -43,7 +43,7 @@ class Source(Dataset[Any]):
         if isinstance(at, int):
             if not -len(self) <= at < len(self):
                 raise IndexError(f"{at} is not one of the {len(self)} examples")
-            return first_of(self.batch(torch.tensor([at % len(self)]), generator))
+            return examples_of(self.batch(torch.tensor([at % len(self)]), generator), 0)
         return self.batch(_numbers(at, len(self)), generator)
 
     def map(self, change: Change) -> Source:
@@ -119,7 +119,7 @@ class Stream(IterableDataset[Any]):
     def __iter__(self) -> Iterator[Any]:
         for piece in self.pieces(0):
             for at in range(length_of(piece)):
-                yield each(piece, itemgetter(at))
+                yield examples_of(piece, at)
 
 
 class _Scaled:
@@ -155,14 +155,10 @@ def each(batch: Any, change: Callable[[Tensor], Any]) -> Any:
     return batch
 
 
-def first_of(batch: Any) -> Any:
-    return each(batch, itemgetter(0))
-
-
 def length_of(batch: Any) -> int:
     """Return the examples in a nest of tensors: the first dimension of its first tensor."""
     while not isinstance(batch, Tensor):
-        batch = next(iter(batch.values() if isinstance(batch, dict) else batch))
+        batch = batch.offsets if isinstance(batch, Ragged) else next(iter(batch.values() if isinstance(batch, dict) else batch))
     return len(batch)
 
 

@@ -14,8 +14,10 @@ from typing import Any, Protocol, cast
 import torch
 from torch.utils.data import Dataset, IterableDataset
 
+from gradstream.data.followed import FollowedFolder
 from gradstream.data.source import each
 from gradstream.errors import InvalidWorkload
+from gradstream.input.followed import Followed
 from gradstream.input.gather import PLAIN, Batching, Gather
 from gradstream.input.shuffled import Shuffled, batches_of
 from gradstream.input.streamed import Streamed, evaluation_batches
@@ -25,6 +27,10 @@ from gradstream.spec import JobSpec
 
 class DatasetTooSmall(Exception):
     """There is not at least one example for every worker."""
+
+
+ENDLESS = 2**53
+"""Mini-batches of a worker whose job never ends by itself."""
 
 
 class Feed(Protocol):
@@ -59,10 +65,12 @@ class Batches:
         self.total = self._total(spec, shares[rank])
         self.per_epoch = self._per_epoch(shares[rank]) or self.total
         """Mini-batches in one pass over this rank's share; if that is not known, all."""
-        self.total_samples = sum(self._samples(self._total(spec, share), share) for share in shares)
-        """Samples of the whole run; with an unknown length, those of full batches."""
+        self.total_samples = 0 if spec.stop.never else sum(self._samples(self._total(spec, share), share) for share in shares)
+        """Samples of the whole run; with an unknown length, those of full batches. 0: it has no end."""
         self.epoch_samples = None if None in shares else sum(self._trained(share or 0) for share in shares)
         """Samples in one pass of all ranks over the data; None: not known."""
+        self.followed = self._feed if isinstance(self._feed, Followed) else None
+        """The feed, if its data grows while the job learns."""
         self.fetch = self._feed.take
         """Mini-batch number `position` (from 0) of this rank, on the CPU, and how many examples it has."""
 
@@ -80,6 +88,8 @@ class Batches:
 
     def _total(self, spec: JobSpec, share: int | None) -> int:
         per_epoch = self._per_epoch(share)
+        if spec.stop.never:
+            return ENDLESS
         by_epochs = math.ceil(spec.stop.epochs * per_epoch) if spec.stop.epochs and per_epoch else None
         return min(t for t in (by_epochs, spec.stop.steps) if t is not None)
 
@@ -92,6 +102,8 @@ class Batches:
 
 def _feed(dataset: Dataset[Any], spec: JobSpec, rank: int, batching: Batching) -> Feed:
     """Raises: InvalidWorkload."""
+    if isinstance(dataset, FollowedFolder):
+        return Followed(dataset, spec, rank, batching)
     if isinstance(dataset, IterableDataset):
         return Streamed(dataset, spec, rank, batching)
     if not isinstance(dataset, Sized):

@@ -55,6 +55,7 @@ class Prefetched:
             )
         self.total, self.per_epoch, self.total_samples = batches.total, batches.per_epoch, batches.total_samples
         self.epoch_samples = batches.epoch_samples
+        self.followed = batches.followed
         self._watch = _Watch()
         self._ahead: _Ahead | None = None
         self._next = -1
@@ -99,6 +100,8 @@ class Prefetched:
 
     def _wanted(self, device: torch.device) -> bool:
         """Return whether to fetch ahead: as the job says, else if fetching is slow. Processes are used only if the job asks."""
+        if self.followed:
+            return False
         if self._data.prefetch is not None:
             return self._data.prefetch > 0
         if self._data.processes or (device.type == "cuda" and self._batches.thread_safe):

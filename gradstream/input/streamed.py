@@ -9,20 +9,18 @@ that, and else reads what comes before.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterator, Sized
 from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
-from operator import itemgetter
 from typing import Any, Protocol
 
-import torch
-from torch import Tensor
 from torch.utils.data import IterableDataset
 
-from gradstream.data.source import Stream, each, length_of
+from gradstream.data.source import Stream
 from gradstream.errors import InvalidWorkload
 from gradstream.input import randomness
 from gradstream.input.gather import PLAIN, Batching
+from gradstream.input.pieces import PieceReader
 from gradstream.input.shuffled import batches_of
 from gradstream.process.begin import seed_of
 from gradstream.spec import JobSpec
@@ -136,7 +134,7 @@ class Streamed:
 
     def _opened(self, start: int) -> _Reader:
         if isinstance(self._dataset, Stream):
-            return _Pieces(self._dataset.pieces(start))
+            return PieceReader(self._dataset.pieces(start))
         if hasattr(self._dataset, "seek"):
             self._dataset.seek(start)
         return _Examples(iter(self._dataset), self._batching)
@@ -190,52 +188,6 @@ class _Examples:
         return len(kept)
 
 
-class _Pieces:
-    """A reader of a `Stream`: a batch is a view of a piece, or of several joined."""
-
-    def __init__(self, pieces: Iterator[Any]) -> None:
-        self._pieces = pieces
-        self._piece: Any = None
-        self._at = self._length = 0
-
-    def read(self, count: int, first: int, step: int) -> tuple[list[Any], int]:
-        kept: list[Any] = []
-        read = 0
-        while read < count and self._has_more():
-            stop = min(self._length, self._at + count - read)
-            begin = self._at + (first - read) % step
-            if begin < stop:
-                kept.append(each(self._piece, itemgetter(slice(begin, stop, step))))
-            read += stop - self._at
-            self._at = stop
-        return kept, read
-
-    def _has_more(self) -> bool:
-        while self._at == self._length:
-            piece = next(self._pieces, None)
-            if piece is None:
-                return False
-            self._piece, self._at, self._length = piece, 0, length_of(piece)
-        return True
-
-    def batch(self, kept: list[Any]) -> Any:
-        return kept[0] if len(kept) == 1 else _joined(kept)
-
-    def count(self, kept: list[Any]) -> int:
-        return sum(map(length_of, kept))
-
-
-def _joined(parts: Sequence[Any]) -> Any:
-    """Nests of tensors of the same form, one behind the other."""
-    first = parts[0]
-    if isinstance(first, Tensor):
-        return torch.cat(list(parts))
-    if isinstance(first, dict):
-        return {key: _joined([part[key] for part in parts]) for key in first}
-    inner = [_joined(list(column)) for column in zip(*parts, strict=True)]
-    return type(first)(*inner) if hasattr(first, "_fields") else type(first)(inner)
-
-
 def _shard(dataset: IterableDataset[Any], rank: int, count: int) -> IterableDataset[Any]:
     """A data set of this rank's own: ranks may be in one process, each at its place."""
     mine = copy.copy(dataset)
@@ -251,7 +203,7 @@ def _length(dataset: IterableDataset[Any]) -> int | None:
 
 def evaluation_batches(dataset: IterableDataset[Any], batch_size: int, batching: Batching = PLAIN) -> Iterator[tuple[Any, int]]:
     """All of it once, in its order; the same random numbers each time."""
-    reader = _Pieces(dataset.pieces(0)) if isinstance(dataset, Stream) else _Examples(iter(dataset), batching)
+    reader = PieceReader(dataset.pieces(0)) if isinstance(dataset, Stream) else _Examples(iter(dataset), batching)
     for block in range(2**62):
         with randomness.seeded(seed_of(0, "evaluation", block), gpus=False):
             kept, read = reader.read(batch_size, 0, 1)

@@ -62,6 +62,8 @@ def train(spec: JobSpec, folder: Path) -> Iterator[LocalProgress]:
     """Train, reporting at every evaluation; the last report is `finished`. `folder`: where the user's modules are.
 
     Raises: UserError: the workload raised, or does what would not train elsewhere. LossNotFinite. InvalidWorkload. InvalidJob."""
+    if spec.stop.never:
+        raise InvalidJob("the job never ends by itself, and run --local does; write --set 'stop={steps: 1000}'")
     torch.set_num_threads(spec.roles.worker.threads)
     device = _device(spec)
     if str(folder.resolve()) not in sys.path:

@@ -132,6 +132,7 @@ def _lower(title: str) -> str:
 
 
 OBSERVED = _define_figures("train", "Training", "the last 100,000 examples that workloads observed, each before its step")
+PASSED = _define_figures("pass", "Pass:", "all examples of a pass over the data, each predicted before its step")
 EVALUATED = _define_figures("eval", "Eval", "the whole evaluation split")
 COMPUTE = define_metric("time/compute", "Compute time", "s", "Time per push spent on gradients and local steps, by worker", "lower")
 DATA = define_metric("time/data", "Data time", "s", "Time per push spent waiting for mini-batches, by worker", "lower")
@@ -230,6 +231,16 @@ SHARED_ROWS = define_metric(
     "rows",
     "Evaluation rows, of those compared, that are training rows, too",
     "lower",
+)
+BEHIND = define_metric(
+    "data/behind",
+    "Examples behind",
+    "samples",
+    "Examples of a followed folder that a worker has still to train, by worker",
+    "lower",
+)
+LATE_FILES = define_metric(
+    "data/late_files", "Late files", "files", "Files that came into a followed folder too late to be read", "lower"
 )
 CPU = define_metric("system/cpu", "CPU", "cores", "Processor cores that a process took, by process", "lower")
 CORES = define_metric(

@@ -12,6 +12,7 @@ FORMULA = r"^[=+@\t\r-]"
 
 _GROUPS = {
     "train": "Training",
+    "pass": "Passes",
     "eval": "Evaluation",
     "time": "Time of a push",
     "push": "Pushes",

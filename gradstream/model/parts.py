@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from gradstream.data.ragged import Ragged
 from gradstream.errors import InvalidWorkload
 
 
@@ -34,6 +35,8 @@ def of(batch: Any, examples: int, at_once: int) -> list[MicroBatch]:
 
 
 def _split(value: Any, examples: int, rows: slice) -> Any:
+    if isinstance(value, Ragged) and len(value.offsets) == examples:
+        return value.examples(rows)
     if isinstance(value, Tensor):
         if value.ndim and len(value) != examples:
             raise _unsplittable(f"a tensor of shape {tuple(value.shape)}", examples)
@@ -52,6 +55,8 @@ def _split(value: Any, examples: int, rows: slice) -> Any:
 
 def _holds_rows(value: Any, examples: int) -> bool:
     """Something in it is as long as the mini-batch."""
+    if isinstance(value, Ragged):
+        return len(value.offsets) == examples
     if isinstance(value, Tensor):
         return value.ndim > 0 and len(value) == examples
     if isinstance(value, dict):

@@ -61,7 +61,7 @@ def _check(guard: ParameterGuard) -> None:
 
 class ModelProblem:
     """A workload's model and its share of the data: a `Problem` that `Gathers`, is `InPieces` until then, `Prepares`,
-    `HasTables`, and `Observes`."""
+    `HasTables`, `Observes`, and `Follows`."""
 
     def __init__(
         self,
@@ -75,6 +75,8 @@ class ModelProblem:
         tables."""
         self._code, self._flat, self._batches, self._at_once, self._rows = code, flat, batches, at_once, rows
         self._guard, self._observed = ParameterGuard(flat.model), Observations()
+        self._pass = 0
+        """That the last mini-batch is of: an epoch, or a file of a followed folder."""
         self._epoch: int | None = None
         """That on_epoch was called for last."""
         self._modules = list(flat.model.modules())
@@ -142,13 +144,33 @@ class ModelProblem:
         if isinstance(self._batches, Prefetched):
             self._batches.prepare(position, self._flat.device)
 
+    def has_data(self, position: int) -> bool:
+        """Raises: UserError."""
+        if self._batches.followed is None:
+            return True
+        with blaming("dataset('train')"):
+            return self._batches.followed.has(position)
+
+    def begins_pass(self, position: int) -> bool:
+        followed = self._batches.followed
+        return followed is not None and followed.begins_file(position)
+
+    def lag(self, position: int) -> tuple[int, int] | None:
+        """Return the examples of this worker that are there from this mini-batch on, and the files that came too late; None: the
+        data does not grow."""
+        followed = self._batches.followed
+        return (followed.behind(position), len(followed.late)) if followed else None
+
     def _taken(self, position: int) -> tuple[list[parts.MicroBatch], int]:
         """The mini-batch as the model gets it, and how many examples it has; the model is ready for it."""
-        self._enter_epoch(position // self.per_epoch)
+        self._pass = position // self.per_epoch
+        self._enter_epoch(self._pass)
         began = time.perf_counter()
         with blaming("dataset('train')", but=FetcherLost):
             batch, examples = self._batches.take(position, self._flat.device)
             shares = parts.of(batch, examples, self._at_once or examples)
+            if self._batches.followed:
+                self._pass = self._batches.followed.file(position)
         self.data_seconds += time.perf_counter() - began
         if self._rows and (ids := self._code.ids):
             self._rows.fetch(ids(batch))
@@ -184,6 +206,7 @@ class ModelProblem:
     def take_observations(self) -> Observations | None:
         taken = self._observed if self._observed.examples else None
         if taken:
+            taken.number = self._pass
             self._observed = Observations()
         return taken
 

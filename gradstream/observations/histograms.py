@@ -19,8 +19,8 @@ REACH = 16.0
 """Buckets cover the logits from -REACH to REACH."""
 ZERO = BUCKETS // 2
 """The first bucket of logits that are not negative."""
-_HEAD = struct.Struct("<QddII")
-"""Examples, loss and predicted; then the filled buckets of positives and of negatives."""
+_HEAD = struct.Struct("<QQddII")
+"""Pass, examples, loss and predicted; then the filled buckets of positives and of negatives."""
 _LONGEST = _HEAD.size + 2 * BUCKETS * 10
 
 Floats = NDArray[np.float64]
@@ -41,6 +41,8 @@ class Observations:
     predicted: float = 0.0
     """Sum of weight x predicted probability."""
     examples: int = 0
+    number: int = 0
+    """The pass over the data that they are of."""
 
     def observe(self, logits: Floats, labels: Floats, weights: Floats) -> None:
         """Add predictions: vectors of one length, finite; labels from 0 to 1, weights of at least 0."""
@@ -61,7 +63,7 @@ class Observations:
     def pack(self) -> str:
         """Return a text with the filled buckets: some bytes for each."""
         sides = [(np.flatnonzero(weights).astype("<u2"), weights) for weights in (self.positives, self.negatives)]
-        head = _HEAD.pack(self.examples, self.loss, self.predicted, *(len(filled) for filled, _ in sides))
+        head = _HEAD.pack(self.number, self.examples, self.loss, self.predicted, *(len(filled) for filled, _ in sides))
         columns = [part for filled, weights in sides for part in (filled.tobytes(), weights[filled].astype("<f8").tobytes())]
         return base64.b64encode(zlib.compress(head + b"".join(columns), 1)).decode()
 
@@ -71,7 +73,7 @@ class Observations:
         try:
             unzip = zlib.decompressobj()
             data = unzip.decompress(base64.b64decode(packed, validate=True), _LONGEST)
-            examples, loss, predicted, *counts = _HEAD.unpack_from(data)
+            number, examples, loss, predicted, *counts = _HEAD.unpack_from(data)
         except (zlib.error, struct.error, ValueError) as error:
             raise ValueError(f"observations cannot be read: {error}") from error
         if len(data) != _HEAD.size + 10 * sum(counts) or not unzip.eof:
@@ -85,7 +87,7 @@ class Observations:
         if not (0 <= loss < np.inf and 0 <= predicted < np.inf):
             raise ValueError("observations cannot be read: a sum is negative or not finite")
         positives, negatives = sides
-        return cls(positives, negatives, loss, predicted, examples)
+        return cls(positives, negatives, loss, predicted, examples, number)
 
 
 def _side(filled: NDArray[np.int64], weights: Floats) -> Floats:

@@ -15,6 +15,7 @@ from gradstream.center.ledger import Decision
 from gradstream.center.parameters.slices import slices
 from gradstream.center.shard import Shard
 from gradstream.center.tables.payload import FoundRows, RowKeys, joined_shards, shard_part
+from gradstream.observations.passes import ClosedPass
 from gradstream.spec import Checkpointing, JobSpec
 
 
@@ -28,6 +29,7 @@ class Settled:
 
     responses: list[Response]
     decisions: list[Decision]
+    passes: list[ClosedPass]
     checkpoint: tuple[int, list[int], list[dict[str, Any]]] | None
     """Number, ranks, and the state of each shard."""
 
@@ -60,7 +62,7 @@ class ShardedCenter:
         made: dict[tuple[int, ...], Payload] = {}
         responses = [self._joined(parts, made) for parts in zip(*(output.responses for output in outputs), strict=True)]
         states = [output.checkpoint[2] for output in outputs if output.checkpoint]
-        return Settled(responses, first.decisions, (*first.checkpoint[:2], states) if first.checkpoint else None)
+        return Settled(responses, first.decisions, first.passes, (*first.checkpoint[:2], states) if first.checkpoint else None)
 
     @property
     def samples(self) -> int:

@@ -19,6 +19,7 @@ import greenlet
 
 from gradstream.center.entries import Checkpoint, Entry, Leave, Payload, Push, Response
 from gradstream.center.ledger import Decision
+from gradstream.observations.passes import ClosedPass
 from gradstream.sim.agenda import Agenda, Comes, FromWorker, Lost, WorkerFailure
 from gradstream.sim.center import Settled, ShardedCenter
 from gradstream.sim.incarnations import Incarnations
@@ -28,7 +29,8 @@ from gradstream.sim.times.costs import MovedBytes
 from gradstream.sim.times.service import Times
 from gradstream.sim.view import Watching
 from gradstream.spec import JobSpec
-from gradstream.train.link import Link, LinkEvents
+from gradstream.train.link import Link
+from gradstream.train.link_events import LinkEvents
 from gradstream.train.loop import train
 from gradstream.train.problem import Problem
 from gradstream.train.replica import Replica
@@ -83,6 +85,7 @@ class Simulation:
         self._saved: dict[int, dict[int, dict[str, Any]]] = defaultdict(dict)
         self._checkpoints: dict[int, SimulatedCheckpoint] = {}
         self._decisions: list[Decision] = []
+        self._passes: list[ClosedPass] = []
         self._decided_at: list[float] = []
         self._losses: dict[int, list[float]] = defaultdict(list)
         self._enough = False
@@ -158,6 +161,7 @@ class Simulation:
             {rank: meter.wait[rank] for rank in ranks},
             MovedBytes(meter.pushed, meter.pulled),
             self._failures,
+            list(self._passes),
         )
 
     # ---- workers --------------------------------------------------------------------------------------------------------
@@ -254,6 +258,7 @@ class Simulation:
         self._settled_at = self._times.handled(entry, self._now)
         settled = self._center.handle(entry, payload)
         self._decisions += settled.decisions
+        self._passes += settled.passes
         self._decided_at += [self._settled_at] * len(settled.decisions)
         links = self._times.links() if settled.checkpoint else []
         for response in settled.responses:

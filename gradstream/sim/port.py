@@ -46,6 +46,9 @@ class SimPort:
     def send_ahead(self, seq: int, x: Tensor, start: int) -> None:
         """Nothing travels here."""
 
+    def receive_within(self, seconds: float) -> Response | None:
+        return self.receive() if self._inbox else None
+
     def receive(self) -> Response:
         if not self._inbox:
             self._waits = True

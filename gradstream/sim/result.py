@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from gradstream.center.ledger import Account, Decision
+from gradstream.observations.passes import ClosedPass
 from gradstream.sim.times.costs import MovedBytes
 
 
@@ -54,6 +55,8 @@ class Result:
     bytes: MovedBytes
     failures: int
     """Incarnations that were lost."""
+    passes: list[ClosedPass] = field(default_factory=list)
+    """The figures of each pass that workers observed, in the order in which they closed."""
     earlier: dict[int, Result] = field(default_factory=dict)
     """Results of the same run after fewer pushes, by their number."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from gradstream.optim.schedule import Cosine
 from gradstream.optim.spec import Sgd
 
 if TYPE_CHECKING:
@@ -30,11 +31,22 @@ def check(spec: JobSpec) -> None:
         raise ValueError("roles.server.count: auto goes by cores; with roles.server.device: cuda, say how many GPUs to take")
     if spec.stop.patience is not None and spec.best is None:
         raise ValueError("stop.patience: say what has to become better, e.g. best: {metric: eval/loss}")
+    _check_endless(spec)
     _check_optimizers(spec)
     _check_pipeline(spec)
     for key in spec.env:
         if _RESERVED_ENV.search(key) or not re.fullmatch(r"[A-Za-z_]\w*", key):
             raise ValueError(f"env.{key}: this name is reserved or not a variable's name")
+
+
+def _check_endless(spec: JobSpec) -> None:
+    """Refuse what counts from the end of a job that has none."""
+    if not spec.stop.never:
+        return
+    if isinstance(spec.schedule, Cosine) and spec.schedule.over is None:
+        raise ValueError("schedule.over: stop.never has no end for the cosine to reach; say over how many samples it falls")
+    if isinstance(spec.schedule.warmup, float):
+        raise ValueError("schedule.warmup: stop.never has no end to take a share of; give a number of samples")
 
 
 def _check_pipeline(spec: JobSpec) -> None:

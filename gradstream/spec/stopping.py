@@ -81,10 +81,14 @@ def _known_side(metric: str) -> metrics.Better:
 
 
 class Stop(SpecPart, frozen=True):
-    """The end of training: the first of these limits that the job reaches. Give epochs or steps."""
+    """The end of training: the first of these limits that the job reaches. Give epochs, steps, or never."""
 
     epochs: float | None = Field(None, gt=0, le=MAX_STEPS, description="Passes over the training split by all workers together")
     steps: int | None = Field(None, ge=1, le=MAX_STEPS, description="Mini-batches per worker")
+    never: bool = Field(
+        False,
+        description="The job learns until you stop it, or until a target, its patience or its timeout ends it; for data that grows",
+    )
     target: Target | None = Field(None, description="Value of an evaluation metric at which the job ends")
     patience: Count | None = Field(
         None,
@@ -94,6 +98,12 @@ class Stop(SpecPart, frozen=True):
 
     @model_validator(mode="after")
     def _bounded(self) -> Self:
-        if self.epochs is None and self.steps is None:
-            raise ValueError("give 'epochs' or 'steps', so that the job ends even if a target is never reached")
+        given = [name for name in ("epochs", "steps") if getattr(self, name) is not None]
+        if self.never and given:
+            raise ValueError(f"never: the job also has '{given[0]}', which would end it; remove one of them")
+        if not (given or self.never):
+            raise ValueError(
+                "give 'epochs' or 'steps', so that the job ends even if a target is never reached; or 'never: true' for one that "
+                "learns until it is stopped"
+            )
         return self

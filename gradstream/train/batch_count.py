@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from gradstream.train.problem import Problem
+from gradstream.train.problem import Follows, Problem
 
 
 class BatchCount:
     """Plain numbers, no tensor. The replica adds each mini-batch, the link posts each push, and the loop asks for `has_work`."""
 
     def __init__(self, problem: Problem) -> None:
-        self._problem = problem
+        self._problem, self._follows = problem, problem if isinstance(problem, Follows) else None
         self.t = 0
         """Mini-batches taken so far, over all incarnations of this rank: the number of the next one."""
         self.steps = 0
@@ -23,6 +23,16 @@ class BatchCount:
     @property
     def done(self) -> bool:
         return self.t >= self._problem.total
+
+    @property
+    def must_wait(self) -> bool:
+        """The next mini-batch is not there yet. See `Follows`."""
+        return self._follows is not None and not self.done and not self._follows.has_data(self.t)
+
+    @property
+    def ends_window(self) -> bool:
+        """The next mini-batch is not there yet, or belongs to another pass of data that grows."""
+        return self.must_wait or (self._follows is not None and self._follows.begins_pass(self.t))
 
     @property
     def has_work(self) -> bool:

@@ -11,33 +11,21 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-import torch
 from torch import Tensor
 
 from gradstream.center.entries import Buffers, Init, Join, Leave, Lookup, Payload, Pull, Push, Response, Saved, Want
-from gradstream.center.tables.half import decode_rows
-from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys, of_kind
+from gradstream.center.tables.payload import FoundRows, RowKeys, of_kind
 from gradstream.codecs.coding import Residual
 from gradstream.errors import PlaneLost
 from gradstream.spec import JobSpec
+from gradstream.train.link_events import LinkEvents
 from gradstream.train.port import Port
-from gradstream.train.push_buffer import PushBuffer
+from gradstream.train.push_buffer import PushBuffer, norm_of
 from gradstream.train.replica import LossNotFinite, Replica
 from gradstream.train.tickets import Ticket, Tickets
 
-
-class LinkEvents:
-    """Events of a link, which a worker overrides. Here they do nothing."""
-
-    def save_state(self, checkpoint: int, state: dict[str, Any]) -> None:
-        """Keep this worker's state for a checkpoint."""
-
-    def pushed(self, push: Push) -> None:
-        """Note that a push was posted."""
-
-    def measured_distance(self, distance: float) -> None:
-        """Note, for a sample of pushes, the L2 distance of the center from a push's base when the push was applied."""
+_LOOK_FOR_DATA = 0.5
+"""Seconds between two looks for data that has not come yet."""
 
 
 class _NextCenter(NamedTuple):
@@ -101,7 +89,7 @@ class Link:
         if x is None:
             return self._send_entry(Pull(self._rank, self._incarnation, self._tickets.next_seq), out)
         rows, observed = self._w.model.take_row_gradients(), self._w.model.take_observations()
-        norm = _norm(x, rows)
+        norm = norm_of(x, rows)
         finite = math.isfinite(norm)
         if not finite and self._fails_on_nan:
             raise LossNotFinite(f"the update that ends with mini-batch {self._w.t - 1} holds a value that is not finite")
@@ -188,11 +176,23 @@ class Link:
             if self._checkpoint and not (self._checkpoint_waits and self._tickets):
                 self._save_for_checkpoint()
             elif self._go and not self._checkpoint and len(self._tickets) <= self._pipeline:
+                if self._w.batches.must_wait:
+                    self._wait_for_data()
+                    continue
                 return self._w.batches.has_work  # none: this rank's last incarnation had pushed all, and only its leave was missing
             else:
                 self._prepare_batch()
                 self._receive_response()
         return False
+
+    def _wait_for_data(self) -> None:
+        """Stay at the boundary until the next mini-batch is there, or a response says to do something else. Then take the center of
+        that moment, where others may have moved it on."""
+        while self._w.batches.must_wait and not (self.stopped or self._checkpoint):
+            self._events.waits_for_data()
+            self._receive_within(_LOOK_FOR_DATA)
+        if self._gate.never_holds and self._strategy.pulls_every_round and not (self.stopped or self._checkpoint):
+            self._wait_until_answered(self._send_entry(Pull(self._rank, self._incarnation, self._tickets.next_seq), None))
 
     @property
     def _checkpoint_waits(self) -> bool:
@@ -249,6 +249,14 @@ class Link:
         began = time.perf_counter()
         response = self._port.receive()
         self.wait_seconds += time.perf_counter() - began
+        self._act_on(response)
+
+    def _receive_within(self, seconds: float) -> None:
+        """Receive one response if it comes so soon, and act on it."""
+        if response := self._port.receive_within(seconds):
+            self._act_on(response)
+
+    def _act_on(self, response: Response) -> None:
         if response.outcome == "fenced":
             raise PlaneLost(f"worker {self._rank}.{self._incarnation} is superseded by a newer incarnation; exiting")
         self.samples, self.version = response.samples, response.version
@@ -284,12 +292,3 @@ class Link:
             ticket.out.copy_(response.payload.x)
             if not self._strategy.pulls_every_round:
                 self._base = response.version
-
-
-def _norm(x: Tensor, rows: Mapping[str, RowGradients] | None) -> float:
-    """Return the L2 norm, in float64 where float32 squares overflow, so that a finite vector has a finite norm. `rows`: gradients
-    of tables, which belong to the vector."""
-    norm = float(torch.linalg.vector_norm(x))
-    norm = norm if math.isfinite(norm) else float(torch.linalg.vector_norm(x, dtype=torch.float64))
-    of_tables = (float(np.linalg.norm(decode_rows(of_table.gradients).astype(np.float64))) for of_table in (rows or {}).values())
-    return math.hypot(norm, *of_tables) if rows else norm

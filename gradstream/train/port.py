@@ -36,6 +36,9 @@ class Port(Protocol):
         """Send `x` from `start` on ahead of the push `seq` whose payload it will be. -1: nothing of it is final, nor of the
         parts that went."""
 
+    def receive_within(self, seconds: float) -> Response | None:
+        """Return the next response as `receive` does; None if none came in so many seconds, or if no time passes here."""
+
     def receive(self) -> Response:
         """Return the next response, joined from all shards; its vector is valid until the next response that brings one.
 

@@ -29,7 +29,7 @@ class Problem(Protocol):
     per_epoch: int
     """Mini-batches in one pass over this worker's share of the data."""
     total_samples: int
-    """Examples that all workers train in all."""
+    """Examples that all workers train in all; 0: the job never ends by itself."""
     epoch_samples: int | None
     """Examples of one pass of all workers over the data; None: not known."""
 
@@ -89,6 +89,17 @@ class Observes(Protocol):
 
     def take_observations(self) -> Observations | None:
         """Return and forget what was observed since the last call; None: nothing."""
+
+
+@runtime_checkable
+class Follows(Protocol):
+    """A problem whose data may still grow."""
+
+    def has_data(self, position: int) -> bool:
+        """Return whether the mini-batch of this position is there. False: it may come later."""
+
+    def begins_pass(self, position: int) -> bool:
+        """Return whether no round may go on from the mini-batch before this one."""
 
 
 @runtime_checkable

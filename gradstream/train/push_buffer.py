@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+
+import numpy as np
 import torch
 from torch import Tensor
 
+from gradstream.center.tables.half import decode_rows
+from gradstream.center.tables.payload import RowGradients
 from gradstream.codecs.coding import Residual
 from gradstream.spec import JobSpec
 from gradstream.train.port import Port
@@ -35,3 +41,12 @@ class PushBuffer:
             self.x.copy_(x)
         if self._sent_ahead not in (None, self.x._version):
             self.send_ahead(seq, -1)  # the strategy pushes something else than the gradient that went
+
+
+def norm_of(x: Tensor, rows: Mapping[str, RowGradients] | None) -> float:
+    """Return the L2 norm, in float64 where float32 squares overflow, so that a finite vector has a finite norm. `rows`: gradients
+    of tables, which belong to the vector."""
+    norm = float(torch.linalg.vector_norm(x))
+    norm = norm if math.isfinite(norm) else float(torch.linalg.vector_norm(x, dtype=torch.float64))
+    of_tables = (float(np.linalg.norm(decode_rows(of_table.gradients).astype(np.float64))) for of_table in (rows or {}).values())
+    return math.hypot(norm, *of_tables) if rows else norm

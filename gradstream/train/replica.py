@@ -145,7 +145,7 @@ class Replica:
 
     def window(self, k: int | None) -> Iterator[int]:
         made = 0
-        while (k is None or made < k) and not self.batches.done:
+        while (k is None or made < k) and not (self.batches.done or (made and self.batches.ends_window)):
             made += 1
             yield made
 

@@ -5527,7 +5527,7 @@ export interface components {
         };
         /**
          * Stop
-         * @description The end of training: the first of these limits that the job reaches. Give epochs or steps.
+         * @description The end of training: the first of these limits that the job reaches. Give epochs, steps, or never.
          */
         Stop: {
             /**
@@ -5540,6 +5540,12 @@ export interface components {
              * @description Mini-batches per worker
              */
             steps?: number | null;
+            /**
+             * Never
+             * @description The job learns until you stop it, or until a target, its patience or its timeout ends it; for data that grows
+             * @default false
+             */
+            never: boolean;
             /** @description Value of an evaluation metric at which the job ends */
             target?: components["schemas"]["Target"] | null;
             /**

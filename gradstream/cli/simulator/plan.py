@@ -57,6 +57,8 @@ def of_job(
     from gradstream import jobfile
 
     spec = jobfile.load(path, overrides)
+    if spec.stop.never:
+        raise typer.BadParameter("the job never ends by itself, and a simulation does; write --set 'stop={steps: 1000}'")
     import torch
 
     from gradstream.input.data import DatasetTooSmall

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from gradstream.center.ledger import StarvedWorker
 from gradstream.gate import Gate
-from gradstream.metrics import COMPARED_ROWS, RETRANSMISSIONS, SHARED_MEMORY_SHORTFALL, SHARED_ROWS, STARVED, Point
+from gradstream.metrics import COMPARED_ROWS, LATE_FILES, RETRANSMISSIONS, SHARED_MEMORY_SHORTFALL, SHARED_ROWS, STARVED, Point
 from gradstream.process.watchdog import Hang, hang_sentences
 from gradstream.progress import alerts, damage, shared_memory
-from gradstream.progress.evaluation_alerts import not_finite_sentence, overlap_sentence
+from gradstream.progress.evaluation_alerts import late_files_sentence, not_finite_sentence, overlap_sentence
 from gradstream.progress.process_summary import ProcessSummaries
 from gradstream.progress.remaining import Remaining
 
@@ -86,6 +86,8 @@ class RunAlerts:
             self._raise_once(("damaged", who), damage.sentence(who))
         elif point.name == COMPARED_ROWS.name:
             self._compared_rows = int(point.value)
+        elif point.name == LATE_FILES.name and point.value:
+            self._raise_once(("late files", int(point.value)), late_files_sentence(int(point.value)))
         elif point.name == SHARED_ROWS.name and point.value:
             self._raise_once(("overlap",), overlap_sentence(int(point.value), self._compared_rows))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from gradstream.center.entries import Leave, Payload, Push
+from gradstream.center.entries import Join, Leave, Payload, Push
 from gradstream.center.shard import Shard
 from gradstream.observations.histograms import Observations
 from tests.unit.center.shards import ONE, begun, shard
@@ -67,6 +67,16 @@ def test_a_pending_push_of_a_worker_that_left_counts_and_survives_a_checkpoint()
     resumed.handle(Leave(0, 0, "lost"))
     resumed.handle(Leave(1, 0, "done"))
     assert counted(resumed) == 10
+
+
+def test_a_pass_waits_for_a_lost_worker_and_ends_when_all_are_done() -> None:
+    asp = begun(workers=1)
+    push(asp, 0, 1, 10)
+    assert asp.handle(Leave(0, 0, "lost")).passes == []
+    assert asp.handle(Join(0, 1)).passes == []
+    push(asp, 0, 1, 10, incarnation=1)
+    [(number, found)] = asp.handle(Leave(0, 1, "done")).passes
+    assert (number, found["accuracy"]) == (0, 1.0)
 
 
 def test_a_shard_without_observations_has_the_state_that_it_always_had() -> None:

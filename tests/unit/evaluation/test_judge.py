@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from gradstream.evaluation.judge import Judge, JudgeState
 from gradstream.process.exits import UserError
@@ -80,3 +81,10 @@ def test_a_metric_that_there_is_not_is_said_at_the_first_evaluation(settings: di
 def test_the_best_one_asks_for_its_metric_too() -> None:
     with pytest.raises(UserError, match=r"best\.metric: evaluate\(\) gives no eval/f1"):
         Judge(spec({"metric": "eval/f1", "mode": "max"})).judge({"loss": 1.0}, samples=0, version=0)
+
+
+def test_known_metrics_have_a_better_side() -> None:
+    assert not Best(metric="eval/auc").falls
+    assert Best(metric="eval/normalized_entropy").falls
+    with pytest.raises(ValidationError, match="say whether a lower or a higher eval/calibration is better"):
+        Best(metric="eval/calibration")

@@ -66,6 +66,7 @@ def test_json_is_a_job_file_too() -> None:
         ("workers=2", "/workers", "did you mean /roles/worker/count?"),
         ("epochs=2", "/epochs", "belongs under /stop"),
         ("stop={}", "/stop", "'epochs' or 'steps'"),
+        ("stop={never: true, steps: 3}", "/stop", "the job also has 'steps', which would end it"),
         ("stop.target={metric: eval/loss}", "/stop/target", "at_least"),
         ("workload={}", "/workload/entrypoint", "missing"),
         ("workload.entrypoint=digits", "/workload/entrypoint", 'e.g. entrypoint: "digits:Digits"'),
@@ -118,6 +119,14 @@ def test_each_mistake_is_explained_at_its_place(mistake: str, pointer: str, said
     found = problems(JOB, mistake)
     assert list(found) == [pointer]
     assert said in found[pointer]
+
+
+@pytest.mark.parametrize(("schedule", "key"), [("{name: cosine}", "over"), ("{name: constant, warmup: 0.1}", "warmup")])
+def test_what_counts_from_the_end_is_refused_in_a_job_without_one(schedule: str, key: str) -> None:
+    found = problems(JOB, "stop={never: true}", f"schedule={schedule}")
+    assert list(found) == [f"/schedule/{key}"]
+    assert "stop.never has no end" in found[f"/schedule/{key}"]
+    assert jobfile.load(JOB, ["stop={never: true}", "schedule={name: cosine, over: 5000, warmup: 10}"]).stop.never
 
 
 def test_problems_name_their_line_or_the_override_that_made_them() -> None:

@@ -54,6 +54,7 @@ def test_prints_a_summary_for_people() -> None:
         (["--plot", "nowhere/curves.svg"], 2, "no folder"),
         (["no-such.yaml"], 4, "no-such.yaml"),
         (["examples/digits/job.yaml", "--strategy", "sync"], 2, "a job file has one"),
+        (["examples/digits/job.yaml", "--set", "stop={never: true}"], 2, "stop={steps: 1000}"),
         (["examples/digits/job.yaml", "--workers", "2000"], 2, "/roles/worker/count"),
     ],
 )

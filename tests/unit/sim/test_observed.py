@@ -89,3 +89,23 @@ def test_a_wrong_observation_names_observe(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(UserError) as raised:
         run(spec, workloads)
     assert "observe: the labels hold a value outside of 0 to 1" in explain_user_error(raised.value)
+
+
+@pytest.mark.parametrize("strategy", ["sync", "async", "local_sgd"])
+def test_each_epoch_has_figures_of_its_own_and_they_add_up(strategy: str) -> None:
+    result = train(job(strategy, stop={"epochs": 3}, **OBSERVES))
+    assert [number for number, _ in result.passes] == [0, 1, 2]
+    assert result.passes[0].figures["auc"] < result.passes[2].figures["auc"], "it has learned"
+    whole = figures(sums(result))
+    if strategy != "local_sgd":  # whose windows may span two epochs
+        mean = sum(found["log_loss"] for _, found in result.passes) / 3
+        assert mean == pytest.approx(whole["log_loss"], rel=1e-9)
+    three = train(job(strategy, shards=3, stop={"epochs": 3}, **OBSERVES))
+    assert three.passes == result.passes
+
+
+@pytest.mark.parametrize("strategy", ["sync", "async"])
+def test_passes_of_a_resumed_job_are_those_of_an_undisturbed_one(strategy: str) -> None:
+    spec = job(strategy, stop={"epochs": 2}, **OBSERVES)
+    whole = train(spec, checkpoints={2})
+    assert train(spec, resume=whole.checkpoints[2]).passes == whole.passes

@@ -3,7 +3,7 @@ import { makeJob } from "@/lib/testing"
 import { askedAxis, commonView, jobAxis, serverRange } from "./axes"
 
 const { progress, spec } = makeJob()
-const job = makeJob({ started_at: "2026-01-10T12:00:00Z", progress: { ...progress, total_samples: 1000 }, spec: { ...spec, stop: { epochs: 4 } } })
+const job = makeJob({ started_at: "2026-01-10T12:00:00Z", progress: { ...progress, total_samples: 1000 }, spec: { ...spec, stop: { epochs: 4, never: false } } })
 const START = Date.parse("2026-01-10T12:00:00Z") / 1000
 
 it("brings jobs that began at different times onto one axis, and a visible range back to each", () => {
