@@ -2916,6 +2916,29 @@ export interface components {
          */
         ExportFormat: "csv" | "parquet";
         /**
+         * Exporting
+         * @description Exports of the model and its embedding tables for serving, while the job trains and at its end.
+         */
+        Exporting: {
+            /**
+             * Every
+             * @description Time between two exports, at least 1 s; default: only at the end of the job, and when you ask
+             */
+            every?: (number | string) | null;
+            /**
+             * Base
+             * @description Time after which an export has all rows again; default: when the deltas since the last base have more than half of its bytes
+             */
+            base?: (number | string) | null;
+            /**
+             * Dtype
+             * @description Type of the weights of rows in exports
+             * @default float32
+             * @enum {string}
+             */
+            dtype: "float32" | "float16";
+        };
+        /**
          * Fault
          * @description One mistake in a request.
          */
@@ -3636,6 +3659,8 @@ export interface components {
              *     }
              */
             checkpoint: components["schemas"]["Checkpointing"];
+            /** @description Exports of the model and its embedding tables for serving: at the end of the job, and while it trains; default: only when you ask for one */
+            export?: components["schemas"]["Exporting"] | null;
             /**
              * Timeout
              * @description Running time of all attempts together, after which the job ends as timed_out; waiting and starting do not count; default: unlimited
