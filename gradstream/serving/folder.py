@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from gradstream.errors import Invalid
 from gradstream.process.saving.content import sha256_of_file
-from gradstream.process.saving.exports import MANIFEST, ExportManifest
+from gradstream.process.saving.exports import MANIFEST, ExportManifest, downloaded_export, downloaded_numbers
 
-_NAME = re.compile(r"export-([1-9][0-9]{0,8})")
 REMEDY = "remove that folder and let `gradstream exports JOB --follow FOLDER` download it anew"
-
-
-def folder_of(root: Path, number: int) -> Path:
-    return root / f"export-{number}"
 
 
 def numbers_in(root: Path) -> list[int]:
     """Return the exports of a folder, the oldest first. Raises: Invalid: it is no folder."""
     try:
-        return sorted(int(found[1]) for each in root.iterdir() if (found := _NAME.fullmatch(each.name)))
+        return downloaded_numbers(root)
     except OSError as error:
         raise Invalid(
             f"{root} cannot be read as a folder of exports ({error.strerror}); `gradstream exports JOB --into {root}` makes one"
@@ -31,7 +25,7 @@ def numbers_in(root: Path) -> list[int]:
 
 def read_manifest(root: Path, number: int) -> ExportManifest:
     """Raises: Invalid: it is missing or damaged."""
-    file = folder_of(root, number) / MANIFEST
+    file = downloaded_export(root, number) / MANIFEST
     try:
         manifest = ExportManifest.model_validate_json(file.read_bytes())
     except (OSError, ValidationError) as error:
@@ -44,7 +38,7 @@ def read_manifest(root: Path, number: int) -> ExportManifest:
 def check_files(root: Path, manifest: ExportManifest) -> None:
     """Compare all files with the manifest's sizes and checksums. Raises: Invalid: one is missing, damaged or half written."""
     for listed in manifest.files:
-        file = folder_of(root, manifest.number) / listed.name
+        file = downloaded_export(root, manifest.number) / listed.name
         if not file.is_file():
             raise Invalid(f"{file} is missing; {REMEDY}")
         if (size := file.stat().st_size) != listed.size:
@@ -63,9 +57,9 @@ def chain_until(root: Path, newest: ExportManifest, current: ExportManifest | No
     while (after := chain[0].after) is not None:
         if current and after <= current.number < newest.number and current.attempt == newest.attempt and current.job == newest.job:
             return chain
-        if not (lacking := folder_of(root, after)).is_dir():
+        if not (lacking := downloaded_export(root, after)).is_dir():
             raise Invalid(
-                f"{folder_of(root, chain[0].number)} is a delta, and the export that it rests on, {lacking}, is missing; "
+                f"{downloaded_export(root, chain[0].number)} is a delta, and the export that it rests on, {lacking}, is missing; "
                 f"`gradstream exports JOB --into {root}` downloads it"
             )
         chain.insert(0, read_manifest(root, after))

@@ -13,9 +13,9 @@ from safetensors import SafetensorError, safe_open
 from gradstream.center.entries import Buffers
 from gradstream.errors import Invalid
 from gradstream.model.checkpoint_weights import name_tensors
-from gradstream.process.saving.exports import DENSE, GONE, ExportManifest, ManifestPart
+from gradstream.process.saving.exports import DENSE, GONE, ExportManifest, ManifestPart, downloaded_export
 from gradstream.process.saving.state_file import read_state
-from gradstream.serving.folder import REMEDY, check_files, folder_of
+from gradstream.serving.folder import REMEDY, check_files
 from gradstream.serving.rows import ExportedRows, RowPart
 
 
@@ -24,7 +24,7 @@ def apply_export(root: Path, manifest: ExportManifest, before: Mapping[str, Expo
 
     Raises: Invalid: a file is missing or damaged, so nothing of the export is used."""
     check_files(root, manifest)
-    folder, exported = folder_of(root, manifest.number), manifest.exported
+    folder, exported = downloaded_export(root, manifest.number), manifest.exported
     dtype = torch.float16 if exported.dtype == "float16" else torch.float32
     found = dict[str, ExportedRows]()
     for name, described in exported.tables.items():
@@ -40,7 +40,7 @@ def apply_export(root: Path, manifest: ExportManifest, before: Mapping[str, Expo
 
 def read_dense(root: Path, manifest: ExportManifest) -> dict[str, torch.Tensor]:
     """Return the state_dict of the model. Raises: Invalid: a file is damaged."""
-    folder = folder_of(root, manifest.number)
+    folder = downloaded_export(root, manifest.number)
     try:
         files = [file.name for part in manifest.parts for file in part.files if file.name.endswith(DENSE)]
         slices = [read_state(folder / name) for name in files]

@@ -25,14 +25,19 @@ if TYPE_CHECKING:  # needs numba, which jobs without tables never import
 
 class ExportFiles:
     def __init__(self, order: ProcessOrder) -> None:
-        self._order = order
+        self._order, self._newest = order, 0
         self._uploads: Uploads | None = None
         self._marks: ExportMarks | None = None
         self._copy: ExportRowCopy | None = None
         """The rows of an export that are not all copied yet."""
 
     def begin(self, place: int, center: Center, *, base: bool) -> None:
-        """Begin an export of the center as it is now, and hand it over for storing. `copy_piece` copies its rows."""
+        """Begin an export of the center as it is now, and hand it over for storing. `copy_piece` copies its rows. Nothing, if an
+        export of this place or a later one was begun, so that the order of the log is that of the numbers."""
+        if place != LAST_EXPORT:
+            if place <= self._newest:
+                return
+            self._newest = place
         self._uploads = self._uploads or Uploads(open_store(self._order.store, self._order))
         center.finish()
         dense = center.read_for_evaluation()

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, Field
@@ -31,6 +32,7 @@ MAX_TABLES, MAX_WIDTH, MAX_SHARDS = 1000, 100_000, 10_000
 _SHARD = r"shard-(?:0|[1-9][0-9]{0,3})"
 _SUFFIX = r"\.(?:json|(?:rows-[0-9]{1,6}|gone|dense)\.safetensors)"
 _PATH = re.compile(rf"exports/(0|[1-9][0-9]{{0,8}})/({_SHARD})({_SUFFIX})")
+_FOLDER = re.compile(r"export-([1-9][0-9]{0,8})")
 
 Total = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Place = Annotated[int, Field(ge=0, le=LARGEST_NUMBER)]
@@ -53,6 +55,16 @@ class ExportPath(NamedTuple):
 
 def export_folder(place: int) -> str:
     return f"exports/{place}/"
+
+
+def downloaded_export(root: Path, number: int) -> Path:
+    """Return the folder of an export, among those that a reader follows. It appears whole, by a rename."""
+    return root / f"export-{number}"
+
+
+def downloaded_numbers(root: Path) -> list[int]:
+    """Return the exports in a folder, the oldest first. Raises: OSError: it cannot be read."""
+    return sorted(int(found[1]) for each in root.iterdir() if (found := _FOLDER.fullmatch(each.name)))
 
 
 class ExportedTable(BaseModel, frozen=True):
@@ -94,7 +106,7 @@ class ManifestPart(BaseModel, frozen=True):
 class ExportManifest(BaseModel, frozen=True):
     job: str
     number: int = Field(ge=1, le=LARGEST_NUMBER)
-    """Counts the exports of the job that are committed."""
+    """Counts the exports of the job; one that failed leaves a gap."""
     after: int | None = Field(ge=1, le=LARGEST_NUMBER)
     """The export that this one rests on; None: it is a base."""
     attempt: int
@@ -112,6 +124,11 @@ class ExportManifest(BaseModel, frozen=True):
     @property
     def nbytes(self) -> int:
         return sum(file.size for file in self.files)
+
+    @property
+    def row_bytes(self) -> int:
+        """Without the dense model."""
+        return sum(file.size for part in self.parts for file in part.files if not file.name.endswith(DENSE))
 
 
 def check_parts(parts: Sequence[ExportPart]) -> int | None:

@@ -22,11 +22,11 @@ from gradstream.process.saving.exports import (
     ExportManifest,
     ExportPart,
     check_parts,
+    downloaded_export,
     manifest_parts,
 )
 from gradstream.process.saving.part_list import ListedFile
 from gradstream.process.saving.state_file import state_file
-from gradstream.serving.folder import folder_of
 from gradstream.sim.toys import job
 from gradstream.spec.tables import specs_of
 from ps_node.saving.export_files import ExportPartFiles
@@ -112,7 +112,7 @@ class BegunExport:
         """Store all files, and commit. Return what the parts say."""
         servers, of = self._servers, specs_of(self._servers.spec.tables, ["t"])["t"]
         number = servers.number + 1
-        path = folder_of(servers.folder, number) if commit else servers.folder / f"failed-{self._place}"
+        path = downloaded_export(servers.folder, number) if commit else servers.folder / f"failed-{self._place}"
         table = ExportedTable(width=WIDTH, reach=of.reach, admits=of.admit is not None)
         exported = Exported.model_validate(
             {
@@ -134,21 +134,27 @@ class BegunExport:
         return parts
 
     def _commit(self, path: Path, number: int, parts: list[ExportPart]) -> None:
-        servers, tensors, after = self._servers, state_file(TENSORS), check_parts(parts)
-        Folder(path).put("tensors.safetensors", tensors)
-        manifest = ExportManifest(
-            job="job",
-            number=number,
-            after=None if after is None else servers.committed[after],
-            attempt=1,
-            made_at=datetime.now(UTC),
-            exported=parts[0].exported,
-            rows=sum(part.rows for part in parts),
-            gone=sum(part.gone for part in parts),
-            parts=manifest_parts(parts),
-            tensors=ListedFile(name="tensors.safetensors", size=tensors.nbytes, sha256=sha256_of(tensors)),
-        )
-        (path / MANIFEST).write_text(manifest.model_dump_json())
+        servers, after = self._servers, check_parts(parts)
+        publish(path, number, None if after is None else servers.committed[after], parts, TENSORS)
         servers.number, servers.committed[self._place] = number, number
         for marks, tables in zip(servers.marks, servers.tables, strict=True):
             marks.note_commit(self._place, tables)
+
+
+def publish(path: Path, number: int, after: int | None, parts: list[ExportPart], described: dict[str, Any]) -> None:
+    """Write the manifest of an export, whose files lie in the folder `path`. `described`: the places of the model's tensors."""
+    tensors = state_file(described)
+    Folder(path).put("tensors.safetensors", tensors)
+    manifest = ExportManifest(
+        job="job",
+        number=number,
+        after=after,
+        attempt=1,
+        made_at=datetime.now(UTC),
+        exported=parts[0].exported,
+        rows=sum(part.rows for part in parts),
+        gone=sum(part.gone for part in parts),
+        parts=manifest_parts(parts),
+        tensors=ListedFile(name="tensors.safetensors", size=tensors.nbytes, sha256=sha256_of(tensors)),
+    )
+    (path / MANIFEST).write_text(manifest.model_dump_json())
