@@ -78,6 +78,8 @@ class Server:
         self._reader = LogReader(access, order.plane_id, order.rank, settings.read_count, self._mailbox.take_in)
         self._report = ServerReport(reporter, order, self.shard, settings)
         self._handled = 0
+        self._export_due: ExportModel | None = None
+        """An export that was asked for before there was a center: it has the first one."""
         self.leaving = False
         if resumed := self._files.resumed():
             self._mailbox.layout, state, rows = resumed
@@ -139,13 +141,20 @@ class Server:
         output = self.shard.handle(entry, payload, self._destination)
         if is_first and self._tables:
             self._files.put_start_rows(self._tables)
-        if isinstance(entry, ExportModel) and self.shard.center and not self.shard.over:
-            self._exports.begin(entry.number, self.shard.center, base=entry.base)
+        if isinstance(entry, ExportModel):
+            self._export_due = entry
+        self._export_if_due()
         if self._order.rank == 0:
             self._note_accounts(entry, output)
         self._after(output, position)
         if isinstance(entry, Join | Leave):
             self._report.members_changed()
+
+    def _export_if_due(self) -> None:
+        due = self._export_due
+        if due and self.shard.center and not self.shard.over:
+            self._exports.begin(due.number, self.shard.center, base=due.base)
+            self._export_due = None
 
     @property
     def _tables(self) -> HostedTables | None:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, status
 from fastapi.responses import FileResponse
 
 from backend.artifacts import export_reading, exports, service
-from backend.artifacts.schemas import Artifacts, AskForExport, Exports, JobFiles
+from backend.artifacts.schemas import Artifacts, ExportList, JobFiles, NewExport
 from backend.db import SessionDep
 from backend.platform import PlatformDep
 from backend.users.auth import CallerDep
@@ -49,14 +49,14 @@ def download_file(id: UUID, attempt: int, path: str, session: SessionDep, platfo
 
 
 @router.get("/exports", operation_id="listExports")
-def list_exports(id: UUID, session: SessionDep) -> Exports:
-    """Exports of the model and its embedding tables for serving. Old chains of a base and its deltas are removed."""
-    return Exports(items=export_reading.list_exports(session, id))
+def list_exports(id: UUID, session: SessionDep) -> ExportList:
+    """ExportList of the model and its embedding tables for serving. Old chains of a base and its deltas are removed."""
+    return ExportList(items=export_reading.list_exports(session, id))
 
 
 @router.post("/exports", operation_id="askForExport", status_code=status.HTTP_202_ACCEPTED)
 def ask_for_export(
-    id: UUID, session: SessionDep, caller: CallerDep, platform: PlatformDep, body: AskForExport | None = None
+    id: UUID, session: SessionDep, caller: CallerDep, platform: PlatformDep, body: NewExport | None = None
 ) -> JobExport:
     """Ask the servers of a running job for an export. They copy it while training goes on; `listExports` says when it is committed.
     409 while the job is not running."""

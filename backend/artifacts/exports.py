@@ -166,7 +166,7 @@ def _commit(
         raise Invalid(f"Export {place} rests on export {after}, which is no longer stored; the next one is a base.")
     if row is None:
         if place != LAST_EXPORT:
-            raise Invalid(f"Nobody asked for export {place}.")
+            raise Invalid(f"Export {place} was not asked for.")
         row = ExportRow(job_id=job.id, number=there[0].number + 1 if there else 1, attempt=attempt, place=place)
         session.add(row)
     moment = now(session)

@@ -15,11 +15,11 @@ class Artifacts(Schema):
     items: list[Artifact]
 
 
-class AskForExport(Schema):
+class NewExport(Schema):
     base: bool = Field(False, description="Export all rows; false: what changed since the last export, unless a base is due")
 
 
-class Exports(Schema):
+class ExportList(Schema):
     items: list[JobExport] = Field(description="The newest first")
 
 

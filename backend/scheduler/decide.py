@@ -85,7 +85,7 @@ class TakeCheckpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class AskForExport:
+class RequestExport:
     """Ask the servers for an export, which is due."""
 
 
@@ -108,7 +108,7 @@ class SettleShards:
 
 
 Step = (
-    Prepare | Run | Respawn | Restart | SettleShards | Fail | TimeOut | PostStop | TakeCheckpoint | AskForExport | Succeed | Finish
+    Prepare | Run | Respawn | Restart | SettleShards | Fail | TimeOut | PostStop | TakeCheckpoint | RequestExport | Succeed | Finish
 )
 
 
@@ -225,4 +225,4 @@ def _ask_for_export(now: Situation) -> Step | None:
     if every is None or now.final_checkpoint or not now.is_training:
         return None
     least = max(every, EXPORT_TIMEOUT) if now.export_under_way else every
-    return AskForExport() if now.since_export_request >= least else None
+    return RequestExport() if now.since_export_request >= least else None

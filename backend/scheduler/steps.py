@@ -28,11 +28,11 @@ from backend.platform import Platform
 from backend.scheduler import finish, rollback
 from backend.scheduler.decide import (
     START_TIMEOUT,
-    AskForExport,
     Fail,
     Finish,
     PostStop,
     Prepare,
+    RequestExport,
     Respawn,
     Restart,
     Run,
@@ -135,7 +135,7 @@ class Steps:
                 self._time_out(session, job, message)
             case PostStop():
                 lifecycle.current_attempt(session, job).stop_posted = True
-            case TakeCheckpoint() | AskForExport():
+            case TakeCheckpoint() | RequestExport():
                 self._save(session, job, step)
             case Succeed():
                 finish.succeed(session, self.platform, job)
@@ -224,7 +224,7 @@ class Steps:
         end = End(JobStatus.TIMED_OUT, "timeout", message, grace=self.platform.settings.stop_grace)
         lifecycle.begin_end(session, job, end, actor=_ACTOR)
 
-    def _save(self, session: Session, job: JobRow, step: TakeCheckpoint | AskForExport) -> None:
+    def _save(self, session: Session, job: JobRow, step: TakeCheckpoint | RequestExport) -> None:
         if isinstance(step, TakeCheckpoint):
             self._take_checkpoint(session, job, step.number)
         else:

@@ -92,7 +92,7 @@ class Artifact(ApiModel):
 
 
 class JobExport(ApiModel):
-    """An export of a job's model and embedding tables for serving. What it holds is null until it is committed."""
+    """An export of a job's model and embedding tables for serving. Version and counts are null until it is committed."""
 
     number: int = Field(description="Counts the exports of the job")
     state: Known[ExportState] = Field(

@@ -837,7 +837,7 @@ export interface paths {
         };
         /**
          * List Exports
-         * @description Exports of the model and its embedding tables for serving. Old chains of a base and its deltas are removed.
+         * @description ExportList of the model and its embedding tables for serving. Old chains of a base and its deltas are removed.
          */
         get: operations["listExports"];
         put?: never;
@@ -1691,15 +1691,6 @@ export interface components {
         Artifacts: {
             /** Items */
             items: components["schemas"]["Artifact"][];
-        };
-        /** AskForExport */
-        AskForExport: {
-            /**
-             * Base
-             * @description Export all rows; false: what changed since the last export, unless a base is due
-             * @default false
-             */
-            base: boolean;
         };
         /**
          * Async
@@ -2989,6 +2980,14 @@ export interface components {
          * @enum {string}
          */
         ExportFormat: "csv" | "parquet";
+        /** ExportList */
+        ExportList: {
+            /**
+             * Items
+             * @description The newest first
+             */
+            items: components["schemas"]["JobExport"][];
+        };
         /** ExportManifest */
         ExportManifest: {
             /** Job */
@@ -3067,14 +3066,6 @@ export interface components {
              * @enum {string}
              */
             dtype: "float32" | "float16";
-        };
-        /** Exports */
-        Exports: {
-            /**
-             * Items
-             * @description The newest first
-             */
-            items: components["schemas"]["JobExport"][];
         };
         /**
          * Fault
@@ -3606,7 +3597,7 @@ export interface components {
         };
         /**
          * JobExport
-         * @description An export of a job's model and embedding tables for serving. What it holds is null until it is committed.
+         * @description An export of a job's model and embedding tables for serving. Version and counts are null until it is committed.
          */
         JobExport: {
             /**
@@ -4264,6 +4255,15 @@ export interface components {
          * @enum {string}
          */
         Network: "platform" | "internet";
+        /** NewExport */
+        NewExport: {
+            /**
+             * Base
+             * @description Export all rows; false: what changed since the last export, unless a base is due
+             * @default false
+             */
+            base: boolean;
+        };
         /** Node */
         Node: {
             /**
@@ -10358,7 +10358,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Exports"];
+                    "application/json": components["schemas"]["ExportList"];
                 };
             };
             /** @description Unauthorized */
@@ -10437,7 +10437,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["AskForExport"] | null;
+                "application/json": components["schemas"]["NewExport"] | null;
             };
         };
         responses: {

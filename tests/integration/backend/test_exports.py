@@ -208,7 +208,7 @@ def test_what_a_process_may_store(running: Running) -> None:
     for bad in (b"no json", b"{}", part({"shard-1.rows-0.safetensors": b"rows"}, None), part({"shard-0.json": b"x"}, None)):
         assert agent.put("server-0", "exports/1/shard-0.json", bad).status_code == 422, bad
     good = part({"shard-0.rows-0.safetensors": b"rows"}, None)
-    assert "Nobody asked for export 1" in agent.put("server-0", "exports/1/shard-0.json", good).json()["detail"]
+    assert "Export 1 was not asked for" in agent.put("server-0", "exports/1/shard-0.json", good).json()["detail"]
     ask(running)
     assert agent.put("server-0", "exports/1/shard-0.json", good).status_code == 200
     assert agent.put("server-0", rows, b"rows").status_code == 200
