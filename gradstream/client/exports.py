@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from uuid import UUID
 
+from pydantic import ValidationError
+
 from gradstream.api.history import JobExport
 from gradstream.client.connection import ApiConnection, JobReference
 from gradstream.errors import Conflict, NotFound
@@ -95,22 +97,28 @@ class Exports(ApiConnection):
 
 
 def _link_same(folder: Path, manifest: ExportManifest, path: Path) -> bool:
-    """Take the description of the model's tensors from the export before, if it is the same: it has all frozen parameters."""
-    before = downloaded_export(folder, manifest.after) if manifest.after else None
-    if before is None or not before.is_dir():
-        return False
-    there = ExportManifest.model_validate_json((before / MANIFEST).read_bytes()).tensors
-    if there != manifest.tensors:
-        return False
-    try:
-        os.link(before / there.name, path)
-    except OSError:  # the file system has no links
-        return False
-    return True
+    """Take the description of the model's tensors from another export, if it is the same: it has all frozen parameters."""
+    for number in downloaded_numbers(folder):
+        there = _read_manifest(folder, number)
+        if there.tensors == manifest.tensors:
+            try:
+                os.link(downloaded_export(folder, number) / there.tensors.name, path)
+            except OSError:  # the file system has no links
+                return False
+            return True
+    return False
 
 
 def _refuse_another_job(folder: Path, there: set[int], id: UUID) -> None:
     for number in there:
-        manifest = ExportManifest.model_validate_json((downloaded_export(folder, number) / MANIFEST).read_bytes())
-        if manifest.job != str(id):
-            raise Conflict(f"{folder} has exports of job {manifest.job}; choose another folder")
+        if (job := _read_manifest(folder, number).job) != str(id):
+            raise Conflict(f"{folder} has exports of job {job}; choose another folder")
+
+
+def _read_manifest(folder: Path, number: int) -> ExportManifest:
+    """Raises: Conflict: it is damaged."""
+    file = downloaded_export(folder, number) / MANIFEST
+    try:
+        return ExportManifest.model_validate_json(file.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise Conflict(f"{file} is missing or damaged; remove that folder, and its export is downloaded anew") from error
