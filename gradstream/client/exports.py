@@ -88,7 +88,7 @@ class Exports(ApiConnection):
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir()
         for file in manifest.files:
-            path = partial / file.name
+            path = partial / Path(file.name).name  # never outside of the folder
             if file is manifest.tensors and _link_same(folder, manifest, path):
                 continue
             self._fetch(f"jobs/{id}/exports/{manifest.number}/{file.name}", path, file.sha256)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,8 +14,8 @@ from gradstream.cli.common import BRIEF, LONG, AsJson, JobReference, TokenFile, 
 if TYPE_CHECKING:
     from gradstream.client import Client, Job, JobExport
 
-_POLL = 10.0
-"""Seconds between two looks, if the job does not change."""
+_POLL, _RETRY_INTERVAL = 10.0, 1.0
+"""Seconds between two looks, if the job does not change; and after a platform that did not answer."""
 
 
 def command(
@@ -59,11 +60,12 @@ def _follow(client: Client, job: str, folder: Path) -> None:
                 return
         except Unavailable as error:
             talk(f"{error.message}; trying again")
-            time.sleep(1)
+            time.sleep(_RETRY_INTERVAL)
             continue
         if found.ended:
             return
-        found = client.job(found.id, wait=_POLL, since=found.seq)
+        with suppress(Unavailable):
+            found = client.job(found.id, wait=_POLL, since=found.seq)
 
 
 def _download(client: Client, job: Job, folder: Path) -> None:
