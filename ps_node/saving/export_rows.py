@@ -58,7 +58,7 @@ class ExportMarks:
         if self._needed and tables.removed_above(min(self._needed)) > max(FEW_KEYS, tables.totals().rows):
             self._committed = None
             self._made.clear()
-            self._forget_removed(tables)
+        self._forget_removed(tables)
 
     @property
     def _needed(self) -> list[int]:
