@@ -59,6 +59,9 @@ class FileStore:
     def remove_job(self, job: UUID) -> None:
         shutil.rmtree(self.of_job(job), ignore_errors=True)
 
+    def remove_export(self, job: UUID, attempt: int, place: int) -> None:
+        shutil.rmtree(self.of_attempt(job, attempt, f"exports/{place}"), ignore_errors=True)
+
     def remove_checkpoint(self, job: UUID, attempt: int, checkpoint: int, *, but: Collection[str] = ()) -> None:
         """`but`: paths of files that stay."""
         folder = self.of_attempt(job, attempt, f"checkpoints/{checkpoint}")

@@ -1,6 +1,6 @@
 """All tables, imported in one place for Alembic."""
 
-from backend.artifacts.models import ArtifactRow, CheckpointRow, FileRow
+from backend.artifacts.models import ArtifactRow, CheckpointRow, ExportRow, FileRow
 from backend.bundles.models import BundleRow
 from backend.db import Base
 from backend.jobs.models import AttemptRow, DeletedJobRow, EventRow, IdempotencyKeyRow, JobRow, ProcessRow
@@ -30,5 +30,6 @@ TABLES: tuple[type[Base], ...] = (
     MetricStoreRow,
     FileRow,
     CheckpointRow,
+    ExportRow,
     ArtifactRow,
 )

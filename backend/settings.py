@@ -88,6 +88,8 @@ class BackendSettings(BaseSettings):
     exit_report_file: Path | None = None
     """Where the controller writes sentences about those checkpoints as it ends: {"sentences": [...]}. None: only its log."""
     checkpoints_kept: int = 2
+    export_chains_kept: int = 2
+    """Bases of exports for serving, each with the deltas that rest on it."""
     unused_bundles_kept: timedelta = timedelta(days=7)
     """How long a bundle that no job names is kept after its last use: an upload, a look at it, a job."""
     unused_bundles_bytes: int = 16 * 2**30

@@ -21,6 +21,7 @@ class EventKind(StrEnum):
     ATTEMPT = "attempt", "an attempt of the job began, changed or ended"
     PROCESS = "process", "a process ended, was stopped, or starts again"
     CHECKPOINT = "checkpoint", "a checkpoint of the job was committed"
+    EXPORT = "export", "an export of the model for serving was committed"
     TARGET = "target", "the job reached its target"
     WARNING = "warning", "something needs attention, and the message says what to do"
     PRIORITY = "priority", "a user changed the job's priority"

@@ -11,8 +11,10 @@ import torch
 
 from gradstream import metrics
 from gradstream.center.entries import (
+    LAST_EXPORT,
     Committed,
     Entry,
+    ExportModel,
     Init,
     Join,
     Leave,
@@ -42,6 +44,7 @@ from ps_node.mailbox import Mailbox
 from ps_node.report import ServerReport
 from ps_node.response_messages import Incarnation
 from ps_node.saving.checkpoint_files import CheckpointFiles
+from ps_node.saving.export_files import ExportFiles
 from ps_node.settings import ServerSettings
 from ps_node.staging import Staging
 
@@ -63,7 +66,8 @@ class Server:
         """`device`: see `Shard`."""
         routes = Routes(order.plane, order.plane_id)
         access = routes.home
-        self._order, self._settings, self._files = order, settings, CheckpointFiles(order, folder)
+        self._order, self._settings = order, settings
+        self._files, self._exports = CheckpointFiles(order, folder), ExportFiles(order)
         self._redis = connect(access.url, user=access.user, password=access.password)
         self._j = order.plane_id
         self.shard = Shard(order.spec, device, order.rank, rows_in_checkpoints=False)
@@ -74,6 +78,8 @@ class Server:
         self._reader = LogReader(access, order.plane_id, order.rank, settings.read_count, self._mailbox.take_in)
         self._report = ServerReport(reporter, order, self.shard, settings)
         self._handled = 0
+        self._export_due: ExportModel | None = None
+        """An export that was asked for before there was a center: it has the first one."""
         self.leaving = False
         if resumed := self._files.resumed():
             self._mailbox.layout, state, rows = resumed
@@ -86,7 +92,7 @@ class Server:
     def run(self) -> None:
         """Until the job is over and all files are stored, or `leave`. Raises: Unavailable, PlaneLost among them."""
         while not (self.shard.ended or self.leaving):
-            batch = self._reader.read(wait=not self._files.may_copy)
+            batch = self._reader.read(wait=not (self._files.may_copy or self._exports.may_copy))
             for number, (position, header) in enumerate(batch):
                 if self.leaving:
                     break
@@ -95,14 +101,24 @@ class Server:
                     self._handle(position, header)
                 self._reader.handled(position)
                 self._report.handled(time.perf_counter() - began, queued=len(batch) - number - 1)
-                self._files.copy_piece()
+                self._copy_pieces()
             if not batch:
-                self._files.copy_piece()
+                self._copy_pieces()
                 self._report.idle()
         self._reader.tell()
         self._report.now()
         if self.shard.ended:
-            self._files.finish()
+            self._finish_files()
+
+    def _copy_pieces(self) -> None:
+        self._files.copy_piece()
+        self._exports.copy_piece()
+
+    def _finish_files(self) -> None:
+        self._files.finish()
+        if self._order.spec.export and self.shard.center and not self._order.store.is_folder:
+            self._exports.begin(LAST_EXPORT, self.shard.center, base=False)
+        self._exports.finish()
 
     def _handle(self, position: str, header: Header) -> None:
         entry = header.entry
@@ -120,16 +136,25 @@ class Server:
         if isinstance(entry, Rejected) and entry.brings == "response" and self.shard.is_news(entry):
             self._mailbox.resend_response((entry.rank, entry.incarnation), entry.number, position)
         if isinstance(entry, Committed):
-            self._files.note_commit(entry.number, self._tables)
+            (self._exports if entry.what == "export" else self._files).note_commit(entry.number, self._tables)
         is_first = self.shard.center is None
         output = self.shard.handle(entry, payload, self._destination)
         if is_first and self._tables:
             self._files.put_start_rows(self._tables)
+        if isinstance(entry, ExportModel):
+            self._export_due = entry
+        self._export_if_due()
         if self._order.rank == 0:
             self._note_accounts(entry, output)
         self._after(output, position)
         if isinstance(entry, Join | Leave):
             self._report.members_changed()
+
+    def _export_if_due(self) -> None:
+        due = self._export_due
+        if due and self.shard.center and not self.shard.over:
+            self._exports.begin(due.number, self.shard.center, base=due.base)
+            self._export_due = None
 
     @property
     def _tables(self) -> HostedTables | None:
@@ -163,6 +188,7 @@ class Server:
         if output.checkpoint:
             assert self._mailbox.layout is not None, "there is a center, so there was an Init"
             self._files.write(output.checkpoint, self._mailbox.layout, self._tables)
+            self._exports.bound_memory(self._tables)
         self._mailbox.write_responses(self._staging.give(output.responses) if self._staging else output.responses, position)
         self._report.decided(output.decisions)
         self._report.passed(output.passes)

@@ -18,6 +18,7 @@ from gradstream.api.statuses import JobStatus
 from gradstream.errors import Conflict, Invalid, NotSignedIn, TooLarge
 from gradstream.process.environment import ENVIRONMENT
 from gradstream.process.saving.checkpoint_names import EARLIER, CheckpointPath, shard_part, worker_part
+from gradstream.process.saving.exports import ExportPath
 from gradstream.process.store import BEST, EVALUATIONS, MODEL, RESULT, TENSORS, tables_file
 
 REASON = "stored_bytes"
@@ -82,7 +83,8 @@ def _may_store(process: ProcessRow, path: str) -> bool:
             return (at is not None and at.part == part and at.suffix != EARLIER) or (process.rank == 0 and path in _OF_FIRST_WORKER)
         case _:
             part = shard_part(process.rank)
-            if path == tables_file(process.rank):
+            exported = ExportPath.parse(path)
+            if path == tables_file(process.rank) or (exported and exported.part == part):
                 return True
             return at is not None and at.suffix != EARLIER and (at.part == part or (at.part is None and process.rank == 0))
 

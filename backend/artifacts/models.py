@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ForeignKey, ForeignKeyConstraint, func
+from sqlalchemy import BigInteger, ForeignKey, ForeignKeyConstraint, UniqueConstraint, func
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.db import Base
@@ -36,6 +36,27 @@ class CheckpointRow(Base):
     created_at: Mapped[datetime] = mapped_column(server_default=func.clock_timestamp())
 
     __table_args__ = (ForeignKeyConstraint(["job_id", "attempt"], ["attempts.job_id", "attempts.number"], ondelete="CASCADE"),)
+
+
+class ExportRow(Base):
+    """An export that was asked for, or the one at the end of an attempt. It is committed once it has a manifest."""
+
+    __tablename__ = "exports"
+
+    job_id: Mapped[UUID] = mapped_column(primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    """Counts the exports of the job."""
+    attempt: Mapped[int]
+    place: Mapped[int]
+    """Its number in the log of the attempt; 0: the last one."""
+    manifest: Mapped[dict[str, Any] | None]
+    asked_at: Mapped[datetime] = mapped_column(server_default=func.clock_timestamp())
+    committed_at: Mapped[datetime | None]
+
+    __table_args__ = (
+        ForeignKeyConstraint(["job_id", "attempt"], ["attempts.job_id", "attempts.number"], ondelete="CASCADE"),
+        UniqueConstraint("job_id", "attempt", "place"),
+    )
 
 
 class ArtifactRow(Base):

@@ -7,7 +7,7 @@ from sqlalchemy import delete, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from backend.artifacts.models import ArtifactRow, CheckpointRow, FileRow
+from backend.artifacts.models import ArtifactRow, CheckpointRow, ExportRow, FileRow
 from gradstream.center.entries import FINAL_CHECKPOINT
 from gradstream.process.saving.checkpoint_names import folder_of
 
@@ -53,12 +53,28 @@ def checkpoints(session: Session, job_id: UUID) -> list[CheckpointRow]:
 
 def remove_checkpoint(session: Session, job_id: UUID, attempt: int, number: int, *, but: Collection[str]) -> None:
     """Also one that was never committed. `but`: paths of files that stay."""
-    below = FileRow.path.startswith(folder_of(number), autoescape=True)
-    gone = (FileRow.job_id == job_id, FileRow.attempt == attempt, below, FileRow.path.not_in(but))
-    session.execute(delete(FileRow).where(*gone))
+    remove_folder(session, job_id, attempt, folder_of(number), but=but)
     row = checkpoint(session, job_id, attempt, number)
     if row is not None:
         session.delete(row)
+
+
+def remove_folder(session: Session, job_id: UUID, attempt: int, folder: str, *, but: Collection[str] = ()) -> None:
+    """Remove the rows of all files below a folder. `but`: paths of files that stay."""
+    below = FileRow.path.startswith(folder, autoescape=True)
+    gone = (FileRow.job_id == job_id, FileRow.attempt == attempt, below, FileRow.path.not_in(but))
+    session.execute(delete(FileRow).where(*gone))
+
+
+def exports(session: Session, job_id: UUID) -> list[ExportRow]:
+    """All exports of a job, the newest first."""
+    return list(session.scalars(select(ExportRow).where(ExportRow.job_id == job_id).order_by(ExportRow.number.desc())))
+
+
+def exports_of(session: Session, job_ids: Sequence[UUID]) -> list[ExportRow]:
+    """The committed exports of these jobs."""
+    committed = (ExportRow.job_id.in_(job_ids), ExportRow.committed_at.is_not(None))
+    return list(session.scalars(select(ExportRow).where(*committed)))
 
 
 def artifacts(session: Session, job_id: UUID) -> list[ArtifactRow]:

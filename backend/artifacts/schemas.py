@@ -6,13 +6,21 @@ from typing import Literal
 from pydantic import Field
 
 from backend.schemas import Schema
-from gradstream.api.history import Artifact
+from gradstream.api.history import Artifact, JobExport
 
 Kind = Literal["model", "job", "metrics", "checkpoint", "environment"]
 
 
 class Artifacts(Schema):
     items: list[Artifact]
+
+
+class NewExport(Schema):
+    base: bool = Field(False, description="Export all rows; false: what changed since the last export, unless a base is due")
+
+
+class ExportList(Schema):
+    items: list[JobExport] = Field(description="The newest first")
 
 
 class JobFile(Schema):

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from backend.artifacts import admitting, checkpoints, repository
+from backend.artifacts import admitting, checkpoints, exports, repository
 from backend.artifacts.models import CheckpointRow, FileRow
 from backend.artifacts.schemas import Artifacts, JobCheckpoint, JobFile, JobFiles, Kind, StoredFile
 from backend.artifacts.stored_json import read_manifest, read_result
@@ -27,6 +27,7 @@ from gradstream.center.entries import FINAL_CHECKPOINT
 from gradstream.errors import Invalid, NotFound, NotSignedIn
 from gradstream.process.environment import ENVIRONMENT
 from gradstream.process.saving.checkpoint_names import LIST, CheckpointPath, folder_of
+from gradstream.process.saving.exports import PART, ExportPath
 from gradstream.process.store import BEST, MODEL, RESULT, START, TENSORS, TENSORS_EARLIER, is_tables_file
 
 _LONGEST_HEADER = 1 << 26
@@ -54,12 +55,15 @@ def put(session: Session, platform: Platform, process_id: UUID, path: str, uploa
     admitting.require(session, platform, job, process, path, upload.size)
     if at:
         checkpoints.require_open(session, job, process.attempt, at, path, sha256)
+    if exported := ExportPath.parse(path):
+        exports.require_open(session, job, process.attempt, exported, path, sha256)
     _check_content(session, job, process.attempt, path, upload.path)
     platform.files.put(upload.path, platform.files.of_attempt(job.id, process.attempt, path))
     row = FileRow(job_id=job.id, attempt=process.attempt, path=path, size=upload.size, sha256=sha256, process_id=process.id)
     repository.put_file(session, row)
     completes = at is not None and at.may_complete
     committed = checkpoints.commit_if_complete(session, platform, job, process, at.number) if at and completes else None
+    exports.commit_complete(session, platform, job, process, path)
     if path in (MODEL, BEST, ENVIRONMENT) or is_tables_file(path):
         kind: Kind = "environment" if path == ENVIRONMENT else "model"
         note = _about_best(platform.files.of_attempt(job.id, process.attempt, path)) if path == BEST else None
@@ -74,6 +78,8 @@ def _check_content(session: Session, job: JobRow, attempt: int, path: str, recei
         read_manifest(received, jobs.spec_of(job))
     elif at and at.suffix == LIST:
         checkpoints.check_list(session, job, attempt, at, received)
+    elif (exported := ExportPath.parse(path)) and exported.suffix == PART:
+        exports.check_part(session, job, attempt, exported, received)
     elif path == RESULT:
         read_result(received)
 

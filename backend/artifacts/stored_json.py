@@ -13,6 +13,7 @@ from backend.schemas import Message
 from gradstream.bounds import MAX_COUNT
 from gradstream.errors import Invalid, Mistake
 from gradstream.process.saving.checkpoint_names import LIST, STATE_SUFFIXES, CheckpointPath, folder_of, shard_part, worker_part
+from gradstream.process.saving.exports import PART, ExportPart, ExportPath, export_folder
 from gradstream.process.saving.part_list import MAX_BYTES, PartList
 from gradstream.process.store import RESULT
 from gradstream.spec import JobSpec
@@ -75,7 +76,7 @@ class StoredResult(Message):
     best: BestScore | None = None
 
 
-Stored = TypeVar("Stored", Manifest, StoredResult, PartList)
+Stored = TypeVar("Stored", Manifest, StoredResult, PartList, ExportPart)
 
 
 def most_bytes(path: str) -> int | None:
@@ -83,7 +84,8 @@ def most_bytes(path: str) -> int | None:
     at = CheckpointPath.parse(path)
     if at and at.part is None:
         return MAX_MANIFEST
-    if at and at.suffix == LIST:
+    exported = ExportPath.parse(path)
+    if (at and at.suffix == LIST) or (exported and exported.suffix == PART):
         return MAX_BYTES
     return MAX_RESULT if path == RESULT else None
 
@@ -109,6 +111,19 @@ def check_part_list(path: Path, part: str) -> PartList:
     if len({file.name for file in listed.files}) < len(listed.files):
         raise Invalid(f"The list of {part} names a file twice.")
     return listed
+
+
+def read_export_part(path: Path, part: str, spec: JobSpec) -> ExportPart:
+    """Read the part of a server in an export. Raises: Invalid: it does not have its form, or is of another server or job."""
+    read = _check(ExportPart, _read(path, MAX_BYTES), "part of an export", None)
+    if shard_part(read.shard) != part or read.exported.shards != spec.roles.server.shards:
+        raise Invalid(f"The part of {part} in an export is of another server, or of another number of servers.")
+    names = [file.name for file in read.files]
+    if len(set(names)) < len(names) or any(
+        (at := ExportPath.parse(export_folder(0) + name)) is None or at.part != part for name in names
+    ):
+        raise Invalid(f"The part of {part} in an export names a file twice, or one that is not its own.")
+    return read
 
 
 def _is_reserved(name: str, part: str) -> bool:

@@ -27,6 +27,8 @@ START_TIMEOUT = "start_timeout"
 """Why an attempt ended: its processes did not all come to run."""
 CHECKPOINT_TIMEOUT = 60.0
 """Seconds after which a checkpoint that did not come is abandoned, and the next may be requested; see `Situation.to_store`."""
+EXPORT_TIMEOUT = 600.0
+"""Seconds after which an export that was not committed is abandoned, and the next may be requested."""
 KILL_TIMEOUT = 60.0
 """Seconds for which the end of a job waits for processes that should be dead."""
 
@@ -83,6 +85,11 @@ class TakeCheckpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestExport:
+    """Ask the servers for an export, which is due."""
+
+
+@dataclass(frozen=True, slots=True)
 class Succeed:
     """All workers are done, the last checkpoint is committed, the model is there."""
 
@@ -100,7 +107,9 @@ class SettleShards:
     reason: str
 
 
-Step = Prepare | Run | Respawn | Restart | SettleShards | Fail | TimeOut | PostStop | TakeCheckpoint | Succeed | Finish
+Step = (
+    Prepare | Run | Respawn | Restart | SettleShards | Fail | TimeOut | PostStop | TakeCheckpoint | RequestExport | Succeed | Finish
+)
 
 
 def decide(now: Situation, *, plane_there: bool, start_timeout: float) -> Step | None:
@@ -194,7 +203,7 @@ def _going_on(now: Situation, start_timeout: float) -> Step | None:
             return Succeed()
         missing = "the model" if now.final_checkpoint else "the last checkpoint"
         return _restart(now, ExitReason.INTERNAL, f"All processes ended, but {missing} is missing.", None)
-    return _take_checkpoint(now)
+    return _take_checkpoint(now) or _ask_for_export(now)
 
 
 def _take_checkpoint(now: Situation) -> Step | None:
@@ -206,6 +215,14 @@ def _take_checkpoint(now: Situation) -> Step | None:
     under_way = now.checkpoint_requested > (now.checkpoint_committed or 0)
     if now.final_checkpoint or (under_way and now.since_checkpoint_request < CHECKPOINT_TIMEOUT + now.to_store):
         return None
-    training = any(process.role == "worker" and process.running for process in now.processes)
-    due = training and now.since_checkpoint_request >= interval
+    due = now.is_training and now.since_checkpoint_request >= interval
     return TakeCheckpoint(now.checkpoint_requested + 1) if due else None
+
+
+def _ask_for_export(now: Situation) -> Step | None:
+    """Ask for the next export when it is due. The one under way is committed or abandoned first."""
+    every = now.spec.export.every if now.spec.export else None
+    if every is None or now.final_checkpoint or not now.is_training:
+        return None
+    least = max(every, EXPORT_TIMEOUT) if now.export_under_way else every
+    return RequestExport() if now.since_export_request >= least else None

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from backend.artifacts import exports
 from backend.artifacts import service as artifacts
 from backend.db import now
 from backend.jobs import repository as job_rows
@@ -74,6 +75,9 @@ class Situation:
     checkpoint_committed: int | None
     final_checkpoint: bool
     model: bool
+    since_export_request: float = 0.0
+    """Seconds since an export of this attempt was asked for, or since it runs."""
+    export_under_way: bool = False
     to_store: float = 0.0
     """Seconds that it may take to store a vector of the center's size."""
     intended: int = 0
@@ -88,6 +92,10 @@ class Situation:
         return plane_id(self.job_id, self.attempt)
 
     @property
+    def is_training(self) -> bool:
+        return any(process.role == "worker" and process.running for process in self.processes)
+
+    @property
     def all_ended(self) -> bool:
         return all(process.ended for process in self.processes)
 
@@ -99,6 +107,7 @@ def load(session: Session, job: JobRow) -> Situation:
     all_rows = job_rows.processes(session, job.id, job.attempt)
     rows = [row for row in all_rows if not row.replaced]
     since = _Since(moment)
+    export = exports.newest(session, job)
     return Situation(
         job_id=job.id,
         status=JobStatus(job.status),
@@ -119,6 +128,8 @@ def load(session: Session, job: JobRow) -> Situation:
         checkpoint_committed=attempt.checkpoint if attempt else None,
         final_checkpoint=artifacts.is_committed(session, job.id, job.attempt, FINAL_CHECKPOINT),
         model=artifacts.has_model(session, job.id, job.attempt),
+        since_export_request=since(export.asked_at if export else attempt.running_at if attempt else None),
+        export_under_way=export is not None and export.committed_at is None,
         to_store=seconds_to_store(job.progress),
         shards=_choice(session, job, rows),
     )

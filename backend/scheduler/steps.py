@@ -12,6 +12,7 @@ import structlog
 from redis import Redis
 from sqlalchemy.orm import Session
 
+from backend.artifacts import exports
 from backend.away import AWAY
 from backend.db import PLACES, after_commit, now, try_lock
 from backend.hints import Hints
@@ -31,6 +32,7 @@ from backend.scheduler.decide import (
     Finish,
     PostStop,
     Prepare,
+    RequestExport,
     Respawn,
     Restart,
     Run,
@@ -133,8 +135,8 @@ class Steps:
                 self._time_out(session, job, message)
             case PostStop():
                 lifecycle.current_attempt(session, job).stop_posted = True
-            case TakeCheckpoint(number):
-                self._take_checkpoint(session, job, number)
+            case TakeCheckpoint() | RequestExport():
+                self._save(session, job, step)
             case Succeed():
                 finish.succeed(session, self.platform, job)
             case Finish():
@@ -221,6 +223,12 @@ class Steps:
             return
         end = End(JobStatus.TIMED_OUT, "timeout", message, grace=self.platform.settings.stop_grace)
         lifecycle.begin_end(session, job, end, actor=_ACTOR)
+
+    def _save(self, session: Session, job: JobRow, step: TakeCheckpoint | RequestExport) -> None:
+        if isinstance(step, TakeCheckpoint):
+            self._take_checkpoint(session, job, step.number)
+        else:
+            exports.request(session, self.platform, job)
 
     def _take_checkpoint(self, session: Session, job: JobRow, number: int) -> None:
         attempt = lifecycle.current_attempt(session, job)

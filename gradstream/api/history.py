@@ -15,6 +15,8 @@ from gradstream.process.order import Role
 
 ArtifactKind = Literal["model", "job", "metrics", "checkpoint", "environment"]
 
+ExportState = Literal["asked", "committed", "abandoned"]
+
 
 class Event(ApiModel):
     seq: int
@@ -87,3 +89,22 @@ class Artifact(ApiModel):
         examples=["eval/loss 0.31 at 20,000 samples"],
     )
     created_at: datetime
+
+
+class JobExport(ApiModel):
+    """An export of a job's model and embedding tables for serving. Version and counts are null until it is committed."""
+
+    number: int = Field(description="Counts the exports of the job")
+    state: Known[ExportState] = Field(
+        description="asked: the servers make it · committed: it is whole · abandoned: its attempt ended, or a later one came first"
+    )
+    after: int | None = Field(description="The export that it rests on; null: none, or it is not committed")
+    base: bool | None = Field(description="It has all rows; false: a delta, with changes since the export that it rests on")
+    attempt: int
+    version: int | None
+    samples: int | None
+    rows: int | None
+    gone: int | None = Field(description="Tombstones: rows that were evicted since the export that it rests on")
+    size: int | None = Field(description="Bytes of its files")
+    asked_at: datetime
+    committed_at: datetime | None

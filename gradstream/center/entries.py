@@ -30,6 +30,9 @@ EVALUATOR = -1
 FINAL_CHECKPOINT = 0
 """The number of the checkpoint that is taken when all workers have left; earlier ones count from 1."""
 
+LAST_EXPORT = 0
+"""The number of the export that is made when all workers have left; earlier ones count from 1."""
+
 NOT_FINITE = -1.0
 """Stands for a sum of squares that is not finite, since JSON has no value for that."""
 
@@ -138,10 +141,19 @@ class Checkpoint(Struct, frozen=True, array_like=True, tag="checkpoint"):
     number: int
 
 
-class Committed(Struct, frozen=True, array_like=True, tag="committed"):
-    """Checkpoint `number` is committed: later ones may rest on its rows of embedding tables. It changes nothing else."""
+class ExportModel(Struct, frozen=True, array_like=True, tag="export"):
+    """Export the model for serving, as it is here: every server copies its rows of embedding tables and its slice of the center."""
 
     number: int
+    base: bool
+    """Export all rows; else those that changed since the last export that is committed."""
+
+
+class Committed(Struct, frozen=True, array_like=True, tag="committed"):
+    """Checkpoint or export `number` is committed: later ones may rest on its rows of embedding tables. It changes nothing else."""
+
+    number: int
+    what: Literal["checkpoint", "export"] = "checkpoint"
 
 
 class StopWorkers(Struct, frozen=True, array_like=True, tag="stop"):
@@ -175,7 +187,7 @@ class Rejected(Struct, frozen=True, array_like=True, tag="rejected"):
     """The kind of vector that was lost. The server keeps a "response" and resends it unchanged: see `ps_node.mailbox`."""
 
 
-Entry = Init | Join | Push | Pull | Lookup | Saved | Leave | Checkpoint | Committed | StopWorkers | Resend | Rejected
+Entry = Init | Join | Push | Pull | Lookup | Saved | Leave | Checkpoint | ExportModel | Committed | StopWorkers | Resend | Rejected
 
 
 def seq_of(entry: Entry) -> int:

@@ -8,7 +8,7 @@
 The command line is written on top of it, so whatever a command does, a program can do.
 """
 
-from gradstream.api.history import Artifact, Event, LogChunk, Process
+from gradstream.api.history import Artifact, Event, JobExport, LogChunk, Process
 from gradstream.api.jobs import Job, JobSummary
 from gradstream.api.plan import Plan
 from gradstream.api.platform import BrowserSession, Collection, CreatedToken, Node, PlatformStorage, SignInLink, Token
@@ -25,6 +25,7 @@ __all__ = [
     "Credentials",
     "Event",
     "Job",
+    "JobExport",
     "JobSummary",
     "LogChunk",
     "Node",

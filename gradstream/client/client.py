@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from gradstream.client.control import Control
+from gradstream.client.exports import Exports
 from gradstream.client.reading import Reading
 from gradstream.client.submission import Submission
 
 
-class Client(Submission, Control, Reading):
+class Client(Submission, Control, Exports, Reading):
     """All methods raise `gradstream.errors`: NotSignedIn, NotFound, Conflict, Invalid with its problems, and Unavailable once
     a server has not answered for `timeout` seconds. Requests that are safe to repeat are repeated until then."""

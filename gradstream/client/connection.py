@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
@@ -14,7 +17,7 @@ from gradstream.api.platform import SignInLink
 from gradstream.client.credentials import Credentials
 from gradstream.client.references import begins_id
 from gradstream.client.transport import Transport
-from gradstream.errors import Invalid, NotFound
+from gradstream.errors import Invalid, NotFound, Unavailable
 from gradstream.hostnames import is_here, page_url
 
 if TYPE_CHECKING:
@@ -133,6 +136,19 @@ class ApiConnection:
         close = difflib.get_close_matches(reference, names, 1)
         hint = f"did you mean '{close[0]}'?" if close else "`gradstream jobs` lists them"
         raise NotFound(f"there is no job '{reference}'; {hint}")
+
+    def _fetch(self, path: str, target: Path, sha256: str) -> None:
+        """Write a file of the platform. Raises: Unavailable: it arrived damaged, and nothing is written."""
+        digest = hashlib.sha256()
+        with target.open("wb") as file:
+            for block in self._transport.bytes(path):
+                digest.update(block)
+                file.write(block)
+            file.flush()
+            os.fsync(file.fileno())
+        if digest.hexdigest() != sha256:
+            target.unlink()
+            raise Unavailable(f"{target.name.removesuffix('.part')} arrived damaged; try again")
 
     def _items(self, path: str) -> list[Any]:
         return list(self._transport.json("GET", path)["items"])

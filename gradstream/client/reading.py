@@ -175,14 +175,8 @@ class Reading(ApiConnection):
             raise NotFound(f"the job has no artifact '{name}'; it has {', '.join(there) or 'no files yet'}")
         target = folder / Path(name).name
         folder.mkdir(parents=True, exist_ok=True)
-        partial, digest = target.with_name(f"{target.name}.part"), hashlib.sha256()
-        with partial.open("wb") as file:
-            for block in self._transport.bytes(f"jobs/{id}/artifacts/{name}"):
-                digest.update(block)
-                file.write(block)
-        if digest.hexdigest() != there[name].sha256:
-            partial.unlink()
-            raise Unavailable(f"{name} arrived damaged; try again")
+        partial = target.with_name(f"{target.name}.part")
+        self._fetch(f"jobs/{id}/artifacts/{name}", partial, there[name].sha256)
         return partial.replace(target)
 
     def download_code(self, job: JobReference, *, into: Path | str) -> list[Path]:

@@ -76,7 +76,12 @@ def read_weights(fetch: Fetch) -> dict[str, Tensor]:
     states += [_load(fetch, shard_part(k))["shard"]["center"] for k in range(1, first["layout"]["servers"])]
     theta = torch.cat([state["theta"] if state["average"] is None else state["average"] for state in states])
     saved = states[0]["buffers"]
-    buffers = CenterBuffers.load(saved).value() if saved else Buffers(theta.new_empty(0), torch.empty(0, dtype=torch.int64))
+    return name_tensors(described, theta, CenterBuffers.load(saved).value() if saved else None)
+
+
+def name_tensors(described: dict[str, Any], theta: Tensor, buffers: Buffers | None) -> dict[str, Tensor]:
+    """Return the state_dict of a model. `described`: of `describe_tensors`. `theta`: the slices of all shards, joined."""
+    buffers = buffers or Buffers(theta.new_empty(0), torch.empty(0, dtype=torch.int64))
     vectors = {"theta": theta, "floats": buffers.floats, "ints": buffers.ints}
     places = {name: _Place.load(place) for name, place in described["placed"].items()}
     kept: dict[str, Tensor] = described["kept"]

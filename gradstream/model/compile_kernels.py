@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from gradstream.center.tables import kernel_cache
+from gradstream.center.tables.hashing import fill_first_values
 from gradstream.center.tables.payload import joined_shards, shard_part
 from gradstream.center.tables.storage.copying import TableCopy, pieces, put_piece
 from gradstream.model.working_rows import WorkingRows
@@ -53,11 +54,12 @@ def _train(rule: dict[str, Any]) -> None:
 
 
 def _copy(rows: TableOptimizer, into: TableOptimizer) -> None:
-    """As a checkpoint does, and a shard that resumes."""
+    """As a checkpoint does, and a shard that resumes; and the first values that a reader of exports needs."""
     for name, local in rows._tables.items():
         for above in (None, 0):
             for piece in pieces(TableCopy(local.table, above)):
                 put_piece(into._tables[name].table, piece)
+        fill_first_values(np.uint64(1), np.arange(2), np.float32(0.1), np.empty((2, 2), np.float32))
 
 
 def _backward(model: torch.nn.ModuleDict, ids: torch.Tensor) -> None:

@@ -3,7 +3,7 @@
 `gradstream.jobfile` reads one and explains mistakes; unknown keys are mistakes.
 """
 
-from gradstream.spec.cadence import Cadence, Checkpointing, Evaluate
+from gradstream.spec.cadence import Cadence, Checkpointing, Evaluate, Exporting
 from gradstream.spec.input import Data, WorkloadRef
 from gradstream.spec.job import JobSpec, Retention
 from gradstream.spec.roles import Roles, ServerRole, WorkerRole
@@ -16,6 +16,7 @@ __all__ = [
     "Checkpointing",
     "Data",
     "Evaluate",
+    "Exporting",
     "JobSpec",
     "Retention",
     "Roles",

@@ -1,17 +1,17 @@
-"""How often the center is evaluated and checkpoints are taken: by time, or by the samples that the center has seen."""
+"""How often the center is evaluated or exported and checkpoints are taken: by time, or by the samples that the center has seen."""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from gradstream.bounds import MAX_BATCH, MAX_COUNT, MAX_SECONDS, shorten
 from gradstream.spec.part import SpecPart
-from gradstream.spec.values import DURATION_UNITS, Average
+from gradstream.spec.values import DURATION_UNITS, Average, Seconds
 
 _COUNTED = ("samples", "epochs")
 
@@ -133,6 +133,21 @@ class Checkpointing(SpecPart, frozen=True):
     @property
     def cadence(self) -> Cadence:
         return parse(self.every)
+
+
+class Exporting(SpecPart, frozen=True):
+    """Exports of the model and its embedding tables for serving, while the job trains and at its end."""
+
+    every: Seconds | None = Field(
+        None, ge=1, description="Time between two exports, at least 1 s; default: only at the end of the job, and when you ask"
+    )
+    base: Seconds | None = Field(
+        None,
+        ge=1,
+        description="Time after which an export has all rows again; default: when the deltas since the last base have more than "
+        "half of its bytes",
+    )
+    dtype: Literal["float32", "float16"] = Field("float32", description="Type of the weights of rows in exports")
 
 
 class Evaluate(SpecPart, frozen=True):

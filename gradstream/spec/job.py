@@ -14,7 +14,7 @@ from gradstream.gate import Gate
 from gradstream.optim.schedule import AnySchedule, Constant
 from gradstream.optim.spec import AnyOptimizer, Optimizer, Sgd
 from gradstream.spec import combinations
-from gradstream.spec.cadence import Checkpointing, Evaluate
+from gradstream.spec.cadence import Checkpointing, Evaluate, Exporting
 from gradstream.spec.input import Data, WorkloadRef
 from gradstream.spec.part import SpecPart
 from gradstream.spec.roles import Roles
@@ -92,6 +92,11 @@ class JobSpec(SpecPart, frozen=True):
     data: Data = Data()
     evaluate: Evaluate = Evaluate()
     checkpoint: Checkpointing = Checkpointing()
+    export: Exporting | None = Field(
+        None,
+        description="Exports of the model and its embedding tables for serving: at the end of the job, and while it trains; "
+        "default: only when you ask for one",
+    )
     timeout: Seconds | None = Field(
         None,
         gt=0,

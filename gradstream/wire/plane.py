@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from redis import Redis
 
-from gradstream.center.entries import Checkpoint, Committed, Entry, Join, Leave, StopWorkers
+from gradstream.center.entries import Checkpoint, Committed, Entry, ExportModel, Join, Leave, StopWorkers
 from gradstream.center.ledger import Account
 from gradstream.metrics import Point
 from gradstream.wire.redis import ids, keys
@@ -86,9 +86,14 @@ def control_checkpoint(redis: Redis, j: str, number: int) -> None:
     post(redis, j, Checkpoint(number))
 
 
-def control_committed(redis: Redis, j: str, number: int) -> None:
-    """Tell the servers that checkpoint `number` is committed. Harmless to repeat."""
-    post(redis, j, Committed(number))
+def control_export(redis: Redis, j: str, number: int, *, base: bool) -> bool:
+    """Ask for an export. False: there is no log (any more)."""
+    return post(redis, j, ExportModel(number, base))
+
+
+def control_committed(redis: Redis, j: str, number: int, what: Literal["checkpoint", "export"] = "checkpoint") -> None:
+    """Tell the servers that this checkpoint or export is committed. Harmless to repeat."""
+    post(redis, j, Committed(number, what))
 
 
 def control_stop(redis: Redis, j: str, reason: str, rank: int | None = None) -> None:

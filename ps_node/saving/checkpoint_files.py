@@ -23,7 +23,8 @@ from gradstream.wire.transport.layout import Layout
 if TYPE_CHECKING:  # needs numba, which jobs without tables never import
     from gradstream.center.tables.hosted import HostedTables
     from gradstream.center.tables.storage.row_file import StoredRows
-    from ps_node.saving.row_files import RowCopy, RowFiles
+    from ps_node.saving.row_copy import RowCopy
+    from ps_node.saving.row_files import RowFiles
 
 
 class CheckpointFiles:
@@ -96,7 +97,7 @@ class CheckpointFiles:
         from ps_node.saving.row_files import RowFiles, resumed_chain  # needs numba
 
         if self._row_files is None:
-            self._row_files = RowFiles(self._order.attempt, resumed_chain(self._resumed, tables.mark - 1))
+            self._row_files = RowFiles(self._order.attempt, resumed_chain(self._resumed, tables.resumed_mark))
         if self._copy:
             self._copy.complete()
         stored: list[ListedFile] = []

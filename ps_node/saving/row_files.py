@@ -1,27 +1,17 @@
-"""The rows of a shard's tables in checkpoints: a base, then what changed since the last checkpoint that is committed.
-
-The server copies a piece between two entries of the log. The thread of uploads joins pieces to files and stores them. So no entry
-waits for a whole table, and memory holds a few files at a time.
-"""
+"""The rows of a shard's tables in checkpoints: a base, then what changed since the last checkpoint that is committed."""
 
 from __future__ import annotations
 
-import queue
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gradstream.center.tables.hosted import HostedTables
-from gradstream.center.tables.storage.copying import TablesCopy
+from gradstream.center.tables.hosted import CHECKPOINTS, HostedTables
 from gradstream.center.tables.storage.row_file import ENTRY, StoredRowsEntry, TablePiece, read_entry, row_tensors
-from gradstream.process.saving.content import Content
 from gradstream.process.saving.part_list import EarlierFile, ListedFile
 from gradstream.process.saving.tensor_file import TensorFile
+from ps_node.saving.row_copy import RowCopy
 
-FILE_BYTES = 1 << 28
-"""Size of a file, about."""
-AHEAD_BYTES = 1 << 28
-"""Bytes that may be copied before the thread of uploads takes them."""
 MAX_INCREMENTS = 64
 """A resumed shard reads all of them."""
 MAX_UNKNOWN = 2
@@ -48,60 +38,12 @@ class RowChain:
         return RowChain(until, self.files + files, self.base_bytes, size, self.increments + 1)
 
 
-class RowCopy:
-    """The rows of one checkpoint on their way from the tables to files."""
+class CheckpointRowCopy(RowCopy):
+    """The rows of one checkpoint."""
 
-    def __init__(self, copy: TablesCopy) -> None:
-        self._copy, self.nbytes = copy, copy.nbytes
-        self._entry = StoredRowsEntry(whole=copy.is_whole, times=copy.times, specs=copy.specs)
-        self._pieces = queue.SimpleQueue[tuple[str, TablePiece] | None]()
-        self._given = self._taken = 0
-        """Bytes, each written by one thread only."""
-        self._is_closed = False
-        """The thread of uploads takes no more."""
-        self.is_stored = False
-        self.is_complete = False
-
-    @property
-    def may_go_on(self) -> bool:
-        return not self.is_complete and (self._given - self._taken < AHEAD_BYTES or self._is_closed)
-
-    def copy_piece(self) -> None:
-        """Copy a piece, between two entries of the log."""
-        if self._is_closed:
-            self._copy.drop()
-        else:
-            name, piece = self._copy.next_piece()
-            self._given += piece.nbytes
-            self._pieces.put((name, piece))
-        if self._copy.is_complete:
-            self.is_complete = True
-            self._pieces.put(None)
-
-    def complete(self) -> None:
-        """Copy the rest, whatever memory it takes."""
-        while not self.is_complete:
-            self.copy_piece()
-
-    def files(self) -> Iterator[tuple[str, Content]]:
-        """Yield names and contents, one file at least. In the thread of uploads: it waits for pieces."""
-        parts, size, number = list[tuple[str, TablePiece]](), 0, 0
-        try:
-            while part := self._pieces.get():
-                parts.append(part)
-                size += part[1].nbytes
-                self._taken += part[1].nbytes
-                if size >= FILE_BYTES:
-                    yield self._file(number, parts)
-                    parts, size, number = [], 0, number + 1
-            if parts or not number:
-                yield self._file(number, parts)
-            self.is_stored = True
-        finally:
-            self._is_closed = True
-
-    def _file(self, number: int, parts: Sequence[tuple[str, TablePiece]]) -> tuple[str, Content]:
-        return f"rows-{number}.safetensors", TensorFile(row_tensors(parts), {ENTRY: self._entry.model_dump_json()})
+    def join_pieces(self, pieces: Sequence[tuple[str, TablePiece]]) -> TensorFile:
+        entry = StoredRowsEntry(whole=self.copy.is_whole, times=self.copy.times, specs=self.copy.specs)
+        return TensorFile(row_tensors(pieces), {ENTRY: entry.model_dump_json()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +53,7 @@ class _Made:
     chain: RowChain | None
     """Files of earlier checkpoints that it rests on; None: it is a base."""
     until: int
-    copy: RowCopy
+    copy: CheckpointRowCopy
     stored: list[ListedFile]
     """Its own files, as they are stored."""
 
@@ -124,13 +66,15 @@ class RowFiles:
         self._attempt, self._committed = attempt, committed
         self._made: dict[int, _Made] = {}
 
-    def begin(self, number: int, tables: HostedTables, stored: list[ListedFile]) -> tuple[RowCopy, tuple[EarlierFile, ...]]:
+    def begin(
+        self, number: int, tables: HostedTables, stored: list[ListedFile]
+    ) -> tuple[CheckpointRowCopy, tuple[EarlierFile, ...]]:
         """Begin the copy for a checkpoint. Return it with the files of earlier ones that it rests on. `stored`: gets its own."""
-        if self._committed and tables.removed > tables.totals().rows:
+        if self._committed and tables.removed_above(self._committed.until) > tables.totals().rows:
             self._committed = None  # that many keys would have to be remembered until one is committed
         chain = self._committed if self._committed and not self._committed.is_long and self._is_safe else None
         made = tables.copy(chain.until if chain else None)
-        copy = RowCopy(made)
+        copy = CheckpointRowCopy(made)
         self._made[number] = _Made(chain, made.until, copy, stored)
         for old in sorted(self._made)[:-MAX_UNKNOWN]:
             del self._made[old]
@@ -155,7 +99,7 @@ class RowFiles:
 
     def _forget_removed(self, tables: HostedTables) -> None:
         needed = [made.until for made in self._made.values()] + ([self._committed.until] if self._committed else [])
-        tables.forget_removed(min(needed))
+        tables.forget_removed(CHECKPOINTS, min(needed))
 
     def _earlier(self, file: ListedFile, number: int) -> EarlierFile:
         return EarlierFile(**file.model_dump(), attempt=self._attempt, checkpoint=number)

@@ -25,11 +25,24 @@ def job(client: Client) -> Job:
         "batch_size": 32,
         "tables": {"default": {"admit": {"count": 2}, "keep": {"unseen": 1}, "shrink": "500 samples"}},
         "stop": {"epochs": 4},
+        "export": {"every": "1s"},
     }
     job = client.submit(JobSpec.model_validate(given), code=USERLAND)
     ended = client.wait(job.id, timeout=240)
     assert ended.status == "succeeded"
     return ended
+
+
+@every_look
+def test_files_have_the_exports_of_a_job(width: int, scheme: str, look_at: OpenPage, client: Client, job: Job) -> None:
+    page = look_at(f"/jobs/{job.id}/files", width=width, scheme=scheme)
+    exports = page.get_by_role("group", name="Exports").get_by_role("row")
+    committed = client.exports(job)
+    expect(exports).to_have_count(len(committed))
+    last = committed[0]
+    expect(exports.first).to_contain_text(f"Export {last.number}, {'a base' if last.base else f'a delta on {last.after}'}")
+    expect(exports.first).to_contain_text(f"version {last.version:,}, {last.rows:,} rows, {last.gone:,} gone")
+    check_looks(page, f"exports-{width}-{scheme}")
 
 
 @every_look

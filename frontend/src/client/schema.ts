@@ -828,6 +828,71 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/exports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Exports
+         * @description ExportList of the model and its embedding tables for serving. Old chains of a base and its deltas are removed.
+         */
+        get: operations["listExports"];
+        put?: never;
+        /**
+         * Ask For Export
+         * @description Ask the servers of a running job for an export. They copy it while training goes on; `listExports` says when it is committed.
+         *     409 while the job is not running.
+         */
+        post: operations["askForExport"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/exports/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Export
+         * @description The manifest of a committed export: its files with their checksums, and the export that it rests on.
+         */
+        get: operations["getExport"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/exports/{number}/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download Export File
+         * @description One file of an export; ranges are understood.
+         */
+        get: operations["downloadExportFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/bundles": {
         parameters: {
             query?: never;
@@ -2785,7 +2850,7 @@ export interface components {
             time: string;
             /**
              * Kind
-             * @description `status`: the job's status changed; `start`: the job took its first weights from another job or a file; `attempt`: an attempt of the job began, changed or ended; `process`: a process ended, was stopped, or starts again; `checkpoint`: a checkpoint of the job was committed; `target`: the job reached its target; `warning`: something needs attention, and the message says what to do; `priority`: a user changed the job's priority; `retention`: metrics of the job were removed because of their age
+             * @description `status`: the job's status changed; `start`: the job took its first weights from another job or a file; `attempt`: an attempt of the job began, changed or ended; `process`: a process ended, was stopped, or starts again; `checkpoint`: a checkpoint of the job was committed; `export`: an export of the model for serving was committed; `target`: the job reached its target; `warning`: something needs attention, and the message says what to do; `priority`: a user changed the job's priority; `retention`: metrics of the job were removed because of their age
              * @example status
              */
             kind: components["schemas"]["EventKind"];
@@ -2810,7 +2875,7 @@ export interface components {
          * @description The kind of an event in the history of a job.
          * @enum {string}
          */
-        EventKind: "status" | "start" | "attempt" | "process" | "checkpoint" | "target" | "warning" | "priority" | "retention";
+        EventKind: "status" | "start" | "attempt" | "process" | "checkpoint" | "export" | "target" | "warning" | "priority" | "retention";
         /** Events */
         Events: {
             /** Items */
@@ -2915,6 +2980,93 @@ export interface components {
          * @enum {string}
          */
         ExportFormat: "csv" | "parquet";
+        /** ExportList */
+        ExportList: {
+            /**
+             * Items
+             * @description The newest first
+             */
+            items: components["schemas"]["JobExport"][];
+        };
+        /** ExportManifest */
+        ExportManifest: {
+            /** Job */
+            job: string;
+            /** Number */
+            number: number;
+            /** After */
+            after: number | null;
+            /** Attempt */
+            attempt: number;
+            /**
+             * Made At
+             * Format: date-time
+             */
+            made_at: string;
+            exported: components["schemas"]["Exported"];
+            /** Rows */
+            rows: number;
+            /** Gone */
+            gone: number;
+            /** Parts */
+            parts: components["schemas"]["ManifestPart"][];
+            tensors: components["schemas"]["ListedFile"];
+        };
+        /**
+         * Exported
+         * @description The same in the parts of all servers.
+         */
+        Exported: {
+            /** Version */
+            version: number;
+            /** Samples */
+            samples: number;
+            /** Seed */
+            seed: number;
+            /** Shards */
+            shards: number;
+            /**
+             * Dtype
+             * @enum {string}
+             */
+            dtype: "float32" | "float16";
+            /** Tables */
+            tables: {
+                [key: string]: components["schemas"]["ExportedTable"];
+            };
+        };
+        /** ExportedTable */
+        ExportedTable: {
+            /** Width */
+            width: number;
+            /** Reach */
+            reach: number;
+            /** Admits */
+            admits: boolean;
+        };
+        /**
+         * Exporting
+         * @description Exports of the model and its embedding tables for serving, while the job trains and at its end.
+         */
+        Exporting: {
+            /**
+             * Every
+             * @description Time between two exports, at least 1 s; default: only at the end of the job, and when you ask
+             */
+            every?: (number | string) | null;
+            /**
+             * Base
+             * @description Time after which an export has all rows again; default: when the deltas since the last base have more than half of its bytes
+             */
+            base?: (number | string) | null;
+            /**
+             * Dtype
+             * @description Type of the weights of rows in exports
+             * @default float32
+             * @enum {string}
+             */
+            dtype: "float32" | "float16";
+        };
         /**
          * Fault
          * @description One mistake in a request.
@@ -3444,6 +3596,58 @@ export interface components {
             };
         };
         /**
+         * JobExport
+         * @description An export of a job's model and embedding tables for serving. Version and counts are null until it is committed.
+         */
+        JobExport: {
+            /**
+             * Number
+             * @description Counts the exports of the job
+             */
+            number: number;
+            /**
+             * State
+             * @description asked: the servers make it · committed: it is whole · abandoned: its attempt ended, or a later one came first
+             * @enum {string}
+             */
+            state: "asked" | "committed" | "abandoned";
+            /**
+             * After
+             * @description The export that it rests on; null: none, or it is not committed
+             */
+            after: number | null;
+            /**
+             * Base
+             * @description It has all rows; false: a delta, with changes since the export that it rests on
+             */
+            base: boolean | null;
+            /** Attempt */
+            attempt: number;
+            /** Version */
+            version: number | null;
+            /** Samples */
+            samples: number | null;
+            /** Rows */
+            rows: number | null;
+            /**
+             * Gone
+             * @description Tombstones: rows that were evicted since the export that it rests on
+             */
+            gone: number | null;
+            /**
+             * Size
+             * @description Bytes of its files
+             */
+            size: number | null;
+            /**
+             * Asked At
+             * Format: date-time
+             */
+            asked_at: string;
+            /** Committed At */
+            committed_at: string | null;
+        };
+        /**
          * JobFile
          * @description A file that a process of an attempt has stored.
          */
@@ -3636,6 +3840,8 @@ export interface components {
              *     }
              */
             checkpoint: components["schemas"]["Checkpointing"];
+            /** @description Exports of the model and its embedding tables for serving: at the end of the job, and while it trains; default: only when you ask for one */
+            export?: components["schemas"]["Exporting"] | null;
             /**
              * Timeout
              * @description Running time of all attempts together, after which the job ends as timed_out; waiting and starting do not count; default: unlimited
@@ -3848,6 +4054,18 @@ export interface components {
          */
         Level: "namespace" | "user" | "none";
         /**
+         * ListedFile
+         * @description A file of a checkpoint, in whose folder it has this name. Readers ignore members that a newer version adds.
+         */
+        ListedFile: {
+            /** Name */
+            name: string;
+            /** Size */
+            size: number;
+            /** Sha256 */
+            sha256: string;
+        };
+        /**
          * LocalSgd
          * @description Local SGD: parameters averaged every H steps; with no window, once at the end.
          */
@@ -3937,6 +4155,15 @@ export interface components {
              * @description Offset to continue at; everything before it is stored
              */
             next_offset: number;
+        };
+        /** ManifestPart */
+        ManifestPart: {
+            /** Shard */
+            shard: number;
+            /** Whole */
+            whole: boolean;
+            /** Files */
+            files: components["schemas"]["ListedFile"][];
         };
         /** Me */
         Me: {
@@ -4028,6 +4255,15 @@ export interface components {
          * @enum {string}
          */
         Network: "platform" | "internet";
+        /** NewExport */
+        NewExport: {
+            /**
+             * Base
+             * @description Export all rows; false: what changed since the last export, unless a base is due
+             * @default false
+             */
+            base: boolean;
+        };
         /** Node */
         Node: {
             /**
@@ -10032,6 +10268,362 @@ export interface operations {
                 id: string;
                 attempt: number;
                 path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    listExports: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExportList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    askForExport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["NewExport"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobExport"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The token's scope is 'read' */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    getExport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExportManifest"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    downloadExportFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                number: number;
+                name: string;
             };
             cookie?: never;
         };

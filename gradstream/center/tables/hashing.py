@@ -58,6 +58,14 @@ def first_value(stream: Any, key: Any, column: Any, reach: Any) -> Any:
 
 
 @kernel
+def fill_first_values(stream: Any, keys: Any, reach: Any, values: Any) -> None:
+    """Fill `values`, shape (keys, width). `reach`: float32."""
+    for i in range(len(keys)):
+        for column in range(values.shape[1]):
+            values[i, column] = first_value(stream, keys[i], column, reach)
+
+
+@kernel
 def occurrences_needed(stream: Any, key: Any, probability: Any) -> Any:
     """The number of the occurrence at which a toss with `probability` first succeeds."""
     u = np.float64(draw(stream, key, ADMISSION_DRAW) >> _S11) * 2.0**-53

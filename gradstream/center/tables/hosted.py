@@ -22,6 +22,8 @@ from gradstream.spec.shrink_schedule import ShrinkSchedule
 from gradstream.spec.tables import specs_of
 
 Pushed = Mapping[str, RowGradients]
+CHECKPOINTS, EXPORTS = "checkpoints", "exports"
+"""Readers of keys that were removed: see `HostedTables.forget_removed`."""
 
 
 @dataclass(slots=True)
@@ -88,6 +90,10 @@ class HostedTables:
         self._held: dict[int, Pushed] = {}
         """Gradients of pushes that wait for their round to close, by rank."""
         self._staleness = RowStaleness()
+        self._read_until: dict[str, int] = {}
+        """The mark up to which each reader has the keys that were removed."""
+        self.resumed_mark = 0
+        """The mark up to which all is in the files that these tables were loaded from."""
 
     def look_up(self, wanted: Mapping[str, RowKeys]) -> dict[str, FoundRows]:
         """Changes nothing. The rows are encoded. Raises: Invalid: there is no such table, or a key belongs to another shard."""
@@ -148,24 +154,20 @@ class HostedTables:
             account=account,
         )
 
-    def copy(self, above: int | None) -> TablesCopy:
+    def copy(self, above: int | None, *, candidates: bool = True) -> TablesCopy:
         """Begin a copy of all tables as they are now: see `TableCopy`."""
-        return TablesCopy(self.tables, above)
+        return TablesCopy(self.tables, above, candidates=candidates)
 
-    def forget_removed(self, until: int) -> None:
-        """Forget the keys that were removed up to a mark, since a copy until there is committed."""
+    def forget_removed(self, reader: str, until: int) -> None:
+        """Forget the keys that were removed up to a mark, as soon as no other reader needs them. `reader`: one of
+        the two."""
+        self._read_until[reader] = until
         for table in self.tables.values():
-            forget_removed(table, until)
+            forget_removed(table, min(self._read_until.values()))
 
-    @property
-    def mark(self) -> int:
-        """The mark that rows carry which change now, the same in all tables."""
-        return next(iter(self.tables.values())).mark
-
-    @property
-    def removed(self) -> int:
-        """Keys that were removed and are not forgotten."""
-        return sum(len(keys) for table in self.tables.values() for _, keys in table.removed or ())
+    def removed_above(self, mark: int) -> int:
+        """Keys that were removed at a later mark than this and are not forgotten."""
+        return sum(len(keys) for table in self.tables.values() for at, keys in table.removed or () if at > mark)
 
     def state(self, *, rows: bool = True) -> dict[str, Any]:
         """A copy of all: columns of each table, and the pushes that wait. `rows`: False leaves the columns out."""
@@ -194,12 +196,14 @@ class HostedTables:
                 table.time = of_table["time"]
                 add_contents(table, TableContents.of_tensors(of_table["columns"]))
             table.removed = []
+            hosted.resumed_mark = table.mark
             table.mark += 1  # so that a copy above the mark before it is of what changes from now on
             table.decay_until(of_table["time"])
             evicted_rows = of_table.get("evicted_rows", 0)  # absent from older checkpoints, as are the others
             made = of_table.get("made", table.alive + evicted_rows)
             table.restore_counts(made=made, evicted=of_table.get("evicted", 0), evicted_rows=evicted_rows)
             hosted.accounts[name] = RowAccount(**of_table["account"])
+        hosted.forget_removed(CHECKPOINTS, hosted.resumed_mark)
         for rank, held in state["held"].items():
             hosted.hold(rank, {name: _rows_from(hosted.tables[name], rows) for name, rows in held.items()})
         return hosted

@@ -82,7 +82,7 @@ def test_what_workers_observe_is_counted_as_in_the_simulator(where: str, cluster
     spec = job("sync", shards=2, args={"observes": True}, stop={"steps": 12})
     attempt = cluster(spec, problems(spec), local=WHERE[where])
     attempt.run()
-    first, second = (server.shard for server in attempt.servers)
+    first, second = (server.shard for server in sorted(attempt.servers, key=lambda server: server._order.rank))
     expected = sim.run(spec, Workloads(spec, FOLDER), align=4096).shards[0]["observed"]
     assert first.observed.state() == expected
     assert first.observed.counted.examples == 3 * 12 * 32

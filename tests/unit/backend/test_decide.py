@@ -11,6 +11,7 @@ import pytest
 from backend.jobs.states import TRANSITIONS
 from backend.scheduler.decide import (
     CHECKPOINT_TIMEOUT,
+    EXPORT_TIMEOUT,
     KILL_TIMEOUT,
     MAX_FAILED_STARTS,
     MAX_UNCHARGED,
@@ -18,6 +19,7 @@ from backend.scheduler.decide import (
     Finish,
     PostStop,
     Prepare,
+    RequestExport,
     Respawn,
     Restart,
     Run,
@@ -229,6 +231,18 @@ def test_checkpoints_are_asked_for_one_at_a_time() -> None:
     assert next_step(nobody_trains) is None
     assert next_step(replace(due, final_checkpoint=True)) is None, "workers that are about to end, or died with their machine"
     assert next_step(replace(due, final_checkpoint=True, checkpoint_requested=1)) is None, "it would be told as given up"
+
+
+def test_exports_are_requested_one_at_a_time() -> None:
+    due = replace(RUNNING, spec=spec(export={"every": "5m"}), since_export_request=301.0)
+    assert next_step(due) == RequestExport()
+    assert next_step(replace(due, since_export_request=299.0)) is None
+    assert next_step(replace(due, export_under_way=True)) is None
+    assert next_step(replace(due, export_under_way=True, since_export_request=EXPORT_TIMEOUT)) == RequestExport(), "given up"
+    assert next_step(replace(due, spec=spec(export={}))) is None, "one at the end"
+    assert next_step(replace(due, spec=spec())) is None
+    assert next_step(replace(due, final_checkpoint=True)) is None
+    assert next_step(ended(ended(due, WORKER, ExitReason.DONE), OTHER, ExitReason.DONE)) is None
 
 
 @pytest.mark.parametrize("status", sorted(ENDED))

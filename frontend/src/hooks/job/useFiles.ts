@@ -10,6 +10,15 @@ export function useFiles(job: Job, latestEvent: number) {
   })
 }
 
+/** Exports of the model for serving: each change of the job may have brought one. */
+export function useExports(job: Job) {
+  return useQuery({
+    queryKey: ["exports", job.id, job.seq],
+    queryFn: () => body(api.GET("/api/v1/jobs/{id}/exports", { params: { path: { id: job.id } } })),
+    placeholderData: (before) => before,
+  })
+}
+
 /** A small file as text, once somebody wants to see it. */
 export function useFileText(jobId: string, file: { attempt: number | null; path: string }, wanted: boolean) {
   const { attempt, path } = file

@@ -20,12 +20,14 @@ PIECE = 8192
 
 
 class TableCopy:
-    def __init__(self, table: EmbeddingTable, above: int | None) -> None:
+    def __init__(self, table: EmbeddingTable, above: int | None, *, candidates: bool = True) -> None:
         """Copy the rows and candidates that changed at a mark above this one, and the keys that are gone since. None: copy all.
-        The table's mark goes up, so that a later copy can begin above this one's."""
+        The table's mark goes up, so that a later copy can begin above this one's. `candidates`: False copies rows alone; then a
+        key whose row is gone counts as gone, also if it is a candidate again."""
         if table.complete_copy:
             table.complete_copy()  # a table has one copy at a time
         self._table, self._above, self.until, self.time = table, above or 0, table.mark, table.time
+        self._candidates = candidates
         self._gone = _GoneKeys(table, above)
         rows = table.arrays.rows
         self._saved = saved_arrays(rows.values.shape[1], self.until, table.alive, table.waiting, table.buckets.start)
@@ -65,16 +67,19 @@ class TableCopy:
         per_bucket = 1 + (table.alive + table.waiting) // len(table.buckets)
         self._at = min(len(table.buckets), begin + max(1, PIECE // per_bucket))
         self._saved.next_bucket[0] = table.buckets.start + self._at
-        contents = read_contents(table, self._above, self.until, slice(begin, self._at))
+        contents = self._wanted(read_contents(table, self._above, self.until, slice(begin, self._at)))
         return TablePiece(contents, self._gone.between(table.buckets.start + begin, table.buckets.start + self._at, contents))
 
     def _copy_saved(self) -> TablePiece:
         begin = self._saved_at
         self._saved_at += PIECE
-        contents = _saved_contents(self._saved, slice(begin, self._saved_at), self._above)
+        contents = self._wanted(_saved_contents(self._saved, slice(begin, self._saved_at), self._above))
         if self._saved_at >= self._saved.counts.max():
             self._end()
         return TablePiece(contents, np.empty(0, np.int64))
+
+    def _wanted(self, contents: TableContents) -> TableContents:
+        return contents if self._candidates else contents.rows_alone()
 
     def _end(self) -> None:
         if self._is_going_on:
@@ -86,9 +91,9 @@ class TableCopy:
 class TablesCopy:
     """A copy of several tables, one after the other."""
 
-    def __init__(self, tables: Mapping[str, EmbeddingTable], above: int | None) -> None:
+    def __init__(self, tables: Mapping[str, EmbeddingTable], above: int | None, *, candidates: bool = True) -> None:
         """`tables`: by name; their marks are equal."""
-        self._copies = {name: TableCopy(table, above) for name, table in tables.items()}
+        self._copies = {name: TableCopy(table, above, candidates=candidates) for name, table in tables.items()}
         self.until = next(iter(self._copies.values())).until
         self.is_whole = above is None
         self.times = {name: copy.time for name, copy in self._copies.items()}
@@ -129,7 +134,7 @@ class _GoneKeys:
 
 
 def forget_removed(table: EmbeddingTable, until: int) -> None:
-    """Forget the keys that were removed up to a mark, since a copy until there is committed."""
+    """Forget the keys that were removed up to a mark, since no later copy needs them."""
     table.removed = [(mark, keys) for mark, keys in table.removed or () if mark > until]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +29,10 @@ class TableContents:
 
     def columns(self) -> dict[str, NDArray[Any]]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def rows_alone(self) -> TableContents:
+        """Leave the candidates out."""
+        return replace(self, **{name: values[:0] for name, values in self.columns().items() if name.startswith("waiting")})
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """The columns as torch stores them: unsigned numbers as int64."""

@@ -10,6 +10,7 @@ import { formatBytes, formatMoment } from "@/lib/format"
 import { canPreview } from "@/lib/job/preview"
 import { hasEnded } from "@/lib/status"
 import { CheckpointsPanel } from "./CheckpointsPanel"
+import { ExportsPanel } from "./ExportsPanel"
 import { FileButtons } from "./FileButtons"
 import { FilePreview } from "./FilePreview"
 
@@ -41,6 +42,7 @@ export function FilesPanel() {
           </Table>
         </Loaded>
       </Panel>
+      <ExportsPanel />
       <CheckpointsPanel />
       {shown && <FilePreview file={{ attempt: null, path: shown }} onClose={() => setShown(null)} />}
     </Stack>

@@ -1,0 +1,51 @@
+import { Table, Text } from "@mantine/core"
+import type { JobExport } from "@/client"
+import { Panel } from "@/components/page/Panel"
+import { useFeed } from "@/hooks/job/useFeed"
+import { useExports } from "@/hooks/job/useFiles"
+import { formatBytes, formatCount, formatMoment } from "@/lib/format"
+
+const STATES: Record<JobExport["state"], string> = {
+  asked: "the servers make it",
+  committed: "committed",
+  abandoned: "abandoned: its attempt ended, or a later one came first",
+}
+
+/** Exports of the model and its tables for serving; a job without any has no such panel. */
+export function ExportsPanel() {
+  const job = useFeed((feed) => feed.job)
+  const items = useExports(job).data?.items ?? []
+  if (items.length === 0) return null
+  return (
+    <Panel title="Exports" subtitle={`Model and tables for serving; gradstream exports ${job.name} --follow FOLDER downloads them`} flush>
+      <Table.ScrollContainer minWidth={460} type="native" role="group" tabIndex={0} aria-label="Exports">
+        <Table verticalSpacing={6}>
+          <Table.Tbody>
+            {items.map((item) => (
+              <Table.Tr key={item.number}>
+                <Table.Td>
+                  <Text size="sm" fw={550}>
+                    {title(item)}
+                  </Text>
+                  <Text size="xs" c="dimmed">
+                    {about(item)}
+                  </Text>
+                </Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+    </Panel>
+  )
+}
+
+function title({ number, base, after }: JobExport): string {
+  if (base === null) return `Export ${number}`
+  return base ? `Export ${number}, a base` : `Export ${number}, a delta on ${after}`
+}
+
+function about({ state, version, rows, gone, size, asked_at, committed_at }: JobExport): string {
+  if (state !== "committed") return `${STATES[state]} · ${formatMoment(asked_at)}`
+  return `version ${formatCount(version)}, ${formatCount(rows)} rows, ${formatCount(gone)} gone · ${formatBytes(size ?? 0)} · ${formatMoment(committed_at ?? asked_at)}`
+}

@@ -1,0 +1,132 @@
+"""This server's part of exports for serving: rows of tables that changed since the last one that is committed, and its slice of the
+dense model. The server makes the copy between two entries of the log; another thread stores it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gradstream.center.entries import LAST_EXPORT
+from gradstream.center.parameters.center import Center
+from gradstream.process.order import ProcessOrder
+from gradstream.process.saving.checkpoint_names import shard_part
+from gradstream.process.saving.content import Content, TextContent, sha256_of
+from gradstream.process.saving.exports import DENSE, PART, Exported, ExportedTable, ExportPart, export_folder
+from gradstream.process.saving.part_list import ListedFile
+from gradstream.process.saving.state_file import nbytes_of, state_file
+from gradstream.process.saving.uploads import Uploads
+from gradstream.process.store import Store, open_store
+
+if TYPE_CHECKING:  # needs numba, which jobs without tables never import
+    from gradstream.center.tables.hosted import HostedTables
+    from ps_node.saving.export_rows import ExportMarks, ExportRowCopy
+
+
+class ExportFiles:
+    def __init__(self, order: ProcessOrder) -> None:
+        self._order, self._newest = order, 0
+        self._uploads: Uploads | None = None
+        self._marks: ExportMarks | None = None
+        self._copy: ExportRowCopy | None = None
+        """The rows of an export that are not all copied yet."""
+
+    def begin(self, place: int, center: Center, *, base: bool) -> None:
+        """Begin an export of the center as it is now, and hand it over for storing. `copy_piece` copies its rows. Nothing, if an
+        export of this place or a later one was begun, so that the order of the log is that of the numbers."""
+        if place != LAST_EXPORT:
+            if place <= self._newest:
+                return
+            self._newest = place
+        self._uploads = self._uploads or Uploads(open_store(self._order.store, self._order))
+        center.finish()
+        dense = center.read_for_evaluation()
+        state = {"theta": dense.x.detach().cpu().clone(), "buffers": dense.buffers and tuple(x.clone() for x in dense.buffers)}
+        copy, after = self._begin_copy(place, center.tables, base) if center.tables else (None, None)
+        exported = self._exported(center)
+        part = ExportPartFiles(place, self._order.rank, exported, after, state, copy)
+        self._uploads.add_all(part, needed=place == LAST_EXPORT)
+
+    def _begin_copy(self, place: int, tables: HostedTables, base: bool) -> tuple[ExportRowCopy, int | None]:
+        from ps_node.saving.export_rows import ExportMarks  # needs numba
+
+        self._marks = self._marks or ExportMarks()
+        if self._copy:
+            self._copy.complete()
+        export = self._order.spec.export
+        self._copy, after = self._marks.begin(place, tables, base=base, dtype=export.dtype if export else "float32")
+        return self._copy, after
+
+    def _exported(self, center: Center) -> Exported:
+        spec, tables = self._order.spec, dict[str, ExportedTable]()
+        for name, table in (center.tables.tables if center.tables else {}).items():
+            tables[name] = ExportedTable(width=table.width, reach=table.spec.reach, admits=table.spec.admit is not None)
+        dtype = spec.export.dtype if spec.export else "float32"
+        shards = spec.roles.server.shards
+        counts: dict[str, Any] = {"version": center.version, "samples": center.samples, "seed": spec.seed}
+        return Exported(**counts, shards=shards, dtype=dtype, tables=tables)
+
+    @property
+    def may_copy(self) -> bool:
+        """Rows of an export wait to be copied."""
+        return self._copy is not None and self._copy.may_go_on
+
+    def copy_piece(self) -> None:
+        """Copy some rows of the export that is being stored, between two entries of the log."""
+        if self._copy and self._copy.may_go_on:
+            self._copy.copy_piece()
+            self._copy = None if self._copy.is_complete else self._copy
+
+    def note_commit(self, place: int, tables: HostedTables | None) -> None:
+        """An export is committed."""
+        if self._marks and tables:
+            self._marks.note_commit(place, tables)
+
+    def bound_memory(self, tables: HostedTables | None) -> None:
+        """Let the next export be a base, if more keys are remembered for it than there are rows."""
+        if self._marks and tables:
+            self._marks.bound_memory(tables)
+
+    def finish(self) -> None:
+        """Wait until all files are stored. Raises: Unavailable: those of the last export could not be."""
+        if self._copy:
+            self._copy.complete()
+        if self._uploads:
+            self._uploads.finish()
+
+
+@dataclass(slots=True)
+class ExportPartFiles:
+    """The files of one server in one export, on their way into a store."""
+
+    place: int
+    shard: int
+    exported: Exported
+    after: int | None
+    dense: dict[str, Any]
+    copy: ExportRowCopy | None
+
+    @property
+    def name(self) -> str:
+        return f"{export_folder(self.place)}{shard_part(self.shard)}"
+
+    @property
+    def nbytes(self) -> int:
+        return nbytes_of(self.dense) + (self.copy.nbytes if self.copy else 0)
+
+    def put_into(self, store: Store) -> None:
+        """Raises: Unavailable: a file could not be stored; none of those behind it is, so the export is never committed."""
+        stored = tuple(self._put(store, name, content) for name, content in self._files())
+        counts = {"rows": self.copy.rows, "gone": self.copy.gone} if self.copy else {"rows": 0, "gone": 0}
+        part = ExportPart(shard=self.shard, exported=self.exported, after=self.after, files=stored, **counts)
+        store.put(self.name + PART, TextContent(part.model_dump_json()))
+
+    def _files(self) -> Iterator[tuple[str, Content]]:
+        if self.copy:
+            yield from self.copy.files()
+        yield DENSE, state_file(self.dense)
+
+    def _put(self, store: Store, name: str, content: Content) -> ListedFile:
+        file = ListedFile(name=f"{shard_part(self.shard)}.{name}", size=content.nbytes, sha256=sha256_of(content))
+        store.put(export_folder(self.place) + file.name, content, file.sha256)
+        return file
