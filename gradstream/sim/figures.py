@@ -146,5 +146,6 @@ def facts(spec: JobSpec, result: Result, curve: Curve, speeds: Speeds, *, small:
         "target_reached": curve.stopped_by == "target",
         "stopped_by": curve.stopped_by,
         "effective_momentum": corrected[1] if corrected else None,
+        "passes": [{"number": number} | found for number, found in result.passes],
         "series": [asdict(point) for point in curve.points],
     }

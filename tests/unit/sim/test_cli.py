@@ -133,3 +133,16 @@ def test_an_interrupt_shows_what_there_is() -> None:
         said, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "(interrupted)" in said
+
+
+def test_passes_and_points_have_what_the_workload_observes(tmp_path: Path) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_text(
+        "name: clicks\nworkload: {entrypoint: 'planted_clicks:Clicks', args: {observes: true}}\n"
+        "strategy: {name: async, lr: 0.05}\nstop: {epochs: 2}\n"
+    )
+    done = gradstream_sim(str(job), "--code", "tests/userland", "--json")
+    facts = json.loads(done.stdout)
+    assert [found["number"] for found in facts["passes"]] == [0, 1]
+    assert facts["passes"][1]["auc"] > facts["passes"][0]["auc"] > 0.5
+    assert facts["series"][-1]["observed"]["auc"] > 0.5
