@@ -18,5 +18,13 @@ def existing(path: str | Path) -> Path:
     if found.is_dir():
         raise InvalidWorkload(f"{found} is a folder; name a file in it")
     beside = next((other for other in (f"{found}.gz", str(found).removesuffix(".gz")) if Path(other).is_file()), None)
-    hint = f"there is {beside}: name that" if beside else "it must be readable under this path on every node that runs a worker"
+    if beside:
+        raise InvalidWorkload(f"there is no file {found}; there is {beside}: name that")
+    hint = f"it must be readable under this path on every node that runs a worker{own_place(found)}"
     raise InvalidWorkload(f"there is no file {found}; {hint}")
+
+
+def own_place(path: str | Path) -> str:
+    """Return the end of a sentence about a missing path: why it may be missing for a job alone. Empty: it has no such reason."""
+    places = (place for place in ("/tmp", "/var/tmp", "/run") if Path(path).is_relative_to(place))
+    return next((f". An isolated job has a {place} of its own; put the data elsewhere" for place in places), "")

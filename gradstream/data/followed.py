@@ -15,6 +15,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from gradstream.data.files import own_place
 from gradstream.data.parquetfiles import Group, ParquetTable
 from gradstream.data.source import Stream
 from gradstream.errors import InvalidWorkload
@@ -40,13 +41,14 @@ class FollowedFolder(Stream):
         """Names in the last listing."""
         self._looked = -_EVERY
 
-    def look(self) -> None:
-        """Look for new files, at most once a second. Raises: InvalidWorkload: a file that was read is gone or late now."""
+    def look(self, *, unsettled: bool = False) -> None:
+        """Look for new files, at most once a second. `unsettled`: take the newest, too, although their order may still change.
+        Raises: InvalidWorkload: a file that was read is gone or late now."""
         now = time.monotonic()
         if now - self._looked < _EVERY:
             return
         self._looked = now
-        order, late = self._listed()
+        order, late = self._listed(unsettled=unsettled)
         for name in sorted(set(late) - set(self.late)):
             log.warning("%s came late and is not read: a file that sorts after it was complete earlier", self.path / name)
         self.late = late
@@ -62,7 +64,7 @@ class FollowedFolder(Stream):
 
     def pieces(self, start: int) -> Iterator[Any]:
         """All examples that are there now, as of a folder that is not followed."""
-        self.look()
+        self.look(unsettled=True)
         yield from self._table.pieces([group for file in self.files for group in file], start)
 
     def pieces_of(self, number: int, start: int) -> Iterator[Any]:
@@ -73,7 +75,7 @@ class FollowedFolder(Stream):
     def path(self) -> Path:
         return self._table.path
 
-    def _listed(self) -> tuple[list[str], list[str]]:
+    def _listed(self, *, unsettled: bool) -> tuple[list[str], list[str]]:
         """The names of complete files in their order, up to the first that is not surely next; and those that are late."""
         markers = {entry.name: entry.stat().st_mtime_ns for entry in os.scandir(self.path) if entry.name.endswith(self._marker)}
         names = [entry.name for entry in os.scandir(self.path) if entry.name.endswith(".parquet")]
@@ -86,7 +88,8 @@ class FollowedFolder(Stream):
         order = [name for name in made if name not in set(late)]
         seen, self._seen = self._seen, set(order)
         now = time.time()
-        return list(takewhile(lambda name: name in seen or now - made[name] / 1e9 > _SETTLED, order)), late[::-1]
+        sure = order if unsettled else list(takewhile(lambda name: name in seen or now - made[name] / 1e9 > _SETTLED, order))
+        return sure, late[::-1]
 
 
 def parquet_folder(
@@ -98,5 +101,7 @@ def parquet_folder(
     it is a stream of what is there.
     Raises: InvalidWorkload: no such folder, and as `parquet` does for each file when it is read."""
     if not Path(path).is_dir():
-        raise InvalidWorkload(f"there is no folder {path}; it must be there, readable on every node, before the job starts")
+        raise InvalidWorkload(
+            f"there is no folder {path}; it must be there, readable on every node, before the job starts{own_place(path)}"
+        )
     return FollowedFolder(ParquetTable(path, features, label, ids), marker)

@@ -148,7 +148,7 @@ def test_elsewhere_it_is_a_stream_of_what_is_there(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:
-    with pytest.raises(InvalidWorkload, match=r"there is no folder .*; it must be there"):
+    with pytest.raises(InvalidWorkload, match=r"there is no folder .*; it must be there.* An isolated job has a /tmp of its own"):
         opened(tmp_path / "none")
     with pytest.raises(InvalidWorkload, match="has no mini-batch number 0 for worker 0 yet, and only a job waits for it"):
         feed(tmp_path).take(0)

@@ -119,6 +119,16 @@ def test_deepfm_learns_a_planted_log() -> None:
     assert last.evaluation["calibration"] == pytest.approx(1, abs=0.1)
 
 
+def test_deepfm_learns_from_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(EXAMPLES / "deepfm")
+    load_module("deepfm", "fill").fill(tmp_path, examples=5000, every=0, files=4)
+    stream = jobfile.load(EXAMPLES / "deepfm" / "online.yaml", [f"workload.args.folder={tmp_path}", "stop={steps: 79}"])
+    last = list(local_run.train(stream, EXAMPLES / "deepfm"))[-1]
+    assert last.samples == 20_000
+    assert last.observed["auc"] > 0.65
+    assert last.evaluation["auc"] > 0.7
+
+
 def test_the_best_auc_of_a_planted_log_is_that_of_its_probabilities() -> None:
     """Against a count of pairs, and as the mean of the AUC over drawn clicks."""
     log = load_module("deepfm", "clicklog")
