@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 
 from tests.platforms import Lab, free_port
-from tests.support import eventually
+from tests.support import TIMEOUT, eventually
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "clicks"
 PEOPLE = [["34", "job-2", "12", "45"], ["60", "job-999999", "3", "20"]]
@@ -25,7 +25,7 @@ def served(folder: Path) -> Iterator[httpx.Client]:
     environment = os.environ | {"EXPORTS": str(folder), "LOOK_EVERY": "0.2"}
     with subprocess.Popen(command, cwd=EXAMPLE, env=environment) as process:
         try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=TIMEOUT) as http:
                 eventually(lambda: answers(http), "the server")
                 yield http
         finally:
