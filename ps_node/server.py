@@ -92,7 +92,7 @@ class Server:
     def run(self) -> None:
         """Until the job is over and all files are stored, or `leave`. Raises: Unavailable, PlaneLost among them."""
         while not (self.shard.ended or self.leaving):
-            batch = self._reader.read(wait=not (self._files.may_copy or self._exports.may_copy))
+            batch = self._reader.read(wait=not (self._files.pending.may_copy or self._exports.pending.may_copy))
             for number, (position, header) in enumerate(batch):
                 if self.leaving:
                     break
@@ -111,8 +111,8 @@ class Server:
             self._finish_files()
 
     def _copy_pieces(self) -> None:
-        self._files.copy_piece()
-        self._exports.copy_piece()
+        self._files.pending.copy_piece()
+        self._exports.pending.copy_piece()
 
     def _finish_files(self) -> None:
         self._files.finish()

@@ -1,6 +1,6 @@
 """The mini-batches of a folder that grows: the same ones for every position, whenever its files come.
 
-Each file is cut into blocks of `batch_size` examples for each of n ranks, of which rank r takes the r-th part; the last block of a
+Each file consists of blocks of `batch_size` examples for each of n ranks, of which rank r takes the r-th part; the last block of a
 file may be smaller. So no mini-batch spans two files, and the position of a rank tells file and example.
 """
 

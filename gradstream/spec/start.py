@@ -18,7 +18,8 @@ StartPoint = Literal["final", "best", "last"]
 
 
 class StartFrom(SpecPart, frozen=True):
-    """Weights of a model with the same parameters and buffers, by name and shape. Optimizers begin anew. Give job or file."""
+    """Weights of a model with the same parameters and buffers, by name and shape, and rows of the same embedding tables. Optimizers
+    begin anew. Give job or file."""
 
     job: str | None = Field(
         None, min_length=1, description="Job whose model to load: its id, or its name for the newest job of that name"

@@ -19,11 +19,11 @@ from gradstream.process.saving.tensor_file import TensorFile
 from gradstream.process.saving.uploads import Uploads
 from gradstream.process.store import open_store, tables_file
 from gradstream.wire.transport.layout import Layout
+from ps_node.saving.pending_rows import PendingRows
 
 if TYPE_CHECKING:  # needs numba, which jobs without tables never import
     from gradstream.center.tables.hosted import HostedTables
     from gradstream.center.tables.storage.row_file import StoredRows
-    from ps_node.saving.row_copy import RowCopy
     from ps_node.saving.row_files import RowFiles
 
 
@@ -36,8 +36,7 @@ class CheckpointFiles:
         self._resumed: list[tuple[EarlierFile, Path]] = []
         """Files with rows that this attempt resumes from."""
         self._row_files: RowFiles | None = None
-        self._copy: RowCopy | None = None
-        """The rows of a checkpoint that are not all copied yet."""
+        self.pending = PendingRows()
 
     def resumed(self) -> tuple[Layout, dict[str, Any], Iterable[StoredRows]] | None:
         """Return layout, shard state and rows that this attempt resumes from. None: it starts from scratch."""
@@ -60,7 +59,7 @@ class CheckpointFiles:
             yield from (read_rows(path) for _, path in self._resumed)
 
     def write(self, checkpoint: tuple[int, list[int], dict[str, object]], layout: Layout, tables: HostedTables | None) -> None:
-        """Hand the copy over for storing, without waiting. `tables`: the rows that the copy leaves out; `copy_piece` copies them.
+        """Hand the copy over for storing, without waiting. `tables`: the rows that the copy leaves out; `pending` copies them.
         Shard 0 also stores the manifest, which lists the checkpoint's parts. With the last checkpoint go the trained rows."""
         number, members, state = checkpoint
         needed = number == FINAL_CHECKPOINT
@@ -77,17 +76,6 @@ class CheckpointFiles:
         if needed and tables:
             self._add_trained_rows(whole["shard"]["center"]["version"], tables)
 
-    @property
-    def may_copy(self) -> bool:
-        """Rows of a checkpoint wait to be copied."""
-        return self._copy is not None and self._copy.may_go_on
-
-    def copy_piece(self) -> None:
-        """Copy some rows of the checkpoint that is being stored, between two entries of the log."""
-        if self._copy and self._copy.may_go_on:
-            self._copy.copy_piece()
-            self._copy = None if self._copy.is_complete else self._copy
-
     def note_commit(self, number: int, tables: HostedTables | None) -> None:
         """A checkpoint is committed."""
         if self._row_files and tables:
@@ -98,11 +86,11 @@ class CheckpointFiles:
 
         if self._row_files is None:
             self._row_files = RowFiles(self._order.attempt, resumed_chain(self._resumed, tables.resumed_mark))
-        if self._copy:
-            self._copy.complete()
+        self.pending.complete()
         stored: list[ListedFile] = []
-        self._copy, rests_on = self._row_files.begin(number, tables, stored)
-        return CheckpointPartFiles(number, self._part, state, self._copy.files(), self._copy.nbytes, rests_on, stored)
+        copy, rests_on = self._row_files.begin(number, tables, stored)
+        self.pending.begin(copy)
+        return CheckpointPartFiles(number, self._part, state, copy.files(), copy.nbytes, rests_on, stored)
 
     def _add_trained_rows(self, version: int, tables: HostedTables) -> None:
         from gradstream.center.tables.storage.trained import ENTRY, trained_part, trained_tensors  # needs numba
@@ -113,8 +101,7 @@ class CheckpointFiles:
 
     def finish(self) -> None:
         """Wait until all files are stored. Raises: Unavailable, if one that is needed could not be."""
-        if self._copy:
-            self._copy.complete()
+        self.pending.complete()
         self._uploads.finish()
 
 

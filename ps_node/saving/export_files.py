@@ -17,6 +17,7 @@ from gradstream.process.saving.part_list import ListedFile
 from gradstream.process.saving.state_file import nbytes_of, state_file
 from gradstream.process.saving.uploads import Uploads
 from gradstream.process.store import Store, open_store
+from ps_node.saving.pending_rows import PendingRows
 
 if TYPE_CHECKING:  # needs numba, which jobs without tables never import
     from gradstream.center.tables.hosted import HostedTables
@@ -28,11 +29,10 @@ class ExportFiles:
         self._order, self._newest = order, 0
         self._uploads: Uploads | None = None
         self._marks: ExportMarks | None = None
-        self._copy: ExportRowCopy | None = None
-        """The rows of an export that are not all copied yet."""
+        self.pending = PendingRows()
 
     def begin(self, place: int, center: Center, *, base: bool) -> None:
-        """Begin an export of the center as it is now, and hand it over for storing. `copy_piece` copies its rows. Nothing, if an
+        """Begin an export of the center as it is now, and hand it over for storing. `pending` copies its rows. Nothing, if an
         export of this place or a later one was begun, so that the order of the log is that of the numbers."""
         if place != LAST_EXPORT:
             if place <= self._newest:
@@ -51,11 +51,11 @@ class ExportFiles:
         from ps_node.saving.export_rows import ExportMarks  # needs numba
 
         self._marks = self._marks or ExportMarks()
-        if self._copy:
-            self._copy.complete()
+        self.pending.complete()
         export = self._order.spec.export
-        self._copy, after = self._marks.begin(place, tables, base=base, dtype=export.dtype if export else "float32")
-        return self._copy, after
+        copy, after = self._marks.begin(place, tables, base=base, dtype=export.dtype if export else "float32")
+        self.pending.begin(copy)
+        return copy, after
 
     def _exported(self, center: Center) -> Exported:
         spec, tables = self._order.spec, dict[str, ExportedTable]()
@@ -65,17 +65,6 @@ class ExportFiles:
         shards = spec.roles.server.shards
         counts: dict[str, Any] = {"version": center.version, "samples": center.samples, "seed": spec.seed}
         return Exported(**counts, shards=shards, dtype=dtype, tables=tables)
-
-    @property
-    def may_copy(self) -> bool:
-        """Rows of an export wait to be copied."""
-        return self._copy is not None and self._copy.may_go_on
-
-    def copy_piece(self) -> None:
-        """Copy some rows of the export that is being stored, between two entries of the log."""
-        if self._copy and self._copy.may_go_on:
-            self._copy.copy_piece()
-            self._copy = None if self._copy.is_complete else self._copy
 
     def note_commit(self, place: int, tables: HostedTables | None) -> None:
         """An export is committed."""
@@ -89,8 +78,7 @@ class ExportFiles:
 
     def finish(self) -> None:
         """Wait until all files are stored. Raises: Unavailable: those of the last export could not be."""
-        if self._copy:
-            self._copy.complete()
+        self.pending.complete()
         if self._uploads:
             self._uploads.finish()
 

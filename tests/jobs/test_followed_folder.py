@@ -15,7 +15,7 @@ from tests.platforms import Lab
 from tests.support import eventually
 
 ROWS = 1000
-"""Of a file: 10 mini-batches for each of two workers."""
+"""Examples of a file: 10 mini-batches for each of two workers."""
 
 
 def put(folder: Path, number: int) -> None:

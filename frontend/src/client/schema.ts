@@ -5657,7 +5657,8 @@ export interface components {
         };
         /**
          * StartFrom
-         * @description Weights of a model with the same parameters and buffers, by name and shape. Optimizers begin anew. Give job or file.
+         * @description Weights of a model with the same parameters and buffers, by name and shape, and rows of the same embedding tables. Optimizers
+         *     begin anew. Give job or file.
          */
         StartFrom: {
             /**

@@ -278,7 +278,7 @@ def test_a_job_starts_from_a_finished_one_of_an_earlier_version(running: Running
 
 
 def start_files(running: Running, tmp_path: Path, checkpoint: str, *names: str) -> dict[str, bytes]:
-    """What a process of a job that starts from the running one gets, after that one is deleted."""
+    """Files that a process gets whose job starts from the running one, after that one is deleted."""
     agent, api = running.agent, running.api
     agent.put("worker-0", "tensors.safetensors", b"places")
     agent.put("evaluator", "model.safetensors", save({"w": torch.ones(2)}))

@@ -227,7 +227,7 @@ def test_exports_are_asked_for_when_they_are_due(
 
     assert asked() == []
     eventually(lambda: asked() == [True], "the first export")
-    time.sleep(1.1)
+    time.sleep(1.1)  # longer than `every`
     assert asked() == [True], "the first one is under way"
     store(job, 1, None)
     eventually(lambda: asked() == [True, False], "the second export")

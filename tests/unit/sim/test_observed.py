@@ -1,4 +1,4 @@
-"""What workers observe in a simulated job: the same with any number of shards, repeats and checkpoints."""
+"""Observations of workers in a simulated job: the same with any number of shards, repeats and checkpoints."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-import { Table, Text } from "@mantine/core"
-import { IconAlertTriangle, IconCheck } from "@tabler/icons-react"
+import { Table } from "@mantine/core"
+import { AddsUp } from "@/components/display/AddsUp"
 import { TableHead } from "@/components/display/TableHead"
 import { Loaded } from "@/components/messages/Loaded"
 import { Panel } from "@/components/page/Panel"
@@ -57,16 +57,8 @@ function Row({ account }: { account: WorkerAccount }) {
         <Table.Td key={name}>{formatCount(account[name])}</Table.Td>
       ))}
       <Table.Td style={{ whiteSpace: "nowrap" }}>{formatPercent(pushed > 0 ? applied / pushed : null)}</Table.Td>
-      <Table.Td>{missing === 0 ? <IconCheck size={16} color="var(--gs-good)" role="img" aria-label="adds up" /> : <Missing count={missing} />}</Table.Td>
+      <Table.Td><AddsUp missing={missing} /></Table.Td>
     </Table.Tr>
-  )
-}
-
-function Missing({ count }: { count: number }) {
-  return (
-    <Text span size="sm" c="var(--gs-bad)">
-      <IconAlertTriangle size={14} aria-hidden /> {formatCount(Math.abs(count))} {count > 0 ? "unaccounted for" : "too many"}
-    </Text>
   )
 }
 
