@@ -18,7 +18,7 @@ export function ExportsPanel() {
   if (items.length === 0) return null
   return (
     <Panel title="Exports" subtitle={`Model and tables for serving; gradstream exports ${job.name} --follow FOLDER downloads them`} flush>
-      <Table.ScrollContainer minWidth={460} type="native" role="group" tabIndex={0} aria-label="Exports">
+      <Table.ScrollContainer minWidth={0} mah={320} type="native" role="group" tabIndex={0} aria-label="Exports">
         <Table verticalSpacing={6}>
           <Table.Tbody>
             {items.map((item) => (

@@ -22,6 +22,11 @@ const MEANINGS: Record<Artifact["kind"], string> = {
   environment: "Python, packages and machine of worker 0",
 }
 
+/** A server's file of rows counts as a model. */
+function meaningOf(name: string, kind: Artifact["kind"]): string {
+  return name.startsWith("tables-") ? "The trained rows of embedding tables, of one server" : MEANINGS[kind]
+}
+
 /** Files that the job leaves, and those that its processes have stored. */
 export function FilesPanel() {
   const job = useFeed((feed) => feed.job)
@@ -57,7 +62,7 @@ function Row({ jobId, artifact: { name, kind, size, created_at, sha256, note }, 
           {name}
         </Text>
         <Text size="xs" c="dimmed">
-          {note ? `The best model: ${note}` : MEANINGS[kind]} · {formatBytes(size)} · {formatMoment(created_at)}
+          {note ? `The best model: ${note}` : meaningOf(name, kind)} · {formatBytes(size)} · {formatMoment(created_at)}
         </Text>
         <Text size="xs" c="dimmed" ff="monospace" visibleFrom="sm">
           sha256 {sha256}
