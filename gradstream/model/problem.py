@@ -223,6 +223,8 @@ class ModelProblem:
             state["cuda_rng"] = torch.cuda.get_rng_state(self._flat.device)
         if self._observed.examples:
             state["observed"] = self._observed.pack()
+        if self._rows:
+            state["rows"] = self._rows.state()
         return state
 
     def load(self, state: dict[str, Any]) -> None:
@@ -233,3 +235,5 @@ class ModelProblem:
             torch.cuda.set_rng_state(state["cuda_rng"], self._flat.device)
         if "observed" in state:
             self._observed = Observations.unpack(state["observed"])
+        if self._rows and "rows" in state:
+            self._rows.load(state["rows"])

@@ -18,6 +18,7 @@ from torch import nn
 from gradstream.center.tables.hashing import bucket_order, buckets_of
 from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys, decoded_values, encoded_gradients, joined, piece
 from gradstream.errors import InvalidWorkload
+from gradstream.model.saved_rows import loaded_rows, saved_rows
 from gradstream.model.tables import check_ids
 from gradstream.model.usercode import blaming
 from gradstream.nn import kernels
@@ -95,6 +96,16 @@ class WorkingRows:
         self._rows.clear()
         self._sorted.clear()
         return taken
+
+    def state(self) -> dict[str, dict[str, dict[str, torch.Tensor]]]:
+        """Return the rows since the last push and the sums of their gradients, by table, for a worker that resumes between two."""
+        gradients = {name: merged(parts) for name, parts in self._gradients.items() if parts}
+        kinds: dict[str, Mapping[str, FoundRows | RowGradients]] = {"found": self._rows, "gradients": gradients}
+        return {kind: {name: saved_rows(rows) for name, rows in of_tables.items()} for kind, of_tables in kinds.items()}
+
+    def load(self, state: Mapping[str, Mapping[str, Mapping[str, torch.Tensor]]]) -> None:
+        self._rows = {name: loaded_rows(FoundRows, columns) for name, columns in state["found"].items()}
+        self._gradients |= {name: [loaded_rows(RowGradients, columns)] for name, columns in state["gradients"].items()}
 
     def _rows_of(self, name: str, keys: NDArray[np.int64]) -> FoundRows:
         """The rows of distinct keys, in their order. `keys`: in bucket order."""

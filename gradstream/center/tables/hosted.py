@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from gradstream.center.tables.hashing import buckets_of_shard
-from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys, decoded_gradients, encoded_values, joined
+from gradstream.center.tables.payload import BY_KEY, FoundRows, RowGradients, RowKeys, decoded_gradients, encoded_values, joined
 from gradstream.center.tables.storage.contents import add_contents, read_contents
 from gradstream.center.tables.storage.copying import TablesCopy, forget_removed, put_piece
 from gradstream.center.tables.storage.row_file import StoredRows
@@ -229,8 +229,9 @@ def _state_of(table: EmbeddingTable, account: RowAccount, *, rows: bool) -> dict
 def _state_of_held(table: EmbeddingTable, rows: RowGradients) -> dict[str, torch.Tensor]:
     """Without loans: rows have other places in the table that is made from a state. Their staleness takes the loans' place."""
     now = table.look_up(rows.keys).loans
-    same = (rows.loans["incarnation"] == now["incarnation"]) & (rows.loans["incarnation"] > 0)
-    behind = (now["updates"] - rows.loans["updates"]).astype(np.int64)
+    behind = now["updates"].astype(np.int64) - rows.loans["updates"]
+    by_key = (rows.loans["place"] == BY_KEY) & (now["incarnation"] > 0) & (behind >= 0)
+    same = ((rows.loans["incarnation"] == now["incarnation"]) | by_key) & (rows.loans["incarnation"] > 0)
     staleness = np.where(rows.loans["incarnation"] == 0, _NO_ROW, np.where(same, behind, _GONE))
     columns = (rows.keys, rows.gradients, rows.occurrences, rows.clicks, staleness)
     return {name: torch.from_numpy(np.array(values)) for name, values in zip(_HELD, columns, strict=True)}

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from gradstream.center.tables.compiling import kernel
 from gradstream.center.tables.hashing import first_value, occurrences_needed
 from gradstream.center.tables.index import EMPTY, GONE, IndexArrays, find
+from gradstream.center.tables.payload import BY_KEY
 from gradstream.center.tables.rows import RowArrays, free_candidate, make_row, take_place
 from gradstream.center.tables.saving import SavedArrays, save_candidate, save_row
 
@@ -111,13 +112,15 @@ def resolve(table: Any, push: Any, begin: Any) -> Any:
 
 @kernel
 def _find_anew(table: Any, push: Any, i: Any) -> Any:
-    """A key whose loan names no row, or one that is gone. Return outcome, place of its row or -1, bucket that must grow or -1."""
+    """A key whose loan names no row, one that is gone, or one by its key. Return outcome, place of its row or -1, bucket that must
+    grow or -1."""
     index, rows, key = table.buckets, table.rows, push.keys[i]
     is_first = push.loans[i].incarnation == 0 and table.admitting.kind == BY_NOTHING
     bucket, slot = find(index, key)
-    place = np.int64(index.slots[slot].place) - 1
+    place, loan = np.int64(index.slots[slot].place) - 1, push.loans[i]
     if place >= 0:
-        return (APPLIED if is_first else MISSED), place, -1
+        is_same = loan.place == BY_KEY and loan.incarnation > 0 and rows.meta[place].updates >= loan.updates
+        return (APPLIED if is_first or is_same else MISSED), place, -1
     is_new = index.slots[slot].place == EMPTY
     if is_new and index.used[bucket] >= index.limits[bucket]:
         return DROPPED, -1, bucket

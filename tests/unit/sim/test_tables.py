@@ -31,15 +31,19 @@ KEPT = {
 FTRL = {"wide": {"rule": {"name": "ftrl", "alpha": 0.3, "l1": 0.1}, "gradient": "sum"}, "deep": {"most": 1024}}
 HALF = {"wide": {"codec": "bf16"}, "deep": {"codec": "fp16", "keep": {"unseen": 2}}}
 """Rows and gradients that travel in 16 bits."""
+EASGD, DOWNPOUR = {"name": "easgd", "window": 3}, {"name": "downpour", "n_push": 3, "n_fetch": 2}
+"""A worker has gradients that it has not pushed when others stand at a boundary."""
 ROUNDS = ["sync", "local_sgd", "diloco", "fedavg"]
 AT_ONCE = ["async", "adag", "downpour", "dynsgd", "easgd", "geo"]
 
 
-def job(strategy: str, *, workers: int = 3, shards: int = 1, args: dict[str, Any] | None = None, **more: Any) -> JobSpec:
+def job(
+    strategy: str | dict[str, Any], *, workers: int = 3, shards: int = 1, args: dict[str, Any] | None = None, **more: Any
+) -> JobSpec:
     given = {
         "name": "clicks",
         "workload": {"entrypoint": "planted_clicks:Clicks", "args": args or {}},
-        "strategy": {"name": strategy},
+        "strategy": {"name": strategy} if isinstance(strategy, str) else strategy,
         "roles": {"worker": {"count": workers}, "server": {"count": shards}},
         "batch_size": 32,
         "stop": {"epochs": 1},
@@ -143,6 +147,15 @@ def test_rounds_over_all_examples_are_the_steps_of_a_plain_loop() -> None:
 def test_a_run_resumed_from_a_checkpoint_has_the_bits_of_an_undisturbed_one(strategy: str) -> None:
     spec = job(strategy, shards=2, stop={"steps": 20})
     half = train(spec, checkpoints=[16], events=40)
+    assert_same(train(spec, checkpoints=[16]), train(spec, resume=half.checkpoints[16]))
+
+
+@pytest.mark.parametrize("strategy", [EASGD, DOWNPOUR], ids=["easgd", "downpour"])
+def test_gradients_of_rows_that_wait_for_an_exchange_stand_in_checkpoints(strategy: dict[str, Any]) -> None:
+    """A run resumed between two windows has the bits of an undisturbed one, and steps damped by the same staleness of rows."""
+    spec = job(strategy, shards=2, stop={"steps": 40}, tables=ADMITTED)
+    half = train(spec, checkpoints=[16], events=26)
+    assert any(state["replica"]["problem"]["rows"]["gradients"] for state in half.checkpoints[16].workers.values())
     assert_same(train(spec, checkpoints=[16]), train(spec, resume=half.checkpoints[16]))
 
 
