@@ -17,8 +17,8 @@ from torch import nn
 
 from gradstream.center.tables.hashing import bucket_order, buckets_of
 from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys, decoded_values, encoded_gradients, joined, piece
+from gradstream.center.tables.storage.worker_rows import loaded_rows, saved_rows
 from gradstream.errors import InvalidWorkload
-from gradstream.model.saved_rows import loaded_rows, saved_rows
 from gradstream.model.tables import check_ids
 from gradstream.model.usercode import blaming
 from gradstream.nn import kernels
