@@ -13,7 +13,7 @@ Over the socket FD, one JSON object a line:
 | in                                                | out                                     |
 |---------------------------------------------------|-----------------------------------------|
 |                                                   | {ready: true} once everything is imported |
-| {fork: id, folder, entrypoint, sandbox}, and a descriptor | {started: id, pid} or {refused: id, message} |
+| {fork: id, folder, entrypoint, sandbox, tables}, and a descriptor | {started: id, pid} or {refused: id, message} |
 | {signal: id, number}                              |                                         |
 |                                                   | {exited: id, code}: negative for a signal |
 
@@ -41,6 +41,7 @@ from typing import Any
 
 import setproctitle
 
+from gradstream.center.tables import kernel_cache
 from gradstream.process.begin import begin
 from gradstream.process.exits import CANNOT_BEGIN
 from gradstream.process.zygote import orphans
@@ -141,6 +142,8 @@ class ForkServer:
             pid = _spawn(request, order)
             self._children[pid] = _Child(request["fork"], None, None)
             return pid
+        if request.get("tables"):
+            load_kernels()
         if (threads := _threads()) != 1:
             raise RuntimeError(
                 f"the zygote has {threads} threads, so a fork could hang: something that it imports starts them "
@@ -257,6 +260,20 @@ def _preload(modules: list[str]) -> None:
             sys.stderr.write(f"zygote: cannot import {name[1:]} ahead of jobs: {type(error).__name__}: {error}\n")
     gc.collect()
     gc.freeze()  # a collection in a child would else touch, and so copy, every page
+
+
+def load_kernels() -> None:
+    """Load the kernels of embedding tables, which each process of such a job would else do (1 to 2 s of CPU). Jobs without tables
+    neither wait for them nor have them in their memory. As long as a program of the agent compiles them, this does nothing."""
+    if "gradstream.center.tables.compiling" in sys.modules or not kernel_cache.is_complete():
+        return
+    try:
+        importlib.import_module("gradstream.model.compile_kernels")
+        sys.modules["gradstream.center.tables.compiling"].load_kernels()
+    except Exception as error:  # a damaged cache: then processes compile what they call
+        sys.stderr.write(f"zygote: cannot load kernels ahead of jobs: {type(error).__name__}: {error}\n")
+    gc.collect()
+    gc.freeze()
 
 
 def main(argv: list[str]) -> None:

@@ -134,6 +134,7 @@ class Zygote:
                 folder=str(folder),
                 entrypoint=entrypoint or ENTRYPOINTS[order.role],
                 sandbox=sandbox and sandbox.as_json(),
+                tables=bool(order.spec.tables),
             )
 
     def signal(self, id: UUID, number: signal.Signals) -> None:

@@ -61,6 +61,30 @@ def test_the_zygote_imports_no_kernels() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=100).stdout == "False\n"
 
 
+AFTER_A_FORK = """
+import os, sys, torch
+from gradstream.process.zygote.forkserver import load_kernels
+load_kernels()
+from gradstream.center.tables.compiling import _kernels
+assert len(os.listdir("/proc/self/task")) == 1, "a process with threads cannot be forked"
+loaded = [list(kernel.signatures) for kernel in _kernels]
+assert any(loaded)
+if not (child := os.fork()):
+    torch.set_num_threads(1)
+    from tests.unit.sim.test_tables import ADMITTED, job, train
+    train(job("async", tables=ADMITTED, stop={"steps": 4}, shards=2))
+    os._exit(loaded != [list(kernel.signatures) for kernel in _kernels])
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_the_zygote_loads_kernels_for_jobs_with_tables_and_their_processes_compile_nothing() -> None:
+    """As the agent has compiled them; see the next test."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    subprocess.run([sys.executable, "-m", "gradstream.model.compile_kernels"], env=environment, check=True, timeout=300)
+    subprocess.run([sys.executable, "-c", AFTER_A_FORK], env=environment, check=True, timeout=300)
+
+
 def test_all_kernels_that_a_job_calls_are_compiled_ahead(tmp_path: Path) -> None:
     """A worker with a copy of the folder adds nothing to it. Tests beside this one may add other kernels there meanwhile."""
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
