@@ -31,6 +31,7 @@ def test_workers_exchange_over_each_transport_and_each_push_is_applied() -> None
         assert bool(row["bytes"]) == (row["transport"] != "shm"), "nothing of shared memory goes through Redis"
 
 
+@pytest.mark.long
 def test_two_hosts_are_joined_by_a_line_that_counts_bytes() -> None:
     found = run("hosts", "--rates", "1", "--delays", "2", "--sizes", "100k", "--codecs", "raw", "--seconds", "0.05")
     if "absent" in found:
@@ -41,6 +42,7 @@ def test_two_hosts_are_joined_by_a_line_that_counts_bytes() -> None:
     assert row["ms"]["low"] > 2, "each exchange crosses the line both ways"
 
 
+@pytest.mark.long
 def test_one_way_the_transport_runs_beside_raw_redis_and_another_client() -> None:
     rows = run("inline", "--sizes", "1000000", "--chunks", "512")
     ways = ["transport", "raw 512 KiB", "redis-py 256 KiB"]

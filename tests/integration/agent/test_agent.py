@@ -105,10 +105,10 @@ def test_messages_from_the_future_and_junk_end_neither_the_agent_nor_what_runs(o
 
 
 def test_output_holds_up_no_heartbeat_and_no_exit_and_is_bounded(node: Node) -> None:
-    """Two processes print 150 MiB each and end; a third prints a line in between."""
+    """Two processes print 96 MiB each and end; a third prints a line in between."""
     flood = """
         import sys
-        for number in range(150):
+        for number in range(96):
             sys.stdout.write(f"{number:07} {'x' * 55}\\n" * 2**14)
         print("the very end")
     """

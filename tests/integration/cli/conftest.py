@@ -19,6 +19,13 @@ from tests.integration.cli.shared import COMMAND, LINE, Gradstream, free_port
 from tests.platforms import writable_beside
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those that need the platform run in one process, since each process would start one of its own (10 s of CPU time)."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent and "platform" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("cli"))
+
+
 @pytest.fixture(scope="session")
 def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPlatform]:
     folder = tmp_path_factory.mktemp("platform")

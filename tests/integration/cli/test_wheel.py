@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import venv
@@ -36,21 +37,38 @@ def test_the_demo_trains_from_a_wheel_in_an_empty_environment(tmp_path: Path) ->
         assert Path(found).is_relative_to(tmp_path), "the wheel's, not the checkout's"
 
     data = tmp_path / "data"
-    command = [python.with_name("gradstream"), "demo", "--exit", "--json", "--data-dir", data, "--port", free_port()]
-    done = subprocess.run(list(map(str, command)), cwd=tmp_path, env=bare, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
+    program = str(python.with_name("gradstream"))
+    said, out = run_demo_until_it_stays(
+        [program, "demo", "--json", "--data-dir", str(data), "--port", str(free_port())], tmp_path, bare
+    )
+    result = json.loads(out)
     assert result["status"] == "succeeded"
     assert result["eval_accuracy"] >= 0.97
     assert 0 < result["first_step_seconds"] < result["seconds"]
     assert result["samples_per_second"] > 0
     assert 0 <= result["mean_staleness"] <= 2
     assert sum(tensor.numel() for tensor in load_file(result["model_path"]).values()) == 64 * 256 + 256 + 256 * 10 + 10
-    for words in ("Postgres", "samples"):
-        assert words in done.stderr
-    for link in ("/jobs/", "/sign-in"):
-        assert link not in done.stderr, "the platform has ended by now"
+    for words in ("Postgres", "samples", "/jobs/", "/sign-in"):
+        assert words in said
     assert processes_of(data) == []
+
+
+def run_demo_until_it_stays(command: list[str], folder: Path, environment: dict[str, str]) -> tuple[str, str]:
+    """Run the demo, list its jobs while it stays, and end it. Return what it said, and what it printed."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=folder, env=environment, **pipes) as process:
+        said = ""
+        for line in process.stderr:
+            said += line
+            if "stays up until Ctrl-C" in line:
+                break
+        own = {**environment, "GRADSTREAM_DATA_DIR": command[command.index("--data-dir") + 1]}
+        listed = subprocess.run([command[0], "jobs", "--json"], env=own, capture_output=True, text=True, timeout=60, check=True)
+        process.send_signal(signal.SIGTERM)
+        out, rest = process.communicate(timeout=60)
+        assert process.returncode == 130, said + rest
+    assert [job["status"] for job in json.loads(listed.stdout)["items"]] == ["succeeded"]
+    return said, out
 
 
 def test_no_wheel_is_built_without_a_page(tmp_path: Path) -> None:

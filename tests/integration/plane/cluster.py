@@ -40,6 +40,7 @@ from gradstream.wire.transport.remote import RemoteServers
 from gradstream.wire.transport.retransmissions import Retransmissions
 from ps_node.server import Server
 from ps_node.settings import ServerSettings
+from tests.support import TIMEOUT
 
 Make = Callable[[JobSpec, int], Problem]
 
@@ -189,7 +190,7 @@ class Cluster:
         uploads.add_all(CheckpointPartFiles(FINAL_CHECKPOINT, worker_part(rank), link.state()), needed=True)
         uploads.finish()
 
-    def watch(self, seconds: float = 30.0) -> Response:
+    def watch(self, seconds: float = TIMEOUT) -> Response:
         """Be the evaluator: wait for the end, and return the last response (with a copy of the center)."""
         port = self.port(EVALUATOR, 0, Replica(self.spec, self.build(EVALUATOR)))
         port.send(Join(EVALUATOR, 0))
@@ -201,7 +202,7 @@ class Cluster:
         port.send(Leave(EVALUATOR, 0, "done"))
         return response
 
-    def finish(self, seconds: float = 30.0) -> Tensor:
+    def finish(self, seconds: float = TIMEOUT) -> Tensor:
         response = self.watch(seconds)
         for thread in self.threads:
             thread.join(seconds)
@@ -211,7 +212,7 @@ class Cluster:
         assert response.payload is not None
         return response.payload.x.clone()
 
-    def run(self, seconds: float = 30.0) -> Tensor:
+    def run(self, seconds: float = TIMEOUT) -> Tensor:
         self.start()
         return self.finish(seconds)
 
