@@ -32,7 +32,7 @@ def kernel(function: Function) -> Function:
 
 def load_kernels() -> None:
     """Load what the cache has of the kernels that were imported, and leave the cache alone from now on: forks of this process may
-    not write there. What is missing they compile for themselves. It computes nothing, and starts no thread."""
+    not write there, and compile what is missing for themselves. It computes nothing, and starts no thread."""
     for compiled in _kernels:
         cache: Any = compiled._cache  # numba has no other way to load without a call
         if not isinstance(cache, NullCache):
