@@ -14,11 +14,13 @@ from gradstream.data.idxfiles import idx
 from gradstream.data.numpyfiles import arrays, npy, npz
 from gradstream.data.parquetfiles import parquet, parquet_stream
 from gradstream.data.ragged import Ragged
+from gradstream.data.redis_stream.stream import RedisStream, redis_stream
 from gradstream.data.source import Source, Stream, scaled
 
 __all__ = [
     "FollowedFolder",
     "Ragged",
+    "RedisStream",
     "Source",
     "Stream",
     "arrays",
@@ -28,5 +30,6 @@ __all__ = [
     "parquet",
     "parquet_folder",
     "parquet_stream",
+    "redis_stream",
     "scaled",
 ]

@@ -7,7 +7,7 @@ worker only needs its position, and batches may be fetched before they are neede
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sized
+from collections.abc import Iterator, Sequence, Sized
 from functools import partial
 from typing import Any, Protocol, cast
 
@@ -15,9 +15,11 @@ import torch
 from torch.utils.data import Dataset, IterableDataset
 
 from gradstream.data.followed import FollowedFolder
+from gradstream.data.redis_stream.stream import RedisStream
 from gradstream.data.source import each
 from gradstream.errors import InvalidWorkload
 from gradstream.input.followed import Followed
+from gradstream.input.followed_stream import FollowedStream
 from gradstream.input.gather import PLAIN, Batching, Gather
 from gradstream.input.shuffled import Shuffled, batches_of
 from gradstream.input.streamed import Streamed, evaluation_batches
@@ -46,6 +48,29 @@ class Feed(Protocol):
         """Mini-batch number `position` (from 0), on the CPU, and how many examples it has."""
 
 
+class FollowedFeed(Feed, Protocol):
+    """Where mini-batches come from while the job learns."""
+
+    @property
+    def late(self) -> Sequence[str]:
+        """Names of files that came too late to be read."""
+
+    def has(self, position: int) -> bool:
+        """Return whether this mini-batch is there. Looks for it if it was not. Raises: InvalidWorkload."""
+
+    def behind(self, position: int) -> int:
+        """Return the examples of this rank that are there, from the mini-batch of this position on. Raises: InvalidWorkload."""
+
+    def pass_of(self, position: int) -> int: ...
+    def begins_pass(self, position: int) -> bool:
+        """Return whether no round may go on from the mini-batch before this one."""
+
+    def state(self) -> dict[str, Any]:
+        """Return what spares the next incarnation of this rank a search; it finds the same mini-batches without."""
+
+    def load(self, state: dict[str, Any]) -> None: ...
+
+
 class Batches:
     """`total` mini-batches; the last of an epoch may be smaller, or is left out."""
 
@@ -69,7 +94,7 @@ class Batches:
         """Samples of the whole run; with an unknown length, those of full batches. 0: it has no end."""
         self.epoch_samples = None if None in shares else sum(self._trained(share or 0) for share in shares)
         """Samples in one pass of all ranks over the data; None: not known."""
-        self.followed = self._feed if isinstance(self._feed, Followed) else None
+        self.followed: FollowedFeed | None = self._feed if isinstance(self._feed, Followed | FollowedStream) else None
         """The feed, if its data grows while the job learns."""
         self.fetch = self._feed.take
         """Mini-batch number `position` (from 0) of this rank, on the CPU, and how many examples it has."""
@@ -104,6 +129,8 @@ def _feed(dataset: Dataset[Any], spec: JobSpec, rank: int, batching: Batching) -
     """Raises: InvalidWorkload."""
     if isinstance(dataset, FollowedFolder):
         return Followed(dataset, spec, rank, batching)
+    if isinstance(dataset, RedisStream):
+        return FollowedStream(dataset, spec, rank, batching)
     if isinstance(dataset, IterableDataset):
         return Streamed(dataset, spec, rank, batching)
     if not isinstance(dataset, Sized):

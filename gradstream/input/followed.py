@@ -18,7 +18,7 @@ from gradstream.spec import JobSpec
 
 
 class Followed:
-    """Implements `Feed`."""
+    """Implements `Feed` and `FollowedFeed`."""
 
     thread_safe = False
 
@@ -56,12 +56,18 @@ class Followed:
         before = (self._examples[file - 1] if file else 0) + block * self._batch
         return max(0, self._known_examples - before)
 
-    def file(self, position: int) -> int:
+    def pass_of(self, position: int) -> int:
         """Return the number of the file that this mini-batch is of."""
         return self._place(position)[0]
 
-    def begins_file(self, position: int) -> bool:
+    def begins_pass(self, position: int) -> bool:
         return self._place(position)[1] == 0
+
+    def state(self) -> dict[str, Any]:
+        """Empty: names and markers say all."""
+        return {}
+
+    def load(self, state: dict[str, Any]) -> None: ...
 
     @property
     def late(self) -> list[str]:

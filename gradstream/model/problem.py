@@ -76,7 +76,7 @@ class ModelProblem:
         self._code, self._flat, self._batches, self._at_once, self._rows = code, flat, batches, at_once, rows
         self._guard, self._observed = ParameterGuard(flat.model), Observations()
         self._pass = 0
-        """That the last mini-batch is of: an epoch, or a file of a followed folder."""
+        """That the last mini-batch is of: an epoch, a file of a followed folder, or a part of a followed stream."""
         self._epoch: int | None = None
         """That on_epoch was called for last."""
         self._modules = list(flat.model.modules())
@@ -153,7 +153,7 @@ class ModelProblem:
 
     def begins_pass(self, position: int) -> bool:
         followed = self._batches.followed
-        return followed is not None and followed.begins_file(position)
+        return followed is not None and followed.begins_pass(position)
 
     def lag(self, position: int) -> tuple[int, int] | None:
         """Return the examples of this worker that are there from this mini-batch on, and the files that came too late; None: the
@@ -170,7 +170,7 @@ class ModelProblem:
             batch, examples = self._batches.take(position, self._flat.device)
             shares = parts.of(batch, examples, self._at_once or examples)
             if self._batches.followed:
-                self._pass = self._batches.followed.file(position)
+                self._pass = self._batches.followed.pass_of(position)
         self.data_seconds += time.perf_counter() - began
         if self._rows and (ids := self._code.ids):
             self._rows.fetch(ids(batch))
@@ -225,6 +225,8 @@ class ModelProblem:
             state["observed"] = self._observed.pack()
         if self._rows:
             state["rows"] = self._rows.state()
+        if self._batches.followed and (place := self._batches.followed.state()):
+            state["followed"] = place
         return state
 
     def load(self, state: dict[str, Any]) -> None:
@@ -237,3 +239,5 @@ class ModelProblem:
             self._observed = Observations.unpack(state["observed"])
         if self._rows and "rows" in state:
             self._rows.load(state["rows"])
+        if self._batches.followed:
+            self._batches.followed.load(state.get("followed", {}))

@@ -1,0 +1,86 @@
+"""The mini-batches of a Redis stream: the same ones for every position, whenever its entries come.
+
+A block is `batch_size` entries for each of n ranks, of which rank r takes the r-th part. It is there when it is whole. So the
+position of a rank tells the numbers of its entries, and no id has to travel with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradstream.data.redis_stream.name import StreamPlace
+from gradstream.data.redis_stream.stream import RedisStream
+from gradstream.errors import InvalidWorkload
+from gradstream.input.gather import PLAIN, Batching
+from gradstream.spec import JobSpec
+
+
+class FollowedStream:
+    """Implements `Feed` and `FollowedFeed`."""
+
+    thread_safe = False
+    late: tuple[str, ...] = ()
+
+    def __init__(self, dataset: RedisStream, spec: JobSpec, rank: int, batching: Batching = PLAIN) -> None:
+        """Raises: InvalidWorkload."""
+        batching.never_for(dataset)
+        if spec.data.prefetch or spec.data.processes:
+            raise InvalidWorkload(f"{dataset.name} is read as its entries come; remove data.prefetch and data.processes")
+        self._dataset, self._rank, self._batch, self._workers = dataset, rank, spec.batch_size, spec.roles.worker.count
+        self._reader = dataset.reader()
+        self._block = self._batch * self._workers
+        self._per_pass = -(-dataset.pass_size // self._block)
+        self._round = min(spec.strategy.steps_per_push() or self._per_pass, self._per_pass)
+        """Mini-batches that a worker trains from one push to the next. They are there together or not at all, so that the end of a
+        round does not depend on when entries come."""
+        self._total = None if spec.stop.never else spec.stop.steps
+
+    def share(self, rank: int) -> None:
+        return None
+
+    def has(self, position: int) -> bool:
+        """Return whether this mini-batch, and the rest of its round, is there. Raises: InvalidWorkload."""
+        number, reader = self._number(position), self._reader
+        there = reader.fetch(number, self._block) and reader.has_had(self._number(self._end_of_round(position)))
+        if position and reader.added is not None and reader.added < number:
+            raise self._dataset.name.remade(number, reader.added)
+        return there
+
+    def behind(self, position: int) -> int:
+        """Return the examples of this rank that are there, from the mini-batch of this position on. Raises: InvalidWorkload."""
+        return max(0, self._reader.count() - self._number(position)) // self._workers
+
+    def pass_of(self, position: int) -> int:
+        return position // self._per_pass
+
+    def begins_pass(self, position: int) -> bool:
+        """Return whether a pass begins with this mini-batch, or a round of it."""
+        return position % self._per_pass % self._round == 0
+
+    def take(self, position: int) -> tuple[Any, int]:
+        """Raises: InvalidWorkload: it is not there."""
+        if not self._reader.fetch(self._number(position), self._block):
+            raise InvalidWorkload(
+                f"{self._dataset.name} has no mini-batch number {position} for worker {self._rank} yet, and only a job waits for it"
+            )
+        entries = self._reader.take(self._block)
+        return self._dataset.decode(entries[self._rank * self._batch :][: self._batch]), self._batch
+
+    def state(self) -> dict[str, Any]:
+        """Return the place of the last entry that was taken: a resumed worker finds its next one without counting."""
+        place = self._reader.place
+        return {} if place is None else {"number": place.number, "id": place.id.decode()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        if state:
+            self._reader.resume(StreamPlace(state["number"], state["id"].encode()))
+
+    def _number(self, position: int) -> int:
+        """The number of the first entry of a block."""
+        return self._dataset.start + position * self._block
+
+    def _end_of_round(self, position: int) -> int:
+        """The position behind the round that this mini-batch is in."""
+        of_pass = position % self._per_pass
+        end = position - of_pass + min(self._per_pass, (of_pass // self._round + 1) * self._round)
+        return min(end, self._total or end)
