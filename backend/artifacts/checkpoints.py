@@ -94,6 +94,9 @@ def _commit(
     lifecycle.current_attempt(session, job).checkpoint = number
     name = "the last checkpoint" if number == FINAL_CHECKPOINT else f"checkpoint {number}"
     data = {"attempt": attempt, "checkpoint": number, "version": manifest.version, "samples": manifest.samples}
+    if manifest.positions:
+        spec = jobs.spec_of(job)
+        data["first_needed"] = min(manifest.positions.values()) * spec.batch_size * spec.roles.worker.count
     feed.record(session, job, EventKind.CHECKPOINT, f"{name} of attempt {attempt} is committed.", actor=process.label, data=data)
     if lists:  # only rows of tables rest on those of earlier checkpoints
         tell = partial(_tell_servers, platform.plane, plane_id(job.id, attempt), number)

@@ -20,7 +20,7 @@ from gradstream.spec import JobSpec
 
 KIB = 1024
 MAX_MANIFEST, MAX_RESULT = 64 * KIB, 1024 * KIB
-"""Bytes. A manifest names each worker twice; a result holds the user's metrics."""
+"""Bytes. A manifest names each worker up to three times; a result holds the user's metrics."""
 
 Total = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Rank = Annotated[int, Field(ge=0)]
@@ -37,6 +37,8 @@ class Manifest(Message):
     version: Total | None = None
     samples: Total | None = None
     pushed: dict[Rank, Total] = Field(default_factory=dict, max_length=1000)
+    positions: dict[Rank, Total] = Field(default_factory=dict, max_length=1000)
+    """Mini-batches that each worker has pushed. Empty for a job that ends by itself."""
 
     @field_validator("servers")
     @classmethod
@@ -45,7 +47,7 @@ class Manifest(Message):
             raise ValueError(f"the job has {shards} servers")
         return servers
 
-    @field_validator("members", "pushed")
+    @field_validator("members", "pushed", "positions")
     @classmethod
     def _known_workers(cls, ranks: Any, info: ValidationInfo) -> Any:
         if any(rank >= _spec(info).roles.worker.count for rank in ranks):

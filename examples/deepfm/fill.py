@@ -1,4 +1,6 @@
-"""Fills a folder with clicks, a file every few seconds: `python fill.py FOLDER`. Ends with Ctrl-C, or after `--files`."""
+"""Fills a folder with clicks, a file every few seconds: `python fill.py FOLDER`. Ends with Ctrl-C, or after `--files`.
+
+With `--redis FILE`, a file that holds the URL of a Redis, clicks go to the stream `clicks` there instead."""
 
 from __future__ import annotations
 
@@ -9,26 +11,47 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow
+import redis
 from clicklog import FIELDS, clicks
+from numpy.typing import NDArray
 from pyarrow import parquet
 
 HELD_OUT = 20_000
+STREAM = "clicks"
+
+
+def columns(first: int, count: int) -> dict[str, NDArray[np.int64]]:
+    """Examples of the log."""
+    ids, clicked = clicks(np.arange(first, first + count))
+    return {f"id_{field}": ids[:, field] for field in range(FIELDS)} | {"click": clicked.astype(np.int64)}
 
 
 def write(file: Path, first: int, count: int) -> None:
-    """Write examples of the log, and behind them the marker that the file is complete."""
-    ids, clicked = clicks(np.arange(first, first + count))
-    columns = {f"id_{field}": ids[:, field] for field in range(FIELDS)}
-    parquet.write_table(pyarrow.table(columns | {"click": clicked.astype(np.int64)}), file)
+    """Write examples, and behind them the marker that the file is complete."""
+    parquet.write_table(pyarrow.table(columns(first, count)), file)
     Path(f"{file}.done").touch()
 
 
-def fill(folder: Path, examples: int, every: float, files: int | None) -> None:
+def add(client: redis.Redis, first: int, count: int) -> None:
+    """Add an entry to the stream for each example."""
+    made, pipe = columns(first, count), client.pipeline(transaction=False)
+    for values in zip(*(column.tolist() for column in made.values()), strict=True):
+        pipe.xadd(STREAM, dict(zip(made, values, strict=True)))
+    pipe.execute()
+
+
+def fill(folder: Path, examples: int, every: float, files: int | None, client: redis.Redis | None) -> None:
     (folder / "held-out").mkdir(parents=True, exist_ok=True)
     write(folder / "held-out" / "clicks.parquet", 0, HELD_OUT)
-    there = len(list(folder.glob("*.done")))  # of an earlier run
+    if client is None:
+        there = len(list(folder.glob("*.done")))  # of an earlier run
+    else:
+        there = client.xinfo_stream(STREAM)["entries-added"] // examples if client.exists(STREAM) else 0
     for number in itertools.count(there) if files is None else range(there, files):
-        write(folder / f"clicks-{number:06}.parquet", HELD_OUT + number * examples, examples)
+        if client is None:
+            write(folder / f"clicks-{number:06}.parquet", HELD_OUT + number * examples, examples)
+        else:
+            add(client, HELD_OUT + number * examples, examples)
         time.sleep(every)
 
 
@@ -38,5 +61,7 @@ if __name__ == "__main__":
     parser.add_argument("--examples", type=int, default=20_000, help="of one file")
     parser.add_argument("--every", type=float, default=5, help="seconds between two files")
     parser.add_argument("--files", type=int, help="how many; default: no end")
+    parser.add_argument("--redis", type=Path, help="a file with the URL of a Redis, whose stream is filled instead")
     given = parser.parse_args()
-    fill(given.folder, given.examples, given.every, given.files)
+    to = redis.Redis.from_url(given.redis.read_text().strip()) if given.redis else None
+    fill(given.folder, given.examples, given.every, given.files, to)

@@ -236,7 +236,7 @@ BEHIND = define_metric(
     "data/behind",
     "Examples behind",
     "samples",
-    "Examples of a followed folder that a worker has still to train, by worker",
+    "Examples of a followed folder or stream that a worker has still to train, by worker",
     "lower",
 )
 LATE_FILES = define_metric(

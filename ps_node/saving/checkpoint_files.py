@@ -72,6 +72,9 @@ class CheckpointFiles:
             manifest = {"checkpoint": number, "members": members, "servers": layout.servers}
             manifest |= {"version": center["version"], "samples": center["samples"]}
             manifest["pushed"] = {rank: account["pushed"] for rank, account in ledger.items()}
+            if (spec := self._order.spec).stop.never:  # whoever feeds it may drop the data that no worker needs any more
+                trained: Any = state["members"]["positions"]  # type: ignore[index]
+                manifest["positions"] = {rank: trained.get(rank, 0) for rank in range(spec.roles.worker.count)}
             self._uploads.add(folder_of(number) + MANIFEST, TextContent(json.dumps(manifest)), needed=needed)
         if needed and tables:
             self._add_trained_rows(whole["shard"]["center"]["version"], tables)

@@ -1,4 +1,4 @@
-"""A stream in a real Redis that is followed: numbers of entries, trimming, streams that are made anew, and a Redis that goes away."""
+"""A stream in a real Redis that is followed: numbers of entries, trimming, streams made anew, and a Redis that goes away."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ class Clicks:
     def opened(self, **more: Any) -> data.RedisStream:
         return data.redis_stream(self.url, self.key, ids=["user"], **more)
 
-    def feed(self, rank: int = 0, workers: int = 1, *, batch: int = 4, job: dict[str, Any] | None = None, **more: Any) -> FollowedStream:
+    def feed(
+        self, rank: int = 0, workers: int = 1, *, batch: int = 4, job: dict[str, Any] | None = None, **more: Any
+    ) -> FollowedStream:
         found = Batches(self.opened(**more), spec(workers, batch, **job or {}), rank).followed
         assert isinstance(found, FollowedStream)
         return found
@@ -253,7 +255,9 @@ def test_the_wait_for_a_redis_ends(redis_server: Callable[..., Redis], monkeypat
     monkeypatch.setattr(connection, "FIRST_PATIENCE", 0.0)
     one = clicks.feed()
     assert not one.has(0)
-    with pytest.raises(InvalidWorkload, match=r"could not be reached for 0 s .*Each node that runs workers must reach this") as caught:
+    with pytest.raises(
+        InvalidWorkload, match=r"could not be reached for 0 s .*Each node that runs workers must reach this"
+    ) as caught:
         one.has(0)
     assert server.password not in str(caught.value)
     with pytest.raises(InvalidWorkload, match="cannot be reached"):
