@@ -82,7 +82,7 @@ def commit_if_complete(session: Session, platform: Platform, job: JobRow, proces
 def _commit(
     session: Session, platform: Platform, job: JobRow, process: ProcessRow, manifest: Manifest, number: int, lists: list[PartList]
 ) -> None:
-    attempt, described = process.attempt, manifest.model_dump(mode="json")
+    attempt, described = process.attempt, manifest.model_dump(mode="json", exclude={"positions"})
     rests_on = [ResumedFile.earlier(file) for listed in lists for file in listed.rests_on]
     if len(rests_on) > MAX_RESTED:
         raise Invalid(f"Checkpoint {number} rests on {len(rests_on):,} files of earlier ones; {MAX_RESTED:,} are allowed.")

@@ -40,7 +40,7 @@ def add(client: redis.Redis, first: int, count: int) -> None:
     pipe.execute()
 
 
-def fill(folder: Path, examples: int, every: float, files: int | None, client: redis.Redis | None) -> None:
+def fill(folder: Path, examples: int, every: float, files: int | None, client: redis.Redis | None = None) -> None:
     (folder / "held-out").mkdir(parents=True, exist_ok=True)
     write(folder / "held-out" / "clicks.parquet", 0, HELD_OUT)
     if client is None:

@@ -97,6 +97,22 @@ def test_a_checkpoint_is_not_committed_while_a_listed_file_is_another(running: R
     assert agent.put("server-0", f"{folder}shard-0.safetensors").json()["committed_checkpoint"] == 1
 
 
+def test_the_event_of_a_commit_says_what_a_job_that_never_ends_still_needs(running: Running) -> None:
+    """Its workers have pushed 7 and 5 mini-batches; which data they are of does not matter to the manifest of another job."""
+    agent = running.agent
+    agent.commit_checkpoint(1)
+    for label, name in (("worker-0", "worker-0"), ("worker-1", "worker-1"), ("server-0", "shard-0")):
+        agent.put(label, f"checkpoints/2/{name}.safetensors")
+    manifest = {"checkpoint": 2, "members": [0, 1], "servers": 1, "positions": {"0": 7, "1": 5}}
+    assert agent.put("server-0", "checkpoints/2/manifest.json", json.dumps(manifest).encode()).json()["committed_checkpoint"] == 2
+    data = [event["data"] for event in running.items("events") if event["kind"] == "checkpoint"]
+    spec = running.api.get(f"/jobs/{running.id}").json()["spec"]
+    assert "first_needed" not in data[0]
+    assert data[1]["first_needed"] == 5 * 2 * spec["batch_size"]
+    strange = manifest | {"positions": {"2": 1}}
+    assert agent.put("server-0", "checkpoints/3/manifest.json", json.dumps(strange).encode()).status_code == 422, "another worker"
+
+
 def test_files_that_a_kept_checkpoint_rests_on_stay_and_go_with_it(running: Running, platform: Platform) -> None:
     base = earlier(1, 1, ROWS, b"base")
     commit(running, 1, b"base", [])
