@@ -1,4 +1,4 @@
-"""DeepFM that learns from a folder, or a Redis stream, while `fill.py` fills it: each example once, a test before it is a lesson."""
+"""DeepFM that learns from a folder or a Redis stream while `fill.py` fills it: each example once, a test before it is a lesson."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class FollowedFeed(Feed, Protocol):
         """Return the examples of this rank that are there, from the mini-batch of this position on. Raises: InvalidWorkload."""
 
     def pass_of(self, position: int) -> int: ...
-    def begins_pass(self, position: int) -> bool:
+    def begins_stretch(self, position: int) -> bool:
         """Return whether no round may go on from the mini-batch before this one."""
 
     def state(self) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class Followed:
         """Return the number of the file that this mini-batch is of."""
         return self._place(position)[0]
 
-    def begins_pass(self, position: int) -> bool:
+    def begins_stretch(self, position: int) -> bool:
         return self._place(position)[1] == 0
 
     def state(self) -> dict[str, Any]:

@@ -26,10 +26,14 @@ class FollowedStream:
         batching.never_for(dataset)
         if spec.data.prefetch or spec.data.processes:
             raise InvalidWorkload(f"{dataset.name} is read as its entries come; remove data.prefetch and data.processes")
+        if spec.network == "platform":
+            raise InvalidWorkload(
+                f"{dataset.name} is out of reach, as network: platform lets the job reach nothing but the platform; remove it"
+            )
         self._dataset, self._rank, self._batch, self._workers = dataset, rank, spec.batch_size, spec.roles.worker.count
         self._reader = dataset.reader()
         self._block = self._batch * self._workers
-        self._per_pass = -(-dataset.pass_size // self._block)
+        self._per_pass = -(-(spec.data.length or dataset.pass_size) // self._block)
         self._round = min(spec.strategy.steps_per_push() or self._per_pass, self._per_pass)
         """Mini-batches that a worker trains from one push to the next. They are there together or not at all, so that the end of a
         round does not depend on when entries come."""
@@ -53,8 +57,8 @@ class FollowedStream:
     def pass_of(self, position: int) -> int:
         return position // self._per_pass
 
-    def begins_pass(self, position: int) -> bool:
-        """Return whether a pass begins with this mini-batch, or a round of it."""
+    def begins_stretch(self, position: int) -> bool:
+        """Return whether a pass begins with this mini-batch, or a round in it."""
         return position % self._per_pass % self._round == 0
 
     def take(self, position: int) -> tuple[Any, int]:

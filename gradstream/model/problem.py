@@ -153,7 +153,7 @@ class ModelProblem:
 
     def begins_pass(self, position: int) -> bool:
         followed = self._batches.followed
-        return followed is not None and followed.begins_pass(position)
+        return followed is not None and followed.begins_stretch(position)
 
     def lag(self, position: int) -> tuple[int, int] | None:
         """Return the examples of this worker that are there from this mini-batch on, and the files that came too late; None: the

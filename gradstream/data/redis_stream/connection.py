@@ -29,7 +29,7 @@ from gradstream.data.redis_stream.name import StreamEntry, StreamName
 from gradstream.errors import InvalidWorkload, Unavailable
 from gradstream.sandbox import door
 
-CONNECT_TIMEOUT, READ_TIMEOUT = 2.0, 10.0
+CONNECT_TIMEOUT, READ_TIMEOUT = 2.0, 5.0
 """Seconds."""
 FIRST_PATIENCE, PATIENCE = 30.0, 600.0
 """Seconds for which a Redis may be away: before its first reply, and after it."""

@@ -74,7 +74,8 @@ def redis_stream(
     `url`: as redis-py takes it, with user and password if there are any; errors and logs do not show those. `features`: numbers, or
     JSON lists of them, equally long. `ids`: whole numbers of 64 bits, or JSON lists of any length. `hashed`: strings, or JSON
     lists of them, as `gradstream.nn.hashed(strings, NAME)`. `start`: the number of the first entry to learn, where the first entry
-    that was ever added is 0. `pass_size`: examples of a pass, rounded up to whole mini-batches of all workers.
+    that was ever added is 0. `pass_size`: examples of a pass, rounded up to whole mini-batches of all workers;
+    `data.length` in the job file goes before it.
 
     As dataset("train") of a job, the stream is *followed*: workers wait for entries. Elsewhere it is a stream of what is there.
     Raises: InvalidWorkload: a wrong argument. Redis is first asked when an example is wanted."""

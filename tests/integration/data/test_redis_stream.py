@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -139,7 +141,8 @@ def test_workers_share_each_block_whenever_they_look_and_wherever_they_resume(cl
 def test_a_pass_has_whole_mini_batches_of_all_workers(clicks: Clicks) -> None:
     one = clicks.feed(0, 2, pass_size=17)
     assert [one.pass_of(position) for position in range(7)] == [0, 0, 0, 1, 1, 1, 2], "three blocks of eight"
-    assert [one.begins_pass(position) for position in range(4)] == [True] * 4, "with sync a round is one mini-batch"
+    assert [one.begins_stretch(position) for position in range(4)] == [True] * 4, "with sync a round is one mini-batch"
+    assert clicks.feed(job={"data": {"length": 5}}).pass_of(2) == 1, "the job file goes before the data set"
 
 
 def test_a_round_of_several_mini_batches_is_there_as_a_whole(clicks: Clicks) -> None:
@@ -151,7 +154,7 @@ def test_a_round_of_several_mini_batches_is_there_as_a_whole(clicks: Clicks) -> 
     assert [one.has(position) for position in (0, 1, 2, 3)] == [True, True, True, False]
     clicks.add(4)
     assert one.has(3), "a pass ends here"
-    assert [one.begins_pass(position) for position in range(8)] == [True, False, False, True, True, False, False, True]
+    assert [one.begins_stretch(position) for position in range(8)] == [True, False, False, True, True, False, False, True]
     clicks.add(8)
     assert not one.has(4)
     clicks.add(4)
@@ -248,6 +251,26 @@ def test_a_redis_that_goes_away_is_waited_for(redis_server: Callable[..., Redis]
     assert server.password not in caplog.text
 
 
+def test_a_redis_that_answers_again_is_read_on(
+    redis_server: Callable[..., Redis], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "READ_TIMEOUT", 0.2)
+    clicks = Clicks(redis_server(tcp=True))
+    one = clicks.feed()
+    clicks.add(11)
+    assert one.take(0)[0]["user"].tolist() == [0, 1, 2, 3]
+    process = clicks.redis.info("server")["process_id"]
+    os.kill(process, signal.SIGSTOP)
+    try:
+        assert not one.has(2), "the worker stays at the boundary"
+        assert "it is waited for up to 600 s" in caplog.text
+    finally:
+        os.kill(process, signal.SIGCONT)
+    clicks.add(1)
+    assert users(one, 1) == [[4, 5, 6, 7], [8, 9, 10, 11]]
+    assert "answers again after" in caplog.text
+
+
 def test_the_wait_for_a_redis_ends(redis_server: Callable[..., Redis], monkeypatch: pytest.MonkeyPatch) -> None:
     server = redis_server(tcp=True)
     clicks = Clicks(server)
@@ -310,6 +333,8 @@ def test_wrong_arguments_are_refused() -> None:
             data.redis_stream(**{"url": "redis://here", "key": "clicks"} | arguments)
     stream = data.redis_stream("rediss://me:secret@here:7000/2", "clicks", ids=["user"])
     assert str(stream.name) == "the stream 'clicks' at rediss://here:7000/2"
+    with pytest.raises(InvalidWorkload, match=r"at rediss://here:7000/2 is out of reach, as network: platform"):
+        Batches(stream, spec(network="platform"), 0)
     with pytest.raises(InvalidWorkload, match=r"remove data.prefetch and data.processes"):
         Batches(stream, spec(data={"prefetch": 2}), 0)
     with pytest.raises(InvalidWorkload, match=r"stop.epochs counts passes over data whose length is not known"):
