@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from gradstream.center.entries import Response
-from gradstream.center.tables.payload import AnyRows
 from gradstream.process.order import ProcessOrder
 from gradstream.wire.redis import keys
 from gradstream.wire.redis.routes import Routes
 from gradstream.wire.row_transport import RowTransport
 from gradstream.wire.transport.messages import Header, Part
+from gradstream.wire.transport.rows import TravellingRows
 from ps_node.response_messages import Incarnation
 
 
@@ -23,7 +23,7 @@ class IncarnationRows:
         self._unread: dict[Incarnation, list[int]] = {}
         """Numbers of messages with rows that may not have been read, by incarnation."""
 
-    def fetch(self, header: Header, incarnation: Incarnation, seq: int) -> dict[str, AnyRows] | None:
+    def fetch(self, header: Header, incarnation: Incarnation, seq: int) -> TravellingRows | None:
         """Return this shard's part of the rows beside an entry; None: it has none. Raises: PlaneLost."""
         if not header.rows:
             return None

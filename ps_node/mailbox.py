@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
+from msgspec.structs import replace
 from redis import Redis
 from torch import Tensor
 
@@ -97,8 +98,8 @@ class Mailbox:
                 local.responses.put(message)
                 continue
             messages.append((incarnation, message))
-            if response.brings == "response":
-                self._kept_responses[incarnation] = response
+            if response.brings == "response" and response.payload:  # its rows are read before its vector is rejected
+                self._kept_responses[incarnation] = replace(response, payload=response.payload._replace(rows=None))
         self._filled.clear()
         self._messages.write_messages(messages, what="writing responses")
         self._vectors.write_vectors()  # after the messages: their readers read while we write

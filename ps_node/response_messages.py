@@ -45,11 +45,12 @@ class ResponseMessages:
         return [message for each, message in self._sent[incarnation] if each > number]
 
     def renumber_sent(self, incarnation: Incarnation, number: int) -> bytes | None:
-        """Return the message of this number under the next number; None: it is no longer kept."""
+        """Return the message of this number under the next number, without its rows, which are read; None: it is no longer kept."""
         packed = dict(self._sent[incarnation]).get(number)
         if packed is None:
             return None
-        return self.pack_message(incarnation, replace(ResponseMessage.unpack(packed), number=self.next_number(incarnation)))
+        message = replace(ResponseMessage.unpack(packed), number=self.next_number(incarnation), rows=None)
+        return self.pack_message(incarnation, message)
 
     def write_messages(self, messages: list[tuple[Incarnation, bytes]], what: str) -> None:
         """Write messages to Redis, where repeats do no harm. Raises: PlaneLost."""

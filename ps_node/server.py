@@ -168,12 +168,13 @@ class Server:
             self._reader.accounts[decision.rank] = accounts[decision.rank]
 
     def _fetch(self, header: Header, incarnation: Incarnation, seq: int) -> Payload:
-        rows = self._mailbox.rows.fetch(header, incarnation, seq)
+        beside = self._mailbox.rows.fetch(header, incarnation, seq)
+        rows, asks = beside or (None, None)
         if isinstance(header.entry, Pull | Lookup):
             return Payload(torch.empty(0), rows=rows)
         payload = self._mailbox.fetch(header, incarnation, seq)
         payload = self._staging.take(payload, incarnation) if self._staging else payload
-        return payload._replace(rows=rows, observed=self._observations(header))
+        return payload._replace(rows=rows, observed=self._observations(header), asks=asks)
 
     def _observations(self, header: Header) -> Observations | None:
         """Return what a push brings of them to shard 0. Raises: ProtocolError: they are damaged."""

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from gradstream.center.ledger import Decision
-    from gradstream.center.tables.payload import AnyRows
+    from gradstream.center.tables.payload import AnyRows, RowKeys
     from gradstream.observations.histograms import Observations
     from gradstream.observations.passes import ClosedPass
 else:  # types are looked at when messages are decoded, and programs that only post entries start without torch
-    AnyRows = ClosedPass = Observations = Tensor = Any
+    AnyRows = ClosedPass = Observations = RowKeys = Tensor = Any
 
 EVALUATOR = -1
 FINAL_CHECKPOINT = 0
@@ -61,6 +61,8 @@ class Payload(NamedTuple):
     """By table: those of this shard's buckets. Keys of a `Lookup`, their rows in its response, gradients of a `Push`."""
     observed: Observations | None = None
     """On shard 0 only, beside a `Push`."""
+    asks: Mapping[str, RowKeys] | None = None
+    """Beside a `Push`: keys whose rows come with its response. None: it asks for none."""
 
 
 class Init(Struct, frozen=True, array_like=True, tag="init"):

@@ -103,7 +103,7 @@ class EvaluationQueue:
 
 
 def _state_of(kept: KeptCenter) -> tuple[Any, ...]:
-    x, buffers, rows, _ = kept.payload
+    x, buffers, rows, *_ = kept.payload
     state = (kept.version, kept.samples, x, buffers and tuple(buffers))
     found = {
         name: (torch.tensor(one.keys), torch.tensor(decode_rows(one.values))) for name, one in of_kind(FoundRows, rows).items()

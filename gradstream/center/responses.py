@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import torch
 from msgspec.structs import replace
@@ -14,6 +14,9 @@ from gradstream.center.evaluations import KeptCenter
 from gradstream.center.members import Members
 from gradstream.center.parameters.center import Center
 from gradstream.center.tables.payload import RowKeys
+
+if TYPE_CHECKING:
+    from gradstream.center.tables.hosted import HostedTables  # needs numba, which jobs without tables never import
 
 
 class Held(NamedTuple):
@@ -31,6 +34,8 @@ class Responses:
         self.written: list[Response] = []
         """Responses to the entry that the shard is handling."""
         self._members = members
+        self._asks: dict[int, Mapping[str, RowKeys]] = {}
+        """Keys that the newest push of each rank asks for, until its response."""
 
     def send_outcome(
         self,
@@ -77,12 +82,16 @@ class Responses:
 
     def rows_to(self, rank: int, incarnation: int, seq: int, wanted: Mapping[str, RowKeys]) -> None:
         """Send the rows of these keys. Raises: ProtocolError: the model has no tables."""
-        center = self.there()
-        if center.tables is None:
-            raise ProtocolError(f"worker {rank} looks rows up in {', '.join(wanted)}, and the model has no tables")
         response = self._response(rank, incarnation, seq, "ok")
-        payload = Payload(center.read().x[:0], rows=center.tables.look_up(wanted))
+        payload = Payload(self.there().read().x[:0], rows=self._tables(rank, wanted).look_up(wanted))
         self.written.append(replace(response, brings="rows", payload=payload))
+
+    def note_asks(self, rank: int, asks: Mapping[str, RowKeys] | None) -> None:
+        """Note the keys whose rows the response to a push of this rank brings; None: none. A checkpoint leaves them out: the next
+        incarnation of the rank gets no response to the push."""
+        self._asks.pop(rank, None)
+        if asks is not None:
+            self._asks[rank] = asks
 
     def center_to_evaluator(self, incarnation: int, seq: int, outcome: Outcome, keys: Mapping[str, RowKeys]) -> None:
         self.written.append(self._response(EVALUATOR, incarnation, seq, outcome, center=self.there().read_for_evaluation(keys)))
@@ -96,14 +105,40 @@ class Responses:
         push = held.push
         if push is None and held.outcome == "go":
             self.tell(rank, "go", go=go)
-        elif push is None or push.want == "center":
-            self.center_to(rank, push.seq if push else 0, held.outcome, go=go, moved=held.moved)
+        elif push is None:
+            self.center_to(rank, 0, held.outcome, go=go, moved=held.moved)
+        else:
+            self._answer_push(push, held, go=go)
+            self._add_asked_rows(rank)
+
+    def _answer_push(self, push: Push, held: Held, *, go: bool) -> None:
+        incarnation = self._members[push.rank].incarnation
+        if push.want == "center":
+            self.center_to(push.rank, push.seq, held.outcome, go=go, moved=held.moved)
         elif push.want == "response":
             given = torch.zeros_like(self.there().theta) if held.response is None else held.response
-            response = self._response(rank, self._members[rank].incarnation, push.seq, held.outcome, go)
+            response = self._response(push.rank, incarnation, push.seq, held.outcome, go)
             self.written.append(replace(response, brings="response", payload=Payload(given)))
         else:
-            self.send_outcome(rank, self._members[rank].incarnation, push.seq, held.outcome, go=go, moved=held.moved)
+            self.send_outcome(push.rank, incarnation, push.seq, held.outcome, go=go, moved=held.moved)
+
+    def _add_asked_rows(self, rank: int) -> None:
+        """Add the rows that the push asked for to its response, the last one written: as they are now."""
+        asks = self._asks.pop(rank, None)
+        if asks is None:
+            return
+        rows, response = self._tables(rank, asks).look_up(asks), self.written[-1]
+        if response.payload is None:
+            self.written[-1] = replace(response, brings="rows", payload=Payload(self.there().read().x[:0], rows=rows))
+        else:
+            self.written[-1] = replace(response, payload=response.payload._replace(rows=rows))
+
+    def _tables(self, rank: int, wanted: Mapping[str, RowKeys]) -> HostedTables:
+        """Raises: ProtocolError: the model has none."""
+        tables = self.there().tables
+        if tables is None:
+            raise ProtocolError(f"worker {rank} looks rows up in {', '.join(wanted)}, and the model has no tables")
+        return tables
 
     def there(self) -> Center:
         if self.center is None:

@@ -178,6 +178,7 @@ class Shard:
             self._checkpoints.barred = True
 
     def _forget(self, rank: int) -> None:
+        self._responses.note_asks(rank, None)
         if self._drift:
             self._drift.forget(rank)
 
@@ -204,6 +205,7 @@ class Shard:
                     raise ProtocolError(f"worker {rank}.{entry.incarnation}: push {seq} has no payload")
                 self.members.tick(rank)
                 self.members.positions[rank] = entry.position
+                self._responses.note_asks(rank, payload.asks)
                 self._pushes.handle_push(entry, payload)
 
     # ---- after every entry ------------------------------------------------------------------------------------------------

@@ -46,6 +46,16 @@ def seed(value: int) -> None:
 
 
 @contextmanager
+def kept() -> Iterator[None]:
+    """Afterwards as if nothing had been drawn inside."""
+    before = generators()
+    try:
+        yield
+    finally:
+        set_generators(before)
+
+
+@contextmanager
 def seeded(value: int, gpus: bool = True) -> Iterator[None]:
     """Random numbers from this seed inside, and afterwards as if nothing had been drawn, but on `gpus`, which stay seeded."""
     before = generators()

@@ -93,6 +93,13 @@ KEYS_MISSED = define_metric(
 KEYS_DROPPED = define_metric(
     "table/dropped", "Keys dropped", "keys", "Keys of dropped pushes, and those for which a table was full, by shard", "lower"
 )
+KEYS_ASKED_LATE = define_metric(
+    "table/asked_late",
+    "Rows looked up late",
+    "rows",
+    "Rows that a worker looked up while its model waited, as no push had asked for them, by worker: of the mini-batches of a push",
+    "lower",
+)
 
 
 def rows_of_table(name: str) -> Metric:

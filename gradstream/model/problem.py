@@ -14,6 +14,7 @@ from gradstream.center.entries import Buffers
 from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys
 from gradstream.errors import InvalidWorkload
 from gradstream.input import randomness
+from gradstream.input.ahead import BatchesAhead
 from gradstream.input.data import Batches
 from gradstream.input.fetchers import FetcherLost
 from gradstream.input.prefetch import Prefetched
@@ -29,7 +30,7 @@ from gradstream.process.exits import UserError
 from gradstream.train.problem import Gradient
 
 if TYPE_CHECKING:
-    from gradstream.model.working_rows import WorkingRows
+    from gradstream.model.working_rows import Named, WorkingRows
 
 
 def backward(loss: Tensor) -> None:
@@ -83,6 +84,7 @@ class ModelProblem:
         """Looked at instead of told for each mini-batch that they train, which takes thirty times as long."""
         self._wait_for_push: Callable[[], None] = lambda: None
         self._early: EarlyGradients | None = None
+        self._ahead = BatchesAhead(self._fetch, self._name if rows and code.ids else None, self._may_take_early)
         self.total = batches.total
         self.per_epoch = batches.per_epoch
         self.total_samples = batches.total_samples
@@ -141,7 +143,7 @@ class ModelProblem:
         self._flat.descend(alpha)
 
     def prepare(self, position: int) -> None:
-        if isinstance(self._batches, Prefetched):
+        if isinstance(self._batches, Prefetched) and not self._ahead.has(position):
             self._batches.prepare(position, self._flat.device)
 
     def has_data(self, position: int) -> bool:
@@ -165,19 +167,36 @@ class ModelProblem:
         """The mini-batch as the model gets it, and how many examples it has; the model is ready for it."""
         self._pass = position // self.per_epoch
         self._enter_epoch(self._pass)
-        began = time.perf_counter()
-        with blaming("dataset('train')", but=FetcherLost):
-            batch, examples = self._batches.take(position, self._flat.device)
+        batch, examples, named = self._ahead.take(position)
+        with blaming("dataset('train')"):
             shares = parts.of(batch, examples, self._at_once or examples)
             if self._batches.followed:
                 self._pass = self._batches.followed.pass_of(position)
-        self.data_seconds += time.perf_counter() - began
-        if self._rows and (ids := self._code.ids):
-            self._rows.fetch(ids(batch))
+        if self._rows and named is not None:
+            self._rows.use(named)
         self._flat.refresh()
         if not all([module.training for module in self._modules]):
             self._flat.model.train()
         return shares, examples
+
+    def _fetch(self, position: int) -> tuple[Any, int]:
+        """Raises: UserError, FetcherLost."""
+        began = time.perf_counter()
+        with blaming("dataset('train')", but=FetcherLost):
+            fetched = self._batches.take(position, self._flat.device)
+        self.data_seconds += time.perf_counter() - began
+        return fetched
+
+    def _may_take_early(self, position: int) -> bool:
+        """False after the end, for what is not there yet, and before a call of on_epoch, which may change the data."""
+        enters_epoch = self._code.on_epoch is not None and position // self.per_epoch != self._epoch
+        return position < self.total and not enters_epoch and self.has_data(position)
+
+    def _name(self, batch: Any) -> Named:
+        """Raises: UserError."""
+        assert self._rows is not None, "the model has tables"
+        assert self._code.ids is not None, "the workload names ids"
+        return self._rows.name(self._code.ids(batch))
 
     @property
     def theta(self) -> Tensor:
@@ -196,9 +215,30 @@ class ModelProblem:
     def tables(self) -> Mapping[str, int]:
         return self._rows.widths if self._rows else {}
 
-    def look_up_with(self, look_up: Callable[[Mapping[str, RowKeys]], Mapping[str, FoundRows]]) -> None:
+    def look_up_with(
+        self, look_up: Callable[[Mapping[str, RowKeys]], Mapping[str, FoundRows]], await_asked: Callable[[], None]
+    ) -> None:
         if self._rows:
-            self._rows.look_up = look_up
+            self._rows.look_up, self._rows.await_asked = look_up, await_asked
+
+    def keys_ahead(self, position: int, batches: int) -> Mapping[str, RowKeys] | None:
+        names = self._ahead.names_from(position, batches) if self._rows else []
+        return self._rows.keys_of(names) if self._rows and any(names) else None
+
+    def hold_asked_rows(self, found: Mapping[str, FoundRows]) -> None:
+        if self._rows:
+            self._rows.hold_asked(found)
+
+    def forget_asked_rows(self) -> None:
+        if self._rows:
+            self._rows.forget_asked()
+
+    def take_looked_up_late(self) -> int:
+        """Return how many rows were looked up since the last call while the model waited."""
+        if self._rows is None:
+            return 0
+        late, self._rows.looked_up_late = self._rows.looked_up_late, 0
+        return late
 
     def take_row_gradients(self) -> Mapping[str, RowGradients]:
         return self._rows.take_gradients() if self._rows else {}

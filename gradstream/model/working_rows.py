@@ -1,12 +1,14 @@
-"""The rows that a worker trains with: looked up once between two pushes, at first need, and given back as gradients with the next.
+"""The rows that a worker trains with: read once between two pushes, and given back as gradients with the next.
 
-forward --> ids that were not looked up since the last push --> one lookup --> leaf tensors of rows
+push --> the keys of the next mini-batches, as `ids` names them --> their rows come with the response
+forward --> other ids, not read since the last push --> one lookup --> leaf tensors of rows
 backward --> gradients by forward --> one gradient per key at the end of a mini-batch --> with the push
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,11 +26,25 @@ from gradstream.model.usercode import blaming
 from gradstream.nn import kernels
 from gradstream.nn.embedding import TableModule, widths_of
 from gradstream.nn.gradients import LookUp, TableForwards, merged
-from gradstream.nn.ids import DistinctIds, as_array, checked_ids
+from gradstream.nn.ids import DistinctIds, as_array, checked_ids, distinct_ids
 from gradstream.spec import JobSpec
 from gradstream.spec.tables import specs_of
 
 LookUpRows = Callable[[Mapping[str, RowKeys]], Mapping[str, FoundRows]]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedIds:
+    """The ids of one table that `ids` has named for a mini-batch."""
+
+    ids: NDArray[np.int64]
+    """A copy, flat."""
+    distinct: DistinctIds
+    """In bucket order."""
+
+
+Named = Mapping[str, NamedIds]
+"""By table."""
 
 
 class WorkingRows:
@@ -52,15 +68,48 @@ class WorkingRows:
         self.wants_clicks = any(specs[name].has_scores for name in self.widths)
         """A table uses scores."""
         self.look_up: LookUpRows = _nowhere
+        self.await_asked: Callable[[], None] = _at_once
+        """Waits until the rows that the last push asked for are held, if it asked for any."""
+        self.looked_up_late = 0
+        """Keys that were looked up while the model waited; whoever reports them counts from 0 again."""
+        self._has_asked_rows = False
+        """Some of the rows that are held came with the response to a push."""
         for module in modules:
             module.bind(self._forwards[module.table])
 
-    def fetch(self, ids: Mapping[str, torch.Tensor]) -> None:
-        """Look up the rows of these ids of several tables at once, before a forward needs them. Raises: UserError."""
+    def name(self, ids: Mapping[str, torch.Tensor]) -> Named:
+        """Return what `ids` names for a mini-batch. Raises: UserError: it names other tables than those of the model, or no ids."""
         with blaming("ids()"):
             check_ids(ids, self.widths)
-            keys = {name: self._forwards[name].name_ahead(checked_ids(name, of_table)) for name, of_table in ids.items()}
-        self._add(keys)
+            return {name: _named(checked_ids(name, of_table)) for name, of_table in ids.items()}
+
+    def fetch(self, ids: Mapping[str, torch.Tensor]) -> None:
+        """Look up the rows of these ids of several tables at once, before a forward needs them. Raises: as `name`."""
+        self.use(self.name(ids))
+
+    def use(self, named: Named) -> None:
+        """As `fetch`, for what `name` has returned."""
+        for name, of_table in named.items():
+            self._forwards[name].named = of_table
+        self._add({name: of_table.distinct.keys for name, of_table in named.items()})
+
+    def keys_of(self, batches: Iterable[Named]) -> dict[str, RowKeys]:
+        """The distinct keys of several mini-batches, in bucket order."""
+        keys: dict[str, list[NDArray[np.int64]]] = {}
+        for named in batches:
+            for name, of_table in named.items():
+                keys.setdefault(name, []).append(of_table.distinct.keys)
+        return {name: RowKeys(_distinct(parts)) for name, parts in keys.items()}
+
+    def hold_asked(self, found: Mapping[str, FoundRows]) -> None:
+        """Hold rows that came with the response to a push, for the mini-batches until the next push."""
+        self._hold_more(found)
+        self._has_asked_rows = True
+
+    def forget_asked(self) -> None:
+        """Forget rows that came with the response to a push: they are looked up anew."""
+        if self._has_asked_rows:
+            self._forget()
 
     def hold(self, found: Mapping[str, FoundRows]) -> None:
         """Use these rows instead of those that were looked up."""
@@ -88,14 +137,19 @@ class WorkingRows:
 
     def take_gradients(self) -> dict[str, RowGradients]:
         """Return the gradients since the last call, in bucket order and encoded, and forget them and the rows."""
+        self.await_asked()  # they would be taken for rows of the next push
         taken = {}
         for name, parts in self._gradients.items():
             if parts:
                 taken[name] = encoded_gradients(_by_bucket(merged(parts)), self._codecs[name])
                 parts.clear()
+        self._forget()
+        return taken
+
+    def _forget(self) -> None:
         self._rows.clear()
         self._sorted.clear()
-        return taken
+        self._has_asked_rows = False
 
     def state(self) -> dict[str, dict[str, dict[str, torch.Tensor]]]:
         """Return the rows since the last push and the sums of their gradients, by table, for a worker that resumes between two."""
@@ -121,18 +175,24 @@ class WorkingRows:
 
     def _add(self, wanted: Mapping[str, NDArray[np.int64]]) -> None:
         """Look up those keys that are not held. `wanted`: distinct keys of tables, in bucket order."""
+        self.await_asked()
         missing = {name: self._missing(name, keys) for name, keys in wanted.items()}
         missing = {name: keys for name, keys in missing.items() if len(keys) or name not in self._rows}
         if missing:
-            found = self.look_up({name: RowKeys(keys) for name, keys in missing.items()})
-            for name, rows in ((name, decoded_values(rows)) for name, rows in found.items()):
-                self._sorted.discard(name)
-                self._rows[name] = joined([self._rows[name], rows]) if name in self._rows else rows
+            self.looked_up_late += sum(map(len, missing.values()))
+            self._hold_more(self.look_up({name: RowKeys(keys) for name, keys in missing.items()}))
+
+    def _hold_more(self, found: Mapping[str, FoundRows]) -> None:
+        for name, rows in ((name, decoded_values(rows)) for name, rows in found.items()):
+            self._sorted.discard(name)
+            self._rows[name] = joined([self._rows[name], rows]) if name in self._rows else rows
 
     def _missing(self, name: str, keys: NDArray[np.int64]) -> NDArray[np.int64]:
         if name not in self._rows:
             return keys
         held = self._rows[name].keys
+        if np.array_equal(held, keys):
+            return keys[:0]
         if name in self._sorted:
             places = np.searchsorted(held, keys)
             return keys[(places == len(held)) | (held.take(places, mode="clip") != keys)] if len(held) else keys
@@ -146,28 +206,43 @@ class WorkerForwards(TableForwards):
 
     def __init__(self, table: str, look_up: LookUp, *, sums: bool) -> None:
         super().__init__(table, look_up, sums=sums)
-        self._named: tuple[NDArray[np.int64], DistinctIds] | None = None
-        """A copy of the ids named last, and the distinct ones among them."""
-
-    def name_ahead(self, ids: torch.Tensor) -> NDArray[np.int64]:
-        """Return the distinct ones of the ids of a forward to come. `ids`: int64."""
-        found = self.distinct_ids(ids, None)
-        self._named = np.array(ids.cpu().numpy().ravel()), found
-        return found.keys
+        self.named: NamedIds | None = None
+        """Those of the mini-batch."""
 
     def distinct_ids(self, ids: torch.Tensor, padding: int | None) -> DistinctIds:
-        if self._named and padding is None and np.array_equal(ids.cpu().numpy().ravel(), self._named[0]):
-            return self._named[1]
-        found = super().distinct_ids(ids, padding)
-        order = bucket_order(found.keys)
-        numbers = np.empty(len(order) + 1, np.int64)
-        numbers[order], numbers[-1] = np.arange(len(order)), -1  # the last is that of the padding
-        return DistinctIds(found.keys[order], numbers[found.numbers])
+        named = self.named
+        if named and padding is None and np.array_equal(ids.cpu().numpy().ravel(), named.ids):
+            return named.distinct
+        return _in_bucket_order(distinct_ids(ids, padding))
+
+
+def _named(ids: torch.Tensor) -> NamedIds:
+    """`ids`: int64."""
+    return NamedIds(np.array(ids.cpu().numpy().ravel()), _in_bucket_order(distinct_ids(ids, None)))
+
+
+def _in_bucket_order(found: DistinctIds) -> DistinctIds:
+    order = bucket_order(found.keys)
+    numbers = np.empty(len(order) + 1, np.int64)
+    numbers[order], numbers[-1] = np.arange(len(order)), -1  # the last is that of the padding
+    return DistinctIds(found.keys[order], numbers[found.numbers])
+
+
+def _distinct(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The distinct keys of all parts, in bucket order. `parts`: each of distinct keys, in bucket order."""
+    if len(parts) == 1:
+        return parts[0]
+    every: NDArray[np.int64] = kernels.distinct(np.concatenate(parts), np.uint64(0))[0]
+    return every[bucket_order(every)]
 
 
 def _by_bucket(rows: RowGradients) -> RowGradients:
     buckets = buckets_of(rows.keys)
     return rows if (buckets[1:] >= buckets[:-1]).all() else piece(rows, bucket_order(rows.keys))
+
+
+def _at_once() -> None:
+    """Waits for nothing."""
 
 
 def _nowhere(keys: Mapping[str, RowKeys]) -> Any:

@@ -103,7 +103,8 @@ class ShardedCenter:
             return None
         x = payload.x[self._slices[k]] if payload.x.numel() else payload.x
         rows = payload.rows and shard_part(payload.rows, k, len(self.shards))
-        return Payload(x, payload.buffers, rows, payload.observed) if k == 0 else Payload(x, None, rows)
+        asks = payload.asks and shard_part(payload.asks, k, len(self.shards))
+        return Payload(x, payload.buffers, rows, payload.observed, asks) if k == 0 else Payload(x, None, rows, asks=asks)
 
     def _joined(self, parts: tuple[Response, ...], made: dict[tuple[int, ...], Payload]) -> Response:
         """Join the shards' responses. `made`: payloads of other responses to the same entry, so that a center that several workers
@@ -112,15 +113,14 @@ class ShardedCenter:
         response = replace(parts[0], moved=moved_in_all(parts)) if parts[0].moved is not None else parts[0]
         if not payloads:
             return response
+        rows = None if payloads[0].rows is None else joined_shards([payload.rows or {} for payload in payloads])
         if response.brings == "rows":
-            return replace(
-                response, payload=Payload(payloads[0].x, rows=joined_shards([payload.rows or {} for payload in payloads]))
-            )
+            return replace(response, payload=Payload(payloads[0].x, rows=rows))
         key = tuple(id(payload.x) for payload in payloads)
         if key not in made:
             x = self._pull_codec.arrives(torch.cat([payload.x for payload in payloads]))
             made[key] = Payload(x, payloads[0].buffers)
-        return replace(response, payload=made[key])
+        return replace(response, payload=made[key]._replace(rows=rows))
 
 
 def _number_and_ranks(checkpoint: tuple[int, list[int], Any] | None) -> tuple[int, list[int]] | None:

@@ -13,7 +13,7 @@ import random
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 import numpy
 import torch
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from gradstream.model.working_rows import WorkingRows
 
 _CPU = torch.device("cpu")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class HasCenter(Protocol):
@@ -119,20 +121,25 @@ class Randomly:
     def tables(self) -> Mapping[str, int]:
         return self._problem.tables
 
-    def look_up_with(self, look_up: Callable[[Mapping[str, RowKeys]], Mapping[str, FoundRows]]) -> None:
-        """Other workers run while this one waits in `look_up`, in the midst of its gradient: with their generators, not its own."""
-
-        def look_up_outside(keys: Mapping[str, RowKeys]) -> Mapping[str, FoundRows]:
-            self._swapped.__exit__()
-            try:
-                return look_up(keys)
-            finally:
-                self._swapped.__enter__()
-
-        self._problem.look_up_with(look_up_outside)
+    def look_up_with(
+        self, look_up: Callable[[Mapping[str, RowKeys]], Mapping[str, FoundRows]], await_asked: Callable[[], None]
+    ) -> None:
+        """Other workers run while this one waits for rows, in the midst of its gradient: with their generators, not its own."""
+        self._problem.look_up_with(self._swapped.outside(look_up), self._swapped.outside(await_asked))
 
     def take_row_gradients(self) -> Mapping[str, RowGradients]:
-        return self._problem.take_row_gradients()
+        with self._swapped:
+            return self._problem.take_row_gradients()
+
+    def keys_ahead(self, position: int, batches: int) -> Mapping[str, RowKeys] | None:
+        with self._swapped:
+            return self._problem.keys_ahead(position, batches)
+
+    def hold_asked_rows(self, found: Mapping[str, FoundRows]) -> None:
+        self._problem.hold_asked_rows(found)
+
+    def forget_asked_rows(self) -> None:
+        self._problem.forget_asked_rows()
 
     def take_observations(self) -> Observations | None:
         return self._problem.take_observations()
@@ -165,6 +172,18 @@ class _Swapped:
     def __exit__(self, *_: object) -> None:
         self._worker._own = randomness.generators()
         randomness.set_generators(self._before)
+
+    def outside(self, wait: Callable[P, T]) -> Callable[P, T]:
+        """Return `wait` for use inside: it runs outside."""
+
+        def wait_outside(*args: P.args, **kwargs: P.kwargs) -> T:
+            self.__exit__()
+            try:
+                return wait(*args, **kwargs)
+            finally:
+                self.__enter__()
+
+        return wait_outside
 
 
 def _from_seed(seed: int) -> randomness.Generators:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from gradstream.center.entries import Buffers, Init, Join, Leave, Lookup, Payload, Pull, Push, Response, Saved, Want
-from gradstream.center.tables.payload import FoundRows, RowKeys, of_kind
+from gradstream.center.tables.payload import RowKeys
 from gradstream.codecs.coding import Residual
 from gradstream.errors import PlaneLost
 from gradstream.spec import JobSpec
@@ -22,6 +22,7 @@ from gradstream.train.link_events import LinkEvents
 from gradstream.train.port import Port
 from gradstream.train.push_buffer import PushBuffer, norm_of
 from gradstream.train.replica import LossNotFinite, Replica
+from gradstream.train.row_requests import RowRequests
 from gradstream.train.tickets import Ticket, Tickets
 
 _LOOK_FOR_DATA = 0.5
@@ -58,7 +59,7 @@ class Link:
         """Seconds spent since the last push."""
         self.codec_error = 0.0
         """Norm of what a lossy codec has not sent yet, over the norm of the last push."""
-        w.model.look_up_with(self.look_up)
+        self._rows = RowRequests(w, self._send_lookup, self._wait_until_answered)
         if spec.strategy.leaves_theta or (spec.strategy.pulls_every_round and not spec.pipeline):
             w.model.train_in(port.centers)
         if spec.strategy.leaves_theta and (port.out is None or not spec.codec.lossy):
@@ -83,16 +84,21 @@ class Link:
         self.post(x, None)
 
     def exchange(self, x: Tensor, out: Tensor) -> Tensor:
-        return self.wait(self.post(x, out))
+        return self.wait(self._post_push(x, out, waits=True))
 
     def post(self, x: Tensor | None, out: Tensor | None) -> Ticket:
         if x is None:
             return self._send_entry(Pull(self._rank, self._incarnation, self._tickets.next_seq), out)
+        return self._post_push(x, out, waits=self._strategy.pulls_every_round)
+
+    def _post_push(self, x: Tensor, out: Tensor | None, *, waits: bool) -> Ticket:
+        """`waits`: the next mini-batch waits for the response. Else the push asks for no rows where a gate may hold that."""
         rows, observed = self._w.model.take_row_gradients(), self._w.model.take_observations()
         norm = norm_of(x, rows)
         finite = math.isfinite(norm)
         if not finite and self._fails_on_nan:
             raise LossNotFinite(f"the update that ends with mini-batch {self._w.t - 1} holds a value that is not finite")
+        asks = self._rows.keys_ahead() if waits or self._gate.never_holds else None
         self._wait_for_push()
         began = time.perf_counter()
         self._buffer.fill(self._tickets.next_seq, x)
@@ -111,20 +117,17 @@ class Link:
         )
         self._go = self._gate.never_holds
         residual = self._buffer.residual if finite else None
-        ticket = self._send_entry(push, out, Payload(self._buffer.x, self._w.model.buffers(), rows, observed), residual)
+        ticket = self._send_entry(push, out, Payload(self._buffer.x, self._w.model.buffers(), rows, observed, asks), residual)
+        self._rows.note_push(ticket, asks)
         if residual:
             self.codec_error = residual.norm() / norm if norm else 0.0
         self.send_seconds = time.perf_counter() - began
         self._events.pushed(push)
         return ticket
 
-    def look_up(self, keys: Mapping[str, RowKeys]) -> Mapping[str, FoundRows]:
-        """Return the rows of these keys in the tables, as they are when the entry reaches the log."""
-        ticket = self._send_entry(
-            Lookup(self._rank, self._incarnation, self._tickets.next_seq), None, Payload(self._buffer.x[:0], rows=keys)
-        )
-        self._w.batches.untimed(lambda: self._wait_until_answered(ticket))()
-        return of_kind(FoundRows, ticket.rows)
+    def _send_lookup(self, keys: Mapping[str, RowKeys]) -> Ticket:
+        lookup = Lookup(self._rank, self._incarnation, self._tickets.next_seq)
+        return self._send_entry(lookup, None, Payload(self._buffer.x[:0], rows=keys))
 
     def _wait_for_push(self) -> None:
         """Wait until no push is under way, so that the buffer may be overwritten. Where a gate may hold the response this is not
@@ -230,6 +233,7 @@ class Link:
         ticket = self._send_entry(Saved(self._rank, self._incarnation, self._tickets.next_seq, checkpoint), None)
         while not ticket.answered and not self.stopped:
             self._receive_response()
+        self._rows.forget_asked()
 
     # ---- entries and responses -------------------------------------------------------------------------------------------
 
@@ -286,8 +290,8 @@ class Link:
         self._w.samples.answer(ticket.examples)
         if ticket.residual and response.outcome == "dropped" and self._gate.may_drop:
             ticket.residual.take_back()
-        if response.brings == "rows" and response.payload:
-            ticket.rows = response.payload.rows
+        if response.payload:
+            self._rows.receive(ticket, response.payload)
         if ticket.out is not None and response.payload:
             ticket.out.copy_(response.payload.x)
             if not self._strategy.pulls_every_round:

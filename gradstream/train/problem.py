@@ -76,11 +76,24 @@ class HasTables(Protocol):
     def tables(self) -> Mapping[str, int]:
         """The width of each table, by name."""
 
-    def look_up_with(self, look_up: Callable[[Mapping[str, RowKeys]], Mapping[str, FoundRows]]) -> None:
-        """Take rows from `look_up` from now on. It is called in the midst of a gradient, and waits for its response."""
+    def look_up_with(
+        self, look_up: Callable[[Mapping[str, RowKeys]], Mapping[str, FoundRows]], await_asked: Callable[[], None]
+    ) -> None:
+        """Take rows from `look_up` from now on, and before that call `await_asked`, which waits until `hold_asked_rows` has got
+        those that the last push asked for. Both are called in the midst of a gradient, and wait for a response."""
 
     def take_row_gradients(self) -> Mapping[str, RowGradients]:
-        """Return and forget the gradients of rows since the last call. Rows are looked up anew from now on."""
+        """Return and forget the gradients of rows since the last call. Other rows are used from now on."""
+
+    def keys_ahead(self, position: int, batches: int) -> Mapping[str, RowKeys] | None:
+        """Return the keys of so many mini-batches from this one on, as far as they are known; None: of none. The problem may take
+        these mini-batches early."""
+
+    def hold_asked_rows(self, found: Mapping[str, FoundRows]) -> None:
+        """Use these rows until the gradients are taken: a push has asked for them."""
+
+    def forget_asked_rows(self) -> None:
+        """Look them up instead."""
 
 
 @runtime_checkable

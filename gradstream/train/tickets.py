@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from gradstream.center.entries import Lookup, Pull, Push, Response, Saved
-from gradstream.center.tables.payload import AnyRows
+from gradstream.center.tables.payload import FoundRows
 from gradstream.codecs.coding import Residual
 
 
@@ -23,7 +23,7 @@ class Ticket:
     residual: Residual | None
     """The residual of which this push carried some."""
     answered: bool = False
-    rows: Mapping[str, AnyRows] | None = None
+    rows: Mapping[str, FoundRows] | None = None
     """The rows that a lookup found."""
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from gradstream.center.entries import Buffers, Payload
-from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys
+from gradstream.center.tables.payload import RowGradients
 from gradstream.observations.histograms import Observations
 from gradstream.optim.flat import FlatOptimizer
 from gradstream.optim.spec import Sgd
@@ -64,10 +64,10 @@ class WorkerModel:
         """The width of each embedding table of the model, by name."""
         return self._has_tables.tables if self._has_tables else {}
 
-    def look_up_with(self, look_up: Callable[[Mapping[str, RowKeys]], Mapping[str, FoundRows]]) -> None:
-        """See `HasTables`."""
-        if self._has_tables:
-            self._has_tables.look_up_with(look_up)
+    @property
+    def with_tables(self) -> HasTables | None:
+        """The problem, if its model has embedding tables."""
+        return self._has_tables
 
     def take_row_gradients(self) -> Mapping[str, RowGradients] | None:
         """Return what a push brings for the tables; None: the model has none. See `HasTables`."""

@@ -88,7 +88,7 @@ class RedisPort:
 
     def send(self, entry: Entry, payload: Payload | None = None, residual: Residual | None = None) -> None:
         parts = self._vectors.send(entry, payload, residual) if payload and isinstance(entry, Init | Push) else ()
-        rows = self._rows.send(seq_of(entry), payload.rows) if payload and payload.rows is not None else ()
+        rows = self._rows.send(seq_of(entry), payload.rows, payload.asks) if payload and payload.rows is not None else ()
         layout = self._layout.as_dict() if isinstance(entry, Init) else None
         shared = tuple(sorted(self._local.shards)) if isinstance(entry, Join) else ()
         observed = payload.observed.pack() if payload and payload.observed else ""
@@ -140,11 +140,11 @@ class RedisPort:
             response = replace(response, moved=moved_in_all(message.response for message in messages))
         if response.brings == "nothing":
             return response
-        rows = self._rows.receive(messages)
+        self._rows.receive(messages)
         if response.brings == "rows":
-            return replace(response, payload=Payload(torch.empty(0), rows=rows))
+            return replace(response, payload=Payload(torch.empty(0), rows=self._rows.take(response.seq)))
         try:
-            payload = self._centers.receive(messages)._replace(rows=rows)
+            payload = self._centers.receive(messages)._replace(rows=self._rows.take(response.seq))
         except UnreadableCenter as error:
             self._reject(messages[0], str(error))
             return None

@@ -15,13 +15,13 @@ from typing import Any
 
 from redis import Redis
 
-from gradstream.center.tables.payload import AnyRows
+from gradstream.center.tables.payload import AnyRows, RowKeys
 from gradstream.errors import PlaneLost
 from gradstream.wire.redis.client import connect, retry
 from gradstream.wire.redis.routes import Routes
 from gradstream.wire.transport import checksum
 from gradstream.wire.transport.messages import Part
-from gradstream.wire.transport.rows import PackedRows, unpack_rows
+from gradstream.wire.transport.rows import PackedRows, TravellingRows, unpack_rows
 
 _MOST = 512 << 20
 """Bytes of a value in Redis (`proto-max-bulk-len`)."""
@@ -35,9 +35,11 @@ class RowTransport:
         self._routes, self._folder = routes, folder
         self._clients: dict[str, Redis] = {}
 
-    def put(self, shard: int, key: str, rows: Mapping[str, AnyRows], *, local: bool) -> Part:
-        """Write rows where their reader looks. `local`: it is on this host. Raises: PlaneLost."""
-        packed = PackedRows(rows)
+    def put(
+        self, shard: int, key: str, rows: Mapping[str, AnyRows], asks: Mapping[str, RowKeys] | None = None, *, local: bool
+    ) -> Part:
+        """Write rows where their reader looks. `asks`: see `TravellingRows`. `local`: it is on this host. Raises: PlaneLost."""
+        packed = PackedRows(rows, asks)
         if local and self._folder and self._put_file(self._folder / key, packed):
             return Part(0, 0)
         if packed.nbytes > _MOST:
@@ -49,7 +51,7 @@ class RowTransport:
         retry(lambda: self._redis(shard).set(key, data), what="sending rows")
         return Part(len(data), checksum.of_vector(memoryview(data)))
 
-    def take(self, shard: int, key: str, part: Part) -> dict[str, AnyRows]:
+    def take(self, shard: int, key: str, part: Part) -> TravellingRows:
         """Read rows, and remove them. Raises: PlaneLost: they are gone or damaged."""
         memory = self._take_value(shard, key, part) if part.nbytes else self._take_file(key)
         try:

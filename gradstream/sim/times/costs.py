@@ -84,6 +84,7 @@ def size_of(payload: Payload | None, codec: Codec) -> int:
     if payload is None:
         return 0
     beside = sum(t.numel() * t.element_size() for t in payload.buffers or ()) + nbytes(payload.rows or {})
+    beside += nbytes(payload.asks or {})
     return codec.nbytes(payload.x.numel(), payload.x.element_size()) + beside
 
 

@@ -1,6 +1,7 @@
 """The layout of embedding rows in memory, as they travel between processes.
 
-A JSON line names the kind, and the tables with their sizes. The columns of each table follow, each aligned to 8 bytes.
+A JSON line names the kind, and the tables with their sizes. The columns of each table follow, each aligned to 8 bytes. Beside the
+gradients of a push, the line may name tables that it asks for rows of; their keys come last.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,16 +33,29 @@ _ALIGN = 8
 _MAX_WIDTH = 2**31
 
 
+class TravellingRows(NamedTuple):
+    """The rows beside an entry or a response, by table."""
+
+    rows: Mapping[str, AnyRows]
+    """Of one kind."""
+    asks: Mapping[str, RowKeys] | None = None
+    """Keys that a push asks for; None: it asks for none."""
+
+
 class PackedRows:
     """Rows that are about to be packed. Their columns are copied once, into the file or value that they travel in."""
 
-    def __init__(self, rows: Mapping[str, AnyRows]) -> None:
-        """`rows`: of one kind, by table."""
+    def __init__(self, rows: Mapping[str, AnyRows], asks: Mapping[str, RowKeys] | None = None) -> None:
+        """`rows`, `asks`: see `TravellingRows`."""
         kinds = {_NAMES[type(of_table)] for of_table in rows.values()}
         assert len(kinds) <= 1, "rows of one payload are of one kind"
         tables = [(name, len(of_table.keys), *_wide_column(of_table)) for name, of_table in rows.items()]
-        self._head = json.dumps({"kind": kinds.pop() if kinds else "keys", "tables": tables}).encode() + b"\n"
+        told: dict[str, Any] = {"kind": kinds.pop() if kinds else "keys", "tables": tables}
+        if asks is not None:
+            told["asks"] = [(name, len(of_table.keys), 0) for name, of_table in asks.items()]
+        self._head = json.dumps(told).encode() + b"\n"
         self._columns = [getattr(of_table, column.name) for of_table in rows.values() for column in fields(of_table)]
+        self._columns += [of_table.keys for of_table in (asks or {}).values()]
         self.nbytes = _aligned(len(self._head)) + sum(_aligned(column.nbytes) for column in self._columns)
 
     def chunks(self) -> Iterator[memoryview]:
@@ -53,21 +67,23 @@ class PackedRows:
                 yield memoryview(bytes(padding))
 
 
-def unpack_rows(memory: memoryview) -> dict[str, AnyRows]:
+def unpack_rows(memory: memoryview) -> TravellingRows:
     """Return the rows that lie in this memory, without a copy. Raises: ValueError: something else lies there."""
     head = bytes(memory[: _end_of_head(memory)])
     try:
         told = json.loads(head)
         kind, tables = _KINDS[told["kind"]], [_sizes(*of_table) for of_table in told["tables"]]
+        asked = None if "asks" not in told else [_sizes(*of_table) for of_table in told["asks"]]
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ValueError(f"the rows' first line is damaged: {error}") from error
-    if any(not (0 <= count <= len(memory) and 0 <= width <= _MAX_WIDTH) for _, count, width, _ in tables):
+    if any(not (0 <= count <= len(memory) and 0 <= width <= _MAX_WIDTH) for _, count, width, _ in tables + (asked or [])):
         raise ValueError(f"the rows' first line is damaged: sizes that {len(memory)} bytes do not hold")
     columns = _Columns(memory, _aligned(len(head)))
     rows = {name: kind(*columns.take(kind, count, width, dtype)) for name, count, width, dtype in tables}
+    asks = None if asked is None else {name: RowKeys(*columns.take(RowKeys, count, 0, dtype)) for name, count, _, dtype in asked}
     if columns.at != len(memory):
         raise ValueError(f"{len(memory)} bytes instead of {columns.at}")
-    return rows
+    return TravellingRows(rows, asks)
 
 
 class _Columns:

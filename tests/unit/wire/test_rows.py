@@ -25,8 +25,8 @@ def rows(kind: str, count: int, width: int) -> AnyRows:
     return RowGradients(keys, loans, values, draw.integers(1, 9, count), draw.random(count).astype(np.float32))
 
 
-def packed(given: dict[str, AnyRows]) -> bytearray:
-    made = PackedRows(given)
+def packed(given: dict[str, AnyRows], asks: dict[str, RowKeys] | None = None) -> bytearray:
+    made = PackedRows(given, asks)
     memory = bytearray(b"".join(made.chunks()))
     assert len(memory) == made.nbytes
     return memory
@@ -40,7 +40,8 @@ def columns(of_table: AnyRows) -> dict[str, Any]:
 @pytest.mark.parametrize("counts", [(), (0,), (1,), (7, 0, 1000)])
 def test_rows_are_read_as_they_were_packed(kind: str, counts: tuple[int, ...]) -> None:
     given = {f"tåble {number}": rows(kind, count, number + 1) for number, count in enumerate(counts)}
-    found = unpack_rows(memoryview(packed(given)))
+    found, asks = unpack_rows(memoryview(packed(given)))
+    assert asks is None
     assert list(found) == list(given)
     for name, of_table in given.items():
         assert type(found[name]) is type(of_table)
@@ -51,6 +52,16 @@ def test_rows_are_read_as_they_were_packed(kind: str, counts: tuple[int, ...]) -
             assert read.flags.writeable, "a kernel is compiled once more for arrays that cannot be written to"
 
 
+@pytest.mark.parametrize("pushed", [{}, {"deep": rows("gradients", 5, 3)}])
+def test_a_push_may_ask_for_rows_of_other_tables_than_it_brings(pushed: dict[str, AnyRows]) -> None:
+    asks = {"wide": RowKeys(np.arange(7)), "none": RowKeys(np.arange(0))}
+    found = unpack_rows(memoryview(packed(pushed, asks)))
+    assert list(found.rows) == list(pushed)
+    assert found.asks is not None
+    assert {name: of_table.keys.tolist() for name, of_table in found.asks.items()} == {"wide": list(range(7)), "none": []}
+    assert unpack_rows(memoryview(packed(pushed, {}))).asks == {}
+
+
 @pytest.mark.parametrize("codec", ["fp16", "bf16"])
 def test_encoded_rows_take_half_the_bytes_and_name_their_codec(codec: RowCodec) -> None:
     raw = rows("found", 100, 16)
@@ -58,7 +69,7 @@ def test_encoded_rows_take_half_the_bytes_and_name_their_codec(codec: RowCodec) 
     half = encoded_values(raw, codec)
     saved = len(packed({"deep": raw})) - len(packed({"deep": half}))
     assert 100 * 16 * 2 - 16 <= saved <= 100 * 16 * 2
-    found = unpack_rows(memoryview(packed({"deep": half})))["deep"]
+    found = unpack_rows(memoryview(packed({"deep": half}))).rows["deep"]
     assert isinstance(found, FoundRows)
     assert found.values.tobytes() == half.values.tobytes()
     assert np.allclose(decoded_values(found).values, raw.values, rtol=2**-8)

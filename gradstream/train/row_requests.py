@@ -1,0 +1,55 @@
+"""The rows of embedding tables that a link gets for its replica: asked for along with a push, or looked up when the model asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from gradstream.center.entries import Payload
+from gradstream.center.tables.payload import FoundRows, RowKeys, of_kind
+from gradstream.train.replica import Replica
+from gradstream.train.tickets import Ticket
+
+
+class RowRequests:
+    def __init__(self, w: Replica, send_lookup: Callable[[Mapping[str, RowKeys]], Ticket], wait: Callable[[Ticket], None]) -> None:
+        """`send_lookup` posts a lookup of these keys. `wait` waits until a ticket is answered."""
+        self._w, self._send_lookup, self._wait = w, send_lookup, wait
+        self._tables = w.model.with_tables
+        self._asked: Ticket | None = None
+        """The last push, if it asks for rows and has no response yet."""
+        if self._tables:
+            self._tables.look_up_with(self._look_up, self._await_asked)
+
+    def keys_ahead(self) -> Mapping[str, RowKeys] | None:
+        """Return the keys that a push may ask for: those of as many mini-batches as it ends. None: they are not known."""
+        return self._tables.keys_ahead(self._w.t, self._w.batches.steps) if self._tables and self._w.batches.steps else None
+
+    def note_push(self, ticket: Ticket, asks: Mapping[str, RowKeys] | None) -> None:
+        self._asked = None if asks is None else ticket
+
+    def receive(self, ticket: Ticket, payload: Payload) -> None:
+        """Take the rows of a response."""
+        if payload.rows is None or self._tables is None:
+            return
+        found = of_kind(FoundRows, payload.rows)
+        if ticket is self._asked:
+            self._asked = None
+            self._tables.hold_asked_rows(found)
+        else:
+            ticket.rows = found
+
+    def forget_asked(self) -> None:
+        """Look up anew what a push had asked for, as a job does that resumes from the checkpoint that was made."""
+        if self._tables:
+            self._tables.forget_asked_rows()
+
+    def _look_up(self, keys: Mapping[str, RowKeys]) -> Mapping[str, FoundRows]:
+        """Return the rows of these keys in the tables, as they are when the entry reaches the log."""
+        ticket = self._send_lookup(keys)
+        self._w.batches.untimed(lambda: self._wait(ticket))()
+        return ticket.rows or {}
+
+    def _await_asked(self) -> None:
+        asked = self._asked
+        if asked is not None:
+            self._w.batches.untimed(lambda: self._wait(asked))()
