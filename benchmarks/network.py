@@ -181,12 +181,12 @@ def _run(command: str) -> None:
 
 
 @contextmanager
-def delayed(port: int, delay_ms: float) -> Iterator[tuple[int, int]]:
+def delayed(port: int, delay_ms: float, host: str = SERVER) -> Iterator[tuple[int, int]]:
     """A port of the servers' host whose bytes reach the other `port`, and come from it, half the delay later; and the pid of the
     process that does it."""
-    listening = socket.create_server((SERVER, 0), backlog=64)
+    listening = socket.create_server((host, 0), backlog=64)
     child = multiprocessing.get_context("fork").Process(
-        target=_proxy, args=(listening, port, delay_ms / 2000, os.getpid()), daemon=True
+        target=_proxy, args=(listening, (host, port), delay_ms / 2000, os.getpid()), daemon=True
     )
     child.start()
     own = listening.getsockname()[1]
@@ -199,12 +199,12 @@ def delayed(port: int, delay_ms: float) -> Iterator[tuple[int, int]]:
         child.join()
 
 
-def _proxy(listening: socket.socket, port: int, seconds: float, parent: int) -> None:
+def _proxy(listening: socket.socket, server: tuple[str, int], seconds: float, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # its parent ends it
     die_with_parent(parent, signal.SIGKILL)
     while True:
         local, _ = listening.accept()
-        remote = socket.create_connection((SERVER, port))
+        remote = socket.create_connection(server)
         for a, b in ((local, remote), (remote, local)):
             a.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             waiting: queue.Queue[tuple[float, bytes]] = queue.Queue(maxsize=1024)

@@ -47,9 +47,11 @@ class Workload:
         """The mean loss over the batch, a scalar."""
         raise NotImplementedError
 
-    def ids(self, batch: Any) -> dict[str, Tensor]:
-        """The ids that the model will look up for this mini-batch, by embedding table: all rows come with one request then. The
-        model looks up by itself what is missing here. Called by workers before `loss`."""
+    def ids(self, batch: Any) -> dict[str, Any]:
+        """The ids that the model will look up for this mini-batch, by embedding table: integer tensors of any shape, nested
+        tensors, or what a column of lists gives. Workers call it for their next mini-batches, and their rows come with the
+        response to the push before. The model looks up by itself what is missing here, and waits for it. It must draw no random
+        numbers and change nothing."""
         return {}
 
     def clicks(self, batch: Any) -> Tensor:

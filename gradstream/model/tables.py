@@ -40,7 +40,7 @@ def working_rows(model: nn.Module, spec: JobSpec) -> WorkingRows | None:
 def check_ids(ids: Iterable[str], tables: Collection[str]) -> None:
     """Raises: InvalidWorkload: `ids` of the workload names a table that the model lacks."""
     for name in sorted(set(ids) - set(tables)):
-        raise InvalidWorkload(f"the model has no table '{name}'; it has {', '.join(sorted(tables))}")
+        raise InvalidWorkload(f"the model has no table '{name}'; it has {', '.join(sorted(tables))}; name one of them in ids()")
 
 
 def check_named(spec: JobSpec) -> None:

@@ -12,6 +12,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 from gradstream.accuracy import checked_loss, described, is_number
+from gradstream.data.ragged import Ragged
 from gradstream.errors import InvalidWorkload, PlaneLost
 from gradstream.input import randomness
 from gradstream.input.gather import Batching
@@ -124,9 +125,9 @@ class UserCode:
     def _ids(self, batch: Any) -> dict[str, torch.Tensor]:
         with blaming("ids()"):
             found = self._workload.ids(batch)
-            if not isinstance(found, dict) or not all(isinstance(of_table, torch.Tensor) for of_table in found.values()):
+            if not isinstance(found, dict):
                 raise InvalidWorkload(f"ids() must return a dict of tensors by table, not {described(found)}")
-            return found
+            return {name: _flat_ids(name, of_table) for name, of_table in found.items()}
 
     @property
     def clicks(self) -> Callable[[Any], torch.Tensor] | None:
@@ -160,6 +161,15 @@ class UserCode:
 
     def _inherits(self, method: str) -> bool:
         return getattr(type(self._workload), method) is getattr(Workload, method) and method not in vars(self._workload)
+
+
+def _flat_ids(table: str, found: Any) -> torch.Tensor:
+    """Return ids as a plain tensor. Raises: InvalidWorkload."""
+    if isinstance(found, Ragged):
+        return found.ids
+    if not isinstance(found, torch.Tensor):
+        raise InvalidWorkload(f"table '{table}': ids() must return a tensor of ids for it, not {described(found)}")
+    return found.values() if found.is_nested else found
 
 
 def _metric(key: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 
 from gradstream.center.entries import Payload
@@ -22,7 +23,12 @@ class RowRequests:
 
     def keys_ahead(self) -> Mapping[str, RowKeys] | None:
         """Return the keys that a push may ask for: those of as many mini-batches as it ends. None: they are not known."""
-        return self._tables.keys_ahead(self._w.t, self._w.batches.steps) if self._tables and self._w.batches.steps else None
+        if self._tables is None or not self._w.batches.steps:
+            return None
+        began = time.perf_counter()
+        keys = self._tables.keys_ahead(self._w.t, self._w.batches.steps)
+        self._w.batches.compute_seconds += time.perf_counter() - began  # a gradient takes its mini-batch in that time, too
+        return keys
 
     def note_push(self, ticket: Ticket, asks: Mapping[str, RowKeys] | None) -> None:
         self._asked = None if asks is None else ticket

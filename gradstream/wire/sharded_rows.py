@@ -31,9 +31,7 @@ class ShardedRows:
         self.bytes_sent = self.bytes_received = 0
         """Bytes of rows, as they travelled through Redis."""
 
-    def send(
-        self, seq: int, rows: Mapping[str, AnyRows], asks: Mapping[str, RowKeys] | None = None
-    ) -> tuple[Part, ...]:
+    def send(self, seq: int, rows: Mapping[str, AnyRows], asks: Mapping[str, RowKeys] | None = None) -> tuple[Part, ...]:
         """Put rows where their shards find them. Return the part of each shard, for the header. Raises: PlaneLost."""
         parts = tuple(self._send_part(shard, seq, rows, asks) for shard in range(self._servers))
         self.bytes_sent += sum(part.nbytes for part in parts)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from gradstream.center.entries import Entry, Lookup, Payload, Push
+from gradstream.data.ragged import Ragged
 from gradstream.process.exits import UserError
 from gradstream.sim import Costs, Result, WorkerFailure
 from gradstream.sim.center import Settled, ShardedCenter
@@ -137,6 +138,19 @@ def test_ids_that_name_too_little_leave_the_rest_to_lookups(imported: type[Click
     assert entries.lookups.total() > 100, "of the table 'wide', and of the other ids of 'deep'"
 
 
+@pytest.mark.parametrize("kind", ["nested", "lists"])
+def test_ids_may_be_ragged(kind: str, imported: type[Clicks], monkeypatch: pytest.MonkeyPatch) -> None:
+    def ids(self: Clicks, batch: tuple[Tensor, Tensor]) -> dict[str, Any]:
+        if kind == "lists":
+            return {name: Ragged(batch[0].flatten(), torch.arange(len(batch[0])) * batch[0].shape[1]) for name in ("wide", "deep")}
+        return {name: torch.nested.as_nested_tensor(list(batch[0]), layout=torch.jagged) for name in ("wide", "deep")}
+
+    monkeypatch.setattr(imported, "ids", ids)
+    entries = Entries(monkeypatch)
+    train(job("sync", workers=1, stop={"steps": 4}))
+    assert entries.lookups == {0: 1}
+
+
 def test_ids_that_draw_random_numbers_leave_those_of_the_model(imported: type[Clicks], monkeypatch: pytest.MonkeyPatch) -> None:
     def ids(self: Clicks, batch: tuple[Tensor, Tensor]) -> dict[str, Tensor]:
         torch.rand(3)
@@ -150,8 +164,9 @@ def test_ids_that_draw_random_numbers_leave_those_of_the_model(imported: type[Cl
 
 def test_what_is_wrong_with_ids_names_the_table_and_the_remedy(imported: type[Clicks], monkeypatch: pytest.MonkeyPatch) -> None:
     for wrong, words in (
-        ({"widely": torch.tensor([1])}, "no table 'widely'; it has deep, wide"),
+        ({"widely": torch.tensor([1])}, "no table 'widely'; it has deep, wide; name one of them in ids()"),
         ({"deep": torch.tensor([1.0])}, "table 'deep': ids must be int64, but these are float32"),
+        ({"deep": [1]}, "table 'deep': ids() must return a tensor of ids for it, not a list"),
     ):
         calls = iter([{"deep": torch.tensor([1])}, wrong])
         monkeypatch.setattr(imported, "ids", lambda self, batch, calls=calls: next(calls))
