@@ -18,6 +18,8 @@ class RowRequests:
         self._tables = w.model.with_tables
         self._asked: Ticket | None = None
         """The last push, if it asks for rows and has no response yet."""
+        self._is_void = False
+        """A checkpoint was made since then."""
         if self._tables:
             self._tables.look_up_with(self._look_up, self._await_asked)
 
@@ -31,21 +33,23 @@ class RowRequests:
         return keys
 
     def note_push(self, ticket: Ticket, asks: Mapping[str, RowKeys] | None) -> None:
-        self._asked = None if asks is None else ticket
+        self._asked, self._is_void = None if asks is None else ticket, False
 
     def receive(self, ticket: Ticket, payload: Payload) -> None:
         """Take the rows of a response."""
         if payload.rows is None or self._tables is None:
             return
         found = of_kind(FoundRows, payload.rows)
-        if ticket is self._asked:
-            self._asked = None
-            self._tables.hold_asked_rows(found)
-        else:
+        if ticket is not self._asked:
             ticket.rows = found
+            return
+        self._asked = None
+        if not self._is_void:
+            self._tables.hold_asked_rows(found)
 
     def forget_asked(self) -> None:
-        """Look up anew what a push had asked for, as a job does that resumes from the checkpoint that was made."""
+        """Look up anew what a push has asked for, as a job does that resumes from the checkpoint that was made."""
+        self._is_void = True
         if self._tables:
             self._tables.forget_asked_rows()
 
