@@ -74,6 +74,8 @@ class WorkerReport:
         }
         if self._problem.tables:
             values[metrics.KEYS_ASKED_LATE] = self._problem.take_looked_up_late()
+        if (cached := self._problem.take_cached_share()) is not None:
+            values[metrics.ROWS_CACHED] = cached
         if self._link.codec_error:
             values[metrics.CODEC_ERROR] = self._link.codec_error
         on_core = self._problem.on_core.share if self._problem.on_core else None

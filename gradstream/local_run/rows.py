@@ -21,7 +21,7 @@ class LocalRows:
         """`length`: examples of one pass; None: not known. Raises: InvalidWorkload."""
         from gradstream.nn import TableOptimizer
 
-        rules = {name: rule.model_copy(update={"shrink": None}) for name, rule in spec.tables.items()}
+        rules = {name: rule.model_copy(update={"shrink": None, "cache": None}) for name, rule in spec.tables.items()}
         self._optimizer, self._code = TableOptimizer(model, rules, spec.seed), code
         specs = specs_of(spec.tables, self._optimizer.summary())
         for name, of_table in specs.items():

@@ -100,6 +100,9 @@ KEYS_ASKED_LATE = define_metric(
     "Rows that a worker looked up while its model waited, as no push had asked for them, by worker: of the mini-batches of a push",
     "lower",
 )
+ROWS_CACHED = define_metric(
+    "table/cached", "Rows from the cache", "1", "Share of the rows that a worker used and had in its cache, by worker", "higher"
+)
 
 
 def rows_of_table(name: str) -> Metric:

@@ -220,10 +220,11 @@ class ModelProblem:
     ) -> None:
         if self._rows:
             self._rows.look_up, self._rows.await_asked = look_up, await_asked
+            self._rows.use_caches()
 
     def keys_ahead(self, position: int, batches: int) -> Mapping[str, RowKeys] | None:
         names = self._ahead.names_from(position, batches) if self._rows else []
-        return self._rows.keys_of(names) if self._rows and any(names) else None
+        return self._rows.request(names) if self._rows and any(names) else None
 
     def hold_asked_rows(self, found: Mapping[str, FoundRows]) -> None:
         if self._rows:
@@ -239,6 +240,10 @@ class ModelProblem:
             return 0
         late, self._rows.looked_up_late = self._rows.looked_up_late, 0
         return late
+
+    def take_cached_share(self) -> float | None:
+        """Return the share of the rows looked up since the last call that came from caches; None: there are none."""
+        return self._rows.caches.take_share() if self._rows and self._rows.caches else None
 
     def take_row_gradients(self) -> Mapping[str, RowGradients]:
         return self._rows.take_gradients() if self._rows else {}

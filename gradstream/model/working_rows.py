@@ -29,6 +29,7 @@ from gradstream.nn.gradients import LookUp, TableForwards, merged
 from gradstream.nn.ids import DistinctIds, as_array, checked_ids, distinct_ids
 from gradstream.spec import JobSpec
 from gradstream.spec.tables import specs_of
+from gradstream.train.row_cache import RowCaches
 
 LookUpRows = Callable[[Mapping[str, RowKeys]], Mapping[str, FoundRows]]
 
@@ -54,8 +55,9 @@ class WorkingRows:
         """Raises: InvalidWorkload: the job names a table that the model lacks, or a table has two widths."""
         modules = [module for module in model.modules() if isinstance(module, TableModule)]
         self.widths = widths_of(modules)
-        specs = specs_of(spec.tables, self.widths)
-        self._codecs = {name: specs[name].codec for name in self.widths}
+        self._specs = specs = specs_of(spec.tables, self.widths)
+        self.caches: RowCaches | None = None
+        """Rows that outlive a push; None: none do."""
         self._rows: dict[str, FoundRows] = {}
         """Those looked up since the last push."""
         self._sorted: set[str] = set()
@@ -93,13 +95,18 @@ class WorkingRows:
             self._forwards[name].named = of_table
         self._add({name: of_table.distinct.keys for name, of_table in named.items()})
 
-    def keys_of(self, batches: Iterable[Named]) -> dict[str, RowKeys]:
-        """The distinct keys of several mini-batches, in bucket order."""
+    def use_caches(self) -> None:
+        """Keep rows from push to push, as tables say. For a worker, whose rows come from servers."""
+        if any(spec.cache for spec in self._specs.values()):
+            self.caches = RowCaches(self._specs, self.widths)
+
+    def request(self, batches: Iterable[Named]) -> Mapping[str, RowKeys]:
+        """Return the distinct keys of several mini-batches, in bucket order, for a push that asks for their rows."""
         keys: dict[str, list[NDArray[np.int64]]] = {}
         for named in batches:
             for name, of_table in named.items():
                 keys.setdefault(name, []).append(of_table.distinct.keys)
-        return {name: RowKeys(_distinct(parts)) for name, parts in keys.items()}
+        return self._request({name: _distinct(parts) for name, parts in keys.items()})
 
     def hold_asked(self, found: Mapping[str, FoundRows]) -> None:
         """Hold rows that came with the response to a push, for the mini-batches until the next push."""
@@ -107,9 +114,11 @@ class WorkingRows:
         self._has_asked_rows = True
 
     def forget_asked(self) -> None:
-        """Forget rows that came with the response to a push: they are looked up anew."""
+        """Forget rows that came with the response to a push, and those of caches: they are looked up anew."""
         if self._has_asked_rows:
             self._forget()
+        if self.caches:
+            self.caches.clear()
 
     def hold(self, found: Mapping[str, FoundRows]) -> None:
         """Use these rows instead of those that were looked up."""
@@ -141,7 +150,7 @@ class WorkingRows:
         taken = {}
         for name, parts in self._gradients.items():
             if parts:
-                taken[name] = encoded_gradients(_by_bucket(merged(parts)), self._codecs[name])
+                taken[name] = encoded_gradients(_by_bucket(merged(parts)), self._specs[name].codec)
                 parts.clear()
         self._forget()
         return taken
@@ -180,10 +189,14 @@ class WorkingRows:
         missing = {name: keys for name, keys in missing.items() if len(keys) or name not in self._rows}
         if missing:
             self.looked_up_late += sum(map(len, missing.values()))
-            self._hold_more(self.look_up({name: RowKeys(keys) for name, keys in missing.items()}))
+            self._hold_more(self.look_up(self._request(missing)))
+
+    def _request(self, keys: Mapping[str, NDArray[np.int64]]) -> Mapping[str, RowKeys]:
+        return self.caches.request(keys) if self.caches else {name: RowKeys(of_table) for name, of_table in keys.items()}
 
     def _hold_more(self, found: Mapping[str, FoundRows]) -> None:
-        for name, rows in ((name, decoded_values(rows)) for name, rows in found.items()):
+        came = {name: decoded_values(rows) for name, rows in found.items()}
+        for name, rows in (self.caches.complete(came) if self.caches else came).items():
             self._sorted.discard(name)
             self._rows[name] = joined([self._rows[name], rows]) if name in self._rows else rows
 

@@ -57,6 +57,8 @@ class TableOptimizer:
             raise InvalidWorkload(f"rules of tables: {'; '.join(found)}") from error
         if named := ", ".join(name for name, spec in self._specs.items() if spec.shrink):
             raise InvalidWorkload(f"rules of tables: shrink of {named} is for jobs; remove it, and call rows.shrink()")
+        if named := ", ".join(name for name, spec in self._specs.items() if spec.cache):
+            raise InvalidWorkload(f"rules of tables: cache of {named} is for jobs, whose rows are at servers; remove it")
         self._seed, self._capacity = seed, capacity
         self._tables: dict[str, LocalTable] = {}
         self._use(self._make_tables(seed))

@@ -121,6 +121,13 @@ class ScoreWeights(SpecPart, frozen=True):
     clicked: Number = Field(1.0, ge=0, description="Weight of a click")
 
 
+class RowCacheSpec(SpecPart, frozen=True):
+    rows: Count = Field(ge=1, le=2**31 - 1, description="Rows of the table that each worker keeps, at most: those used last")
+    bound: int = Field(
+        0, ge=0, le=2**31 - 1, description="Updates of a row that its kept copy may lack; a row that lacks more is sent again"
+    )
+
+
 class TableSpec(SpecPart, frozen=True):
     rule: AnyRule = Field(AdagradRule(rowwise=True), description="Rule that turns gradients into steps")
     init: FirstValues | None = Field(None, description="First values of a row; default: uniform 0.05, or 0 for ftrl")
@@ -137,6 +144,9 @@ class TableSpec(SpecPart, frozen=True):
     )
     codec: Literal["raw", "fp16", "bf16"] = Field(
         "raw", description="Encoding of rows and of their gradients on the way between workers and servers; servers compute in fp32"
+    )
+    cache: RowCacheSpec | None = Field(
+        None, description="Rows that each worker of a job keeps, so that only those come that have changed; default: none"
     )
     gradient: Literal["mean", "sum"] = Field("mean", description="sum: multiply gradients by the examples of the mini-batch")
 

@@ -93,7 +93,7 @@ class HasTables(Protocol):
         """Use these rows until the gradients are taken: a push has asked for them."""
 
     def forget_asked_rows(self) -> None:
-        """Look them up instead."""
+        """Look them up instead, and those of caches, too."""
 
 
 @runtime_checkable

@@ -10,7 +10,16 @@ import numpy as np
 import torch
 
 from gradstream.center.tables.hashing import buckets_of_shard
-from gradstream.center.tables.payload import BY_KEY, FoundRows, RowGradients, RowKeys, decoded_gradients, encoded_values, joined
+from gradstream.center.tables.payload import (
+    BY_KEY,
+    FoundRows,
+    RowGradients,
+    RowKeys,
+    decoded_gradients,
+    encoded_values,
+    joined,
+    newer_rows,
+)
 from gradstream.center.tables.storage.contents import add_contents, read_contents
 from gradstream.center.tables.storage.copying import TablesCopy, forget_removed, put_piece
 from gradstream.center.tables.storage.row_file import StoredRows
@@ -96,9 +105,13 @@ class HostedTables:
         """The mark up to which all is in the files that these tables were loaded from."""
 
     def look_up(self, wanted: Mapping[str, RowKeys]) -> dict[str, FoundRows]:
-        """Changes nothing. The rows are encoded. Raises: Invalid: there is no such table, or a key belongs to another shard."""
-        tables = {name: self._table(name) for name in wanted}
-        return {name: encoded_values(table.look_up(wanted[name].keys), table.spec.codec) for name, table in tables.items()}
+        """Changes nothing. The rows are encoded; those that a worker's cache may use are left out. Raises: Invalid: there is no
+        such table, or a key belongs to another shard."""
+        return {name: self._look_up(self._table(name), keys) for name, keys in wanted.items()}
+
+    def _look_up(self, table: EmbeddingTable, wanted: RowKeys) -> FoundRows:
+        bound = table.spec.cache.bound if table.spec.cache else 0
+        return encoded_values(newer_rows(table.look_up(wanted.keys), wanted, bound), table.spec.codec)
 
     def check_push(self, pushed: Pushed) -> None:
         """Raises: Invalid: no lookup here leads to such gradients."""

@@ -28,6 +28,20 @@ class RowKeys:
     keys: NDArray[np.int64]
 
 
+KNOWN = np.dtype([("incarnation", np.uint32), ("updates", np.uint32)])
+"""The incarnation and updates of a row when a worker got it."""
+UNKNOWN = np.array((2**32 - 1, 2**32 - 1), KNOWN)
+"""In place of those of a row that the worker does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownKeys(RowKeys):
+    """Keys of which a worker has some rows: those that it has are not sent again if they lack few enough updates."""
+
+    known: NDArray[Any]
+    """What is `KNOWN` of each key."""
+
+
 @dataclass(frozen=True, slots=True)
 class FoundRows:
     """The response to a lookup: the values of the rows, and what a push needs to find them again."""
@@ -61,6 +75,15 @@ def of_kind(kind: type[T], rows: Mapping[str, AnyRows] | None) -> dict[str, T]:
     if len(found) != len(rows or {}):
         raise ValueError(f"these rows are not {kind.__name__}")
     return found
+
+
+def newer_rows(found: FoundRows, wanted: RowKeys, bound: int) -> FoundRows:
+    """Return those of the rows that a worker does not have, or that have more updates than `bound` since it got them."""
+    if not isinstance(wanted, KnownKeys):
+        return found
+    same = found.loans["incarnation"] == wanted.known["incarnation"]
+    behind = found.loans["updates"] - wanted.known["updates"]
+    return piece(found, np.flatnonzero(~same | (behind > bound)))
 
 
 def encoded_values(found: FoundRows, codec: RowCodec) -> FoundRows:

@@ -10,27 +10,31 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradstream.center.tables.half import DTYPES
-from gradstream.center.tables.payload import LOAN, AnyRows, FoundRows, RowGradients, RowKeys
+from gradstream.center.tables.payload import KNOWN, LOAN, AnyRows, FoundRows, KnownKeys, RowGradients, RowKeys
 
 _KINDS: dict[str, type[AnyRows]] = {"keys": RowKeys, "found": FoundRows, "gradients": RowGradients}
-_NAMES = {kind: name for name, kind in _KINDS.items()}
+_NAMES = {kind: name for name, kind in _KINDS.items()} | {KnownKeys: "keys"}
 _DTYPES: dict[str, Any] = {
     "keys": np.dtype(np.int64),
     "loans": LOAN,
+    "known": KNOWN,
     "occurrences": np.dtype(np.int64),
     "clicks": np.dtype(np.float32),
 }
 _WIDE = ("values", "gradients")
 """Columns of shape (keys, width), which the table's codec encodes; others have shape (keys,)."""
 _CODECS = {dtype: codec for codec, dtype in DTYPES.items()}
+_KNOWN_WIDTH = 1
+"""The width that tells keys of which a worker has rows from those without."""
 _ALIGN = 8
 _MAX_WIDTH = 2**31
+T = TypeVar("T", bound=AnyRows)
 
 
 class TravellingRows(NamedTuple):
@@ -52,10 +56,10 @@ class PackedRows:
         tables = [(name, len(of_table.keys), *_wide_column(of_table)) for name, of_table in rows.items()]
         told: dict[str, Any] = {"kind": kinds.pop() if kinds else "keys", "tables": tables}
         if asks is not None:
-            told["asks"] = [(name, len(of_table.keys), 0) for name, of_table in asks.items()]
+            told["asks"] = [(name, len(of_table.keys), *_wide_column(of_table)) for name, of_table in asks.items()]
         self._head = json.dumps(told).encode() + b"\n"
-        self._columns = [getattr(of_table, column.name) for of_table in rows.values() for column in fields(of_table)]
-        self._columns += [of_table.keys for of_table in (asks or {}).values()]
+        every = (*rows.values(), *(asks or {}).values())
+        self._columns = [getattr(of_table, column.name) for of_table in every for column in fields(of_table)]
         self.nbytes = _aligned(len(self._head)) + sum(_aligned(column.nbytes) for column in self._columns)
 
     def chunks(self) -> Iterator[memoryview]:
@@ -79,8 +83,8 @@ def unpack_rows(memory: memoryview) -> TravellingRows:
     if any(not (0 <= count <= len(memory) and 0 <= width <= _MAX_WIDTH) for _, count, width, _ in tables + (asked or [])):
         raise ValueError(f"the rows' first line is damaged: sizes that {len(memory)} bytes do not hold")
     columns = _Columns(memory, _aligned(len(head)))
-    rows = {name: kind(*columns.take(kind, count, width, dtype)) for name, count, width, dtype in tables}
-    asks = None if asked is None else {name: RowKeys(*columns.take(RowKeys, count, 0, dtype)) for name, count, _, dtype in asked}
+    rows = {of_table[0]: columns.take_table(kind, *of_table[1:]) for of_table in tables}
+    asks = None if asked is None else {of_table[0]: columns.take_table(RowKeys, *of_table[1:]) for of_table in asked}
     if columns.at != len(memory):
         raise ValueError(f"{len(memory)} bytes instead of {columns.at}")
     return TravellingRows(rows, asks)
@@ -89,6 +93,12 @@ def unpack_rows(memory: memoryview) -> TravellingRows:
 class _Columns:
     def __init__(self, memory: memoryview, at: int) -> None:
         self._memory, self.at = memory, at
+
+    def take_table(self, kind: type[T], count: int, width: int, wide_dtype: np.dtype[Any]) -> T:
+        known = kind is RowKeys and width == _KNOWN_WIDTH
+        of_table: Any = KnownKeys if known else kind
+        found: T = of_table(*self.take(of_table, count, width, wide_dtype))
+        return found
 
     def take(self, kind: type[AnyRows], count: int, width: int, wide_dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
         for column in fields(kind):
@@ -112,6 +122,8 @@ def _end_of_head(memory: memoryview) -> int:
 def _wide_column(rows: AnyRows) -> tuple[int] | tuple[int, str]:
     """Return the width, and the codec unless the values are as they are."""
     match rows:
+        case KnownKeys():
+            return (_KNOWN_WIDTH,)
         case RowKeys():
             return (0,)
         case FoundRows(_, values, _) | RowGradients(_, _, values, _, _):
