@@ -24,6 +24,14 @@ def test_asked_rows_have_the_bits_of_the_simulator(where: str, cluster: Callable
 
 
 @pytest.mark.parametrize("where", WHERE)
+def test_cached_rows_have_the_bits_of_the_simulator(where: str, cluster: Callable[..., Cluster]) -> None:
+    """One of the tables has a cache, in which few rows find a place."""
+    tables = {"deep": {"cache": {"rows": 100, "bound": 2}}}
+    spec = job("sync", shards=2, tables=tables, args=AHEAD, stop={"steps": 12})
+    assert_as_simulated(cluster(spec, problems(spec), local=WHERE[where]), spec)
+
+
+@pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize(("strategy", "more"), [("sync", {}), ("easgd", {"gate": {"mode": "bsp"}})], ids=["center", "response"])
 def test_a_resent_response_leaves_the_rows_that_came_first(
     strategy: str, more: dict[str, Any], where: str, cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch

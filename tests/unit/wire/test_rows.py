@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 from gradstream.center.tables.half import RowCodec
-from gradstream.center.tables.payload import LOAN, AnyRows, FoundRows, RowGradients, RowKeys, decoded_values, encoded_values
+from gradstream.center.tables.payload import (
+    KNOWN,
+    LOAN,
+    AnyRows,
+    FoundRows,
+    KnownKeys,
+    RowGradients,
+    RowKeys,
+    decoded_values,
+    encoded_values,
+)
 from gradstream.wire.transport.rows import PackedRows, unpack_rows
 
 
@@ -54,11 +64,19 @@ def test_rows_are_read_as_they_were_packed(kind: str, counts: tuple[int, ...]) -
 
 @pytest.mark.parametrize("pushed", [{}, {"deep": rows("gradients", 5, 3)}])
 def test_a_push_may_ask_for_rows_of_other_tables_than_it_brings(pushed: dict[str, AnyRows]) -> None:
-    asks = {"wide": RowKeys(np.arange(7)), "none": RowKeys(np.arange(0))}
+    known = np.zeros(3, KNOWN)
+    known["updates"] = 7, 8, 9
+    asks = {"wide": RowKeys(np.arange(7)), "none": RowKeys(np.arange(0)), "cached": KnownKeys(np.arange(3), known)}
     found = unpack_rows(memoryview(packed(pushed, asks)))
     assert list(found.rows) == list(pushed)
     assert found.asks is not None
-    assert {name: of_table.keys.tolist() for name, of_table in found.asks.items()} == {"wide": list(range(7)), "none": []}
+    assert {name: of_table.keys.tolist() for name, of_table in found.asks.items()} == {
+        "wide": list(range(7)),
+        "none": [],
+        "cached": [0, 1, 2],
+    }
+    assert [type(of_table) for of_table in found.asks.values()] == [RowKeys, RowKeys, KnownKeys]
+    assert found.asks["cached"].known.tobytes() == known.tobytes()  # type: ignore[attr-defined]
     assert unpack_rows(memoryview(packed(pushed, {}))).asks == {}
 
 
