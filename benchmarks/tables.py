@@ -2,7 +2,8 @@
 
 Against `numpy.take` of as many known rows: lookups, and pushes of rows that were looked up, row-wise Adagrad of 16 weights. Against
 torch's `nn.Embedding(sparse=True)` with its Adagrad: a click model of 26 ids and an MLP of 416-128-64-1. CPU seconds of this
-process, the least of several; all take turns, so that other load hits all alike. Copies for checkpoints: see `table_copies`."""
+process, the least of several; all take turns, so that other load hits all alike. Copies for checkpoints: see `table_copies`. With
+`--jobs`, whole jobs: see `table_asking`, `table_caching`."""
 
 from __future__ import annotations
 
@@ -18,6 +19,8 @@ import torch
 from torch import nn
 
 from benchmarks.common import table
+from benchmarks.table_asking import asking_ratio
+from benchmarks.table_caching import caching_ratios
 from benchmarks.table_copies import copy_ratios
 from gradstream import nn as gnn
 from gradstream.center.tables.table import EmbeddingTable
@@ -134,10 +137,14 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=100_000, help="distinct keys of a lookup")
     parser.add_argument("--model-rows", type=int, default=1_000_000, help="rows of the click model")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--jobs", action="store_true", help="jobs, too: rows that pushes ask for, and caches of rows; some minutes")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     ratios = table_ratios(args.rows, min(args.keys, args.rows), args.rounds)
     seconds = model_seconds(args.model_rows, args.rounds)
+    if args.jobs:
+        ratios["asked"] = asking_ratio(1.0, 100, 3)
+        ratios["cache_bytes"], ratios["cache_auc"] = caching_ratios(4, 100_000)
     if args.json:
         print(json.dumps({"ratios": ratios, "seconds": seconds}, indent=1))
         return
@@ -150,6 +157,17 @@ def main() -> None:
         ("a shrink that evicts nothing", "p99 otherwise", f"{ratios['shrink']:.2f}", "at most 2"),
         ("step of the click model", "torch, sparse=True", f"{seconds['torch'] / seconds['table']:.2f}", "at least 1.4"),
     ]
+    if args.jobs:
+        rows += [
+            (
+                "round of a job whose pushes ask for rows, Redis 1 ms away",
+                "a lookup in each",
+                f"{ratios['asked']:.2f}",
+                "at least 1.15",
+            ),
+            ("bytes of pulled rows with a cache of bound 4", "without", f"{ratios['cache_bytes']:.2f}", "at most 0.5"),
+            ("AUC with that cache", "without", f"{ratios['cache_auc']:+.4f}", "within 0.001"),
+        ]
     print("\n".join(table(("work", "against", "ratio", "aim"), rows)))
 
 

@@ -161,9 +161,13 @@ class WorkingRows:
         self._has_asked_rows = False
 
     def state(self) -> dict[str, dict[str, dict[str, torch.Tensor]]]:
-        """Return the rows since the last push and the sums of their gradients, by table, for a worker that resumes between two."""
+        """Return the rows since the last push and the sums of their gradients, by table, for a worker that resumes between two. Rows
+        that a push has asked for are left out, as `forget_asked` follows."""
         gradients = {name: merged(parts) for name, parts in self._gradients.items() if parts}
-        kinds: dict[str, Mapping[str, FoundRows | RowGradients]] = {"found": self._rows, "gradients": gradients}
+        kinds: dict[str, Mapping[str, FoundRows | RowGradients]] = {
+            "found": {} if self._has_asked_rows else self._rows,
+            "gradients": gradients,
+        }
         return {kind: {name: saved_rows(rows) for name, rows in of_tables.items()} for kind, of_tables in kinds.items()}
 
     def load(self, state: Mapping[str, Mapping[str, Mapping[str, torch.Tensor]]]) -> None:

@@ -5329,6 +5329,20 @@ export interface components {
              */
             live_password: string;
         };
+        /** RowCacheSpec */
+        RowCacheSpec: {
+            /**
+             * Rows
+             * @description Rows of the table that each worker keeps, at most: those used last
+             */
+            rows: number;
+            /**
+             * Bound
+             * @description Updates of a row that its kept copy may lack; a row that lacks more is sent again
+             * @default 0
+             */
+            bound: number;
+        };
         /**
          * ScoreWeights
          * @description score = unclicked (shows - clicks) + clicked clicks
@@ -6018,6 +6032,8 @@ export interface components {
              * @enum {string}
              */
             codec: "raw" | "fp16" | "bf16";
+            /** @description Rows that each worker of a job keeps, so that only those come that have changed; default: none */
+            cache?: components["schemas"]["RowCacheSpec"] | null;
             /**
              * Gradient
              * @description sum: multiply gradients by the examples of the mini-batch

@@ -16,6 +16,8 @@ from gradstream.sim import Costs, Result, WorkerFailure
 from gradstream.sim.center import Settled, ShardedCenter
 from tests.unit.sim.test_tables import (
     ADMITTED,
+    DOWNPOUR,
+    EASGD,
     FTRL,
     HALF,
     KEPT,
@@ -115,18 +117,19 @@ def test_repeats_and_deaths_leave_every_bit_of_the_asked_rows(options: dict[str,
     assert_same(*both("sync", shards=2, tables=KEPT, stop={"steps": 20}, options=options))
 
 
-@pytest.mark.parametrize("strategy", ["sync", "async", "easgd"])
-def test_rows_that_were_asked_for_are_looked_up_anew_after_a_checkpoint(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So a job that resumes from it has the bits of the one that went on."""
-    gate = {"gate": {"mode": "bsp"}} if strategy == "easgd" else {}
-    spec = job(strategy, shards=2, args=AHEAD, tables=KEPT, stop={"steps": 20}, **gate)
-    half = train(spec, checkpoints=[16], events=40)
+@pytest.mark.parametrize("strategy", ["sync", "async", EASGD, DOWNPOUR], ids=["sync", "async", "easgd", "downpour"])
+def test_rows_that_were_asked_for_are_looked_up_anew_after_a_checkpoint(
+    strategy: str | dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So a job that resumes from it has the bits of the one that went on, with caches, too."""
+    rules = KEPT if isinstance(strategy, str) else {"deep": ADMITTED["default"]}
+    tables = {name: {**rules.get(name, {}), "cache": {"rows": 200, "bound": 3}} for name in ("wide", "deep")}
+    spec = job(strategy, shards=2, args=AHEAD, tables=tables, stop={"steps": 20})
+    half = train(spec, checkpoints=[6], events=15)
     entries = Entries(monkeypatch)
-    went_on = train(spec, checkpoints=[16])
-    lookups = sum(entries.lookups.values())
-    if strategy != "easgd":  # it trains on from a checkpoint without the gradients of rows that it had not pushed
-        assert_same(went_on, train(spec, resume=half.checkpoints[16]))
-    assert 3 < lookups <= 2 * 3 + (strategy == "easgd") * 30
+    went_on = train(spec, checkpoints=[6])
+    assert 3 < entries.lookups.total() < 40, "of 60 mini-batches"
+    assert_same(went_on, train(spec, resume=half.checkpoints[6]))
 
 
 def test_ids_that_name_too_little_leave_the_rest_to_lookups(imported: type[Clicks], monkeypatch: pytest.MonkeyPatch) -> None:

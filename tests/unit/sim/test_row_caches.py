@@ -39,14 +39,6 @@ def test_a_bound_saves_bytes_and_the_table_learns() -> None:
     assert abs(last[0] - last[1]) < 0.05
 
 
-@pytest.mark.parametrize("shards", [1, 3])
-@pytest.mark.parametrize("strategy", ["sync", "async"])
-def test_a_job_that_resumes_has_the_bits_of_one_whose_workers_dropped_their_caches(strategy: str, shards: int) -> None:
-    spec = job(strategy, shards=shards, args={"ahead": True}, tables=cached(KEPT, 200, 3), stop={"steps": 30})
-    half = train(spec, checkpoints=[6], events=40)
-    assert_same(train(spec, checkpoints=[6]), train(spec, resume=half.checkpoints[6]))
-
-
 def test_any_number_of_shards_repeats_and_deaths_give_the_same_bits() -> None:
     settings: dict[str, Any] = {"args": {"ahead": True}, "tables": cached(KEPT, 100, 3), "stop": {"steps": 20}}
     alone = train(job("sync", **settings))
