@@ -161,8 +161,8 @@ class WorkingRows:
         self._has_asked_rows = False
 
     def state(self) -> dict[str, dict[str, dict[str, torch.Tensor]]]:
-        """Return the rows since the last push and the sums of their gradients, by table, for a worker that resumes between two. Rows
-        that a push has asked for are left out, as `forget_asked` follows."""
+        """Return the rows since the last push and the sums of their gradients, by table, for a worker that resumes between two.
+        Rows that a push has asked for are left out, as `forget_asked` follows."""
         gradients = {name: merged(parts) for name, parts in self._gradients.items() if parts}
         kinds: dict[str, Mapping[str, FoundRows | RowGradients]] = {
             "found": {} if self._has_asked_rows else self._rows,
