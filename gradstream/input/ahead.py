@@ -1,7 +1,7 @@
 """Mini-batches that a worker takes before it pushes, so that its push can ask for their rows.
 
-Each is a function of its position alone, so nothing but the time at which it is taken differs. What taking it raises is raised
-when the worker trains it: it may never get there. A mini-batch that is not there yet is not waited for.
+Each is a function of its position alone, so nothing but the time at which it is taken differs. An error that taking it raises is
+raised when the worker trains it: it may never get there. A mini-batch that is not there yet is not waited for.
 """
 
 from __future__ import annotations

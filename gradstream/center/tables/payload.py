@@ -39,7 +39,7 @@ class KnownKeys(RowKeys):
     """Keys of which a worker has some rows: those that it has are not sent again if they lack few enough updates."""
 
     known: NDArray[Any]
-    """What is `KNOWN` of each key."""
+    """The `KNOWN` of each key."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ class TravellingRows(NamedTuple):
     """The rows beside an entry or a response, by table."""
 
     rows: Mapping[str, AnyRows]
-    """Of one kind."""
+    """All of one kind."""
     asks: Mapping[str, RowKeys] | None = None
     """Keys that a push asks for; None: it asks for none."""
 
