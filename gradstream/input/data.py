@@ -51,6 +51,9 @@ class Feed(Protocol):
 class FollowedFeed(Feed, Protocol):
     """Where mini-batches come from while the job learns."""
 
+    takes_in_turn: bool
+    """A checkpoint says what was taken, and the rest is still needed: no mini-batch may be taken before its turn."""
+
     @property
     def late(self) -> Sequence[str]:
         """Names of files that came too late to be read."""

@@ -21,6 +21,7 @@ class Followed:
     """Implements `Feed` and `FollowedFeed`."""
 
     thread_safe = False
+    takes_in_turn = False
 
     def __init__(self, dataset: FollowedFolder, spec: JobSpec, rank: int, batching: Batching = PLAIN) -> None:
         """Raises: InvalidWorkload."""

@@ -19,6 +19,7 @@ class FollowedStream:
     """Implements `Feed` and `FollowedFeed`."""
 
     thread_safe = False
+    takes_in_turn = True
     late: tuple[str, ...] = ()
 
     def __init__(self, dataset: RedisStream, spec: JobSpec, rank: int, batching: Batching = PLAIN) -> None:

@@ -188,7 +188,9 @@ class ModelProblem:
         return fetched
 
     def _may_take_early(self, position: int) -> bool:
-        """False after the end, for what is not there yet, and before a call of on_epoch, which may change the data."""
+        """False after the end, for what is not there yet or comes in turn, and before on_epoch, which may change the data."""
+        if self._batches.followed and self._batches.followed.takes_in_turn:
+            return False
         enters_epoch = self._code.on_epoch is not None and position // self.per_epoch != self._epoch
         return position < self.total and not enters_epoch and self.has_data(position)
 
