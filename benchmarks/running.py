@@ -43,7 +43,9 @@ class Running:
         said = self._process.stdout.readline()
         if not said:
             raise Failed(f"gradstream up ended: {(folder / 'up.log').read_text()[-1000:]}")
-        self.url = str(json.loads(said)["url"])
+        if "url" not in (found := json.loads(said)):
+            raise Failed(f"gradstream up ended: {found}")
+        self.url = str(found["url"])
         self.ready = time.time()
 
     @property
