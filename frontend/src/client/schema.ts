@@ -2450,9 +2450,9 @@ export interface components {
             processes?: number | null;
             /**
              * Length
-             * @description Examples in one pass over an iterable data set; default: its len()
+             * @description Length of one pass over an iterable data set, in examples; default: its len(). For a folder that grows: examples, or a time of events (5m); default: a file
              */
-            length?: number | null;
+            length?: number | string | null;
         };
         /**
          * DcAsgd
@@ -3021,6 +3021,11 @@ export interface components {
             version: number;
             /** Samples */
             samples: number;
+            /**
+             * Passes
+             * @default 0
+             */
+            passes: number;
             /** Seed */
             seed: number;
             /** Shards */
@@ -3051,14 +3056,14 @@ export interface components {
         Exporting: {
             /**
              * Every
-             * @description Time between two exports, at least 1 s; default: only at the end of the job, and when you ask
+             * @description Interval between two exports: a time (5m), at least 1 s, or passes over the data ('1 passes'), at whose end servers export; default: only at the end of the job, and when you ask
              */
-            every?: (number | string) | null;
+            every?: number | string | null;
             /**
              * Base
-             * @description Time after which an export has all rows again; default: when the deltas since the last base have more than half of its bytes
+             * @description Interval after which an export has all rows again: a time, or passes; default: when the deltas since the last base have more than half of its bytes
              */
-            base?: (number | string) | null;
+            base?: number | string | null;
             /**
              * Dtype
              * @description Type of the weights of rows in exports
@@ -3627,6 +3632,11 @@ export interface components {
             version: number | null;
             /** Samples */
             samples: number | null;
+            /**
+             * Passes
+             * @description Passes over the data that it was made after; null: none, or the job counts none
+             */
+            passes: number | null;
             /** Rows */
             rows: number | null;
             /**
@@ -6022,7 +6032,7 @@ export interface components {
             score?: components["schemas"]["ScoreWeights"] | null;
             /**
              * Shrink
-             * @description Interval between two shrinks in a job: samples of all workers together ('100000 samples', '0.5 epochs'); default: 1 epochs
+             * @description Interval between two shrinks in a job: samples of all workers together ('100000 samples', '0.5 epochs'), or passes over the data, at whose end it shrinks ('1 passes'); default: 1 epochs
              */
             shrink?: string | null;
             /**

@@ -13,19 +13,22 @@ import { OverviewTab } from "./overview/OverviewTab"
 import { WorkersTab } from "./workers/WorkersTab"
 import classes from "./JobTabs.module.css"
 
-/** Both bring the drawing of charts along. */
+/** They bring the drawing of charts along. */
 const StalenessTab = lazy(() => loadPart(async () => ({ default: (await import("./staleness/StalenessTab")).StalenessTab })))
 const TablesTab = lazy(() => loadPart(async () => ({ default: (await import("./tables/TablesTab")).TablesTab })))
+const OnlineTab = lazy(() => loadPart(async () => ({ default: (await import("./online/OnlineTab")).OnlineTab })))
 /** Brings the YAML writer along, which no other tab needs. */
 const ConfigPanel = lazy(() => loadPart(async () => ({ default: (await import("./config/ConfigPanel")).ConfigPanel })))
 
 const FIRST = "overview"
-const TABLES = "tables"
+/** Tabs that only some jobs have: those that have measured this metric. */
+const NEEDS: Readonly<Record<string, string>> = { online: "pass/log_loss", tables: "table/rows" }
 const TABS = [
   { value: FIRST, label: "Overview", Content: OverviewTab },
   { value: "metrics", label: "Metrics", Content: MetricsTab },
   { value: "staleness", label: "Staleness", Content: StalenessTab },
-  { value: TABLES, label: "Tables", Content: TablesTab },
+  { value: "online", label: "Online", Content: OnlineTab },
+  { value: "tables", label: "Tables", Content: TablesTab },
   { value: "workers", label: "Workers", Content: WorkersTab },
   { value: "logs", label: "Logs", Content: LogsPanel },
   { value: "events", label: "Events", Content: EventsPanel },
@@ -36,15 +39,15 @@ const TABS = [
 /** Names that tabs had once. */
 const FORMER: Readonly<Record<string, string>> = { charts: "metrics", processes: "workers" }
 
-/** Which tab is open is the end of the address. Jobs whose models have embedding tables have a tab for them. */
+/** Which tab is open is the end of the address. Jobs with embedding tables have a tab for them, and so have those that learn in passes. */
 export function JobTabs() {
   const { tab } = useParams()
   const [search] = useSearchParams()
   const navigate = useNavigate()
   const id = useFeed((feed) => feed.job.id)
   const asked = FORMER[tab ?? ""] ?? tab
-  const hasTables = useMetricNames().data.includes("table/rows")
-  const tabs = TABS.filter(({ value }) => value !== TABLES || hasTables || asked === TABLES)
+  const names = useMetricNames().data
+  const tabs = TABS.filter(({ value }) => !NEEDS[value] || names.includes(NEEDS[value]) || asked === value)
   const opened = TABS.find(({ value }) => value === asked)?.value ?? FIRST
   const open = (value: string | null) =>
     navigate({ pathname: value === FIRST ? `/jobs/${id}` : `/jobs/${id}/${value}`, search: search.toString() }, { replace: true, preventScrollReset: true })
