@@ -108,6 +108,7 @@ RULES: tuple[AlertRule, ...] = (
     AlertRule(lambda kept: kept.hanging, _describe_hanging, recorded=False),  # by `hanging`, also when a process goes on
     AlertRule(evaluation_alerts, _describe_evaluation),
     AlertRule(late_files, _describe_sentences),
+    AlertRule(lambda kept: kept.passes.alerts(), _describe_sentences, per_attempt=True),
     AlertRule(_find_slow, _describe_slow, per_attempt=True),
     AlertRule(lambda kept: dict.fromkeys(kept.dropping), _describe_dropping),
     AlertRule(lambda kept: kept.shared_memory_shortfalls, _describe_shared_memory),

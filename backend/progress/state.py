@@ -19,6 +19,8 @@ from gradstream.process.watchdog import Hang
 from gradstream.progress import alerts
 from gradstream.progress.evaluation_alerts import late_files_sentence, not_finite_sentence, overlap_sentence
 from gradstream.progress.exchange import FIGURES, Figures
+from gradstream.progress.pass_alerts import TAKEN as PASSES
+from gradstream.progress.pass_alerts import PassWatch
 from gradstream.progress.process_summary import ProcessSummaries
 from gradstream.progress.remaining import TAKEN as REMAINING
 from gradstream.progress.remaining import Remaining
@@ -80,6 +82,8 @@ class Folded(BaseModel):
     """Evaluation rows that were compared with training rows, and how many of them are training rows, if many are."""
     late_files: int = 0
     """Files of a followed folder that came too late to be read."""
+    passes: PassWatch = Field(default_factory=PassWatch)
+    """The last passes over the data of this attempt."""
     starved: dict[int, int] = Field(default_factory=dict)
     """Workers that were found not to contribute, in any attempt, with how many of their pushes were dropped in a row."""
     shared_memory_shortfalls: dict[int, int] = Field(default_factory=dict)
@@ -117,6 +121,7 @@ _OF_ATTEMPT = (
     "slow",
     "hanging",
     "waits_for",
+    "passes",
 )
 """Fields that begin anew with an attempt."""
 
@@ -158,6 +163,8 @@ def _take_batch(new: Folded, source: str, points: Sequence[Point], at: float) ->
             _take(new, point)
         elif point.name in REMAINING:
             new.remaining.take(point)
+        elif point.name in PASSES:
+            new.passes.take(point)
         elif point.name in FIGURES:
             new.figures.take(source, point)
         elif point.name == metrics.RETRANSMISSIONS.name:

@@ -11,6 +11,7 @@ from gradstream.metrics import COMPARED_ROWS, LATE_FILES, RETRANSMISSIONS, SHARE
 from gradstream.process.watchdog import Hang, hang_sentences
 from gradstream.progress import alerts, damage, shared_memory
 from gradstream.progress.evaluation_alerts import late_files_sentence, not_finite_sentence, overlap_sentence
+from gradstream.progress.pass_alerts import PassWatch
 from gradstream.progress.process_summary import ProcessSummaries
 from gradstream.progress.remaining import Remaining
 
@@ -32,7 +33,7 @@ class RunAlerts:
         self._compared_rows = 0
         self._slow: dict[int, float] = {}
         self._dropping: list[str] = []
-        self._remaining, self._summaries = Remaining(), ProcessSummaries()
+        self._remaining, self._summaries, self._passes = Remaining(), ProcessSummaries(), PassWatch()
 
     @property
     def sentences(self) -> list[str]:
@@ -55,6 +56,8 @@ class RunAlerts:
         for rank, factor in self._slow.items():
             if factor and rank not in self._starved:
                 self._raise(("slow", rank), self._slow_sentence(rank, factor))
+        for kind, sentence in self._passes.alerts().items():
+            self._raise(("passes", kind), sentence)
         for reason in self._dropping:
             self._raise(("dropped", reason), alerts.dropped_sentence(reason, self._summaries.ledger, self._gate))
 
@@ -68,10 +71,12 @@ class RunAlerts:
     def _begin(self, attempt: int) -> None:
         """Speeds and shares begin anew with an attempt; what was raised stays."""
         if attempt != self._summaries.attempt:
-            self._slow, self._remaining = {}, Remaining()
+            self._slow, self._remaining, self._passes = {}, Remaining(), PassWatch()
 
     def _take_point(self, source: str, point: Point) -> None:
         self._remaining.take(point)
+        if math.isfinite(point.value):
+            self._passes.take(point)
         if point.name.startswith("eval/") and not math.isfinite(point.value):
             self._raise_once(("evaluation", point.name), not_finite_sentence(point.name, point.samples))
         elif point.name == STARVED.name:

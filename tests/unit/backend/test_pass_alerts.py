@@ -1,0 +1,89 @@
+"""Alerts of jobs that learn in passes, and the noise that raises none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from backend.progress.alert_rules import new_alerts
+from backend.progress.state import fold
+from backend.progress.summary import shown
+from gradstream import metrics
+from gradstream.gate import Gate
+from gradstream.local.training.alerts import RunAlerts
+from gradstream.metrics import Metric, Point
+
+AT, BSP = datetime(2026, 1, 1, tzinfo=UTC), Gate(mode="bsp")
+Batch = tuple[str, list[Point]]
+
+
+def point(metric: Metric, value: float, number: int = 0, rank: int = -1) -> Point:
+    return Point(metric.name, rank, number, 1000 * number, number, 100.0 + number, value)
+
+
+def passes(behind: Sequence[float], calibration: Sequence[float] = ()) -> list[Batch]:
+    """One pass after the other, of 1,000 examples; two workers share what is left."""
+    batches = list[Batch]()
+    for number, left in enumerate(behind, 1):
+        batches += [(f"worker-{rank}.0", [point(metrics.BEHIND, left / 2, number, rank)]) for rank in range(2)]
+        figures = {"log_loss": 0.5, "calibration": calibration[number - 1] if calibration else 1.0}
+        batches.append(("server-0.0", [point(metrics.PASSED[key], value, number) for key, value in figures.items()]))
+    return batches
+
+
+def alerts(batches: Sequence[Batch]) -> list[str]:
+    """They are the same on the page and in `gradstream train`."""
+    found = shown(fold({}, 1, batches, AT), BSP).alerts
+    run = RunAlerts(BSP)
+    run.take(batches, 1)
+    assert run.sentences == found
+    return list(found)
+
+
+def test_workers_that_are_further_behind_with_each_pass() -> None:
+    [sentence] = alerts(passes([0, 400, 800, 1200, 1600, 2000]))
+    assert "rose with each of the last 5 passes, to 2,000. That is 2.0 passes. Add workers" in sentence
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        [0, 400, 800, 1200, 1600],  # not long enough
+        [9000, 8000, 7000, 6000, 5000, 4000],  # they catch up
+        [5000] * 9,  # they keep up with what comes
+        [0, 10, 20, 30, 40, 50],  # less than a pass
+        [0, 900, 800, 1900, 1800, 2900, 2800],  # files come in pairs
+    ],
+)
+def test_workers_that_are_not(behind: list[float]) -> None:
+    assert alerts(passes(behind)) == []
+
+
+def test_calibration_that_is_off_in_each_of_five_passes() -> None:
+    [sentence] = alerts(passes([0] * 6, [1.0, 1.4, 1.3, 1.5, 1.28, 1.44]))
+    assert "was 1.28 to 1.50 in the last 5 passes, always above 1" in sentence
+    [sentence] = alerts(passes([0] * 5, [0.4, 0.5, 0.7, 0.6, 0.7]))
+    assert "always below 1" in sentence
+    assert alerts(passes([0] * 6, [1.4, 1.3, 1.5, 1.28, 1.44, 1.1])) == [], "it ends with a pass that is right"
+    assert alerts(passes([0] * 5, [1.4, 1.3, 0.5, 1.3, 1.4])) == [], "not to the same side"
+
+
+def test_noise_of_passes_with_few_positives_raises_none() -> None:
+    """50 positives a pass, and as many are predicted: the ratio has a deviation of about 0.14."""
+    ratios = 50 / np.maximum(1, np.random.default_rng(1).poisson(50, 500))
+    state, found = dict[str, object](), 0
+    for ratio in ratios:
+        before, state = state, fold(state, 1, passes([0], [float(ratio)]), AT)
+        found += len(list(new_alerts(before, state, lambda: BSP)))
+    assert found == 0
+
+
+def test_an_event_is_written_once_and_a_new_attempt_begins_anew() -> None:
+    half = fold({}, 1, passes([0, 400, 800, 1200, 1600]), AT)
+    whole = fold(half, 1, passes([2000]), AT)
+    more = fold(whole, 1, passes([2400]), AT)
+    assert [len(list(new_alerts(*pair, lambda: BSP))) for pair in ((half, whole), (whole, more))] == [1, 0]
+    assert shown(fold(more, 2, passes([2800]), AT), BSP).alerts == []
