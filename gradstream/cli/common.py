@@ -105,6 +105,14 @@ def warn(spec: JobSpec) -> None:
         talk(f"note: {note.pointer}: {note.text}")
 
 
+def note_no_exports(spec: JobSpec, command: str) -> None:
+    """Say that this command makes no exports, to whose job asks for them."""
+    from gradstream.cli.terminal.output import talk
+
+    if spec.export:
+        talk(f"note: export: {command} makes no exports; a job on the platform does: gradstream submit")
+
+
 def check_code(spec: JobSpec, source: str, overrides: list[str] | None, code: Path, *, sent: bool) -> None:
     """Say what looks wrong in the code; see `gradstream.jobfile.source.check_code`, and what it raises."""
     from gradstream.cli.terminal.output import talk

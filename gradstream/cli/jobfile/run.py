@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from gradstream.cli.common import INTERRUPTED, OUTCOMES, AsJson, Code, JobFile, Overrides, TokenFile, Url
+from gradstream.cli.common import INTERRUPTED, OUTCOMES, AsJson, Code, JobFile, Overrides, TokenFile, Url, note_no_exports
 from gradstream.cli.jobfile import submit
 from gradstream.cli.jobfile.jobsource import GivenJob, find_job
 
@@ -51,6 +51,7 @@ def _local(given: GivenJob, overrides: list[str] | None, as_json: bool) -> None:
 
     spec, folder = given.spec(overrides), given.folder
     given.check_code(spec, overrides, sent=False)
+    note_no_exports(spec, "run --local")
     talk("importing torch")
     from gradstream import local_run
     from gradstream.process.exits import UserError, explain_user_error

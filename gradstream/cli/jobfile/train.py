@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from gradstream.cli.common import OUTCOMES, AsJson, Code, JobFile, Overrides, warn
+from gradstream.cli.common import OUTCOMES, AsJson, Code, JobFile, Overrides, note_no_exports, warn
 
 
 def command(
@@ -38,6 +38,7 @@ def command(
     given = find_job(job_file, code)
     spec, where = given.spec(overrides), given.folder
     warn(spec)
+    note_no_exports(spec, "gradstream train")
     for warning in too_many_threads(spec, "this machine", spec.roles.worker.count, os.cpu_count() or 1):
         talk(f"warning: {warning.pointer}: {warning.text}", "yellow")
     given.check_code(spec, overrides, sent=False)

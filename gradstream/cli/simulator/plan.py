@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import typer
 
-from gradstream.cli.common import OUTCOMES, bytes_per_second
+from gradstream.cli.common import OUTCOMES, bytes_per_second, note_no_exports
 
 if TYPE_CHECKING:
     from gradstream.sim import Costs
@@ -57,6 +57,7 @@ def of_job(
     from gradstream import jobfile
 
     spec = jobfile.load(path, overrides)
+    note_no_exports(spec, "the simulator")
     if spec.stop.never:
         raise typer.BadParameter("the job never ends by itself, and a simulation does; write --set 'stop={steps: 1000}'")
     import torch

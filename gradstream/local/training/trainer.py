@@ -38,7 +38,7 @@ class Trainer:
             raise Conflict(f"{folder} is not empty; choose another folder with --out, or remove it")
         folder.mkdir(parents=True, exist_ok=True)
         marker.write_marker(folder, "training")  # so that no bundle takes it in
-        self._spec, self._code, self._folder = spec, code, folder.resolve()
+        self._spec, self._code, self._folder = spec.model_copy(update={"export": None}), code, folder.resolve()
         self._origin = collect_origin(code)
         self._console = Console(file=talk, soft_wrap=True)
         self._run = run_dir()
