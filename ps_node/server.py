@@ -14,7 +14,6 @@ from gradstream.center.entries import (
     LAST_EXPORT,
     Committed,
     Entry,
-    ExportModel,
     Init,
     Join,
     Leave,
@@ -78,8 +77,6 @@ class Server:
         self._reader = LogReader(access, order.plane_id, order.rank, settings.read_count, self._mailbox.take_in)
         self._report = ServerReport(reporter, order, self.shard, settings)
         self._handled = 0
-        self._export_due: ExportModel | None = None
-        """An export that was asked for before there was a center: it has the first one."""
         self.leaving = False
         if resumed := self._files.resumed():
             self._mailbox.layout, state, rows = resumed
@@ -117,7 +114,7 @@ class Server:
     def _finish_files(self) -> None:
         self._files.finish()
         if self._order.spec.export and self.shard.center and not self._order.store.is_folder:
-            self._exports.begin(LAST_EXPORT, self.shard.center, base=False)
+            self._exports.begin(LAST_EXPORT, self.shard.center, self.shard.passes.closed, base=False)
         self._exports.finish()
 
     def _handle(self, position: str, header: Header) -> None:
@@ -141,20 +138,13 @@ class Server:
         output = self.shard.handle(entry, payload, self._destination)
         if is_first and self._tables:
             self._files.put_start_rows(self._tables)
-        if isinstance(entry, ExportModel):
-            self._export_due = entry
-        self._export_if_due()
+        if output.export and self.shard.center:
+            self._exports.begin(output.export.number, self.shard.center, self.shard.passes.closed, base=output.export.base)
         if self._order.rank == 0:
             self._note_accounts(entry, output)
         self._after(output, position)
         if isinstance(entry, Join | Leave):
             self._report.members_changed()
-
-    def _export_if_due(self) -> None:
-        due = self._export_due
-        if due and self.shard.center and not self.shard.over:
-            self._exports.begin(due.number, self.shard.center, base=due.base)
-            self._export_due = None
 
     @property
     def _tables(self) -> HostedTables | None:
@@ -174,7 +164,8 @@ class Server:
             return Payload(torch.empty(0), rows=rows)
         payload = self._mailbox.fetch(header, incarnation, seq)
         payload = self._staging.take(payload, incarnation) if self._staging else payload
-        return payload._replace(rows=rows, observed=self._observations(header), asks=asks)
+        observed = self._observations(header)
+        return payload._replace(rows=rows, observed=observed, asks=asks, passes_over=header.passes_over)
 
     def _observations(self, header: Header) -> Observations | None:
         """Return what a push brings of them to shard 0. Raises: ProtocolError: they are damaged."""

@@ -39,6 +39,7 @@ def describe(row: ExportRow, job: JobRow, newest_committed: int) -> JobExport:
         attempt=row.attempt,
         version=manifest and manifest.exported.version,
         samples=manifest and manifest.exported.samples,
+        passes=(manifest and manifest.exported.passes) or None,
         rows=manifest and manifest.rows,
         gone=manifest and manifest.gone,
         size=manifest and manifest.nbytes,

@@ -66,26 +66,43 @@ def request(session: Session, platform: Platform, job: JobRow, *, base: bool = F
     """Enter an export, and tell the servers after the commit. It is a base if one is due. `job` is locked."""
     there = repository.exports(session, job.id)
     number = there[0].number + 1 if there else 1
-    row = ExportRow(job_id=job.id, number=number, attempt=job.attempt, place=number)
+    row = ExportRow(job_id=job.id, number=number, attempt=job.attempt, place=number - _numbers_before(there, job, job.attempt))
     session.add(row)
     session.flush()
     session.refresh(row)
     is_base = base or _is_base_due(there, job, now(session))
     committed = next((each.place for each in there if each.attempt == job.attempt and each.manifest), None)
-    post = partial(_post, platform.plane, plane_id(job.id, job.attempt), number, is_base, committed)
+    post = partial(_post, platform.plane, plane_id(job.id, job.attempt), row.place, is_base, committed)
     after_commit(session, ("export", job.id, number), post)
     feed.changed(session, job)
     return row
 
 
-def _post(redis: Redis, j: str, number: int, base: bool, committed: int | None) -> None:
+def _numbers_before(there: list[ExportRow], job: JobRow, attempt: int) -> int:
+    """Return what an export's number has more than its place in the log of the attempt: always the same within an attempt, so the
+    order of numbers is that of the log. Servers that make exports of passes without a request count from 1 in each attempt.
+    `there`: the newest first."""
+    if not _makes_exports_of_passes(job):
+        return 0
+    mine = next((row for row in there if row.attempt == attempt and row.place != LAST_EXPORT), None)
+    if mine:
+        return mine.number - mine.place
+    return there[0].number if there else 0
+
+
+def _makes_exports_of_passes(job: JobRow) -> bool:
+    export = jobs.spec_of(job).export
+    return bool(export and export.passes)
+
+
+def _post(redis: Redis, j: str, place: int, base: bool, committed: int | None) -> None:
     """`committed`: the place of the newest one, in case the servers have not heard of its commit."""
     try:
         if committed is not None:
             plane.control_committed(redis, j, committed, "export")
-        plane.control_export(redis, j, number, base=base)
+        plane.control_export(redis, j, place, base=base)
     except AWAY as error:
-        log.warning("an export could not be asked for; ask again", plane=j, export=number, error=str(error))
+        log.warning("an export could not be asked for; ask again", plane=j, place=place, error=str(error))
 
 
 def _is_base_due(there: list[ExportRow], job: JobRow, moment: datetime) -> bool:
@@ -99,7 +116,7 @@ def _is_base_due(there: list[ExportRow], job: JobRow, moment: datetime) -> bool:
         chain.append(manifest := ExportManifest.model_validate(row.manifest))
         if manifest.after is None:
             *deltas, base = chain
-            every = spec.base if (spec := jobs.spec_of(job).export) else None
+            every = spec.base_cadence.seconds if (spec := jobs.spec_of(job).export) else None
             is_old = every is not None and row.committed_at is not None and moment - row.committed_at >= timedelta(seconds=every)
             return is_old or len(deltas) >= MAX_DELTAS or sum(each.row_bytes for each in deltas) > base.row_bytes / 2
     return True
@@ -165,9 +182,10 @@ def _commit(
     if after is not None and after not in numbers:
         raise Invalid(f"Export {place} rests on export {after}, which is no longer stored; the next one is a base.")
     if row is None:
-        if place != LAST_EXPORT:
+        if place != LAST_EXPORT and not _makes_exports_of_passes(job):
             raise Invalid(f"Export {place} was not asked for.")
-        row = ExportRow(job_id=job.id, number=there[0].number + 1 if there else 1, attempt=attempt, place=place)
+        number = place + _numbers_before(there, job, attempt) if place != LAST_EXPORT else (there[0].number if there else 0) + 1
+        row = ExportRow(job_id=job.id, number=number, attempt=attempt, place=place)
         session.add(row)
     moment = now(session)
     manifest = ExportManifest(
@@ -189,14 +207,15 @@ def _commit(
     feed.record(session, job, EventKind.EXPORT, message, actor=process.label, data={"export": row.number, "attempt": attempt})
     feed.changed(session, job)
     if place != LAST_EXPORT:
-        tell = partial(_tell_servers, platform.plane, plane_id(job.id, attempt), place)
+        base_due = _is_base_due(repository.exports(session, job.id), job, moment)
+        tell = partial(_tell_servers, platform.plane, plane_id(job.id, attempt), place, base_due)
         after_commit(session, ("exported", job.id, attempt, place), tell)
     _forget_old(session, platform, job)
 
 
-def _tell_servers(redis: Redis, j: str, place: int) -> None:
+def _tell_servers(redis: Redis, j: str, place: int, base_due: bool) -> None:
     try:
-        plane.control_committed(redis, j, place, "export")
+        plane.control_committed(redis, j, place, "export", base_due=base_due)
     except AWAY as error:
         log.warning(
             "the servers do not hear that an export is committed; the next rests on an earlier one", plane=j, error=str(error)
@@ -226,13 +245,24 @@ def _forget_old(session: Session, platform: Platform, job: JobRow) -> None:
     for number in sorted(kept, reverse=True):
         while (after := manifests[number].after) is not None and after not in kept:
             kept.add(number := after)
+    newest = next(row for row in rows if row.number == max(kept))
     for row in rows:
-        if row.number not in kept and row.number < max(kept):
-            repository.remove_folder(session, job.id, row.attempt, export_folder(row.place))
-            remove = partial(platform.files.remove_export, job.id, row.attempt, row.place)
-            after_commit(session, ("export files", job.id, row.attempt, row.place), remove)
+        if row.number not in kept and row.number < newest.number:
+            _remove_files(session, platform, job, row.attempt, row.place)
             if row.number < min(kept):
                 session.delete(row)
+    if newest.place != LAST_EXPORT:
+        stored = (ExportPath.parse(file.path) for file in repository.files(session, job.id) if file.attempt == newest.attempt)
+        places = {each.place for each in stored if each} - {row.place for row in rows if row.attempt == newest.attempt}
+        for place in places - {LAST_EXPORT}:
+            if place < newest.place:  # of a pass, and given up
+                _remove_files(session, platform, job, newest.attempt, place)
+
+
+def _remove_files(session: Session, platform: Platform, job: JobRow, attempt: int, place: int) -> None:
+    repository.remove_folder(session, job.id, attempt, export_folder(place))
+    remove = partial(platform.files.remove_export, job.id, attempt, place)
+    after_commit(session, ("export files", job.id, attempt, place), remove)
 
 
 def _count_kept(manifests: dict[int, ExportManifest], chains: int) -> int:

@@ -39,7 +39,7 @@ class CheckpointRow(Base):
 
 
 class ExportRow(Base):
-    """An export that was asked for, or the one at the end of an attempt. It is committed once it has a manifest."""
+    """An export that was asked for, or one of a pass or of the end of an attempt. It is committed once it has a manifest."""
 
     __tablename__ = "exports"
 

@@ -220,8 +220,9 @@ def _take_checkpoint(now: Situation) -> Step | None:
 
 
 def _ask_for_export(now: Situation) -> Step | None:
-    """Ask for the next export when it is due. The one under way is committed or abandoned first."""
-    every = now.spec.export.every if now.spec.export else None
+    """Ask for the next export when it is due. The one under way is committed or abandoned first. By passes, servers make them
+    without a request."""
+    every = now.spec.export.seconds if now.spec.export else None
     if every is None or now.final_checkpoint or not now.is_training:
         return None
     least = max(every, EXPORT_TIMEOUT) if now.export_under_way else every

@@ -103,6 +103,7 @@ class JobExport(ApiModel):
     attempt: int
     version: int | None
     samples: int | None
+    passes: int | None = Field(description="Passes over the data that it was made after; null: none, or the job counts none")
     rows: int | None
     gone: int | None = Field(description="Tombstones: rows that were evicted since the export that it rests on")
     size: int | None = Field(description="Bytes of its files")

@@ -63,6 +63,8 @@ class Payload(NamedTuple):
     """On shard 0 only, beside a `Push`."""
     asks: Mapping[str, RowKeys] | None = None
     """Beside a `Push`: keys whose rows come with its response. None: it asks for none."""
+    passes_over: int | None = None
+    """Beside a `Push`, on every shard: passes over the data that are over for its worker. None: the job does not count them."""
 
 
 class Init(Struct, frozen=True, array_like=True, tag="init"):
@@ -156,6 +158,8 @@ class Committed(Struct, frozen=True, array_like=True, tag="committed"):
 
     number: int
     what: Literal["checkpoint", "export"] = "checkpoint"
+    base_due: bool = False
+    """The next export that servers make by themselves has all rows."""
 
 
 class StopWorkers(Struct, frozen=True, array_like=True, tag="stop"):
@@ -246,5 +250,7 @@ class Output:
     """The decisions on pushes that this entry led to."""
     passes: list[ClosedPass] = field(default_factory=list)
     """On shard 0: passes over data that workloads observed, and that are over now."""
+    export: ExportModel | None = None
+    """An export to make of the model as it is now."""
     checkpoint: tuple[int, list[int], dict[str, object]] | None = None
     """A checkpoint that was made: its number, the ranks that saved, and this shard's state (a copy)."""

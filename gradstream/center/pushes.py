@@ -12,6 +12,7 @@ from gradstream.center.ledger import Decision, Ledger, PushOutcome, Reason
 from gradstream.center.members import Members
 from gradstream.center.parameters.drift import Drift
 from gradstream.center.parameters.updates import PushUpdate, PushUpdates
+from gradstream.center.passes.clock import PassClock
 from gradstream.center.responses import Held, Responses
 from gradstream.center.tables.payload import RowGradients, of_kind
 from gradstream.center.waiting import WaitingRanks
@@ -33,7 +34,7 @@ class Pushes:
             responses,
             drift,
         )
-        self.ledger, self.observed = Ledger(), ObservedPushes()
+        self.ledger, self.observed, self.passes = Ledger(), ObservedPushes(), PassClock()
         self.decisions: list[Decision] = []
         """Decisions on pushes that the current entry led to."""
 
@@ -43,6 +44,7 @@ class Pushes:
         if push.rank in self._gate.pending:
             raise ProtocolError(f"worker {push.rank} pushed twice in one round: under bsp, a strategy's round makes one push")
         self.ledger.pushed(push.rank)
+        self.passes.hold(push.rank, payload.passes_over)
         rows = of_kind(RowGradients, payload.rows)
         if center.tables:
             center.tables.check_push(rows)
@@ -51,6 +53,7 @@ class Pushes:
             if self._drift:
                 self._drift.give_up(push.rank)
             self._decide(push, "dropped", reason=self._why_dropped(push))
+            self.passes.decide(push.rank)
             self._hold(Held("dropped", push), push)
             return
         if center.buffers and payload.buffers:
@@ -84,6 +87,7 @@ class Pushes:
                 self._decide(push, "dropped", reason="quorum")
                 self._drop_rows(self._held_rows(rank))
                 self.observed.drop(rank)
+                self.passes.decide(rank)
             member = self._members.get(rank)
             if member and member.incarnation == push.incarnation:
                 self._hold(held.get(rank, Held("dropped", push)), push)
@@ -123,6 +127,7 @@ class Pushes:
         for u in us:
             self._decide(u.push, outcome, u.staleness)
             self.observed.count(u.rank)
+            self.passes.decide(u.rank)
         return outcome
 
     def _why_dropped(self, push: Push) -> Reason:

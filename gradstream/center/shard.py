@@ -43,6 +43,8 @@ from gradstream.center.parameters.buffers import CenterBuffers
 from gradstream.center.parameters.center import Center
 from gradstream.center.parameters.drift import Drift
 from gradstream.center.parameters.hosting import new_tables, stored_tables
+from gradstream.center.passes.closing import PassClosing
+from gradstream.center.passes.exports import ExportSchedule
 from gradstream.center.pushes import Pushes
 from gradstream.center.resending import Resending
 from gradstream.center.responses import Held, Responses
@@ -94,7 +96,9 @@ class Shard:
         self._pushes = Pushes(*mine, self._drift)
         self._checkpoint_making = CheckpointMaking(*mine, self._watchers)
         self._checkpoints, self.ledger = self._checkpoint_making.schedule, self._pushes.ledger
-        self.observed = self._pushes.observed
+        self.observed, self.passes = self._pushes.observed, self._pushes.passes
+        self._exports = ExportSchedule(spec)
+        self._closing = PassClosing(self.members, self._gate, self.observed, self.passes, self._exports)
         self._out = Output()
 
     def handle(self, entry: Entry, payload: Payload | None = None, destination: Destination = nowhere) -> Output:
@@ -131,8 +135,9 @@ class Shard:
                 self._from_worker(entry, payload)
             case Rejected():
                 self._resending.resend(entry)
+        self._exports.note_entry(entry)
         self._settle()
-        self._out.passes = self.observed.close_passes(self.members.unfinished)
+        self._out.export = self._exports.take() if self.center and not self.over else None
         self._try_checkpoint()
         self._finish(destination)
         return self._out
@@ -217,6 +222,7 @@ class Shard:
         counting = self._gate.closes(self.members)
         if counting is not None:
             self._close_round(counting)
+        self._out.passes += self._closing.close_passes(self.center)
         self._watchers.keep_if_due(self.center)
         self._checkpoint_making.ask_if_due(self.center.samples, ending=self._stopping or self.over)
         self._watchers.answer()
@@ -275,8 +281,8 @@ class Shard:
             "gate": self._gate.state(),
             "evaluations": self._watchers.queue and self._watchers.queue.state(),
         }
-        observed = self.observed.state()
-        return state | {"observed": observed} if observed else state
+        counted = {"observed": self.observed.state(), "passes": self.passes.state()}
+        return state | {key: value for key, value in counted.items() if value}
 
     def load(self, state: dict[str, Any], rows: Iterable[StoredRows] = ()) -> None:
         """Resume from a checkpoint, before the first entry: the same numbers, new members. `rows`: those that `state` lacks."""
@@ -286,5 +292,6 @@ class Shard:
         self.ledger.load(state["ledger"])
         self._gate.load(state["gate"], self._device)
         self.observed.load(state.get("observed"))
+        self.passes.load(state.get("passes"))
         if self._watchers.queue:
             self._watchers.queue.load(state.get("evaluations"), self._device)

@@ -15,6 +15,9 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gradstream.data.files import own_place
 from gradstream.data.parquetfiles import Group, ParquetTable
 from gradstream.data.source import Stream
@@ -30,8 +33,10 @@ log = logging.getLogger(__name__)
 
 
 class FollowedFolder(Stream):
-    def __init__(self, table: ParquetTable, marker: str) -> None:
+    def __init__(self, table: ParquetTable, marker: str, time: str | None = None) -> None:
         self._table, self._marker = table, marker
+        self.time = time
+        """The column with event times."""
         self.files: list[list[Group]] = []
         """The groups of rows of each complete file, in the order in which they are read. Only grows."""
         self.late: list[str] = []
@@ -71,6 +76,12 @@ class FollowedFolder(Stream):
         """The examples of a file from example `start` on."""
         return self._table.pieces(self.files[number], start)
 
+    def times_of(self, number: int) -> NDArray[np.float64]:
+        """The event times of a file's examples, in seconds. Raises: InvalidWorkload."""
+        assert self.time is not None, "whoever asks has checked it"
+        groups = self.files[number]
+        return np.concatenate([np.empty(0), *(self._table.times(group, self.time) for group in groups)])
+
     @property
     def path(self) -> Path:
         return self._table.path
@@ -93,15 +104,21 @@ class FollowedFolder(Stream):
 
 
 def parquet_folder(
-    path: str | Path, features: Sequence[str] = (), label: str | None = None, *, ids: Sequence[str] = (), marker: str = ".done"
+    path: str | Path,
+    features: Sequence[str] = (),
+    label: str | None = None,
+    *,
+    ids: Sequence[str] = (),
+    marker: str = ".done",
+    time: str | None = None,
 ) -> FollowedFolder:
     """The batches of `parquet`, from a folder that grows: write `NAME.parquet`, then an empty file `NAME.parquet.done`.
 
     As dataset("train") of a job, the folder is *followed*: workers wait for the next file. No mini-batch spans two files. Elsewhere
-    it is a stream of what is there.
+    it is a stream of what is there. `time`: a column of timestamps, or of seconds, by which passes of `data.length: 5m` go.
     Raises: InvalidWorkload: no such folder, and as `parquet` does for each file when it is read."""
     if not Path(path).is_dir():
         raise InvalidWorkload(
             f"there is no folder {path}; it must be there, readable on every node, before the job starts{own_place(path)}"
         )
-    return FollowedFolder(ParquetTable(path, features, label, ids), marker)
+    return FollowedFolder(ParquetTable(path, features, label, ids), marker, time)

@@ -152,6 +152,23 @@ class ParquetTable:
                     if kept is not None:
                         yield self._decoded(file, kept)
 
+    def times(self, group: Group, name: str) -> numpy.ndarray[Any, Any]:
+        """A column of timestamps, or of numbers, of a group of rows, in seconds: float64. Raises: InvalidWorkload."""
+        import pyarrow
+
+        file, number, _ = group
+        with self._opened(file) as opened:
+            self._check(file, opened.schema_arrow.names, [name])
+            column = opened.read_row_group(number, columns=[name], use_threads=False).column(name).combine_chunks()
+        if pyarrow.types.is_timestamp(column.type):
+            seconds = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[column.type.unit]
+            times = self._values(file, name, column.cast(pyarrow.int64())) / seconds
+        else:
+            times = self._values(file, name, column).astype(numpy.float64)
+        if not numpy.isfinite(times).all():
+            raise InvalidWorkload(f"{file}: a time in '{name}' is not finite; leave its row out")
+        return times
+
     def _decoded(self, file: Path, rows: Any) -> Any:
         if not self.ids:
             x = self._x(file, rows)
@@ -215,8 +232,8 @@ class ParquetTable:
     def _missing(self, file: Path, name: str, count: int) -> InvalidWorkload:
         return InvalidWorkload(f"{file}: {count} values of '{name}' are missing (or more); fill them in, or leave the rows out")
 
-    def _check(self, file: Path, names: list[str]) -> None:
-        for column in self._columns:
+    def _check(self, file: Path, names: list[str], columns: Sequence[str] = ()) -> None:
+        for column in columns or self._columns:
             if column not in names:
                 close = difflib.get_close_matches(column, names, 1)
                 hint = f"did you mean '{close[0]}'?" if close else f"it has {', '.join(names[:30])}"

@@ -65,6 +65,9 @@ class FollowedFeed(Feed, Protocol):
         """Return the examples of this rank that are there, from the mini-batch of this position on. Raises: InvalidWorkload."""
 
     def pass_of(self, position: int) -> int: ...
+    def passes_until(self, position: int) -> int:
+        """Return the number of passes that are over for this rank with this mini-batch: the same whenever more data comes."""
+
     def begins_stretch(self, position: int) -> bool:
         """Return whether no round may go on from the mini-batch before this one."""
 
@@ -87,7 +90,7 @@ class Batches:
         if not all(share is None or self._per_epoch(share) for share in shares):
             raise _too_small([share or 0 for share in shares], self._batch if self._drop_last else 1)
         if None in shares:
-            _needs_no_length(spec)
+            _needs_no_length(spec, followed=isinstance(self._feed, Followed | FollowedStream))
         self.thread_safe = self._feed.thread_safe
         """`fetch` may be called in a thread beside the model."""
         self.total = self._total(spec, shares[rank])
@@ -132,6 +135,11 @@ def _feed(dataset: Dataset[Any], spec: JobSpec, rank: int, batching: Batching) -
     """Raises: InvalidWorkload."""
     if isinstance(dataset, FollowedFolder):
         return Followed(dataset, spec, rank, batching)
+    if spec.data.pass_seconds:
+        raise InvalidWorkload(
+            f"data.length: {spec.data.length} is a time, and only passes over a folder that grows go by time; give the number of "
+            "examples in one pass, or remove it"
+        )
     if isinstance(dataset, RedisStream):
         return FollowedStream(dataset, spec, rank, batching)
     if isinstance(dataset, IterableDataset):
@@ -152,8 +160,13 @@ def _too_small(shares: list[int], needs: int) -> DatasetTooSmall:
     )
 
 
-def _needs_no_length(spec: JobSpec) -> None:
+def _needs_no_length(spec: JobSpec, *, followed: bool) -> None:
     """Raises: InvalidWorkload."""
+    if spec.counts_passes and not followed:
+        raise InvalidWorkload(
+            "exports or shrinks of tables go by passes, and the length of dataset('train') is not known; give it a __len__, or set "
+            "data.length to the examples of one pass"
+        )
     remedy = "give dataset('train') a __len__, or say how many examples one pass has with data.length"
     if spec.stop.epochs is not None:
         raise InvalidWorkload(f"stop.epochs counts passes over data whose length is not known: {remedy}, or set stop.steps alone")
@@ -161,6 +174,9 @@ def _needs_no_length(spec: JobSpec) -> None:
     cadences |= {f"tables.{name}.shrink": every for name, table in spec.tables.items() if (every := table.shrinks_every)}
     for key, cadence in cadences.items():
         if cadence.epochs is not None:
+            if followed:
+                others = "samples or passes" if key.startswith("tables") else "samples"
+                raise InvalidWorkload(f"{key} counts epochs, and data that grows has none; write {others}")
             raise InvalidWorkload(f"{key} counts passes over data whose length is not known: {remedy}, or write samples")
     if "epochs" in type(spec.strategy).model_fields:
         raise InvalidWorkload(f"the strategy '{spec.strategy.name}' trains for whole epochs, whose length is not known: {remedy}")

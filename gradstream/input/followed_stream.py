@@ -34,7 +34,7 @@ class FollowedStream:
         self._dataset, self._rank, self._batch, self._workers = dataset, rank, spec.batch_size, spec.roles.worker.count
         self._reader = dataset.reader()
         self._block = self._batch * self._workers
-        self._per_pass = -(-(spec.data.length or dataset.pass_size) // self._block)
+        self._per_pass = -(-(spec.data.pass_examples or dataset.pass_size) // self._block)
         self._round = min(spec.strategy.steps_per_push() or self._per_pass, self._per_pass)
         """Mini-batches that a worker trains from one push to the next. They are there together or not at all, so that the end of a
         round does not depend on when entries come."""
@@ -57,6 +57,10 @@ class FollowedStream:
 
     def pass_of(self, position: int) -> int:
         return position // self._per_pass
+
+    def passes_until(self, position: int) -> int:
+        """Return the number of passes that are over for this rank with this mini-batch."""
+        return (position + 1) // self._per_pass
 
     def begins_stretch(self, position: int) -> bool:
         """Return whether a pass begins with this mini-batch, or a round in it."""

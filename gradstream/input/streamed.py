@@ -34,7 +34,7 @@ class Streamed:
         if isinstance(dataset, Stream):
             batching.never_for(dataset)
         self._batching, self._rank = batching, rank
-        workers, declared = spec.roles.worker.count, spec.data.length
+        workers, declared = spec.roles.worker.count, spec.data.pass_examples
         self._seed, self._batch = spec.seed, spec.batch_size
         own = hasattr(dataset, "shard")
         self._dataset = _shard(dataset, rank, workers)

@@ -22,7 +22,10 @@ This page lists every key of a job file. `make generate` writes it from the sche
 - `--set key=value` sets a key for one run, with dots between levels: `gradstream submit job.yaml --set strategy.lr=0.01`.
 - A *duration* is a number of seconds, or a number with `ms`, `s`, `m`, `h` or `d`: `30s`, `2h`.
 - A *cadence* is a duration, or a number of samples or epochs of all workers together: `10000 samples`, `0.5 epochs`.
+- A *pass* is an epoch, or a portion of data that grows, as long as `data.length` says: `1 passes`.
 """
+_SHRINKS, _EXPORTS = "samples, epochs or passes", "duration or passes"
+_INTERVALS = ("cadence", "duration", _SHRINKS, _EXPORTS)
 _HEADER = ["| key | type | default | meaning |", "|---|---|---|---|"]
 
 
@@ -99,7 +102,7 @@ class _Reference:
     def _type(self, field: Schema) -> str:
         kinds = [self._type(each) for each in field.get("anyOf", []) if each.get("type") != "null"]
         if kinds:
-            named = [kind for kind in kinds if kind in ("cadence", "duration")]  # which a plain number of seconds is, too
+            named = [kind for kind in kinds if kind in _INTERVALS]  # which a plain number of seconds is, too
             return " or ".join(named or kinds)
         if "const" in field:
             return f"`{field['const']}`"
@@ -110,6 +113,8 @@ class _Reference:
                 return " ".join(filter(None, ["whole number" if kind == "integer" else "number", _range(field)]))
             case "boolean":
                 return "`true` `false`"
+            case "string" if "pass" in field.get("pattern", ""):
+                return _SHRINKS if "epoch" in field["pattern"] else _EXPORTS
             case "string" if "epoch" in field.get("pattern", ""):
                 return "cadence"
             case "string" if "ms|s|m" in field.get("pattern", ""):

@@ -25,12 +25,13 @@ class LocalRows:
         self._optimizer, self._code = TableOptimizer(model, rules, spec.seed), code
         specs = specs_of(spec.tables, self._optimizer.summary())
         for name, of_table in specs.items():
-            if length is None and (every := of_table.shrinks_every) and every.epochs is not None:
+            if length is None and (every := of_table.shrinks_every) and every.samples is None:
+                unit = "epochs" if every.epochs is not None else "passes"
                 raise InvalidWorkload(
-                    f"tables: table '{name}' shrinks by epochs, and the length of dataset('train') is not known; set data.length, "
+                    f"tables: table '{name}' shrinks by {unit}, and the length of dataset('train') is not known; set data.length, "
                     "or write its shrink in samples"
                 )
-        self._shrinks = ShrinkSchedule(specs, length)
+        self._shrinks, self._length = ShrinkSchedule(specs, length), length
 
     def begin(self, batch: Any) -> None:
         """Begin a mini-batch. Raises: UserError: `ids()` names a table that the model lacks."""
@@ -49,7 +50,10 @@ class LocalRows:
         self._optimizer.factor = factor
         with blaming("clicks()"):
             self._optimizer.step(examples=examples)
-        if due := self._shrinks.due(samples, samples + examples):
+        due, after = self._shrinks.due(samples, samples + examples), samples + examples
+        if self._length:
+            due += self._shrinks.due_with_passes(samples // self._length, after // self._length)
+        if due:
             self._optimizer.shrink(due)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSampler
 
+from gradstream.data.followed import FollowedFolder
 from gradstream.data.source import Source, Stream, length_of
 from gradstream.errors import InvalidJob, InvalidWorkload
 from gradstream.evaluation.judge import Judge, StopReason
@@ -190,8 +191,8 @@ class _Training:
 
 def _length(data: Any, spec: JobSpec) -> int | None:
     """Return the examples of one pass; None: not known. Raises: InvalidWorkload: not known, but the job counts passes."""
-    if isinstance(data, IterableDataset) and spec.data.length:
-        return spec.data.length
+    if isinstance(data, IterableDataset) and spec.data.pass_examples and not isinstance(data, FollowedFolder):
+        return spec.data.pass_examples
     if isinstance(data, Sized):
         return len(data)
     if spec.stop.epochs is not None:

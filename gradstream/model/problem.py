@@ -77,7 +77,9 @@ class ModelProblem:
         self._code, self._flat, self._batches, self._at_once, self._rows = code, flat, batches, at_once, rows
         self._guard, self._observed = ParameterGuard(flat.model), Observations()
         self._pass = 0
-        """That the last mini-batch is of: an epoch, a file of a followed folder, or a part of a followed stream."""
+        """That the last mini-batch is of: an epoch, or a portion of data that grows."""
+        self.passes_over = 0
+        """Passes that are over for this worker with its last mini-batch."""
         self._epoch: int | None = None
         """That on_epoch was called for last."""
         self._modules = list(flat.model.modules())
@@ -165,13 +167,14 @@ class ModelProblem:
 
     def _taken(self, position: int) -> tuple[list[parts.MicroBatch], int]:
         """The mini-batch as the model gets it, and how many examples it has; the model is ready for it."""
-        self._pass = position // self.per_epoch
+        self._pass, self.passes_over = position // self.per_epoch, (position + 1) // self.per_epoch
         self._enter_epoch(self._pass)
         batch, examples, named = self._ahead.take(position)
         with blaming("dataset('train')"):
             shares = parts.of(batch, examples, self._at_once or examples)
             if self._batches.followed:
                 self._pass = self._batches.followed.pass_of(position)
+                self.passes_over = self._batches.followed.passes_until(position)
         if self._rows and named is not None:
             self._rows.use(named)
         self._flat.refresh()

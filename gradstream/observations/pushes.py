@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
 from typing import Any
 
 from gradstream.observations.histograms import Observations
@@ -21,7 +20,6 @@ class ObservedPushes:
         """Take the observations of a push until it is decided."""
         if observed:
             self._held[rank] = observed
-            self._passes.enter(rank, observed.number)
 
     def count(self, rank: int) -> None:
         """The push of this rank counts."""
@@ -33,9 +31,9 @@ class ObservedPushes:
         """The push of this rank is dropped."""
         self._held.pop(rank, None)
 
-    def close_passes(self, members: Callable[[], Collection[int]]) -> list[ClosedPass]:
-        """Return the passes that are over now. `members()`: the workers that may still push. The pass of a held push stays open."""
-        return self._passes.close({*members(), *self._held}) if self._passes.is_open else []
+    def close_passes(self, below: int | None) -> list[ClosedPass]:
+        """Return the passes below this number that close now; None: all that are open."""
+        return self._passes.close(below)
 
     def state(self) -> dict[str, Any] | None:
         """None: nothing was ever observed."""

@@ -55,6 +55,7 @@ class ShardedCenter:
             if (
                 not same_responses
                 or output.decisions != first.decisions
+                or output.export != first.export
                 or _number_and_ranks(output.checkpoint) != _number_and_ranks(first.checkpoint)
             ):
                 raise ShardsDisagree(f"after {entry}: {first} and {output}")
@@ -104,7 +105,9 @@ class ShardedCenter:
         x = payload.x[self._slices[k]] if payload.x.numel() else payload.x
         rows = payload.rows and shard_part(payload.rows, k, len(self.shards))
         asks = payload.asks and shard_part(payload.asks, k, len(self.shards))
-        return Payload(x, payload.buffers, rows, payload.observed, asks) if k == 0 else Payload(x, None, rows, asks=asks)
+        if k == 0:
+            return payload._replace(x=x, rows=rows, asks=asks)
+        return Payload(x, None, rows, asks=asks, passes_over=payload.passes_over)
 
     def _joined(self, parts: tuple[Response, ...], made: dict[tuple[int, ...], Payload]) -> Response:
         """Join the shards' responses. `made`: payloads of other responses to the same entry, so that a center that several workers

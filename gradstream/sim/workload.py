@@ -144,6 +144,10 @@ class Randomly:
     def take_observations(self) -> Observations | None:
         return self._problem.take_observations()
 
+    @property
+    def passes_over(self) -> int:
+        return self._problem.passes_over
+
     def buffers(self) -> Buffers | None:
         return self._problem.buffers()
 

@@ -1,19 +1,21 @@
-"""How often the center is evaluated or exported and checkpoints are taken: by time, or by the samples that the center has seen."""
+"""How often the center is evaluated or exported, checkpoints are taken and tables shrink: by time, by the samples that the center
+has seen, or by passes over the data."""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from gradstream.bounds import MAX_BATCH, MAX_COUNT, MAX_SECONDS, shorten
 from gradstream.spec.part import SpecPart
-from gradstream.spec.values import DURATION_UNITS, Average, Seconds
+from gradstream.spec.values import DURATION_UNITS, Average
 
 _COUNTED = ("samples", "epochs")
+_PASSES = "passes"
 
 
 class Cadence(NamedTuple):
@@ -22,6 +24,7 @@ class Cadence(NamedTuple):
     seconds: float | None = None
     samples: int | None = None
     epochs: float | None = None
+    passes: int | None = None
 
     @property
     def by_time(self) -> bool:
@@ -29,7 +32,7 @@ class Cadence(NamedTuple):
         return self.seconds is not None
 
     def in_samples(self, epoch_samples: int | None) -> int | None:
-        """Return the samples of all workers together; None: it goes by time, or the length of an epoch is not known."""
+        """Return the samples of all workers together; None: it goes by time or passes, or the length of an epoch is not known."""
         if self.epochs is not None:
             return max(1, round(self.epochs * epoch_samples)) if epoch_samples else None
         return self.samples
@@ -39,12 +42,14 @@ def parse(given: float | str) -> Cadence:
     """Parse a value that the job file has accepted."""
     if isinstance(given, str):
         number, _, unit = given.partition(" ")
+        if unit == _PASSES:
+            return Cadence(passes=int(number))
         return Cadence(samples=int(number)) if unit == "samples" else Cadence(epochs=float(number))
     return Cadence(seconds=given)
 
 
 def is_due(before: int, now: int, every: int) -> bool:
-    """Return whether a multiple of `every` lies between these two numbers of samples."""
+    """Return whether a multiple of `every` lies between these two numbers of samples or passes."""
     return now // every > before // every
 
 
@@ -74,20 +79,34 @@ def _reader(least: float) -> Callable[[Any], float | str]:
     return read
 
 
-def _read_samples(given: Any) -> str:
+def _read_counted(given: Any) -> str:
     found = re.fullmatch(_AMOUNT, given) if isinstance(given, str) else None
-    unit = _unit(found[2]) if found else ""
-    if found is None or unit not in _COUNTED:
-        raise ValueError(f"write '10000 samples' or '0.5 epochs', not {shorten(given)}")
+    unit = _unit(found[2], (*_COUNTED, _PASSES)) if found else ""
+    if found is None or unit in DURATION_UNITS:
+        raise ValueError(f"write '10000 samples' or '0.5 epochs', not {shorten(given)}; passes are '1 passes'")
     return _counted(float(found[1]), unit, found[1])
 
 
-def _unit(word: str) -> str:
-    units = [*DURATION_UNITS, *_COUNTED]
-    unit = word if word in units else f"{word}s"
-    if unit in units:
+def _read_passes_or_seconds(given: Any) -> float | str:
+    """Seconds, of which there is at least one, or a number of passes."""
+    found = re.fullmatch(_AMOUNT, given) if isinstance(given, str) else None
+    if found and (unit := _unit(found[2], (_PASSES,))) == _PASSES:
+        return _counted(float(found[1]), unit, found[1])
+    if found:
+        given = float(found[1]) * DURATION_UNITS[unit]
+    if not isinstance(given, int | float) or isinstance(given, bool):
+        raise ValueError(f"write a number of seconds, '5m' or '1 passes', not {shorten(given)}")
+    if not 1 <= given <= MAX_SECONDS:
+        raise ValueError(f"must be from 1 second to 100 years, not {shorten(given)}")
+    return float(given)
+
+
+def _unit(word: str, counted: tuple[str, ...] = _COUNTED) -> str:
+    units = [*DURATION_UNITS, *counted]
+    unit = next((unit for unit in (word, f"{word}s", f"{word}es") if unit in units), None)
+    if unit:
         return unit
-    close = difflib.get_close_matches(word.lower(), _COUNTED, 1, 0.6)
+    close = difflib.get_close_matches(word.lower(), counted, 1, 0.6)
     hint = f"did you mean '{close[0]}'? There are" if close else "there are"
     step = "; a step of one worker is batch_size samples" if word in ("step", "steps") else ""
     raise ValueError(f"there is no unit '{word[:40]}'; {hint}: {', '.join(units)}{step}")
@@ -96,10 +115,10 @@ def _unit(word: str) -> str:
 def _counted(amount: float, unit: str, written: str) -> str:
     if not 0 < amount <= MAX_COUNT:
         raise ValueError(f"must be more than 0 {unit}, and at most {MAX_COUNT:g}, not {written[:40]}")
-    if unit == "samples":
+    if unit != "epochs":
         if amount != int(amount):
-            raise ValueError(f"must be a whole number of samples, not {written}")
-        return f"{int(amount)} samples"
+            raise ValueError(f"must be a whole number of {unit}, not {written}")
+        return f"{int(amount)} {unit}"
     return f"{amount:.12g} epochs"
 
 
@@ -113,12 +132,24 @@ _SCHEMA = WithJsonSchema(
 )
 CheckpointInterval = Annotated[float | str, BeforeValidator(_reader(0.5)), _SCHEMA]
 EvaluationInterval = Annotated[float | str, BeforeValidator(_reader(0.05)), _SCHEMA]
-SampleInterval = Annotated[
+ShrinkInterval = Annotated[
     str,
-    BeforeValidator(_read_samples),
-    WithJsonSchema({"type": "string", "pattern": r"^\d+(\.\d+)?\s*(samples?|epochs?)$"}),
+    BeforeValidator(_read_counted),
+    WithJsonSchema({"type": "string", "pattern": r"^\d+(\.\d+)?\s*(samples?|epochs?|pass(es)?)$"}),
 ]
 """Never a time, so that it falls alike on every machine."""
+ExportInterval = Annotated[
+    float | str,
+    BeforeValidator(_read_passes_or_seconds),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "minimum": 1, "maximum": MAX_SECONDS},
+                {"type": "string", "pattern": r"^\d+(\.\d+)?\s*(ms|s|m|h|d|pass(es)?)$"},
+            ]
+        }
+    ),
+]
 
 
 class Checkpointing(SpecPart, frozen=True):
@@ -138,16 +169,38 @@ class Checkpointing(SpecPart, frozen=True):
 class Exporting(SpecPart, frozen=True):
     """Exports of the model and its embedding tables for serving, while the job trains and at its end."""
 
-    every: Seconds | None = Field(
-        None, ge=1, description="Time between two exports, at least 1 s; default: only at the end of the job, and when you ask"
-    )
-    base: Seconds | None = Field(
+    every: ExportInterval | None = Field(
         None,
-        ge=1,
-        description="Time after which an export has all rows again; default: when the deltas since the last base have more than "
-        "half of its bytes",
+        description="Interval between two exports: a time (5m), at least 1 s, or passes over the data ('1 passes'), at whose end "
+        "servers export; default: only at the end of the job, and when you ask",
+    )
+    base: ExportInterval | None = Field(
+        None,
+        description="Interval after which an export has all rows again: a time, or passes; default: when the deltas since the last "
+        "base have more than half of its bytes",
     )
     dtype: Literal["float32", "float16"] = Field("float32", description="Type of the weights of rows in exports")
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds between two exports that the control plane asks for; None: it asks for none."""
+        return None if self.every is None else parse(self.every).seconds
+
+    @property
+    def passes(self) -> int | None:
+        """Passes between two exports that servers make by themselves; None: they make none."""
+        return None if self.every is None else parse(self.every).passes
+
+    @property
+    def base_cadence(self) -> Cadence:
+        """Without any interval: only the bytes of deltas count."""
+        return Cadence() if self.base is None else parse(self.base)
+
+    @model_validator(mode="after")
+    def _check_base(self) -> Self:
+        if self.base_cadence.passes and not self.passes:
+            raise ValueError("base: servers count passes for exports of passes only; write `every` in passes, or `base` as a time")
+        return self
 
 
 class Evaluate(SpecPart, frozen=True):

@@ -6,9 +6,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from gradstream.bounds import Count
 from gradstream.spec.part import SpecPart
-from gradstream.spec.values import not_too_deep, storable
+from gradstream.spec.values import PassLength, not_too_deep, seconds_of, storable
 
 
 class WorkloadRef(SpecPart, frozen=True):
@@ -42,7 +41,21 @@ class Data(SpecPart, frozen=True):
         description="Processes per worker that fetch mini-batches; default: a thread for sources of gradstream.data, else one "
         "process",
     )
-    length: Count | None = Field(None, ge=1, description="Examples in one pass over an iterable data set; default: its len()")
+    length: PassLength | None = Field(
+        None,
+        description="Length of one pass over an iterable data set, in examples; default: its len(). For a folder that grows: "
+        "examples, or a time of events (5m); default: a file",
+    )
+
+    @property
+    def pass_examples(self) -> int | None:
+        """None: not given in examples."""
+        return self.length if isinstance(self.length, int) else None
+
+    @property
+    def pass_seconds(self) -> float | None:
+        """Event time of a pass; None: not given as a time."""
+        return seconds_of(self.length) if isinstance(self.length, str) else None
 
     @model_validator(mode="after")
     def _fetches(self) -> Self:

@@ -152,6 +152,12 @@ class JobSpec(SpecPart, frozen=True):
     def effective_on_worker_loss(self) -> Literal["restart", "continue"]:
         return self.on_worker_loss or ("restart" if self.effective_gate.mode == "bsp" else "continue")
 
+    @property
+    def counts_passes(self) -> bool:
+        """Something happens at ends of passes, so each push says which passes are over for its worker."""
+        shrinks = (table.shrinks_every for table in self.tables.values())
+        return bool(self.export and self.export.passes) or any(every and every.passes for every in shrinks)
+
     def with_shards(self, count: int) -> JobSpec:
         """This job with `auto` resolved."""
         server = self.roles.server.model_copy(update={"count": count})

@@ -14,7 +14,7 @@ from pydantic import Field, TypeAdapter, model_validator
 from gradstream.bounds import Count, Number
 from gradstream.errors import InvalidWorkload
 from gradstream.optim.spec import Beta
-from gradstream.spec.cadence import Cadence, SampleInterval, parse
+from gradstream.spec.cadence import Cadence, ShrinkInterval, parse
 from gradstream.spec.part import SpecPart
 
 DEFAULT = "default"
@@ -137,10 +137,10 @@ class TableSpec(SpecPart, frozen=True):
         None, ge=1024, description="Rows of the table after a shrink, at most: 1/1024 of them in each bucket"
     )
     score: ScoreWeights | None = Field(None, description="Weights of the score")
-    shrink: SampleInterval | None = Field(
+    shrink: ShrinkInterval | None = Field(
         None,
-        description="Interval between two shrinks in a job: samples of all workers together ('100000 samples', '0.5 epochs'); "
-        "default: 1 epochs",
+        description="Interval between two shrinks in a job: samples of all workers together ('100000 samples', '0.5 epochs'), or "
+        "passes over the data, at whose end it shrinks ('1 passes'); default: 1 epochs",
     )
     codec: Literal["raw", "fp16", "bf16"] = Field(
         "raw", description="Encoding of rows and of their gradients on the way between workers and servers; servers compute in fp32"

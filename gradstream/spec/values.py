@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, WithJsonSchema
 
-from gradstream.bounds import MAX_DEPTH, MAX_SECONDS, shorten
+from gradstream.bounds import MAX_COUNT, MAX_DEPTH, MAX_SECONDS, shorten
 
 NAME = r"^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$"
 """Names of jobs, in folders, addresses and commands."""
@@ -45,6 +45,38 @@ Seconds = Annotated[
     ),
 ]
 """A duration: seconds, or text such as `30s`, `5m`, `2h`."""
+
+
+def _pass_length(given: Any) -> Any:
+    """A whole number of examples, or the text of a duration: a plain number is never seconds here."""
+    if isinstance(given, str):
+        seconds = _seconds(given)
+        if not seconds > 0:
+            raise ValueError(f"must be more than 0 seconds, not {shorten(given)}")
+        return given.strip()
+    if isinstance(given, int | float) and not isinstance(given, bool) and 1 <= given <= MAX_COUNT and given == int(given):
+        return int(given)
+    raise ValueError(f"write a whole number of examples, from 1, or a time like '5m', not {shorten(given)}")
+
+
+PassLength = Annotated[
+    int | str,
+    BeforeValidator(_pass_length),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1, "maximum": MAX_COUNT},
+                {"type": "string", "pattern": r"^\d+(\.\d+)?(ms|s|m|h|d)$"},
+            ]
+        }
+    ),
+]
+"""Examples, or a time such as `5m`."""
+
+
+def seconds_of(written: str) -> float:
+    """Return the seconds of a duration that the job file has accepted."""
+    return float(_seconds(written))
 
 
 def not_too_deep(given: Any, limit: int = MAX_DEPTH) -> Any:

@@ -117,7 +117,9 @@ class Link:
         )
         self._go = self._gate.never_holds
         residual = self._buffer.residual if finite else None
-        ticket = self._send_entry(push, out, Payload(self._buffer.x, self._w.model.buffers(), rows, observed, asks), residual)
+        model = self._w.model
+        payload = Payload(self._buffer.x, model.buffers(), rows, observed, asks, model.passes_over(observed))
+        ticket = self._send_entry(push, out, payload, residual)
         self._rows.note_push(ticket, asks)
         if residual:
             self.codec_error = residual.norm() / norm if norm else 0.0

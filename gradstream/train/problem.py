@@ -105,6 +105,15 @@ class Observes(Protocol):
 
 
 @runtime_checkable
+class CountsPasses(Protocol):
+    """A problem whose data comes in passes."""
+
+    @property
+    def passes_over(self) -> int:
+        """Passes that are over for this worker with its last mini-batch."""
+
+
+@runtime_checkable
 class Follows(Protocol):
     """A problem whose data may still grow."""
 
@@ -112,7 +121,7 @@ class Follows(Protocol):
         """Return whether the mini-batch of this position is there. False: it may come later."""
 
     def begins_pass(self, position: int) -> bool:
-        """Return whether no round may go on from the mini-batch before this one."""
+        """Return whether no round may go on from the mini-batch before this one. (Within a pass, a file may begin.)"""
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ from gradstream.observations.histograms import Observations
 from gradstream.optim.flat import FlatOptimizer
 from gradstream.optim.spec import Sgd
 from gradstream.spec import JobSpec
-from gradstream.train.problem import Gathers, HasTables, Observes, Problem
+from gradstream.train.problem import CountsPasses, Gathers, HasTables, Observes, Problem
 
 
 class WorkerModel:
@@ -31,6 +31,8 @@ class WorkerModel:
         self._keeps_theta = not spec.strategy.pulls_every_round
         self._has_tables = problem if isinstance(problem, HasTables) and problem.tables else None
         self._observes = problem if isinstance(problem, Observes) else None
+        self._counts_passes = problem if isinstance(problem, CountsPasses) else None
+        self._needs_passes = spec.counts_passes
         self._homes = frozenset[int]()
         """Addresses of the centers that theta may live in."""
 
@@ -76,6 +78,11 @@ class WorkerModel:
     def take_observations(self) -> Observations | None:
         """Return what a push brings of them. See `Observes`."""
         return self._observes.take_observations() if self._observes else None
+
+    def passes_over(self, observed: Observations | None) -> int | None:
+        """Return the passes that are over for this worker, for a push that brings these observations. None: no server asks."""
+        needed = self._needs_passes or observed
+        return self._counts_passes.passes_over if needed and self._counts_passes else None
 
     def buffers(self) -> Buffers | None:
         """Return the vectors that a push brings to be averaged: the buffers, and the optimizer's if the strategy averages these."""

@@ -91,9 +91,11 @@ def control_export(redis: Redis, j: str, number: int, *, base: bool) -> bool:
     return post(redis, j, ExportModel(number, base))
 
 
-def control_committed(redis: Redis, j: str, number: int, what: Literal["checkpoint", "export"] = "checkpoint") -> None:
-    """Tell the servers that this checkpoint or export is committed. Harmless to repeat."""
-    post(redis, j, Committed(number, what))
+def control_committed(
+    redis: Redis, j: str, number: int, what: Literal["checkpoint", "export"] = "checkpoint", *, base_due: bool = False
+) -> None:
+    """Tell the servers that this checkpoint or export is committed. Harmless to repeat. `base_due`: see `Committed`."""
+    post(redis, j, Committed(number, what, base_due))
 
 
 def control_stop(redis: Redis, j: str, reason: str, rank: int | None = None) -> None:

@@ -92,7 +92,8 @@ class RedisPort:
         layout = self._layout.as_dict() if isinstance(entry, Init) else None
         shared = tuple(sorted(self._local.shards)) if isinstance(entry, Join) else ()
         observed = payload.observed.pack() if payload and payload.observed else ""
-        packed = Header(entry, parts, layout, shared, self._centers.assign_buffer(entry), rows, self._opened, observed).pack()
+        into, passes_over = self._centers.assign_buffer(entry), payload.passes_over if payload else None
+        packed = Header(entry, parts, layout, shared, into, rows, self._opened, observed, passes_over).pack()
         self.confirm()
         self._log.post(packed)
         if not isinstance(entry, Push):

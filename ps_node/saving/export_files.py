@@ -26,24 +26,20 @@ if TYPE_CHECKING:  # needs numba, which jobs without tables never import
 
 class ExportFiles:
     def __init__(self, order: ProcessOrder) -> None:
-        self._order, self._newest = order, 0
+        self._order = order
         self._uploads: Uploads | None = None
         self._marks: ExportMarks | None = None
         self.pending = PendingRows()
 
-    def begin(self, place: int, center: Center, *, base: bool) -> None:
-        """Begin an export of the center as it is now, and hand it over for storing. `pending` copies its rows. Nothing, if an
-        export of this place or a later one was begun, so that the order of the log is that of the numbers."""
-        if place != LAST_EXPORT:
-            if place <= self._newest:
-                return
-            self._newest = place
+    def begin(self, place: int, center: Center, passes: int, *, base: bool) -> None:
+        """Begin an export of the center as it is now, and hand it over for storing. `pending` copies its rows. `passes`: those
+        that are over."""
         self._uploads = self._uploads or Uploads(open_store(self._order.store, self._order))
         center.finish()
         dense = center.read_for_evaluation()
         state = {"theta": dense.x.detach().cpu().clone(), "buffers": dense.buffers and tuple(x.clone() for x in dense.buffers)}
         copy, after = self._begin_copy(place, center.tables, base) if center.tables else (None, None)
-        exported = self._exported(center)
+        exported = self._exported(center, passes)
         part = ExportPartFiles(place, self._order.rank, exported, after, state, copy)
         self._uploads.add_all(part, needed=place == LAST_EXPORT)
 
@@ -57,13 +53,13 @@ class ExportFiles:
         self.pending.begin(copy)
         return copy, after
 
-    def _exported(self, center: Center) -> Exported:
+    def _exported(self, center: Center, passes: int) -> Exported:
         spec, tables = self._order.spec, dict[str, ExportedTable]()
         for name, table in (center.tables.tables if center.tables else {}).items():
             tables[name] = ExportedTable(width=table.width, reach=table.spec.reach, admits=table.spec.admit is not None)
         dtype = spec.export.dtype if spec.export else "float32"
         shards = spec.roles.server.shards
-        counts: dict[str, Any] = {"version": center.version, "samples": center.samples, "seed": spec.seed}
+        counts: dict[str, Any] = {"version": center.version, "samples": center.samples, "passes": passes, "seed": spec.seed}
         return Exported(**counts, shards=shards, dtype=dtype, tables=tables)
 
     def note_commit(self, place: int, tables: HostedTables | None) -> None:

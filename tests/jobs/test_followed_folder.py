@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from gradstream.api.history import JobExport
 from gradstream.api.jobs import Job
 from tests.jobs.test_click_model import write_clicks
 from tests.platforms import Lab
@@ -43,6 +44,10 @@ def submit(lab: Lab, name: str, folder: Path, **fields: Any) -> Job:
     return lab.submit(name, workload={"entrypoint": "parquet_clicks:ParquetClicks", "args": args}, **given | fields)
 
 
+def committed(lab: Lab, job: Job) -> list[JobExport]:
+    return [each for each in lab.client.exports(job) if each.state == "committed"]
+
+
 def tensors(lab: Lab, job: Job, into: Path) -> dict[str, dict[str, torch.Tensor]]:
     into.mkdir()
     names = [artifact.name for artifact in lab.client.artifacts(job.id) if artifact.name.endswith(".safetensors")]
@@ -51,8 +56,12 @@ def tensors(lab: Lab, job: Job, into: Path) -> dict[str, dict[str, torch.Tensor]
 
 def test_a_job_waits_resumes_and_learns_each_example_once(lab: Lab, folder: Path) -> None:
     put(folder, 2)
-    job = submit(lab, "follows", folder)
+    tables = {"default": {"keep": {"score": 2.0}, "shrink": "1 passes"}}
+    fields: dict[str, Any] = {"tables": tables, "export": {"every": "1 passes"}}
+    job = submit(lab, "follows", folder, **fields)
     lab.trains(job, ROWS)
+    exported = eventually(lambda: committed(lab, job), "the export of the first pass, before there is a second")
+    assert [(each.passes, each.samples) for each in exported] == [(1, ROWS)]
     known = lab.messages(job).count("checkpoint ")
     eventually(lambda: lab.messages(job).count("checkpoint ") > known or None, "a checkpoint of workers that wait for data")
     lab.kill("worker-1")
@@ -65,7 +74,9 @@ def test_a_job_waits_resumes_and_learns_each_example_once(lab: Lab, folder: Path
     job = lab.ended(job)
     assert (job.status, job.progress.samples) == ("succeeded", 3 * ROWS), lab.messages(job)
     assert {point.rank for point in lab.points(job, "data/behind")} == {0, 1}
-    calm = lab.ended(submit(lab, "all-there", folder))
+    assert {each.passes: each.samples for each in committed(lab, job)} == {number: number * ROWS for number in (1, 2, 3)}
+    calm = lab.ended(submit(lab, "all-there", folder, **fields))
+    assert lab.points(calm, "table/evicted")[-1].value > 0
     for figure in ("pass/auc", "pass/log_loss"):
         passes = [[(point.step, point.value) for point in lab.points(each, figure)] for each in (calm, job)]
         assert passes[0] == passes[1], "each example counts once in the pass of its file"

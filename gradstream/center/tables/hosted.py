@@ -153,6 +153,11 @@ class HostedTables:
         for name in self._shrinks.due(before, samples):
             self.tables[name].shrink()
 
+    def shrink_with_passes(self, before: int, closed: int) -> None:
+        """Shrink the tables whose interval ends between these two numbers of passes that are over."""
+        for name in self._shrinks.due_with_passes(before, closed):
+            self.tables[name].shrink()
+
     def totals(self) -> TableTotals:
         tables, account = list(self.tables.values()), RowAccount()
         for one in self.accounts.values():

@@ -80,6 +80,8 @@ class Exported(BaseModel, frozen=True):
 
     version: Total
     samples: Total
+    passes: Total = 0
+    """Passes over the data that were over; 0 also where the job counts none."""
     seed: int = Field(ge=0, lt=2**31)
     shards: int = Field(ge=1, le=MAX_SHARDS)
     dtype: Literal["float32", "float16"]

@@ -57,6 +57,8 @@ class Header(Struct, frozen=True, omit_defaults=True):
     """Responses that the writer has read from each shard: their vectors may be removed."""
     observed: str = ""
     """With a `Push`: packed `Observations`, for shard 0."""
+    passes_over: int | None = None
+    """With a `Push`: see `Payload`."""
 
     def pack(self) -> bytes:
         return _encode(self)

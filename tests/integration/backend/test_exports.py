@@ -231,3 +231,27 @@ def test_exports_are_asked_for_when_they_are_due(
     assert asked() == [True], "the first one is under way"
     store(job, 1, None)
     eventually(lambda: asked() == [True, False], "the second export")
+
+
+def test_exports_of_passes_need_no_request_and_their_numbers_go_on_in_the_next_attempt(
+    api: httpx.Client, agent: Agent, controller: Controller, platform: Platform, tmp_path: Path
+) -> None:
+    job = Running(api, agent, controller, tmp_path, export={"every": "1 passes"})
+    agent.put("worker-0", "tensors.safetensors", b"tensors")
+    controller.run_once()
+    assert log(job, platform) == []
+    agent.put("server-0", "exports/2/shard-0.rows-0.safetensors", b"it is given up")
+    for place, after, size in ((1, None, 1000), (3, 1, 600)):
+        assert store(job, place, after, rows=b"r" * size).status_code == 200
+    assert log(job, platform) == [Committed(1, "export"), Committed(3, "export", base_due=True)]
+    assert on_disk(job, platform) == {"1/exports/1", "1/exports/3"}, "what was given up is gone"
+    assert ask(job).json()["number"] == 4
+    assert log(job, platform)[-1] == ExportModel(4, base=True)
+    assert store(job, 4, None).status_code == 200
+    next_attempt(job)
+    assert store(job, 1, None).status_code == 200
+    assert ask(job).json()["number"] == 6
+    assert log(job, platform, 2) == [Committed(1, "export"), Committed(1, "export"), ExportModel(2, base=False)]
+    for place, after in ((2, 1), (3, 2)):
+        assert store(job, place, after).status_code == 200
+    assert exports(job) == {n: f"committed {after}" for n, after in ((4, None), (5, None), (6, 5), (7, 6))}

@@ -19,7 +19,7 @@ def seen(examples: int) -> Observations:
 
 def push(to: Shard, rank: int, seq: int, examples: int, *, base: int = 0, finite: bool = True, incarnation: int = 0) -> None:
     entry = Push(rank, incarnation, seq, base, 1, examples, "center", seq, finite)
-    to.handle(entry, Payload(ONE, observed=seen(examples)))
+    to.handle(entry, Payload(ONE, observed=seen(examples), passes_over=0))
 
 
 def counted(at: Shard) -> int:

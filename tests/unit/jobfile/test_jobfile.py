@@ -112,6 +112,12 @@ def test_json_is_a_job_file_too() -> None:
         ("tables={a: {most: 2048, shrink: 100}}", "/tables/a/shrink", "write '10000 samples' or '0.5 epochs', not 100"),
         ("tables={a: {most: 2048, shrink: 5 smples}}", "/tables/a/shrink", "did you mean 'samples'?"),
         ("tables={a: {most: 2048, shrink: 0 epochs}}", "/tables/a/shrink", "must be more than 0 epochs"),
+        ("tables={a: {most: 2048, shrink: 0.5 passes}}", "/tables/a/shrink", "must be a whole number of passes, not 0.5"),
+        ("export.every=5 samples", "/export/every", "there is no unit 'samples'"),
+        ("export.every=0.5", "/export/every", "must be from 1 second to 100 years, not 0.5"),
+        ("export={every: 5m, base: 3 passes}", "/export", "write `every` in passes, or `base` as a time"),
+        ("data.length=0", "/data/length", "write a whole number of examples, from 1, or a time like '5m', not 0"),
+        ("data.length=5 files", "/data/length", "write a duration as a number of seconds or like '30s'"),
         ("evaluate.average=2", "/evaluate/average", "between 0 and 1, or 'uniform', not 2"),
     ],
 )
