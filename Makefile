@@ -13,7 +13,7 @@ SHORT := not long
 # takes longest, of one test, would come last
 BY_FILE := --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo up test test-long check checkcode checkpage pagelint pagetests unit integration unit-and-integration jobs e2e hostile audit gpu page generate client format wheel bench report clean
+.PHONY: help demo up test test-long check checkcode checkpage pagelint pagetests unit integration jobs e2e hostile audit gpu page generate client format wheel bench report clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,12 +24,8 @@ demo: .venv/.demo backend/page/index.html  ## train on real data and show it liv
 up: .venv/.demo backend/page/index.html  ## the platform on this machine, without a job
 	@$(BIN)/gradstream up $(ARGS)
 
-test: .venv/.dev check  ## everything: lint, types, contracts, front end, unit, integration, whole jobs, browser
-	scripts/chromium
-	@GRADSTREAM_SCREENSHOTS= $(MAKE) --no-print-directory --output-sync=target -j3 unit-and-integration jobs e2e  # most of them wait; no test reads pictures
-
-unit-and-integration: unit
-	@$(MAKE) --no-print-directory integration
+test: .venv/.dev check unit integration  ## everything: lint, types, contracts, front end, unit, integration, whole jobs, browser
+	@GRADSTREAM_SCREENSHOTS= $(MAKE) --no-print-directory --output-sync=target -j2 jobs e2e  # both wait more than they compute; no test reads pictures
 
 check: .venv/.dev frontend/node_modules/.installed  ## lint, types, import contracts; the page's lint, types and tests
 	@$(MAKE) --no-print-directory --output-sync=target -j2 checkpage checkcode  # the longest first
@@ -60,14 +56,14 @@ unit: .venv/.dev  ## tests without servers, the laws in the simulator among them
 	$(PYTEST) $(or $(TESTS),tests/unit tests/laws) -m '$(SHORT) and not redis' -n 2 $(ARGS)
 
 integration: .venv/.dev backend/page/index.html  ## tests against real Postgres, Redis and Celery, the laws over Redis among them
-	$(PYTEST) $(or $(TESTS),tests/integration tests/hostile tests/laws tests/gpu) -m '$(SHORT) and not simulator' -n 3 --dist loadgroup $(ARGS)
+	$(PYTEST) $(or $(TESTS),tests/integration tests/hostile tests/laws tests/gpu) -m '$(SHORT) and not simulator' -n 4 --dist loadgroup $(ARGS)
 
 jobs: .venv/.dev backend/page/index.html  ## whole jobs in real processes, and what goes wrong with them
 	$(PYTEST) $(or $(TESTS),tests/faults tests/jobs) -m '$(SHORT)' -n 2 $(BY_FILE) $(ARGS)
 
 e2e: .venv/.dev backend/page/index.html  ## the page in a real Chromium, against the real platform and real training
 	scripts/chromium
-	GRADSTREAM_SCREENSHOTS="$${GRADSTREAM_SCREENSHOTS-build/screenshots}" $(PYTEST) $(or $(TESTS),tests/browser) -m '$(SHORT)' -n 2 $(BY_FILE) $(ARGS)
+	GRADSTREAM_SCREENSHOTS="$${GRADSTREAM_SCREENSHOTS-build/screenshots}" $(PYTEST) $(or $(TESTS),tests/browser) -m '$(SHORT)' -n 3 $(BY_FILE) $(ARGS)
 
 hostile: .venv/.dev backend/page/index.html  ## thousands of generated attacks, half an hour on two cores; RUNS=N of each kind, FIRST=N is the first seed
 	GRADSTREAM_HOSTILE_RUNS="$(or $(RUNS),many)" GRADSTREAM_HOSTILE_FIRST="$(or $(FIRST),0)" $(BIN)/pytest tests/hostile -q -n 2 --timeout 14400
