@@ -59,7 +59,7 @@ class Link:
         """Seconds spent since the last push."""
         self.codec_error = 0.0
         """Norm of what a lossy codec has not sent yet, over the norm of the last push."""
-        self._rows = RowRequests(w, self._send_lookup, self._wait_until_answered)
+        self.rows = RowRequests(w, self._send_lookup, self._wait_until_answered)
         if spec.strategy.leaves_theta or (spec.strategy.pulls_every_round and not spec.pipeline):
             w.model.train_in(port.centers)
         if spec.strategy.leaves_theta and (port.out is None or not spec.codec.lossy):
@@ -98,7 +98,7 @@ class Link:
         finite = math.isfinite(norm)
         if not finite and self._fails_on_nan:
             raise LossNotFinite(f"the update that ends with mini-batch {self._w.t - 1} holds a value that is not finite")
-        asks = self._rows.keys_ahead() if waits or self._gate.never_holds else None
+        asks = self.rows.keys_ahead() if waits or self._gate.never_holds else None
         self._wait_for_push()
         began = time.perf_counter()
         self._buffer.fill(self._tickets.next_seq, x)
@@ -120,7 +120,7 @@ class Link:
         model = self._w.model
         payload = Payload(self._buffer.x, model.buffers(), rows, observed, asks, model.passes_over(observed))
         ticket = self._send_entry(push, out, payload, residual)
-        self._rows.note_push(ticket, asks)
+        self.rows.note_push(ticket, asks)
         if residual:
             self.codec_error = residual.norm() / norm if norm else 0.0
         self.send_seconds = time.perf_counter() - began
@@ -235,7 +235,7 @@ class Link:
         ticket = self._send_entry(Saved(self._rank, self._incarnation, self._tickets.next_seq, checkpoint), None)
         while not ticket.answered and not self.stopped:
             self._receive_response()
-        self._rows.forget_asked()
+        self.rows.forget_asked()
 
     # ---- entries and responses -------------------------------------------------------------------------------------------
 
@@ -293,7 +293,7 @@ class Link:
         if ticket.residual and response.outcome == "dropped" and self._gate.may_drop:
             ticket.residual.take_back()
         if response.payload:
-            self._rows.receive(ticket, response.payload)
+            self.rows.receive(ticket, response.payload)
         if ticket.out is not None and response.payload:
             ticket.out.copy_(response.payload.x)
             if not self._strategy.pulls_every_round:

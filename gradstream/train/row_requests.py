@@ -21,7 +21,7 @@ class RowRequests:
         self._is_void = False
         """A checkpoint was made since then."""
         if self._tables:
-            self._tables.look_up_with(self._look_up, self._await_asked)
+            self._tables.look_up_with(self.look_up, self._await_asked)
 
     def keys_ahead(self) -> Mapping[str, RowKeys] | None:
         """Return the keys that a push may ask for: those of as many mini-batches as it ends. None: they are not known."""
@@ -53,7 +53,7 @@ class RowRequests:
         if self._tables:
             self._tables.forget_asked_rows()
 
-    def _look_up(self, keys: Mapping[str, RowKeys]) -> Mapping[str, FoundRows]:
+    def look_up(self, keys: Mapping[str, RowKeys]) -> Mapping[str, FoundRows]:
         """Return the rows of these keys in the tables, as they are when the entry reaches the log."""
         ticket = self._send_lookup(keys)
         self._w.batches.untimed(lambda: self._wait(ticket))()

@@ -306,7 +306,7 @@ def test_rows_through_redis_are_traffic(local: tuple[int, ...], cluster: Callabl
     assert link.begin()
     port.take_traffic()
     asked = np.arange(1000)
-    found = link.look_up({"deep": RowKeys(asked[bucket_order(asked)])})
+    found = link.rows.look_up({"deep": RowKeys(asked[bucket_order(asked)])})
     assert found["deep"].values.shape == (1000, 4)
     sent, raw, received = port.take_traffic()
     if local:
@@ -328,6 +328,6 @@ def test_rows_that_no_value_holds_are_refused_with_a_remedy(
     attempt.thread(attempt.serve, 0)
     assert link.begin()
     with pytest.raises(PlaneLost, match="take more servers"):
-        link.look_up({"deep": RowKeys(np.arange(1000))})
+        link.rows.look_up({"deep": RowKeys(np.arange(1000))})
     link.leave()
     attempt.finish()
