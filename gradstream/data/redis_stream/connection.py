@@ -31,7 +31,7 @@ from gradstream.sandbox import door
 
 CONNECT_TIMEOUT, READ_TIMEOUT = 2.0, 5.0
 """Seconds."""
-FIRST_PATIENCE, PATIENCE = 30.0, 600.0
+FIRST_REPLY_TIMEOUT, AWAY_TIMEOUT = 30.0, 600.0
 """Seconds for which a Redis may be away: before its first reply, and after it."""
 _RETRY_INTERVAL = 2.0
 """Seconds between two attempts to reach a Redis that is away."""
@@ -130,15 +130,15 @@ class StreamConnection:
 
     def _wait(self, error: RedisError) -> NoReturn:
         """Note that Redis is away. Raises: RedisAway. InvalidWorkload: it has been so for too long."""
-        now, patience = time.monotonic(), FIRST_PATIENCE if self.added is None else PATIENCE
+        now, timeout = time.monotonic(), FIRST_REPLY_TIMEOUT if self.added is None else AWAY_TIMEOUT
         if self._away_since is None:
             self._away_since = now
-            log.warning("%s cannot be reached (%s); it is waited for up to %.0f s", self.stream.address, error, patience)
-        if now - self._away_since <= patience:
+            log.warning("%s cannot be reached (%s); it is waited for up to %.0f s", self.stream.address, error, timeout)
+        if now - self._away_since <= timeout:
             raise RedisAway(f"{self.stream} cannot be reached: {error}") from error
         hint = " A job with network: platform reaches the platform only." if door.is_used() else ""
         raise InvalidWorkload(
-            f"{self.stream} could not be reached for {patience:.0f} s ({error}). Each node that runs workers must reach this "
+            f"{self.stream} could not be reached for {timeout:.0f} s ({error}). Each node that runs workers must reach this "
             f"address.{hint}"
         ) from error
 

@@ -275,7 +275,7 @@ def test_the_wait_for_a_redis_ends(redis_server: Callable[..., Redis], monkeypat
     server = redis_server(tcp=True)
     clicks = Clicks(server)
     clicks.redis.shutdown(nosave=True)
-    monkeypatch.setattr(connection, "FIRST_PATIENCE", 0.0)
+    monkeypatch.setattr(connection, "FIRST_REPLY_TIMEOUT", 0.0)
     one = clicks.feed()
     assert not one.has(0)
     with pytest.raises(
