@@ -64,4 +64,7 @@ if __name__ == "__main__":
     parser.add_argument("--redis", type=Path, help="a file with the URL of a Redis, whose stream is filled instead")
     given = parser.parse_args()
     to = redis.Redis.from_url(given.redis.read_text().strip()) if given.redis else None
-    fill(given.folder, given.examples, given.every, given.files, to)
+    try:
+        fill(given.folder, given.examples, given.every, given.files, to)
+    except redis.RedisError as error:
+        raise SystemExit(f"the Redis whose URL stands in {given.redis} does not take the clicks: {error}") from error
