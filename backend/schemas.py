@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from gradstream.api.pages import LARGEST_PAGE
+
 
 class Schema(BaseModel):
     """Base of everything that the API takes and gives. Unknown members of a request are mistakes."""
@@ -43,7 +45,7 @@ class Health(Schema):
     version: str = Field(examples=["0.1.0"])
 
 
-Limit = Annotated[int, Field(ge=1, le=200, description="Items per page")]
+Limit = Annotated[int, Field(ge=1, le=LARGEST_PAGE, description="Items per page")]
 Cursor = Annotated[str | None, Field(description="`next_cursor` of the page before")]
 BIGGEST = 2**53 - 1
 """A `seq` that is never reached, and that JavaScript still counts exactly."""

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from gradstream.api.jobs import Job, JobPage, JobSummary
+from gradstream.api.pages import LARGEST_PAGE
 from gradstream.api.platform import SignInLink
 from gradstream.client.credentials import Credentials
 from gradstream.client.references import begins_id
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 JobReference = JobSummary | UUID | str
 """A job as the client returned it, its id, the beginning of its id (4 characters or more), or its name (the newest job)."""
-_PAGES = 50
+_PAGES = 20
 """Pages of 200 jobs that are searched for a name."""
 
 
@@ -123,7 +124,7 @@ class ApiConnection:
         cursor: str | None = None
         names: dict[str, None] = {}
         for _ in range(_PAGES):
-            page = self.jobs(limit=200, cursor=cursor)
+            page = self.jobs(limit=LARGEST_PAGE, cursor=cursor)
             by_id = [job for job in page.items if begins_id(reference, job.id)]
             if len(by_id) > 1:
                 raise Invalid(f"'{reference}' is the beginning of {len(by_id)} ids; write more of it")

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gradstream.api.pages import LARGEST_PAGE
 from gradstream.cli import completion
 from gradstream.cli.common import AsJson, TokenFile, Url, connect
 
 if TYPE_CHECKING:
     from gradstream.api.jobs import JobSummary
 
-_LARGEST_PAGE = 200
 _SORTS = "created, name, status, strategy, user, workers, priority, accuracy, loss, throughput or staleness"
 
 _Status = Annotated[
@@ -30,7 +30,7 @@ _Ascending = Annotated[
     bool | None,
     typer.Option("--ascending/--descending", help="Default: the best, newest or largest first; names and states from a to z"),
 ]
-_Limit = Annotated[int, typer.Option(min=1, max=_LARGEST_PAGE, help="Number of jobs")]
+_Limit = Annotated[int, typer.Option(min=1, max=LARGEST_PAGE, help="Number of jobs")]
 _Cursor = Annotated[str | None, typer.Option(help="Continue after a page: its next_cursor, which --json prints")]
 
 
@@ -72,8 +72,8 @@ def command(
         output.talk("No job matches." if status or strategy or user or query else "There are no jobs yet.")
         return
     _print_jobs(page.items, sort)
-    if page.next_cursor and limit < _LARGEST_PAGE:
-        output.talk(f"There are more jobs; show up to {_LARGEST_PAGE} with --limit.")
+    if page.next_cursor and limit < LARGEST_PAGE:
+        output.talk(f"There are more jobs; show up to {LARGEST_PAGE} with --limit.")
     elif page.next_cursor:
         output.talk(f"There are more jobs; show them with --cursor {page.next_cursor}")
 

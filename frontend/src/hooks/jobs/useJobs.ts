@@ -6,7 +6,9 @@ import { jobNews } from "@/lib/jobs/jobNews"
 import { withoutJobs, type JobPages } from "@/lib/jobs/jobPages"
 import type { JobQuery } from "@/lib/jobs/jobView"
 
-const PAGE = 200
+/** Jobs of the first page, which is waited for, and of each later one: every page that comes costs a drawing of the list. */
+const FIRST_PAGE = 200
+const NEXT_PAGE = 500
 /** How long the pages of a list that was left are there for who comes back. */
 const KEPT_MS = 300_000
 
@@ -18,7 +20,8 @@ export function useJobs({ status, strategy, user, q, sort, descending }: JobQuer
     queryKey: ["jobs", query],
     queryFn: async ({ pageParam }) => {
       const asked = Date.now()
-      return { ...(await body(api.GET("/api/v1/jobs", { params: { query: { ...query, limit: PAGE, cursor: pageParam } } }))), asked }
+      const limit = pageParam === null ? FIRST_PAGE : NEXT_PAGE
+      return { ...(await body(api.GET("/api/v1/jobs", { params: { query: { ...query, limit, cursor: pageParam } } }))), asked }
     },
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor,
