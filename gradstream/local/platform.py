@@ -61,6 +61,11 @@ class LocalPlatform:
         """Signs one browser in, once, within minutes."""
         return self.sign_in.url if self.sign_in else ""
 
+    @property
+    def ended(self) -> bool:
+        """All its programs have ended; also when it failed or was stopped while it started."""
+        return self._ended.is_set()
+
     def __enter__(self) -> Self:
         self.start()
         return self

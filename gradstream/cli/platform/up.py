@@ -93,8 +93,8 @@ def _what_happens_first(platform: LocalPlatform) -> str:
     from gradstream.errors import GradstreamError
 
     account = Credentials.load(platform.folder.client_file)
-    if platform.sign_in is None or account is None:
-        return ""  # it has not started
+    if platform.sign_in is None or account is None or platform.ended:
+        return ""  # Ctrl-C came while it started
     try:
         with Client(account, timeout=_BRIEFLY) as client:
             page = client.jobs(status=["starting", "running", "stopping"], limit=1)
