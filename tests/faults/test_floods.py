@@ -28,9 +28,9 @@ def test_output_of_one_job_costs_another_nothing(lab: Lab, tmp_path: Path) -> No
 def test_a_flood_of_the_data_plane_ends_its_job_only(tmp_path: Path) -> None:
     """A worker fills the data plane's Redis through the account of its attempt, while another job trains beside it."""
     go = tmp_path / "go"
-    steady = {"strategy": {"name": "sync"}, "stop": {"epochs": 300}}  # with its pauses longer than any wait here
+    steady = {"strategy": {"name": "sync"}, "stop": {"epochs": 30}}  # with its pauses longer than any wait here
     with make_lab(tmp_path, slots=4, plane_memory="256mb") as lab:
-        victim = lab.submit("victim", args=slow_until(go, pause=0.2), **steady)
+        victim = lab.submit("victim", args=slow_until(go, pause=2.0), **steady)
         lab.trains(victim)
         flood = lab.submit(
             "flood",
