@@ -24,6 +24,7 @@ from tests.integration.agent.control_plane import ControlPlane
 from tests.orders import make_order
 from tests.support import TIMEOUT, eventually
 
+pytestmark = pytest.mark.xdist_group("agent")  # each process that runs some of these tests starts an agent of its own
 STUCK_DRIVER = """
     import time, types
     from pathlib import Path

@@ -42,6 +42,8 @@ def shaken(batch, generator):
     x, y = batch
     return x + 0.1 * torch.randn(x.shape, generator=generator), y
 
+pytestmark = pytest.mark.xdist_group("data")  # each process that runs some of these tests starts a zygote of its own
+
 
 class Own(Dataset):
     def __init__(self, source):

@@ -25,6 +25,7 @@ from gradstream.spec import JobSpec
 from tests.platforms import USERLAND, slow_until
 from tests.support import TIMEOUT, eventually
 
+pytestmark = pytest.mark.xdist_group("two_machines")  # each process that runs some of these tests starts machines of its own
 URL, PLANE_PORT = f"http://{SERVER}:8000", 8002
 SECOND = "second"
 

@@ -21,6 +21,7 @@ from gradstream.process.zygote.zygote import Event, Exited, Refused, Started, Zy
 from tests.orders import make_order
 from tests.support import eventually
 
+pytestmark = pytest.mark.xdist_group("zygote")  # each process that runs some of these tests starts a zygote of its own
 LIGHT = ("torch", "numpy", "?a_package_that_is_not_there.at_all")
 
 
