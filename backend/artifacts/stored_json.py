@@ -39,6 +39,8 @@ class Manifest(Message):
     pushed: dict[Rank, Total] = Field(default_factory=dict, max_length=1000)
     positions: dict[Rank, Total] = Field(default_factory=dict, max_length=1000)
     """Mini-batches that each worker has pushed. Empty for a job that ends by itself."""
+    offsets: dict[Rank, list[Total]] = Field(default_factory=dict, max_length=1000)
+    """Where each worker has got to in the partitions of a topic. Empty for data whose examples have numbers."""
 
     @field_validator("servers")
     @classmethod
@@ -47,7 +49,7 @@ class Manifest(Message):
             raise ValueError(f"the job has {shards} servers")
         return servers
 
-    @field_validator("members", "pushed", "positions")
+    @field_validator("members", "pushed", "positions", "offsets")
     @classmethod
     def _known_workers(cls, ranks: Any, info: ValidationInfo) -> Any:
         if any(rank >= _spec(info).roles.worker.count for rank in ranks):

@@ -18,7 +18,7 @@ from gradstream.data.redis_stream import connection, reader
 from gradstream.data.redis_stream.reader import StreamReader
 from gradstream.errors import InvalidWorkload
 from gradstream.input.data import Batches
-from gradstream.input.followed_stream import FollowedStream
+from gradstream.input.followed.stream import FollowedStream
 from gradstream.local.servers.redis import Redis
 from gradstream.spec import JobSpec
 
