@@ -43,6 +43,7 @@ class KafkaBroker:
 
     def create(self, topic: str, partitions: int) -> None:
         self._asked("rd_kafka_mock_topic_create", topic.encode(), partitions, 1)
+        self._producer = self.producer()  # the one before may remember a topic of that name
 
     def delete(self, topic: str) -> None:
         self._asked("rd_kafka_mock_topic_delete", topic.encode())

@@ -106,7 +106,7 @@ class TopicReader:
             self._next.append(of.ready.popleft())
             if of.partition in self._held and len(of.ready) < _FEW_READY:
                 self._held.discard(of.partition)
-                self._connection.go_on(of.partition)
+                self._connection.follow({of.partition: of.offset})
         return len(self._next) >= count
 
     def _add(self, message: Message) -> None:
@@ -125,7 +125,7 @@ class TopicReader:
             of.add(offset, message.timestamp()[1], message.value())
         if len(of.ready) >= _MOST_READY and number not in self._held:
             self._held.add(number)
-            self._connection.hold(number)
+            self._connection.leave_off(number)
 
     def _look(self) -> None:
         """Look whether the topic is there, and for partitions that are new. Raises: BrokersAway. InvalidWorkload."""
