@@ -34,7 +34,7 @@ class Members(dict[int, Member]):
         self.left: dict[int, Leave] = {}
         """The leave of the highest incarnation of each rank: it bars that one and all before it."""
         self.positions: dict[int, Position] = {}
-        """What each rank has pushed: its next incarnation continues there."""
+        """Position of the last push of each rank: its next incarnation continues there."""
         self._clocks: dict[int, int] = {}
         """Clocks from the checkpoint that this attempt resumed from, for ranks that have not joined yet."""
         self._at_clock: Counter[int] = Counter()

@@ -19,7 +19,7 @@ _SHOWN = 60
 """Bytes of a wrong value that an error shows."""
 
 
-class Entry(Protocol):
+class FieldsEntry(Protocol):
     """An example of a stream."""
 
     @property
@@ -62,7 +62,7 @@ class StreamFields:
         """Which fields hold lists."""
         self._width: int | None = None
 
-    def batch(self, stream: object, entries: Sequence[Entry]) -> Any:
+    def batch(self, stream: object, entries: Sequence[FieldsEntry]) -> Any:
         """Return the batch of these entries. `stream`: for errors. Raises: InvalidWorkload: a field is missing or wrong."""
         columns = _FieldValues(stream, entries, self._names)
         x = self._matrix(columns) if self._features else None
@@ -127,7 +127,7 @@ class StreamFields:
 class _FieldValues:
     """The values of some entries by field."""
 
-    def __init__(self, stream: object, entries: Sequence[Entry], names: Mapping[Any, str]) -> None:
+    def __init__(self, stream: object, entries: Sequence[FieldsEntry], names: Mapping[Any, str]) -> None:
         self._stream, self._entries = stream, entries
         found: list[Mapping[Any, FieldValue]] = []
         for at, entry in enumerate(entries):

@@ -24,7 +24,7 @@ class BatchCount:
 
     @property
     def position(self) -> Position:
-        """What a push says of it."""
+        """Mini-batches taken so far, with the place of the data if it has one: a push says this."""
         return position_at(self.t, self._placed.place() if self._placed else ())
 
     def go_to(self, position: Position) -> None:

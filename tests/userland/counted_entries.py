@@ -18,14 +18,18 @@ class Counter(nn.Module):
 
 class CountedEntries(Workload):
     classifies = False
-    url: str
+    url: str = ""
     key: str
     entries: int
+    servers: str = ""
+    """Of Kafka, whose topic is read instead."""
 
     def model(self) -> nn.Module:
         return Counter(self.entries)
 
     def dataset(self, split: str) -> Any:
+        if self.servers:
+            return data.kafka(self.servers, self.key, ids=["user"], idle=3600)
         return data.redis_stream(self.url, self.key, ids=["user"])
 
     def loss(self, model: nn.Module, batch: dict[str, Any]) -> Tensor:

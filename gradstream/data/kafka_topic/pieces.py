@@ -31,7 +31,7 @@ class PartitionPieces:
         self.at_end = False
         """No message was there behind the last one when the broker was asked last."""
         self.offset, self.time = offset, time
-        """Of the next message; the latest one before it."""
+        """Offset of the next message; the latest time before it."""
         self._growing: list[TopicMessage] = []
         self._end, self._mine = 0, False
         """The end of the piece that the next message is in, and whether it is of this worker."""

@@ -1,4 +1,4 @@
-"""What feeds of streams have in common: passes of so many mini-batches, and rounds that are there as a whole."""
+"""Passes of so many mini-batches, and rounds that are there as a whole: for all feeds of streams."""
 
 from __future__ import annotations
 
