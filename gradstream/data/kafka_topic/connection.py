@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 REPLY_TIMEOUT = 3.0
 FIRST_REPLY_TIMEOUT, AWAY_TIMEOUT = 30.0, 600.0
 """Seconds for which all brokers may be away: before their first reply, and after it."""
+_NOTED_AT_ONCE = 100
 _RETRY_INTERVAL = 2.0
 """Seconds between two attempts to reach brokers that are away."""
 _REFUSED = {
@@ -50,6 +51,8 @@ class TopicConnection:
         self._away_since: float | None = None
         self._trouble: KafkaError | None = None
         """The last error of the client."""
+        self._early: list[Message] = []
+        """Messages that came while it was asked for that."""
 
     @property
     def may_look(self) -> bool:
@@ -94,7 +97,7 @@ class TopicConnection:
 
     def read(self, count: int, seconds: float) -> list[Message]:
         """Return messages and ends of partitions: those that are there, or else the first to come. Raises: InvalidWorkload."""
-        found = self._client.consume(count, 0)  # with a timeout it would wait for so many
+        found, self._early = self._early + self._client.consume(count, 0), []  # with a timeout it would wait for so many
         if not found and seconds and (first := self._client.poll(seconds)):
             found = [first]
         if found:
@@ -133,6 +136,7 @@ class TopicConnection:
         try:
             reply = question()
         except KafkaException as error:
+            self._early += self._client.consume(_NOTED_AT_ONCE, 0)  # here the client tells of its trouble
             self._check(error.args[0])
             self._check(self._trouble)
             self._wait(self._trouble or error.args[0])

@@ -25,6 +25,8 @@ _LOOK_SOON = 0.5
 """The same where it is not there, or no broker has answered lately."""
 _GONE_FOR = 10.0
 """Seconds after which a topic that brokers do not know is deleted: they may have just begun."""
+_COUNT_EVERY = 1.0
+"""Seconds for which the ends of partitions are new enough to be reported."""
 _AT_ONCE = 4096
 """Messages that one call takes from the client at most."""
 _READ_FOR = 2.0
@@ -48,6 +50,9 @@ class TopicReader:
         self._looked = float("-inf")
         self._gone_since: float | None = None
         self._noted = False
+        self._ends: dict[int, int] = {}
+        """Ends of partitions, as last counted."""
+        self._counted = float("-inf")
         self._resumed: Place = ()
         self._next: deque[TopicPiece] = deque()
         """Pieces whose turn is sure, not taken yet."""
@@ -86,8 +91,10 @@ class TopicReader:
     def behind(self) -> int:
         """Return the offsets that are there and not taken by this worker, over the number of workers."""
         taken = {of.partition: end for of, (end, _) in zip(self._partitions, self._place, strict=False)}
-        seen = {of.partition: max(of.offset, self._connection.last_seen_end(of.partition)) for of in self._partitions}
-        return sum(max(0, seen[number] - taken.get(number, 0)) for number in seen) // self._share[1]
+        if time.monotonic() > self._counted + _COUNT_EVERY or len(self._ends) < len(self._partitions):
+            self._counted = time.monotonic()
+            self._ends = {of.partition: max(of.offset, self._connection.last_seen_end(of.partition)) for of in self._partitions}
+        return sum(max(0, end - taken.get(number, 0)) for number, end in self._ends.items()) // self._share[1]
 
     def _read(self, count: int) -> None:
         """Read until so many pieces are sure, no message is waiting, or time is over. Raises: BrokersAway. InvalidWorkload."""

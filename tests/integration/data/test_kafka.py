@@ -16,6 +16,7 @@ from gradstream.input.data import Batches
 from gradstream.input.followed.topic import FollowedTopic
 from gradstream.spec import JobSpec
 from tests.kafka import KafkaBroker
+from tests.kafka_refusing import refusing_broker
 from tests.support import eventually
 
 BEGIN = 1_700_000_000.0
@@ -78,6 +79,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "_LOOK_EVERY", 0.5)
     monkeypatch.setattr(reader, "_LOOK_SOON", 0.0)
     monkeypatch.setattr(reader, "_GONE_FOR", 0.2)
+    monkeypatch.setattr(reader, "_COUNT_EVERY", 0.0)
     monkeypatch.setattr(connection, "_RETRY_INTERVAL", 0.0)
 
 
@@ -258,6 +260,16 @@ def test_the_wait_for_a_broker_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not one.has(0)
     with pytest.raises(InvalidWorkload, match=r"could not be reached for 0 s .*Each node that runs workers must reach") as caught:
         one.has(0)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_wrong_account_is_refused_at_once() -> None:
+    settings = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "me", "sasl.password": "secret"}
+    with refusing_broker() as servers:
+        one = FollowedTopic(data.kafka(servers, "clicks", ids=["user"], settings=settings), spec(), 0)
+        with pytest.raises(InvalidWorkload, match=rf"'clicks' at {servers} refuses the account; correct sasl\.mechanism") as caught:
+            eventually(lambda: one.has(0) or None, "the refusal")
+    assert "no such user" in str(caught.value)
     assert "secret" not in str(caught.value)
 
 
