@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -94,7 +95,7 @@ def _commit(
     session.flush()
     lifecycle.current_attempt(session, job).checkpoint = number
     name = "the last checkpoint" if number == FINAL_CHECKPOINT else f"checkpoint {number}"
-    data = {"attempt": attempt, "checkpoint": number, "version": manifest.version, "samples": manifest.samples}
+    data: dict[str, Any] = {"attempt": attempt, "checkpoint": number, "version": manifest.version, "samples": manifest.samples}
     if manifest.positions:
         data["first_needed"] = _first_needed(manifest, jobs.spec_of(job))
     feed.record(session, job, EventKind.CHECKPOINT, f"{name} of attempt {attempt} is committed.", actor=process.label, data=data)

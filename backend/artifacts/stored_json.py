@@ -39,7 +39,7 @@ class Manifest(Message):
     pushed: dict[Rank, Total] = Field(default_factory=dict, max_length=1000)
     positions: dict[Rank, Total] = Field(default_factory=dict, max_length=1000)
     """Mini-batches that each worker has pushed. Empty for a job that ends by itself."""
-    offsets: dict[Rank, list[Total]] = Field(default_factory=dict, max_length=1000)
+    offsets: dict[Rank, Annotated[list[Total], Field(max_length=10_000)]] = Field(default_factory=dict, max_length=1000)
     """Where each worker has got to in the partitions of a topic. Empty for data whose examples have numbers."""
 
     @field_validator("servers")
