@@ -34,6 +34,7 @@ class KafkaBroker:
         conf = ctypes.c_void_p(self._library.rd_kafka_conf_new())
         self._handle = ctypes.c_void_p(self._library.rd_kafka_new(_PRODUCER, conf, error, ctypes.c_size_t(500)))
         self._cluster = ctypes.c_void_p(self._library.rd_kafka_mock_cluster_new(self._handle, 1))
+        self._library.rd_kafka_mock_set_controller_id(self._cluster, 1)
         self.servers: str = self._library.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()
         self._producer = self.producer()
 

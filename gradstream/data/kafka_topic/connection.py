@@ -8,16 +8,21 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gradstream.data.kafka_topic.name import TopicName
+from gradstream.data.kafka_topic.settings import OF_READERS
 from gradstream.errors import InvalidWorkload, Unavailable
 from gradstream.sandbox import door
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message
+    from confluent_kafka.admin import AdminClient
 
 REPLY_TIMEOUT = 3.0
 FIRST_REPLY_TIMEOUT, AWAY_TIMEOUT = 30.0, 600.0
 """Seconds for which all brokers may be away: before their first reply, and after it."""
+_ID_RETRY_INTERVAL = 60.0
+"""Seconds after which brokers that told no id of the topic are asked again."""
 _NOTED_AT_ONCE = 100
+"""Messages that one look for trouble takes at most."""
 _RETRY_INTERVAL = 2.0
 """Seconds between two attempts to reach brokers that are away."""
 _REFUSED = {
@@ -45,6 +50,8 @@ class TopicConnection:
     def __init__(self, name: TopicName, settings: Mapping[str, Any]) -> None:
         self.name, self._settings = name, settings
         self._made: Consumer | None = None
+        self._made_admin: AdminClient | None = None
+        self._asks_id_from = float("-inf")
         self.answered = False
         self._heard = self._tried = float("-inf")
         """When a broker answered last, and was asked last."""
@@ -67,6 +74,20 @@ class TopicConnection:
             if found.error.name() not in _DELETED:
                 self._wait(found.error)
         return len(found.partitions)
+
+    def topic_id(self) -> str | None:
+        """Return the id that the topic has had since it was made; None: brokers do not tell one."""
+        from confluent_kafka import KafkaException, TopicCollection
+
+        if time.monotonic() < self._asks_id_from:
+            return None
+        try:
+            found = self._admin.describe_topics(TopicCollection([self.name.topic]), request_timeout=REPLY_TIMEOUT)
+            id = str(found[self.name.topic].result().topic_id)
+        except KafkaException:  # other questions find out whether brokers are away
+            self._asks_id_from = time.monotonic() + _ID_RETRY_INTERVAL
+            return None
+        return id if id.strip("A") else None
 
     def bounds(self, partition: int) -> tuple[int, int]:
         """Return the first offset that is there, and the one behind the last. Raises: as `count_partitions`."""
@@ -128,6 +149,15 @@ class TopicConnection:
         if self._made is None:
             self._made = make_client(self._settings, self._note_trouble)
         return self._made
+
+    @property
+    def _admin(self) -> AdminClient:
+        from confluent_kafka.admin import AdminClient
+
+        if self._made_admin is None:
+            shared = {name: value for name, value in self._settings.items() if name not in OF_READERS}
+            self._made_admin = AdminClient(shared, logger=_client_log)
+        return self._made_admin
 
     def _asked(self, question: Any) -> Any:
         from confluent_kafka import KafkaException

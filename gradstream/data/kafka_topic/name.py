@@ -57,6 +57,12 @@ class TopicName(NamedTuple):
             "made anew, or lost messages when a broker failed. To learn what is there, submit a new job with start_from this one"
         )
 
+    def replaced(self) -> InvalidWorkload:
+        return InvalidWorkload(
+            f"{self} is another one than that whose messages were read: it was deleted and made anew. To learn what is there, "
+            "submit a new job with start_from this one"
+        )
+
     def deleted(self) -> InvalidWorkload:
         return InvalidWorkload(
             f"{self} is gone, or some of its partitions are: it was deleted while a job follows it. Submit a new job with "

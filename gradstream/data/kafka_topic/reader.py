@@ -54,6 +54,8 @@ class TopicReader:
         """Ends of partitions, as last counted."""
         self._counted = float("-inf")
         self._resumed: Place = ()
+        self.topic_id: str | None = None
+        """Id of the topic that is read; None: not known yet, or brokers tell none."""
         self._next: deque[TopicPiece] = deque()
         """Pieces whose turn is sure, not taken yet."""
         self._place: Place = ()
@@ -147,7 +149,15 @@ class TopicReader:
             self._note_gone()
         else:
             self._gone_since = None
+            self._check_id(count)
             self._follow(range(known, count))
+
+    def _check_id(self, partitions: int) -> None:
+        """Raises: InvalidWorkload: another topic has the name now."""
+        id = self._connection.topic_id() if partitions else None
+        if id and self.topic_id and id != self.topic_id:
+            raise self.name.replaced()
+        self.topic_id = id or self.topic_id
 
     def _note_gone(self) -> None:
         """Raises: BrokersAway. InvalidWorkload: brokers have not known the topic for too long."""

@@ -25,6 +25,8 @@ _DEFAULTS: dict[str, Any] = {
     "reconnect.backoff.max.ms": 2_000,
     "topic.metadata.refresh.interval.ms": 10_000,
 }
+OF_READERS = frozenset(_OWN | _DEFAULTS)
+"""Settings that the client takes for reading messages only."""
 
 
 def servers_of(given: str | Sequence[str]) -> str:

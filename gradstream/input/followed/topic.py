@@ -55,11 +55,12 @@ class FollowedTopic(CountedPasses):
         self._reader.go_to(place)
 
     def state(self) -> dict[str, Any]:
-        return {"position": self._taken, "place": self.place()}
+        return {"position": self._taken, "place": self.place(), "topic_id": self._reader.topic_id}
 
     def load(self, state: dict[str, Any]) -> None:
         if state:
             self.go_to(state["position"], tuple((offset, time) for offset, time in state["place"]))
+            self._reader.topic_id = state["topic_id"]
 
     def _check_place(self, position: int) -> None:
         """Raises: InvalidWorkload."""

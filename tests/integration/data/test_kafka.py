@@ -137,7 +137,7 @@ def test_workers_share_all_pieces_whenever_they_look_and_wherever_they_resume(cl
     assert all_of([batch for batches in found for batch in batches]) == expected
     for rank, batches in enumerate(found):
         one = clicks.feed(rank, workers)
-        for position in range(0, len(batches) - 1, 6):
+        for position in range(0, len(batches) - 1, 10):
             while len(users_taken := one.place()) == 0 or one._taken < position:
                 one.take(one._taken)
             resumed, loaded = clicks.feed(rank, workers), clicks.feed(rank, workers)
@@ -235,6 +235,29 @@ def test_a_topic_that_was_made_anew_or_deleted_is_an_error(clicks: Clicks, broke
     resumed.go_to(taken, one.place())
     with pytest.raises(InvalidWorkload, match=r"ends at offset 0, and messages up to 40 were read already: the topic was made"):
         resumed.has(taken)
+
+
+def test_a_topic_that_was_made_anew_with_as_many_messages_is_told_by_its_id(clicks: Clicks, broker: KafkaBroker) -> None:
+    clicks.add(8)
+    one, resumed = clicks.feed(), clicks.feed()
+    one.take(0)
+    state = one.state()
+    broker.delete("clicks")
+    again = Clicks(broker)
+    again.add(40)
+    resumed.load(state)
+    with pytest.raises(InvalidWorkload, match=r"is another one than that whose messages were read: .* start_from this one"):
+        resumed.has(1)
+    one.take(1)  # it is in memory
+
+    def said() -> str | None:
+        try:
+            one.has(2)
+        except InvalidWorkload as error:
+            return str(error)
+        return None
+
+    assert "is another one than" in eventually(said, "a look at the topic")
 
 
 def test_a_broker_that_goes_away_is_waited_for(clicks: Clicks, broker: KafkaBroker, caplog: pytest.LogCaptureFixture) -> None:
