@@ -1,13 +1,14 @@
 """Compile all kernels of embedding tables into the cache, once on a machine: `python -m gradstream.model.compile_kernels`.
 
-It trains small tables of each rule, so that each kernel is called. It takes some 20 s of a core, and runs when no other program
-wants it.
+It trains small tables of each rule, so that each kernel is called. It takes some 20 s of a core. With `--idle` it runs when no
+other program wants that.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,9 @@ RULES: tuple[dict[str, Any], ...] = (
 
 
 def main() -> None:
-    with contextlib.suppress(AttributeError, OSError):  # not on each system
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    if kernel_cache.WHEN_IDLE in sys.argv:
+        with contextlib.suppress(AttributeError, OSError):  # not on each system
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     torch.set_num_threads(1)
     for rule in RULES:
         _train(rule)

@@ -17,6 +17,8 @@ from platformdirs import user_cache_path
 
 OWN_FOLDER = "GRADSTREAM_KERNELS"
 """Environment variable: the folder of this process for a copy."""
+WHEN_IDLE = "--idle"
+"""Argument of the program that compiles all kernels: only when no other program wants the processor."""
 PACKAGES = (Path(__file__).parent, Path(__file__).parent / "storage", Path(__file__).parents[2] / "nn")
 """Folders with kernels."""
 _COMPLETE = "complete"
