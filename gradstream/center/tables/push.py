@@ -119,14 +119,14 @@ def _find_anew(table: Any, push: Any, i: Any) -> Any:
     bucket, slot = find(index, key)
     place, loan = np.int64(index.slots[slot].place) - 1, push.loans[i]
     if place >= 0:
-        is_same = loan.place == BY_KEY and loan.incarnation > 0 and rows.meta[place].updates >= loan.updates
+        is_same = loan.place == BY_KEY and rows.meta[place].incarnation == loan.incarnation
         return (APPLIED if is_first or is_same else MISSED), place, -1
     is_new = index.slots[slot].place == EMPTY
     if is_new and index.used[bucket] >= index.limits[bucket]:
         return DROPPED, -1, bucket
     index.slots[slot].key = key
     if is_first:
-        outcome, place = APPLIED, make_row(rows, key, push.mark)
+        outcome, place = APPLIED, make_row(rows, key, push.mark, push.time)
         if place < 0:
             return DROPPED, -1, -1
         index.slots[slot].place = place + 1
@@ -157,7 +157,7 @@ def _count(table: Any, push: Any, i: Any, slot: Any) -> Any:
     held.occurrences = min(np.int64(held.occurrences) + push.occurrences[i], MAX_OCCURRENCES)
     _see(admitting, held, waiting.events, candidate, push, i)
     if _is_admitted(table, push.keys[i], candidate):
-        place = make_row(rows, push.keys[i], push.mark)
+        place = make_row(rows, push.keys[i], push.mark, push.time)
         if place >= 0:
             rows.meta[place].seen = push.time
             if admitting.has_scores:

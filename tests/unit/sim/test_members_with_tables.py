@@ -41,7 +41,12 @@ def alone(member: int) -> tuple[torch.Tensor, TableOptimizer]:
 
 @pytest.mark.parametrize("ahead", [False, True])
 def test_each_member_is_a_plain_loop_with_its_own_seed(ahead: bool) -> None:
-    settings: dict[str, Any] = {"args": SMALL | {"ahead": ahead}, "batch_size": 400, "stop": {"steps": 4}, "optimizer": {"name": "sgd", "lr": 0.1}}
+    settings: dict[str, Any] = {
+        "args": SMALL | {"ahead": ahead},
+        "batch_size": 400,
+        "stop": {"steps": 4},
+        "optimizer": {"name": "sgd", "lr": 0.1},
+    }
     result = train(job("sync", workers=1, shards=3, members=2, tables=RULES, **settings))
     found = rows(result)
     assert set(found) == TABLES
