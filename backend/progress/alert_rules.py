@@ -80,7 +80,8 @@ def _describe_slow(kept: Folded, gate: Gate, found: Found) -> Iterator[Alert]:
     for rank, factor in sorted(found.items()):
         if factor:  # 0: it is not slow any more
             finished = 0 if rank in kept.remaining.left else len(kept.remaining.left)
-            sentence = alerts.slow_sentence(rank, factor, gate, finished, len(kept.remaining.shares))
+            workers, follows = len(kept.remaining.shares), kept.passes.follows
+            sentence = alerts.slow_sentence(rank, factor, gate, finished, workers, follows=follows)
             yield Alert(sentence, _SERVER, {"rank": rank, "slower": factor})
 
 
