@@ -3,6 +3,7 @@ and two that have a part of it each. What must hold after every entry is asserte
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from msgspec.structs import replace
 
 from gradstream.center.entries import (
     EVALUATOR,
@@ -28,6 +28,7 @@ from gradstream.center.entries import (
     Saved,
     StopWorkers,
     Want,
+    moved_in_all,
 )
 from gradstream.center.ledger import Decision
 from gradstream.center.shard import Shard
@@ -244,8 +245,11 @@ class Crowd:
         outputs = [shard.handle(entry, self._payload(number, x)) for number, shard in enumerate(self.shards)]
         first = outputs[0]
         for other in outputs[1:]:
-            assert [replace(a, payload=None) for a in other.responses] == [replace(a, payload=None) for a in first.responses]
+            assert [response.shared() for response in other.responses] == [response.shared() for response in first.responses]
             assert other.decisions == first.decisions
+        for whole, *parts in zip(*(output.responses for output in outputs), strict=True):
+            moved, in_parts = moved_in_all([whole]), moved_in_all(parts)
+            assert moved == in_parts or math.isclose(moved or 0.0, in_parts or 0.0, rel_tol=1e-3), "in parts as in the whole"
         for decision in first.decisions:
             key = (decision.rank, decision.incarnation, decision.seq)
             assert key not in self.decided or decision.incarnation < 0, f"decided twice: {decision}"
