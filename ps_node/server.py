@@ -66,7 +66,8 @@ class Server:
         routes = Routes(order.plane, order.plane_id)
         access = routes.home
         self._order, self._settings = order, settings
-        self._files, self._exports = CheckpointFiles(order, folder), ExportFiles(order)
+        self._files = CheckpointFiles(order, folder)
+        self._exports = ExportFiles(order, lambda count: reporter.point(metrics.EXPORTS_FAILED, count, rank=order.rank))
         self._redis = connect(access.url, user=access.user, password=access.password)
         self._j = order.plane_id
         self.shard = Shard(order.spec, device, order.rank, rows_in_checkpoints=False)

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from backend.progress.state import Folded, evaluation_alerts, late_files
+from backend.progress.state import Folded, evaluation_alerts
 from gradstream.center.ledger import StarvedWorker
 from gradstream.gate import Gate
 from gradstream.process.watchdog import hang_sentences
 from gradstream.progress import alerts, damage, shared_memory
+from gradstream.progress.evaluation_alerts import late_files_sentence
 
 Found = Mapping[Any, Any]
 """Each thing that a rule finds, by a key that stays the same from report to report."""
@@ -72,6 +73,11 @@ def _describe_evaluation(_kept: Folded, _gate: Gate, found: Found) -> Iterator[A
         yield Alert(sentence, "evaluator", {"about": key})
 
 
+def _find_late_files(kept: Folded) -> Found:
+    """By their number, so that more of them make a new alert."""
+    return {kept.late_files: late_files_sentence(kept.late_files)} if kept.late_files else {}
+
+
 def _find_slow(kept: Folded) -> Found:
     return {rank: factor for rank, factor in kept.slow.items() if rank not in kept.starved}
 
@@ -108,7 +114,8 @@ RULES: tuple[AlertRule, ...] = (
     AlertRule(lambda kept: kept.starved, _describe_starved),
     AlertRule(lambda kept: kept.hanging, _describe_hanging, recorded=False),  # by `hanging`, also when a process goes on
     AlertRule(evaluation_alerts, _describe_evaluation),
-    AlertRule(late_files, _describe_sentences),
+    AlertRule(_find_late_files, _describe_sentences),
+    AlertRule(lambda kept: kept.exports.alerts(), _describe_sentences, per_attempt=True),
     AlertRule(lambda kept: kept.passes.alerts(), _describe_sentences, per_attempt=True),
     AlertRule(_find_slow, _describe_slow, per_attempt=True),
     AlertRule(lambda kept: dict.fromkeys(kept.dropping), _describe_dropping),

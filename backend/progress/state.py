@@ -17,8 +17,9 @@ from gradstream.process.order import label_of
 from gradstream.process.store import SLOWEST
 from gradstream.process.watchdog import Hang
 from gradstream.progress import alerts
-from gradstream.progress.evaluation_alerts import late_files_sentence, not_finite_sentence, overlap_sentence
+from gradstream.progress.evaluation_alerts import not_finite_sentence, overlap_sentence
 from gradstream.progress.exchange import FIGURES, Figures
+from gradstream.progress.export_alerts import FailedExports
 from gradstream.progress.pass_alerts import TAKEN as PASSES
 from gradstream.progress.pass_alerts import PassWatch
 from gradstream.progress.process_summary import ProcessSummaries
@@ -49,6 +50,7 @@ _TAKEN = frozenset(
         metrics.COMPARED_ROWS,
         metrics.SHARED_ROWS,
         metrics.LATE_FILES,
+        metrics.EXPORTS_FAILED,
     )
 )
 
@@ -84,6 +86,7 @@ class Folded(BaseModel):
     """Files of a followed folder that came too late to be read."""
     passes: PassWatch = Field(default_factory=PassWatch)
     """The last passes over the data of this attempt."""
+    exports: FailedExports = Field(default_factory=FailedExports)
     starved: dict[int, int] = Field(default_factory=dict)
     """Workers that were found not to contribute, in any attempt, with how many of their pushes were dropped in a row."""
     shared_memory_shortfalls: dict[int, int] = Field(default_factory=dict)
@@ -122,6 +125,7 @@ _OF_ATTEMPT = (
     "hanging",
     "waits_for",
     "passes",
+    "exports",
 )
 """Fields that begin anew with an attempt."""
 
@@ -203,6 +207,8 @@ def _take(new: Folded, point: Point) -> None:
             new.shared_rows = int(point.value)
         case metrics.LATE_FILES.name:
             new.late_files = int(point.value)
+        case metrics.EXPORTS_FAILED.name:
+            new.exports.take(point)
         case name:
             _enter_score(new, name.removeprefix(EVAL), point.value)
 
@@ -230,11 +236,6 @@ def evaluation_alerts(kept: Folded) -> dict[str, str]:
     """Return the faults of the evaluation: a sentence for each."""
     found = {key: not_finite_sentence(f"{EVAL}{key}", samples) for key, samples in kept.odd_scores.items()}
     return found | ({"overlap": overlap_sentence(kept.shared_rows, kept.compared_rows)} if kept.shared_rows else {})
-
-
-def late_files(kept: Folded) -> dict[int, str]:
-    """Return a sentence for files that came too late, by their number, so that more of them make a new alert."""
-    return {kept.late_files: late_files_sentence(kept.late_files)} if kept.late_files else {}
 
 
 def hanging_processes(state: dict[str, Any], attempt: int) -> dict[str, Hang]:

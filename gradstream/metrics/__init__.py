@@ -249,6 +249,9 @@ BEHIND = define_metric(
     "Examples of a followed folder or stream that a worker has still to train, by worker",
     "lower",
 )
+EXPORTS_FAILED = define_metric(
+    "export/failed", "Failed exports", "exports", "Exports in a row whose part could not be stored, by shard", "lower"
+)
 LATE_FILES = define_metric(
     "data/late_files", "Late files", "files", "Files that came into a followed folder too late to be read", "lower"
 )
