@@ -80,6 +80,9 @@ class FollowedFeed(Feed, Protocol):
     def go_to(self, position: int, place: Place) -> None:
         """Continue there, where an earlier incarnation of this rank had got to."""
 
+    def begin(self, position: int) -> None:
+        """The worker trains this mini-batch now, which may have been taken earlier."""
+
     def state(self) -> dict[str, Any]:
         """Return what spares the next incarnation of this rank a search; it finds the same mini-batches without."""
 

@@ -151,14 +151,13 @@ class ModelProblem:
 
     def has_data(self, position: int) -> bool:
         """Raises: UserError."""
-        if self._batches.followed is None:
+        if self._batches.followed is None or self._ahead.has(position):
             return True
         with blaming("dataset('train')"):
             return self._batches.followed.has(position)
 
     def begins_pass(self, position: int) -> bool:
-        followed = self._batches.followed
-        return followed is not None and followed.begins_stretch(position)
+        return bool(self._batches.followed and self._batches.followed.begins_stretch(position))
 
     def lag(self, position: int) -> tuple[int, int] | None:
         """Return the examples of this worker that are there from this mini-batch on, and late files; None: the data is fixed."""
@@ -180,6 +179,7 @@ class ModelProblem:
         with blaming("dataset('train')"):
             shares = parts.of(batch, examples, self._at_once or examples)
             if self._batches.followed:
+                self._batches.followed.begin(position)
                 self._pass = self._batches.followed.pass_of(position)
                 self.passes_over = self._batches.followed.passes_until(position)
         if self._rows and named is not None:

@@ -34,6 +34,8 @@ class CountedPasses:
     def share(self, rank: int) -> None:
         return None
 
+    def begin(self, position: int) -> None: ...
+
     def pass_of(self, position: int) -> int:
         return position // self._per_pass
 

@@ -85,6 +85,8 @@ class Followed:
 
     def go_to(self, position: int, place: Place) -> None: ...
 
+    def begin(self, position: int) -> None: ...
+
     def state(self) -> dict[str, Any]:
         """Empty: names and markers say all."""
         return {}

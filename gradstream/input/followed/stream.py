@@ -20,11 +20,17 @@ from gradstream.spec import JobSpec
 class FollowedStream(CountedPasses):
     """Implements `Feed` and `FollowedFeed`."""
 
+    takes_in_turn = False
+
     def __init__(self, dataset: RedisStream, spec: JobSpec, rank: int, batching: Batching = PLAIN) -> None:
         """Raises: InvalidWorkload."""
         super().__init__(dataset.name, dataset, dataset.pass_size, spec, batching)
         self._dataset, self._rank, self._batch, self._workers = dataset, rank, spec.batch_size, spec.roles.worker.count
         self._reader = dataset.reader()
+        self._trained: StreamPlace | None = None
+        """The last entry of the last mini-batch that was trained."""
+        self._ahead: dict[int, StreamPlace] = {}
+        """The same of those that were taken and are not trained yet, by position."""
 
     def has(self, position: int) -> bool:
         """Return whether this mini-batch, and the rest of its round, is there. Raises: InvalidWorkload."""
@@ -45,6 +51,8 @@ class FollowedStream(CountedPasses):
                 f"{self._dataset.name} has no mini-batch number {position} for worker {self._rank} yet, and only a job waits for it"
             )
         entries = self._reader.take(self._block)
+        assert self._reader.place is not None, "entries were taken"
+        self._ahead[position] = self._reader.place
         return self._dataset.decode(entries[self._rank * self._batch :][: self._batch]), self._batch
 
     def place(self) -> Place:
@@ -53,14 +61,20 @@ class FollowedStream(CountedPasses):
 
     def go_to(self, position: int, place: Place) -> None: ...
 
+    def begin(self, position: int) -> None:
+        self._trained = self._ahead.get(position, self._trained)
+        self._ahead = {later: place for later, place in self._ahead.items() if later > position}
+
     def state(self) -> dict[str, Any]:
-        """Return the place of the last entry that was taken: a resumed worker finds its next one without counting."""
-        place = self._reader.place
+        """Return the place of the last entry that was trained: a resumed worker finds its next one without counting. Entries that
+        were taken ahead are taken again."""
+        place = self._trained
         return {} if place is None else {"number": place.number, "id": place.id.decode()}
 
     def load(self, state: dict[str, Any]) -> None:
         if state:
-            self._reader.resume(StreamPlace(state["number"], state["id"].encode()))
+            self._trained = StreamPlace(state["number"], state["id"].encode())
+            self._reader.resume(self._trained)
 
     def _number(self, position: int) -> int:
         """The number of the first entry of a block."""

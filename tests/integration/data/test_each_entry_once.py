@@ -19,6 +19,7 @@ from gradstream.local.servers.redis import Redis
 from gradstream.sim.workload import Workloads
 from gradstream.spec import JobSpec
 from tests.kafka import KafkaBroker
+from tests.unit.sim.test_asked_rows import Entries
 
 USERLAND = Path(__file__).parents[2] / "userland"
 ENTRIES, WORKERS, BATCH = 240, 3, 4
@@ -49,7 +50,9 @@ def broker() -> Iterator[KafkaBroker]:
     made.stop()
 
 
-def job(stream: tuple[str, str] | KafkaBroker, strategy: str, **more: Any) -> tuple[JobSpec, Workloads]:
+def job(
+    stream: tuple[str, str] | KafkaBroker, strategy: str, model: str = "CountedEntries", **more: Any
+) -> tuple[JobSpec, Workloads]:
     where = (
         {"servers": stream.servers, "key": "counted"}
         if isinstance(stream, KafkaBroker)
@@ -58,7 +61,7 @@ def job(stream: tuple[str, str] | KafkaBroker, strategy: str, **more: Any) -> tu
     spec = JobSpec.model_validate(
         {
             "name": "counted",
-            "workload": {"entrypoint": "counted_entries:CountedEntries", "args": {**where, "entries": ENTRIES}},
+            "workload": {"entrypoint": f"counted_entries:{model}", "args": {**where, "entries": ENTRIES}},
             "strategy": {"name": strategy, "lr": 0.5},
             "roles": {"worker": {"count": WORKERS}, "server": {"count": 2}},
             "batch_size": BATCH,
@@ -109,3 +112,33 @@ def test_an_attempt_that_resumes_behind_deleted_messages_has_the_bits_of_a_calm_
     resumed = sim.run(*job(broker, "sync", optimizer=momentum), resume=checkpoint)
     assert torch.equal(resumed.center, calm.center)
     assert len(set(calm.center.tolist())) > 1, "with momentum an early message has moved more"
+
+
+ROWS = {"tables": {"user": {"rule": {"name": "sgd", "lr": 0.5}, "init": {"uniform": 0.0}}}}
+
+
+def learned(result: sim.Result) -> list[float]:
+    """The weights of the rows of all entries, in their order."""
+    parts = [shard["center"]["tables"]["tables"]["user"]["columns"] for shard in result.shards]
+    found = {key: value for part in parts for key, value in zip(part["keys"].tolist(), part["values"][:, 0].tolist(), strict=True)}
+    return [found[number] for number in range(ENTRIES)]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_pushes_ask_for_rows_of_a_stream_and_each_entry_counts_once(
+    stream: tuple[str, str], seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = Entries(monkeypatch)
+    result = sim.run(*job(stream, "async", "CountedRows", **ROWS), seed=seed, mtbf=6.0, down=1.0, duplicates=0.1)
+    assert result.failures > 3
+    assert learned(result) == [0.5 / BATCH] * ENTRIES, "each moved by one step"
+    assert entries.asking > STEPS
+    assert sum(entries.lookups.values()) <= WORKERS + 2 * result.failures, "one for the first mini-batch of each incarnation"
+
+
+def test_a_resumed_attempt_takes_entries_again_that_were_taken_ahead(stream: tuple[str, str]) -> None:
+    calm = sim.run(*job(stream, "sync", "CountedRows", **ROWS), checkpoints=[7 * WORKERS])
+    url, key = stream
+    assert data.redis_stream(url, key, ids=["user"]).trim(7 * WORKERS * BATCH) == 7 * WORKERS * BATCH
+    resumed = sim.run(*job(stream, "sync", "CountedRows", **ROWS), resume=calm.checkpoints[7 * WORKERS])
+    assert learned(resumed) == learned(calm)
