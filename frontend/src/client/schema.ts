@@ -893,6 +893,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/tables": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Tables
+         * @description The embedding tables of a job, as its servers summarize them: rows, the hottest keys, and how scores and ages are spread.
+         *     Empty for a job without tables.
+         */
+        get: operations["listTables"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/tables/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Look Up Key
+         * @description One key in the newest export and the newest checkpoint of a job: its row, or why there is none. 404 for an unknown table, 409
+         *     for an export that is damaged on the platform's disk.
+         */
+        get: operations["lookUpKey"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/bundles": {
         parameters: {
             query?: never;
@@ -3438,6 +3480,37 @@ export interface components {
             nodes: components["schemas"]["NodeShare"][];
         };
         /**
+         * HotKey
+         * @description A key whose row is among the hottest of its table.
+         */
+        HotKey: {
+            /**
+             * Key
+             * @description A whole number of 64 bits, as text
+             * @example -42
+             */
+            key: string;
+            /**
+             * Server
+             * @description The server that has its row
+             */
+            server: number;
+            /**
+             * Updates
+             * @description Steps of the row
+             */
+            updates: number;
+            /**
+             * Shows
+             * @description Occurrences in pushes, decayed at each shrink; null: the table has no scores
+             */
+            shows: number | null;
+            /** Clicks */
+            clicks: number | null;
+            /** Score */
+            score: number | null;
+        };
+        /**
          * Int8
          * @description int8 by blocks: a quarter of the bytes.
          */
@@ -3981,6 +4054,91 @@ export interface components {
             user: string;
             progress: components["schemas"]["Headway"];
         };
+        /**
+         * JobTable
+         * @description One embedding table, summed over the servers that have told of it.
+         */
+        JobTable: {
+            /** Name */
+            name: string;
+            /** Rows */
+            rows: number;
+            /**
+             * Candidates
+             * @description Keys that wait for their admission
+             */
+            candidates: number;
+            /**
+             * Bytes
+             * @description Memory of rows, candidates and index
+             */
+            bytes: number;
+            /**
+             * Made
+             * @description Rows made so far: rows + evicted
+             */
+            made: number;
+            /** Evicted */
+            evicted: number;
+            /**
+             * Counted
+             * @description Rows that were read for the bins and the hottest keys
+             */
+            counted: number;
+            /**
+             * Hottest
+             * @description The hottest first: by shows, or by updates if the table has no scores; at most 20
+             */
+            hottest: components["schemas"]["HotKey"][];
+            /**
+             * Ages
+             * @description Rows by passes of the table since their last push
+             */
+            ages: components["schemas"]["RowBin"][];
+            /**
+             * Scores
+             * @description Rows by score; null: the table has no scores
+             */
+            scores: components["schemas"]["RowBin"][] | null;
+        };
+        /**
+         * JobTables
+         * @description Summaries that servers make about every 30 s, a portion of their rows at a time. A row counts as it was when it was read.
+         */
+        JobTables: {
+            /**
+             * Attempt
+             * @description The attempt whose servers have told; null: none has yet
+             */
+            attempt: number | null;
+            /**
+             * Servers
+             * @description Servers that have told
+             */
+            servers: number;
+            /**
+             * Of Servers
+             * @description Servers of the job
+             */
+            of_servers: number;
+            /**
+             * Version
+             * @description Version of the oldest summary among them
+             */
+            version: number | null;
+            /**
+             * Samples
+             * @description Samples at the oldest summary
+             */
+            samples: number | null;
+            /**
+             * Left Out
+             * @description Tables without a summary: more than 64, or with a long name
+             */
+            left_out: number;
+            /** Items */
+            items: components["schemas"]["JobTable"][];
+        };
         /** JobTarget */
         JobTarget: {
             /**
@@ -4057,6 +4215,75 @@ export interface components {
              * @description The data plane, with the same rule for its host. Each attempt has an account of its own there
              */
             plane_url: string;
+        };
+        /**
+         * KeyCheckpoint
+         * @description A key in the newest checkpoint. Its values there may be older or newer than those of the export.
+         */
+        KeyCheckpoint: {
+            /**
+             * State
+             * @description candidate: it waits for its admission; evicted: a shrink has removed it; absent: neither row nor candidate; damaged: a file is not what it was; none: there is no checkpoint
+             * @enum {string}
+             */
+            state: "row" | "candidate" | "evicted" | "absent" | "damaged" | "none";
+            /**
+             * Message
+             * @example Checkpoint 4 has its row: 12 updates.
+             */
+            message: string;
+            /** Attempt */
+            attempt: number | null;
+            /** Number */
+            number: number | null;
+            /**
+             * Updates
+             * @description Steps of the row
+             */
+            updates: number | null;
+            /**
+             * Occurrences
+             * @description Occurrences of a candidate so far
+             */
+            occurrences: number | null;
+            /**
+             * Unseen
+             * @description Passes of the table since its last push
+             */
+            unseen: number | null;
+            /** Shows */
+            shows: number | null;
+            /** Clicks */
+            clicks: number | null;
+            /**
+             * Score
+             * @description null: the table has no scores
+             */
+            score: number | null;
+        };
+        /**
+         * KeyExport
+         * @description An export in which a key was looked up.
+         */
+        KeyExport: {
+            /** Number */
+            number: number;
+            /** Attempt */
+            attempt: number;
+            /** Version */
+            version: number;
+            /** Samples */
+            samples: number;
+            /**
+             * Passes
+             * @description Passes over the data that it was made after; null: none, or the job counts none
+             */
+            passes: number | null;
+            /**
+             * Committed At
+             * Format: date-time
+             */
+            committed_at: string;
         };
         /**
          * Level
@@ -5339,6 +5566,21 @@ export interface components {
              */
             live_password: string;
         };
+        /**
+         * RowBin
+         * @description Rows with a value from `least` up to `below`.
+         */
+        RowBin: {
+            /** Least */
+            least: number;
+            /**
+             * Below
+             * @description null: no limit
+             */
+            below: number | null;
+            /** Rows */
+            rows: number;
+        };
         /** RowCacheSpec */
         RowCacheSpec: {
             /**
@@ -6001,6 +6243,57 @@ export interface components {
              * @enum {string}
              */
             name: "sync";
+        };
+        /**
+         * TableKey
+         * @description A key of one embedding table, in the newest export and in the newest checkpoint.
+         */
+        TableKey: {
+            /** Table */
+            table: string;
+            /**
+             * Key
+             * @description A whole number of 64 bits, as text: JavaScript does not count so far
+             * @example -42
+             */
+            key: string;
+            /**
+             * State
+             * @description row: it has a row in the export; evicted: its row is gone; absent: no kept export had a row for it; no_export: there is no export yet
+             * @enum {string}
+             */
+            state: "row" | "evicted" | "absent" | "no_export";
+            /**
+             * Message
+             * @example Export 7 has its row; it changed last in export 5.
+             */
+            message: string;
+            /** @description The newest export; null: there is none */
+            export: components["schemas"]["KeyExport"] | null;
+            /**
+             * Found In
+             * @description The export with its row, or with the tombstone; null: neither
+             */
+            found_in: number | null;
+            /**
+             * Values
+             * @description Weights of the row; null for one that is not finite
+             */
+            values: (number | null)[] | null;
+            /**
+             * Reads
+             * @description Values that the model reads for this key; null: there is no export yet
+             */
+            reads: ("row" | "zeros" | "first_values") | null;
+            checkpoint: components["schemas"]["KeyCheckpoint"];
+        };
+        /** TableKeys */
+        TableKeys: {
+            /**
+             * Items
+             * @description By table
+             */
+            items: components["schemas"]["TableKey"][];
         };
         /** TableSpec */
         TableSpec: {
@@ -10663,6 +10956,185 @@ export interface operations {
                 };
                 content: {
                     "application/octet-stream": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    listTables: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobTables"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    lookUpKey: {
+        parameters: {
+            query?: {
+                /** @description A whole number of 64 bits */
+                key?: string | null;
+                /** @description In place of `key`: a string, as `gradstream.nn.hashed` takes it */
+                text?: string | null;
+                /** @description The field that the string was hashed with; default: the table's name */
+                field?: string | null;
+                /** @description Name of a table; default: all of the job's tables, up to 16 */
+                table?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TableKeys"];
                 };
             };
             /** @description Unauthorized */

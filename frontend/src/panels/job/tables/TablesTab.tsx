@@ -5,12 +5,14 @@ import { useChartKeys } from "@/hooks/useKeys"
 import { reportedTables } from "@/lib/job/tables"
 import { ChartToolbar } from "@/panels/job/metrics/ChartToolbar"
 import { MetricCard } from "@/panels/job/metrics/MetricCard"
+import { HottestPanel } from "./HottestPanel"
 import { KeysPanel } from "./KeysPanel"
+import { LookUpPanel } from "./LookUpPanel"
 import { RowsPanel } from "./RowsPanel"
 
 const CHARTS = ["rows", "candidates", "bytes", "evicted", "staleness", "staleness_highest", "applied", "counted", "asked_late", "cached"].map((name) => `table/${name}`)
 
-/** The embedding tables at the servers: where rows went, what pushes did to them, and how stale they were. */
+/** The embedding tables at the servers: where rows went, what pushes did to them, the hottest keys, one key, and how stale rows were. */
 export function TablesTab() {
   const tables = useTableShards()
   const names = useMetricNames()
@@ -21,6 +23,8 @@ export function TablesTab() {
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
         <RowsPanel {...tables} />
         <KeysPanel {...tables} />
+        <HottestPanel />
+        <LookUpPanel />
         {[...CHARTS.filter((name) => names.data.includes(name)), ...reportedTables(names.data)].map((name) => (
           <MetricCard key={name} name={name} />
         ))}
