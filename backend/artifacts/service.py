@@ -197,6 +197,7 @@ def stored(session: Session, job_id: UUID) -> JobFiles:
             created_at=row.created_at,
             version=row.manifest.get("version"),
             samples=row.manifest.get("samples"),
+            first_needed=row.manifest.get("first_needed"),
             rests_on=row.manifest.get("rests_on", []),
         )
         for row in repository.checkpoints(session, job_id)

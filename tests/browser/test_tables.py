@@ -73,7 +73,7 @@ def test_every_row_and_every_key_of_each_server_is_accounted_for(
 
 
 def test_hottest_keys_and_one_key_with_the_reason_why_it_is_not_there(look_at: OpenPage, client: Client, job: Job) -> None:
-    page = look_at(f"/jobs/{job.id}/tables")
+    page = look_at(f"/jobs/{job.id}/tables", width=1440, scheme="light")
     hottest = page.get_by_role("region", name="Hottest keys of deep").get_by_role("row")
     [deep, _] = client.tables(job).items
     expect(hottest).to_have_count(1 + len(deep.hottest))

@@ -3645,6 +3645,11 @@ export interface components {
             /** Samples */
             samples: number | null;
             /**
+             * First Needed
+             * @description Examples before this one are not read by a job that resumes; null: the job ends by itself
+             */
+            first_needed: number | null;
+            /**
              * Rests On
              * @description Files of earlier checkpoints that it needs
              */

@@ -38,7 +38,7 @@ function about({ servers, of_servers: all, samples, items }: JobTables): string 
 
 function TableSelect({ items, table, onSelect }: { items: readonly JobTable[]; table: JobTable | undefined; onSelect: (name: string | null) => void }) {
   if (items.length < 2 || !table) return null
-  return <Select size="xs" w={170} aria-label="Table" data={items.map(({ name }) => name)} value={table.name} onChange={onSelect} allowDeselect={false} />
+  return <Select size="xs" w={{ base: 110, md: 170 }} aria-label="Table" data={items.map(({ name }) => name)} value={table.name} onChange={onSelect} allowDeselect={false} />
 }
 
 function Summary({ table }: { table: JobTable }) {

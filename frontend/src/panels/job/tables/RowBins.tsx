@@ -12,7 +12,7 @@ export function RowBins({ bins, title, whole }: { bins: readonly RowBin[]; title
       <Table.Thead>
         <Table.Tr>
           <Table.Th>{title}</Table.Th>
-          <Table.Th aria-hidden w="45%" />
+          <Table.Th aria-hidden w="40%" />
           <Table.Th>Rows</Table.Th>
           <Table.Th>Share</Table.Th>
         </Table.Tr>
@@ -27,7 +27,7 @@ export function RowBins({ bins, title, whole }: { bins: readonly RowBin[]; title
               <Progress value={(100 * bin.rows) / most} size="sm" />
             </Table.Td>
             <Table.Td>{formatCount(bin.rows)}</Table.Td>
-            <Table.Td>{formatPercent(all > 0 ? bin.rows / all : null)}</Table.Td>
+            <Table.Td style={{ whiteSpace: "nowrap" }}>{formatPercent(all > 0 ? bin.rows / all : null)}</Table.Td>
           </Table.Tr>
         ))}
       </Table.Tbody>
