@@ -72,8 +72,8 @@ def test_every_row_and_every_key_of_each_server_is_accounted_for(
     check_looks(page, f"tables-{width}-{scheme}")
 
 
-def test_hottest_keys_and_one_key_with_the_reason_why_it_is_not_there(look_at: OpenPage, client: Client, job: Job) -> None:
-    page = look_at(f"/jobs/{job.id}/tables", width=1440, scheme="light")
+def test_hottest_keys_and_one_key_with_the_reason_why_it_is_not_there(open_page: OpenPage, client: Client, job: Job) -> None:
+    page = open_page(f"/jobs/{job.id}/tables", watched=False)  # Chromium notes the 404 of an unknown table in its console
     hottest = page.get_by_role("region", name="Hottest keys of deep").get_by_role("row")
     [deep, _] = client.tables(job).items
     expect(hottest).to_have_count(1 + len(deep.hottest))
@@ -99,7 +99,7 @@ def test_hottest_keys_and_one_key_with_the_reason_why_it_is_not_there(look_at: O
     form.get_by_role("button", name="Look up").click()
     expect(form.get_by_role("alert")).to_contain_text("The job has no table 'deeep'. Did you mean 'deep'?")
     form.get_by_text("Text", exact=True).click()
-    form.get_by_label("Text", exact=True).fill("red")
+    form.get_by_role("textbox", name="Text").fill("red")
     form.get_by_label("Table").fill("")
     form.get_by_role("button", name="Look up").click()
     for table in ("deep", "wide"):

@@ -4439,6 +4439,34 @@ export interface components {
             items: components["schemas"]["MeasuredName"][];
         };
         /**
+         * MeasuredSize
+         * @description The sizes of a model, as the sender of a job has measured them.
+         */
+        MeasuredSize: {
+            /**
+             * Parameters
+             * @description Trained parameters, of all members together
+             * @example 101770
+             */
+            parameters: number;
+            /**
+             * Step
+             * @description Seconds that one worker takes for a mini-batch
+             * @example 0.004
+             */
+            step?: number | null;
+            /**
+             * Epoch Samples
+             * @description Samples of an epoch of all workers; null: not known
+             */
+            epoch_samples?: number | null;
+            /**
+             * Tables
+             * @description Its embedding tables; null: not measured
+             */
+            tables?: components["schemas"]["TableSize"][] | null;
+        };
+        /**
          * Memory
          * @description Vectors as long as the model. Activations, mini-batches and some 300 MB of PyTorch for each process come on top.
          */
@@ -4779,6 +4807,8 @@ export interface components {
             memory: components["schemas"]["Memory"] | null;
             /** Nodes */
             nodes: components["schemas"]["NodeMemory"][];
+            /** @description Its embedding tables; null: the platform knows of none */
+            tables: components["schemas"]["PlannedTables"] | null;
             /**
              * Warnings
              * @description Limits that the job file exceeds, with remedies; and processes that do not fit
@@ -4814,7 +4844,7 @@ export interface components {
             /** @description Git commit of the code, and the client; kept as a record */
             origin?: components["schemas"]["GivenOrigin"] | null;
             /** @description Size of the model; null: the size in an earlier job with the same workload, if there is one */
-            size?: components["schemas"]["Size"] | null;
+            size?: components["schemas"]["MeasuredSize"] | null;
         };
         /**
          * PlaneAccess
@@ -4895,6 +4925,74 @@ export interface components {
              * @description Placement of its processes; for a job that would wait for capacity, the placement on empty nodes; else none
              */
             processes: components["schemas"]["PlannedProcess"][];
+        };
+        /**
+         * PlannedTable
+         * @description Forecast of one embedding table.
+         */
+        PlannedTable: {
+            /** Name */
+            name: string;
+            /**
+             * Rows
+             * @description Rows to expect at the end, or after an epoch if that comes first; null: not known
+             */
+            rows: number | null;
+            /**
+             * Row Bytes
+             * @description Bytes of a row in the memory of its server
+             */
+            row_bytes: number | null;
+            /**
+             * Server Bytes
+             * @description Bytes of these rows at each server
+             */
+            server_bytes: number | null;
+            /**
+             * Push Bytes
+             * @description Bytes of its gradients in the push of a mini-batch; null: not known
+             */
+            push_bytes: number | null;
+            /**
+             * Pull Bytes
+             * @description Bytes of its rows for a mini-batch
+             */
+            pull_bytes: number | null;
+            /**
+             * Cached
+             * @description Share of looked-up rows that a cache of each worker would save
+             */
+            cached: number | null;
+            /**
+             * Cache Bound
+             * @description Bound of that cache
+             */
+            cache_bound: number | null;
+            /**
+             * Full At Rows
+             * @description Rows of the table when a server's part of its machine's memory is full
+             */
+            full_at_rows: number | null;
+            /**
+             * Full At Samples
+             * @description Samples after which it has so many; null: not known, or never
+             */
+            full_at_samples: number | null;
+            /**
+             * Message
+             * @description The source of these numbers, as a sentence
+             */
+            message: string;
+        };
+        /** PlannedTables */
+        PlannedTables: {
+            /**
+             * Message
+             * @description The facts that are known, and those that only running the code can tell
+             */
+            message: string;
+            /** Items */
+            items: components["schemas"]["PlannedTable"][];
         };
         /** PlatformStorage */
         PlatformStorage: {
@@ -6299,6 +6397,60 @@ export interface components {
              * @description By table
              */
             items: components["schemas"]["TableKey"][];
+        };
+        /**
+         * TableSize
+         * @description An embedding table, as measured in some mini-batches of one worker.
+         */
+        TableSize: {
+            /** Name */
+            name: string;
+            /**
+             * Row Bytes
+             * @description Bytes of a row in the memory of its server
+             */
+            row_bytes: number;
+            /**
+             * Keys
+             * @description Distinct keys of a mini-batch
+             */
+            keys: number;
+            /**
+             * Push Bytes
+             * @description Bytes of their gradients
+             */
+            push_bytes: number;
+            /**
+             * Pull Bytes
+             * @description Bytes of their rows
+             */
+            pull_bytes: number;
+            /**
+             * Samples
+             * @description Samples of all measured mini-batches
+             */
+            samples: number;
+            /**
+             * Distinct
+             * @description Distinct keys of all measured mini-batches
+             */
+            distinct: number;
+            /**
+             * Growth
+             * @description Exponent of Heaps' law: keys grow as samples ** growth
+             */
+            growth: number;
+            /**
+             * Cached
+             * @description Share of looked-up rows that a cache of each worker saves; null: too few mini-batches
+             */
+            cached?: number | null;
+            /**
+             * Cache Bound
+             * @description Bound of that cache
+             * @default 0
+             */
+            cache_bound: number;
         };
         /** TableSpec */
         TableSpec: {

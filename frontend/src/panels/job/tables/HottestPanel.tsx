@@ -47,7 +47,7 @@ function Summary({ table }: { table: JobTable }) {
     <>
       <HottestKeys table={table} />
       <SimpleGrid cols={{ base: 1, md: scores ? 2 : 1 }} spacing="lg" pt="md">
-        <RowBins title="Passes since the last push" bins={ages} whole />
+        <RowBins title="Passes unseen" bins={ages} whole />
         {scores && <RowBins title="Score" bins={scores} whole={false} />}
       </SimpleGrid>
     </>
