@@ -51,16 +51,50 @@ class WantedKey:
         return hashed_key(self.text, self.field if self.field is not None else table)
 
 
+@dataclass(frozen=True, slots=True)
+class _StoredTables:
+    """Files of a job that have rows, as Postgres listed them at one moment."""
+
+    spec: JobSpec
+    exported: KeptExports
+    checkpointed: CheckpointedRows | None
+
+    @property
+    def names(self) -> tuple[list[int], tuple[int, int] | None]:
+        """Numbers of the exports, and the checkpoint."""
+        newest = self.checkpointed
+        return sorted(self.exported.manifests), (newest.attempt, newest.number) if newest else None
+
+
 def look_up_key(platform: Platform, job_id: UUID, wanted: WantedKey) -> TableKeys:
     """Look a key up in the newest export and the newest checkpoint. The database is not held while files are read.
 
     Raises: NotFound: there is no such job or table. Invalid. Damaged: an export is."""
+    stored = _list_stored(platform, job_id)
+    try:
+        found = _search(stored, wanted)
+        if all(item.checkpoint.state != "damaged" for item in found.items):
+            return found
+    except Damaged:
+        if (newer := _list_stored(platform, job_id)).names == stored.names:
+            raise
+        return _search(newer, wanted)  # a newer export or checkpoint has replaced files that were being read
+    newer = _list_stored(platform, job_id)
+    return found if newer.names == stored.names else _search(newer, wanted)
+
+
+def _list_stored(platform: Platform, job_id: UUID) -> _StoredTables:
     with platform.database.transaction() as session:
-        spec = jobs.spec_of(jobs.find(session, job_id))
-        exported = stored_rows.kept_exports(session, platform.files, job_id)
-        checkpointed = stored_rows.checkpointed_rows(session, platform.files, job_id)
-    tables = _tables(wanted, exported, spec)
-    return TableKeys(items=[_look_up(exported, checkpointed, name, wanted.key_in(name), _spec_of(spec, name)) for name in tables])
+        return _StoredTables(
+            jobs.spec_of(jobs.find(session, job_id)),
+            stored_rows.kept_exports(session, platform.files, job_id),
+            stored_rows.checkpointed_rows(session, platform.files, job_id),
+        )
+
+
+def _search(stored: _StoredTables, wanted: WantedKey) -> TableKeys:
+    names, rows = _tables(wanted, stored.exported, stored.spec), (stored.exported, stored.checkpointed)
+    return TableKeys(items=[_look_up(*rows, name, wanted.key_in(name), _spec_of(stored.spec, name)) for name in names])
 
 
 def _tables(wanted: WantedKey, exported: KeptExports, spec: JobSpec) -> list[str]:

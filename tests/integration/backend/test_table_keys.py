@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import save
 
 from backend.platform import Platform
+from backend.tables import service
 from gradstream.nn import hashed
 from gradstream.process.saving.exports import DENSE, GONE
 from gradstream.process.saving.table_summary import MAX_BYTES
@@ -129,6 +130,20 @@ def test_mistakes_are_explained(running: Running, platform: Platform) -> None:
         "Export 1 is damaged on the platform's disk: shard-0.rows-0.safetensors does not have its checksum"
         in refused.json()["detail"]
     )
+
+
+def test_an_export_that_is_replaced_while_it_is_read_is_not_called_damaged(
+    running: Running, platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_export(running, None, {1: [1.0, 1.0]})
+    lists = [service._list_stored(platform, UUID(running.id))]
+    for number in range(3):
+        store_export(running, None, {1: [2.0, float(number)]})
+    assert not list(platform.files.of_job(UUID(running.id)).glob("*/exports/1")), "only two bases are kept"
+    read = service._list_stored
+    monkeypatch.setattr(service, "_list_stored", lambda *job: lists.pop() if lists else read(*job))
+    assert found(running, 1)["message"] == "Export 4 has its row."
+    assert lists == []
 
 
 def damage(file: Path) -> None:

@@ -6,7 +6,7 @@ import { Loaded } from "@/components/messages/Loaded"
 import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
 import { useNothing } from "@/hooks/job/useNothing"
-import { useTables } from "@/hooks/job/useTables"
+import { useTables } from "@/hooks/job/tables/useTables"
 import { formatCount, formatNumber } from "@/lib/format"
 import { RowBins } from "./RowBins"
 

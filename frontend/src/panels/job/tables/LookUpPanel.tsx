@@ -4,7 +4,7 @@ import type { TableKey } from "@/client"
 import { Loaded } from "@/components/messages/Loaded"
 import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
-import { useTableKey, type AskedKey } from "@/hooks/job/useTables"
+import { useTableKey, type AskedKey } from "@/hooks/job/tables/useTables"
 import { formatMoment, formatNumber } from "@/lib/format"
 import { aboutExport, readsInstead } from "@/lib/job/tables"
 

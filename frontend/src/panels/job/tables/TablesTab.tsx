@@ -1,6 +1,6 @@
 import { SimpleGrid } from "@mantine/core"
 import { useMetricNames } from "@/hooks/charts/useMetricNames"
-import { useTableShards } from "@/hooks/job/useTableShards"
+import { useTableShards } from "@/hooks/job/tables/useTableShards"
 import { useChartKeys } from "@/hooks/useKeys"
 import { reportedTables } from "@/lib/job/tables"
 import { ChartToolbar } from "@/panels/job/metrics/ChartToolbar"
