@@ -80,11 +80,13 @@ def test_hottest_keys_and_one_key_with_the_reason_why_it_is_not_there(open_page:
     hot = deep.hottest[0]
     for place, shown in enumerate((hot.key, str(hot.server), f"{hot.updates:,}")):
         expect(hottest.nth(1).get_by_role("cell").nth(place)).to_have_text(shown)
+    found = page.get_by_role("status", name="Found")
+    hottest.nth(2).get_by_role("button", name=deep.hottest[1].key).click()
+    expect(found).to_contain_text(f"deep, key {deep.hottest[1].key}")
     form = page.get_by_role("region", name="Look a key up")
     form.get_by_label("Key", exact=True).fill(hot.key)
     form.get_by_label("Table").fill("deep")
     form.get_by_role("button", name="Look up").click()
-    found = page.get_by_role("status", name="Found")
     [there] = client.look_up_key(job, int(hot.key), table="deep")
     expect(found).to_contain_text(there.message)
     assert there.export is not None

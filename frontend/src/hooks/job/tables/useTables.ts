@@ -22,8 +22,8 @@ export interface AskedKey {
   field: string | null
   /** Null: all tables. */
   table: string | null
-  /** Counts the times that it was asked, so that the same key is looked up anew. */
-  time: number
+  /** The moment at which it was asked, so that the same key is looked up anew. */
+  at: number
 }
 
 /** One key in the newest export and checkpoint, once somebody has asked. */

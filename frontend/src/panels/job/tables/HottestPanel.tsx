@@ -1,4 +1,4 @@
-import { Select, SimpleGrid, Table, Text } from "@mantine/core"
+import { Anchor, Select, SimpleGrid, Table } from "@mantine/core"
 import { useState } from "react"
 import type { JobTable, JobTables } from "@/client"
 import { TableHead } from "@/components/display/TableHead"
@@ -6,15 +6,21 @@ import { Loaded } from "@/components/messages/Loaded"
 import { Panel } from "@/components/page/Panel"
 import { useFeed } from "@/hooks/job/useFeed"
 import { useNothing } from "@/hooks/job/useNothing"
-import { useTables } from "@/hooks/job/tables/useTables"
+import { useTables, type AskedKey } from "@/hooks/job/tables/useTables"
 import { formatCount, formatNumber } from "@/lib/format"
 import { RowBins } from "./RowBins"
 
 const HEADS = ["Key", "Server", "Updates"]
 const SCORED = [...HEADS, "Shows", "Clicks", "Score"]
 
+interface SummaryProps {
+  table: JobTable
+  /** Looks a key up. */
+  onAsk: (asked: AskedKey) => void
+}
+
 /** The hottest keys of one table, and how scores and ages of its rows are spread. */
-export function HottestPanel() {
+export function HottestPanel({ onAsk }: { onAsk: (asked: AskedKey) => void }) {
   const job = useFeed((feed) => feed.job)
   const tables = useTables(job)
   const [selected, select] = useState<string | null>(null)
@@ -24,7 +30,7 @@ export function HottestPanel() {
   return (
     <Panel wide title="Hottest keys" subtitle={tables.data && about(tables.data)} actions={<TableSelect items={items} table={table} onSelect={select} />}>
       <Loaded {...tables} isEmpty={!table} empty={nothing("No server has summarized its rows")}>
-        {table && <Summary table={table} />}
+        {table && <Summary table={table} onAsk={onAsk} />}
       </Loaded>
     </Panel>
   )
@@ -41,11 +47,11 @@ function TableSelect({ items, table, onSelect }: { items: readonly JobTable[]; t
   return <Select size="xs" w={{ base: 110, md: 170 }} aria-label="Table" data={items.map(({ name }) => name)} value={table.name} onChange={onSelect} allowDeselect={false} />
 }
 
-function Summary({ table }: { table: JobTable }) {
+function Summary({ table, onAsk }: SummaryProps) {
   const { ages, scores } = table
   return (
     <>
-      <HottestKeys table={table} />
+      <HottestKeys table={table} onAsk={onAsk} />
       <SimpleGrid cols={{ base: 1, md: scores ? 2 : 1 }} spacing="lg" pt="md">
         <RowBins title="Passes unseen" bins={ages} whole />
         {scores && <RowBins title="Score" bins={scores} whole={false} />}
@@ -54,7 +60,7 @@ function Summary({ table }: { table: JobTable }) {
   )
 }
 
-function HottestKeys({ table: { name, scores, hottest } }: { table: JobTable }) {
+function HottestKeys({ table: { name, scores, hottest }, onAsk }: SummaryProps) {
   return (
     <Table.ScrollContainer minWidth={scores ? 560 : 320} mah={340} type="native" role="region" tabIndex={0} aria-label={`Hottest keys of ${name}`}>
       <Table verticalSpacing={4} stickyHeader>
@@ -63,9 +69,9 @@ function HottestKeys({ table: { name, scores, hottest } }: { table: JobTable }) 
           {hottest.map(({ key, server, updates, shows, clicks, score }) => (
             <Table.Tr key={key}>
               <Table.Td>
-                <Text size="sm" fw={550}>
+                <Anchor component="button" type="button" size="sm" fw={550} title="Look it up" onClick={() => onAsk({ typed: key, field: null, table: name, at: Date.now() })}>
                   {key}
-                </Text>
+                </Anchor>
               </Table.Td>
               <Table.Td>{server}</Table.Td>
               <Table.Td>{formatCount(updates)}</Table.Td>

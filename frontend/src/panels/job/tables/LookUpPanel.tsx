@@ -14,13 +14,12 @@ const KINDS = [
 ]
 
 /** One key in the newest export and checkpoint: its row, or why there is none. */
-export function LookUpPanel() {
+export function LookUpPanel({ asked, onAsk }: { asked: AskedKey | null; onAsk: (asked: AskedKey) => void }) {
   const jobId = useFeed((feed) => feed.job.id)
-  const [asked, ask] = useState<AskedKey | null>(null)
   const found = useTableKey(jobId, asked)
   return (
     <Panel wide title="Look a key up" subtitle="In the newest export and the newest checkpoint: its row, or why it is not there. A text is hashed as gradstream.nn.hashed does.">
-      <KeyForm onAsk={(next) => ask((before) => ({ ...next, time: (before?.time ?? 0) + 1 }))} />
+      <KeyForm onAsk={onAsk} />
       {asked && (
         <Loaded {...found} height={80}>
           <Stack gap="md" pt="md" role="status" aria-label="Found">
@@ -34,7 +33,7 @@ export function LookUpPanel() {
   )
 }
 
-function KeyForm({ onAsk }: { onAsk: (asked: Omit<AskedKey, "time">) => void }) {
+function KeyForm({ onAsk }: { onAsk: (asked: AskedKey) => void }) {
   const [kind, setKind] = useState("key")
   const [typed, setTyped] = useState("")
   const [field, setField] = useState("")
@@ -45,7 +44,7 @@ function KeyForm({ onAsk }: { onAsk: (asked: Omit<AskedKey, "time">) => void }) 
     <form
       onSubmit={(event) => {
         event.preventDefault()
-        if (isReady) onAsk({ typed: isText ? typed : typed.trim(), field: isText ? field : null, table: table.trim() || null })
+        if (isReady) onAsk({ typed: isText ? typed : typed.trim(), field: isText ? field : null, table: table.trim() || null, at: Date.now() })
       }}
     >
       <Group gap="xs" align="flex-end">

@@ -1,5 +1,7 @@
 import { SimpleGrid } from "@mantine/core"
+import { useState } from "react"
 import { useMetricNames } from "@/hooks/charts/useMetricNames"
+import type { AskedKey } from "@/hooks/job/tables/useTables"
 import { useTableShards } from "@/hooks/job/tables/useTableShards"
 import { useChartKeys } from "@/hooks/useKeys"
 import { reportedTables } from "@/lib/job/tables"
@@ -16,6 +18,7 @@ const CHARTS = ["rows", "candidates", "bytes", "memory_left", "evicted", "stalen
 export function TablesTab() {
   const tables = useTableShards()
   const names = useMetricNames()
+  const [asked, ask] = useState<AskedKey | null>(null)
   useChartKeys()
   return (
     <>
@@ -23,8 +26,8 @@ export function TablesTab() {
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
         <RowsPanel {...tables} />
         <KeysPanel {...tables} />
-        <HottestPanel />
-        <LookUpPanel />
+        <HottestPanel onAsk={ask} />
+        <LookUpPanel asked={asked} onAsk={ask} />
         {[...CHARTS.filter((name) => names.data.includes(name)), ...reportedTables(names.data)].map((name) => (
           <MetricCard key={name} name={name} />
         ))}
