@@ -57,7 +57,7 @@ def _first_needed(events: list[Event]) -> int | None:
     return found[-1] if found else None
 
 
-def _head(job: Job, environment: Environment | None, page: str, first_needed: int | None) -> None:
+def _head(job: Job, environment: Environment | None, page: str, first_needed: int | None = None) -> None:
     from rich.text import Text
 
     from gradstream.cli.terminal.output import Column, ago, duration, print_table, progress_line, score, status
