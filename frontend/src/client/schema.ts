@@ -3646,9 +3646,11 @@ export interface components {
             samples: number | null;
             /**
              * First Needed
-             * @description Examples before this one are not read by a job that resumes; null: the job ends by itself
+             * @description Examples before this one, or before this offset of each partition, are not read by a job that resumes; null: it ends by itself
              */
-            first_needed: number | null;
+            first_needed: number | {
+                [key: string]: number;
+            } | null;
             /**
              * Rests On
              * @description Files of earlier checkpoints that it needs

@@ -51,13 +51,17 @@ def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_f
     _events(gathered(events)[-_EVENTS_SHOWN:], found.message)
 
 
-def _first_needed(events: list[Event]) -> int | None:
-    """Return the first example that a job needs which resumes from the last checkpoint; None: it does not follow its data."""
+def _first_needed(events: list[Event]) -> str | None:
+    """Say which examples a job needs that resumes from the last checkpoint; None: it does not follow its data."""
     found = [event.data["first_needed"] for event in events if event.kind == "checkpoint" and "first_needed" in event.data]
-    return found[-1] if found else None
+    if not found:
+        return None
+    if isinstance(found[-1], dict):
+        return ", ".join(f"partition {partition} from offset {offset:,} on" for partition, offset in found[-1].items())
+    return f"from example {found[-1]:,} on"
 
 
-def _head(job: Job, environment: Environment | None, page: str, first_needed: int | None = None) -> None:
+def _head(job: Job, environment: Environment | None, page: str, first_needed: str | None = None) -> None:
     from rich.text import Text
 
     from gradstream.cli.terminal.output import Column, ago, duration, print_table, progress_line, score, status
@@ -72,7 +76,7 @@ def _head(job: Job, environment: Environment | None, page: str, first_needed: in
         rows += [("a push", job.progress.exchange.time), ("", job.progress.exchange.traffic(job.spec["codec"]["name"]))]
     rows += [("alert", Text(alert, "yellow")) for alert in job.progress.alerts]
     rows += [("attempt", f"{job.attempt}, {job.retries_used} retries used")] if job.attempt > 1 else []
-    rows += [] if first_needed is None else [("data needed", f"from example {first_needed:,} on, by the last checkpoint")]
+    rows += [] if first_needed is None else [("data needed", f"{first_needed}, by the last checkpoint")]
     told = (job.origin.phrase if job.origin else None, environment.phrase if environment else None)
     ran_with = ", ".join(phrase for phrase in told if phrase)
     rows += [("ran with", ran_with)] if ran_with else []
