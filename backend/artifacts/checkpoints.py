@@ -90,14 +90,15 @@ def _commit(
         raise Invalid(f"Checkpoint {number} rests on {len(rests_on):,} files of earlier ones; {MAX_RESTED:,} are allowed.")
     if rests_on:
         described["rests_on"] = [{"attempt": file.attempt, "path": file.path} for file in rests_on]
+    needed = {"first_needed": _first_needed(manifest, jobs.spec_of(job))} if manifest.positions else {}
+    described |= needed
     row = CheckpointRow(job_id=job.id, attempt=attempt, number=number, manifest=described)
     session.add(row)
     session.flush()
     lifecycle.current_attempt(session, job).checkpoint = number
     name = "the last checkpoint" if number == FINAL_CHECKPOINT else f"checkpoint {number}"
     data: dict[str, Any] = {"attempt": attempt, "checkpoint": number, "version": manifest.version, "samples": manifest.samples}
-    if manifest.positions:
-        data["first_needed"] = _first_needed(manifest, jobs.spec_of(job))
+    data |= needed
     feed.record(session, job, EventKind.CHECKPOINT, f"{name} of attempt {attempt} is committed.", actor=process.label, data=data)
     if lists:  # only rows of tables rest on those of earlier checkpoints
         tell = partial(_tell_servers, platform.plane, plane_id(job.id, attempt), number)

@@ -106,6 +106,11 @@ def _describe_damage(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert
         yield Alert(damage.sentence(who), who, {"source": who, "count": count})
 
 
+def _describe_full_machines(kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
+    for label in sorted(found):
+        yield Alert(kept.tables.sentence(label), label, {"memory_left": found[label]})
+
+
 def _describe_sentences(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
     yield from map(Alert, found.values())
 
@@ -117,6 +122,7 @@ RULES: tuple[AlertRule, ...] = (
     AlertRule(_find_late_files, _describe_sentences),
     AlertRule(lambda kept: kept.exports.alerts(), _describe_sentences, per_attempt=True),
     AlertRule(lambda kept: kept.passes.alerts(), _describe_sentences, per_attempt=True),
+    AlertRule(lambda kept: kept.tables.full, _describe_full_machines, per_attempt=True),
     AlertRule(_find_slow, _describe_slow, per_attempt=True),
     AlertRule(lambda kept: dict.fromkeys(kept.dropping), _describe_dropping),
     AlertRule(lambda kept: kept.shared_memory_shortfalls, _describe_shared_memory),

@@ -16,12 +16,10 @@ from gradstream.metrics import Point
 from gradstream.process.order import label_of
 from gradstream.process.store import SLOWEST
 from gradstream.process.watchdog import Hang
-from gradstream.progress import alerts
+from gradstream.progress import alerts, pass_alerts, table_alerts
 from gradstream.progress.evaluation_alerts import not_finite_sentence, overlap_sentence
 from gradstream.progress.exchange import FIGURES, Figures
 from gradstream.progress.export_alerts import FailedExports
-from gradstream.progress.pass_alerts import TAKEN as PASSES
-from gradstream.progress.pass_alerts import PassWatch
 from gradstream.progress.process_summary import ProcessSummaries
 from gradstream.progress.remaining import TAKEN as REMAINING
 from gradstream.progress.remaining import Remaining
@@ -53,6 +51,7 @@ _TAKEN = frozenset(
         metrics.EXPORTS_FAILED,
     )
 )
+_WATCHED = pass_alerts.TAKEN | table_alerts.TAKEN
 
 
 class Folded(BaseModel):
@@ -84,9 +83,11 @@ class Folded(BaseModel):
     """Evaluation rows that were compared with training rows, and how many of them are training rows, if many are."""
     late_files: int = 0
     """Files of a followed folder that came too late to be read."""
-    passes: PassWatch = Field(default_factory=PassWatch)
+    passes: pass_alerts.PassWatch = Field(default_factory=pass_alerts.PassWatch)
     """The last passes over the data of this attempt."""
     exports: FailedExports = Field(default_factory=FailedExports)
+    tables: table_alerts.TableWatch = Field(default_factory=table_alerts.TableWatch)
+    """The memory of this attempt's embedding tables."""
     starved: dict[int, int] = Field(default_factory=dict)
     """Workers that were found not to contribute, in any attempt, with how many of their pushes were dropped in a row."""
     shared_memory_shortfalls: dict[int, int] = Field(default_factory=dict)
@@ -126,6 +127,7 @@ _OF_ATTEMPT = (
     "waits_for",
     "passes",
     "exports",
+    "tables",
 )
 """Fields that begin anew with an attempt."""
 
@@ -167,8 +169,9 @@ def _take_batch(new: Folded, source: str, points: Sequence[Point], at: float) ->
             _take(new, point)
         elif point.name in REMAINING:
             new.remaining.take(point)
-        elif point.name in PASSES:
+        elif point.name in _WATCHED:
             new.passes.take(point)
+            new.tables.take(label_of(source), point)
         elif point.name in FIGURES:
             new.figures.take(source, point)
         elif point.name == metrics.RETRANSMISSIONS.name:

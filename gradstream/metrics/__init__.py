@@ -66,6 +66,13 @@ CANDIDATES = define_metric("table/candidates", "Candidates", "keys", "Keys witho
 TABLE_BYTES = define_metric(
     "table/bytes", "Memory of tables", "bytes", "Memory of rows, candidates and their index, by shard", "lower"
 )
+TABLE_MEMORY_LEFT = define_metric(
+    "table/memory_left",
+    "Memory left",
+    "1",
+    "Share of the memory that a server's machine, or its container, has left, by shard of a job with embedding tables",
+    "higher",
+)
 ROWS_MADE = define_metric("table/made", "Rows made", "rows", "Rows made so far, by shard: those of now and those evicted")
 ROWS_EVICTED = define_metric("table/evicted", "Rows evicted", "rows", "Rows that shrinks have removed so far, by shard")
 CANDIDATES_EVICTED = define_metric(

@@ -18,6 +18,7 @@ from gradstream.center.tables import kernel_cache
 from gradstream.center.tables.hashing import fill_first_values
 from gradstream.center.tables.payload import joined_shards, shard_part
 from gradstream.center.tables.storage.copying import TableCopy, pieces, put_piece
+from gradstream.center.tables.summaries.sweep import TableSweep
 from gradstream.model.working_rows import WorkingRows
 from gradstream.nn import Embedding, EmbeddingBag, TableOptimizer
 from gradstream.spec import JobSpec
@@ -56,8 +57,11 @@ def _train(rule: dict[str, Any]) -> None:
 
 
 def _copy(rows: TableOptimizer, into: TableOptimizer) -> None:
-    """As a checkpoint does, and a shard that resumes; and the first values that a reader of exports needs."""
+    """As a checkpoint does, and a shard that resumes; a summary; and the first values that a reader of exports needs."""
     for name, local in rows._tables.items():
+        sweep = TableSweep(local.table)
+        while not sweep.is_complete:
+            sweep.read_portion()
         for above in (None, 0):
             for piece in pieces(TableCopy(local.table, above)):
                 put_piece(into._tables[name].table, piece)

@@ -109,6 +109,12 @@ def test_the_event_of_a_commit_says_what_a_job_that_never_ends_still_needs(runni
     spec = running.api.get(f"/jobs/{running.id}").json()["spec"]
     assert "first_needed" not in data[0]
     assert data[1]["first_needed"] == 5 * 2 * spec["batch_size"]
+
+    def needed() -> dict[int, Any]:
+        listed = running.api.get(f"/jobs/{running.id}/files").json()["checkpoints"]
+        return {each["number"]: each["first_needed"] for each in listed}
+
+    assert needed() == {1: None, 2: data[1]["first_needed"]}
     agent.put("server-0", "checkpoints/3/shard-0.safetensors")
     for rank in (0, 1):
         agent.put(f"worker-{rank}", f"checkpoints/3/worker-{rank}.safetensors")
@@ -116,6 +122,7 @@ def test_the_event_of_a_commit_says_what_a_job_that_never_ends_still_needs(runni
     assert agent.put("server-0", "checkpoints/3/manifest.json", json.dumps(placed).encode()).json()["committed_checkpoint"] == 3
     data = [event["data"] for event in running.items("events") if event["kind"] == "checkpoint"]
     assert data[2]["first_needed"] == {"0": 32, "1": 8}, "a worker does not know of a third partition yet"
+    assert needed() == {2: data[1]["first_needed"], 3: {"0": 32, "1": 8}}
     manifest["checkpoint"] = 4
     strange = manifest | {"positions": {"2": 1}}
     assert agent.put("server-0", "checkpoints/4/manifest.json", json.dumps(strange).encode()).status_code == 422, "another worker"
