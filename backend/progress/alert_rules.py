@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from backend.progress.state import Folded, evaluation_alerts
+from backend.progress.state import EVAL, Folded
 from gradstream.center.ledger import StarvedWorker
 from gradstream.gate import Gate
 from gradstream.process.watchdog import hang_sentences
 from gradstream.progress import alerts, damage, shared_memory
-from gradstream.progress.evaluation_alerts import late_files_sentence
+from gradstream.progress.evaluation_alerts import late_files_sentence, not_finite_sentence, overlap_sentence
 
 Found = Mapping[Any, Any]
 """Each thing that a rule finds, by a key that stays the same from report to report."""
@@ -73,6 +73,12 @@ def _describe_evaluation(_kept: Folded, _gate: Gate, found: Found) -> Iterator[A
         yield Alert(sentence, "evaluator", {"about": key})
 
 
+def _find_evaluation_faults(kept: Folded) -> Found:
+    """Scores that are not finite, and evaluation rows that are training rows, too."""
+    found = {key: not_finite_sentence(f"{EVAL}{key}", samples) for key, samples in kept.odd_scores.items()}
+    return found | ({"overlap": overlap_sentence(kept.shared_rows, kept.compared_rows)} if kept.shared_rows else {})
+
+
 def _find_late_files(kept: Folded) -> Found:
     """By their number, so that more of them make a new alert."""
     return {kept.late_files: late_files_sentence(kept.late_files)} if kept.late_files else {}
@@ -118,7 +124,7 @@ def _describe_sentences(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Al
 RULES: tuple[AlertRule, ...] = (
     AlertRule(lambda kept: kept.starved, _describe_starved),
     AlertRule(lambda kept: kept.hanging, _describe_hanging, recorded=False),  # by `hanging`, also when a process goes on
-    AlertRule(evaluation_alerts, _describe_evaluation),
+    AlertRule(_find_evaluation_faults, _describe_evaluation),
     AlertRule(_find_late_files, _describe_sentences),
     AlertRule(lambda kept: kept.exports.alerts(), _describe_sentences, per_attempt=True),
     AlertRule(lambda kept: kept.passes.alerts(), _describe_sentences, per_attempt=True),

@@ -17,7 +17,6 @@ from gradstream.process.order import label_of
 from gradstream.process.store import SLOWEST
 from gradstream.process.watchdog import Hang
 from gradstream.progress import alerts, pass_alerts, table_alerts
-from gradstream.progress.evaluation_alerts import not_finite_sentence, overlap_sentence
 from gradstream.progress.exchange import FIGURES, Figures
 from gradstream.progress.export_alerts import FailedExports
 from gradstream.progress.process_summary import ProcessSummaries
@@ -233,12 +232,6 @@ def _note_damage(known: dict[str, int], who: str, count: int) -> None:
     """Note the damage of a bounded number of processes, as user code may send under any name."""
     if who in known or len(known) < _DAMAGED:
         known[who] = count
-
-
-def evaluation_alerts(kept: Folded) -> dict[str, str]:
-    """Return the faults of the evaluation: a sentence for each."""
-    found = {key: not_finite_sentence(f"{EVAL}{key}", samples) for key, samples in kept.odd_scores.items()}
-    return found | ({"overlap": overlap_sentence(kept.shared_rows, kept.compared_rows)} if kept.shared_rows else {})
 
 
 def hanging_processes(state: dict[str, Any], attempt: int) -> dict[str, Hang]:
