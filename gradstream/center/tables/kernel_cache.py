@@ -19,7 +19,8 @@ OWN_FOLDER = "GRADSTREAM_KERNELS"
 """Environment variable: the folder of this process for a copy."""
 WHEN_IDLE = "--idle"
 """Argument of the program that compiles all kernels: only when no other program wants the processor."""
-PACKAGES = (Path(__file__).parent, Path(__file__).parent / "storage", Path(__file__).parents[2] / "nn")
+_TABLES = Path(__file__).parent
+PACKAGES = (_TABLES, _TABLES / "storage", _TABLES / "summaries", _TABLES.parents[1] / "nn")
 """Folders with kernels."""
 _COMPLETE = "complete"
 """File that a folder with all kernels has."""
