@@ -19,6 +19,7 @@ _GROUPS = {
     "server": "Servers",
     "ledger": "Ledger",
     "table": "Embedding tables",
+    "export": "Exports",
     "rows": "Rows of each table",
     "worker": "Workers",
     "plane": "Data plane",
