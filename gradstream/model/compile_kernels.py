@@ -24,7 +24,7 @@ from gradstream.spec import JobSpec
 RULES: tuple[dict[str, Any], ...] = (
     {"rule": {"name": "sgd"}, "admit": {"probability": 0.5}, "keep": {"unseen": 1}},
     {"rule": {"name": "adagrad"}, "admit": {"count": 2}, "keep": {"score": 0.1, "decay": 0.9}},
-    {"rule": {"name": "adagrad", "rowwise": True}, "most": 1024},
+    {"rule": {"name": "adagrad", "rowwise": True}, "most": 1024, "memory": {"rows": 100}},
     {"rule": {"name": "adam", "damp": True}, "admit": {"score": 0.1}},
     {"rule": {"name": "ftrl"}, "gradient": "sum"},
 )

@@ -17,7 +17,8 @@ from platformdirs import user_cache_path
 
 OWN_FOLDER = "GRADSTREAM_KERNELS"
 """Environment variable: the folder of this process for a copy."""
-PACKAGES = (Path(__file__).parent, Path(__file__).parent / "storage", Path(__file__).parents[2] / "nn")
+_TABLES = Path(__file__).parent
+PACKAGES = (_TABLES, _TABLES / "cold", _TABLES / "storage", _TABLES.parents[1] / "nn")
 """Folders with kernels."""
 _COMPLETE = "complete"
 """File that a folder with all kernels has."""
