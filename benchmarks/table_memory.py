@@ -11,37 +11,46 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradstream.center.tables.cold.tier import ColdTier
 from gradstream.center.tables.table import EmbeddingTable
 from gradstream.spec.tables import TableSpec
 
 ZIPF, IDS = 1.05, 4096 * 26
 """Exponent of the keys' frequencies; ids of a mini-batch."""
 WIDTH = 16
-_PORTION = 500_000
+WARM_UP = 150
+"""Mini-batches in which memory fills with what is frequent."""
+_PORTION = 50_000
 
 
 def memory_ratios(rows: int, rounds: int, spec: dict[str, Any]) -> dict[str, float]:
     """Return the throughput with a tenth of the rows in memory, as a share of that with all; the share of looked-up rows that came
     from the disk; and the memory of both tables."""
-    tables = {"all": _full(rows, spec), "tenth": _full(rows, {**spec, "memory": {"rows": max(1024, rows // 10)}})}
+    tables = {"all": _full(rows, spec), "tenth": _full(rows, {**spec, "memory": {"rows": rows // 10}})}
     rng = np.random.default_rng(0)
     weights = np.cumsum(np.arange(1, rows + 1) ** -ZIPF)
     spent: dict[str, list[float]] = {name: [] for name in tables}
-    for number in range(4 * rounds):
+    for number in range(WARM_UP + rounds):
         keys = np.unique(np.searchsorted(weights, rng.random(IDS) * weights[-1]).astype(np.int64))
         gradients = rng.normal(size=(len(keys), WIDTH)).astype(np.float32)
-        if number == 3 * rounds:
-            before = tables["tenth"].looked_up, tables["tenth"].looked_up_cold
         for name, table in tables.items():
             seconds = _train(table, keys, gradients)
-            if number >= 3 * rounds:  # before, the memory fills with what is frequent
+            if number >= WARM_UP:
                 spent[name].append(seconds)
-    asked, cold = tables["tenth"].looked_up - before[0], tables["tenth"].looked_up_cold - before[1]
+        if number == WARM_UP - 1:
+            _tier(tables).take_lookups()
+    looked_up, cold = _tier(tables).take_lookups()
     return {
         "bounded": min(spent["all"]) / min(spent["tenth"]),
-        "from_disk": cold / asked,
+        "from_disk": cold / looked_up,
         "bounded_memory": tables["tenth"].nbytes / tables["all"].nbytes,
     }
+
+
+def _tier(tables: dict[str, EmbeddingTable]) -> ColdTier:
+    tier = tables["tenth"].tier
+    assert tier is not None
+    return tier
 
 
 def _full(rows: int, spec: dict[str, Any]) -> EmbeddingTable:

@@ -148,7 +148,7 @@ class RowStore:
     @property
     def nbytes(self) -> int:
         """Bytes of all places that have been used."""
-        return self.column_nbytes + int(self._places.counts[USED]) * self._values.itemsize * self._values.shape[1]
+        return self.column_nbytes + int(self._places.counts[USED]) * (self.row_nbytes - META.itemsize)
 
     @property
     def column_nbytes(self) -> int:

@@ -101,8 +101,6 @@ class EmbeddingTable:
         """Number of the pass."""
         self.evicted = self.evicted_rows = 0
         """Rows and candidates that shrinks have removed, and the rows among them."""
-        self.looked_up = self.looked_up_cold = 0
-        """Keys that lookups have asked for, and those of them whose rows were on the disk. Both 0 if the table is not bounded."""
         self._made_earlier = 0
         """Rows that the table of an earlier process has made, and this one has not read."""
         self.removed: list[tuple[int, NDArray[np.int64]]] | None = None
@@ -118,13 +116,11 @@ class EmbeddingTable:
         if not self.tier:
             look_up(self.arrays, keys, values, loans)
             return FoundRows(keys, values, loans)
-        before = self.tier.read
         for begin in range(0, len(keys), _PORTION):
-            some = slice(begin, begin + _PORTION)
+            some, before = slice(begin, begin + _PORTION), self.tier.read
             look_up(self.arrays, keys[some], values[some], loans[some])
+            self.tier.note_lookups(len(keys[some]), before)
             self._settle_tier()
-        self.looked_up += len(keys)
-        self.looked_up_cold += self.tier.read - before
         return FoundRows(keys, values, loans)
 
     def push(

@@ -44,6 +44,8 @@ class ColdTier:
         self._chosen = np.zeros(segment, np.int64)
         self._segments = 0
         """Segments of the file."""
+        self.looked_up = self.looked_up_cold = 0
+        """Keys of lookups, and those whose rows were in the file, since `take_lookups` was called last."""
         self.disk_error = ""
         """Why rows stay in memory beyond the bound; empty: none do."""
 
@@ -71,6 +73,17 @@ class ColdTier:
         """Bytes of memory, without the columns of the rows."""
         used = int(self.frames.counts[USED])
         return used * (self._record_bytes - 8 + self.frames.owners.itemsize + self.frames.recent.itemsize)
+
+    def note_lookups(self, keys: int, read_before: int) -> None:
+        """Count keys that were looked up. `read_before`: what `read` was then."""
+        self.looked_up += keys
+        self.looked_up_cold += self.read - read_before
+
+    def take_lookups(self) -> tuple[int, int]:
+        """Return keys of lookups, and those whose rows were in the file, since this was called last."""
+        found = self.looked_up, self.looked_up_cold
+        self.looked_up = self.looked_up_cold = 0
+        return found
 
     def make_room(self, rows: RowArrays) -> None:
         """Write rows until no more than the bound are in memory, or the disk takes no more. Raises: Unavailable: the file is
@@ -121,7 +134,7 @@ class ColdTier:
         try:
             if segment == self._segments:
                 self._check_disk()
-            self._write(memoryview(self._records).cast("B"), segment * self._records.nbytes)
+            self._write(self._records.view(np.uint8).data.cast("B"), segment * self._records.nbytes)
             self.disk_error = ""
         except OSError as error:
             self.disk_error = error.strerror or str(error)
