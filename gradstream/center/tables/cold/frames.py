@@ -3,10 +3,11 @@
 A row keeps its place, and all columns but its weights stay in memory. So whatever decides about a row never asks where its weights
 are, and no result depends on it. A table without a bound has no frames: weights lie at the row's place.
 
-Which rows go out: those that came to memory last are on trial, a tenth of all. A row that no lookup has used again by the end of
-its trial goes. Others go when the hand of a clock finds them, which takes one use from each row that it passes. So rows that are
-asked for once do not drive out those that are asked for often. Source: Yang et al. 2023, "FIFO queues are all you need for cache
-eviction".
+Rows that came to memory last are on trial, a quarter of all, so that the push of a lookup still finds them. A row that no lookup
+has used again by the end of its trial goes to the file. Others go when the hand of a clock finds them, which takes one use from
+each row that it passes. So rows that are asked for once do not drive out those that are asked for often.
+
+Source: Yang et al. 2023, "FIFO queues are all you need for cache eviction".
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from gradstream.center.tables.compiling import kernel
 from gradstream.center.tables.memory import ReservedArray
 
 USED, FREE, HAND, ARRIVED, TRIED, COLD, READ, FAILED = range(8)
-_ON_TRIAL = 10
+_ON_TRIAL = 4
 """One in so many rows of memory."""
 MAX_RECENT = 3
 _NOWHERE = -(2**31)

@@ -29,12 +29,12 @@ class ColdTier:
     def __init__(self, table: str, bound: int, places: int, stride: int, folder: Path | None = None) -> None:
         """`table`: its name, for messages. `bound`: rows in memory after each call, as far as the disk takes the others.
         `stride`: numbers of a row. `folder`: of the file; default: that of temporary files. Raises: Unavailable."""
-        self._table, self.bound, self._folder = table, bound, folder or Path(tempfile.gettempdir())
+        self._table, self.bound, self.folder = table, bound, folder or Path(tempfile.gettempdir())
         try:
-            self._file = tempfile.TemporaryFile(dir=self._folder, buffering=0)  # noqa: SIM115 - as long as the table
+            self._file = tempfile.TemporaryFile(dir=self.folder, buffering=0)  # noqa: SIM115 - as long as the table
         except OSError as error:
             raise Unavailable(
-                f"table '{table}' is bounded in memory, and its file cannot be made in {self._folder} ({error}); "
+                f"table '{table}' is bounded in memory, and its file cannot be made in {self.folder} ({error}); "
                 "make room there, or leave memory out"
             ) from error
         self._record_bytes = 4 * (stride + 2)
@@ -164,6 +164,6 @@ class ColdTier:
         except OSError as error:
             why = error.strerror or str(error)
         return Unavailable(
-            f"table '{self._table}': its file of rows on the disk of {self._folder} cannot be read: {why}; check this disk, "
+            f"table '{self._table}': its file of rows on the disk of {self.folder} cannot be read: {why}; check this disk, "
             f"or leave tables.{self._table}.memory out"
         )

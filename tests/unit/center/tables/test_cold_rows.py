@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gradstream.center.tables.cold import tier as cold_tier
 from gradstream.center.tables.hashing import buckets_of_shard, shards_of
 from gradstream.center.tables.payload import FoundRows
-from gradstream.center.tables.storage import copying
+from gradstream.center.tables.storage import copying, spooled
 from gradstream.center.tables.storage.contents import add_contents, read_contents
 from gradstream.center.tables.storage.copying import TableCopy, pieces, put_piece
 from gradstream.center.tables.table import EmbeddingTable
@@ -168,6 +168,20 @@ def test_contents_of_a_bounded_table_load_into_any_other() -> None:
     assert bits(joined) == bits(plain)
     train([plain, joined, other], seed=1)
     assert bits(other) == bits(plain) == bits(joined)
+
+
+def test_trained_rows_of_a_bounded_table_are_those_of_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spooled, "_ROWS", 100)
+    plain, bounded = table(None), table(40, folder=tmp_path)
+    assert all(len(column) == 0 for column in spooled.keys_and_weights(bounded))
+    train([plain, bounded])
+    expected, got = spooled.keys_and_weights(plain), spooled.keys_and_weights(bounded)
+    assert [(column.dtype, column.shape, column.tobytes()) for column in expected] == [
+        (column.dtype, column.shape, column.tobytes()) for column in got
+    ]
+    assert list(tmp_path.iterdir()) == []
+    with full_disk(4000), pytest.raises(Unavailable, match=r"its trained rows cannot be written to .*make room there"):
+        spooled.keys_and_weights(bounded)
 
 
 def test_a_lookup_of_many_keys_takes_no_more_memory() -> None:

@@ -8,7 +8,7 @@ import { MetricCard } from "@/panels/job/metrics/MetricCard"
 import { KeysPanel } from "./KeysPanel"
 import { RowsPanel } from "./RowsPanel"
 
-const CHARTS = ["rows", "candidates", "bytes", "evicted", "staleness", "staleness_highest", "applied", "counted", "asked_late", "cached"].map((name) => `table/${name}`)
+const CHARTS = ["rows", "candidates", "bytes", "cold", "disk", "from_disk", "evicted", "staleness", "staleness_highest", "applied", "counted", "asked_late", "cached"].map((name) => `table/${name}`)
 
 /** The embedding tables at the servers: where rows went, what pushes did to them, and how stale they were. */
 export function TablesTab() {
