@@ -31,6 +31,8 @@ class MeasuredTable:
     """Bytes of their rows."""
     row: int
     """Bytes of a row in the memory of its server, with its part of the index."""
+    cold: int = 0
+    """The same of a row whose weights lie on the disk; 0: the table is not bounded in memory."""
 
 
 class TablesUnderMeasurement:
@@ -62,7 +64,9 @@ class TablesUnderMeasurement:
     def measured(self) -> dict[str, MeasuredTable]:
         n = max(1, self._batches)
         return {
-            name: MeasuredTable(self._keys[name] / n, self._pushed[name] / n, self._looked_up[name] / n, table.row_nbytes)
+            name: MeasuredTable(
+                self._keys[name] / n, self._pushed[name] / n, self._looked_up[name] / n, table.row_nbytes, table.cold_row_nbytes
+            )
             for name, table in self._tables.items()
         }
 

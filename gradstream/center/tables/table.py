@@ -242,6 +242,12 @@ class EmbeddingTable:
         return self._rows.row_nbytes + scores + 2 * SLOT.itemsize
 
     @property
+    def cold_row_nbytes(self) -> int:
+        """Bytes of memory of a row whose weights lie on the disk; 0: the table is not bounded."""
+        values = self.arrays.rows.values
+        return self.row_nbytes - values.itemsize * values.shape[1] + self.tier.frames.at.itemsize if self.tier else 0
+
+    @property
     def nbytes(self) -> int:
         """Bytes of rows, candidates and index that the table uses."""
         if not self.tier:
