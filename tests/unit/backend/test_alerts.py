@@ -120,7 +120,7 @@ def test_a_server_whose_disk_is_full_is_told_of_once_and_shown_until_there_is_sp
     state = beyond(1200)
     [alert] = shown(state, ASP).alerts
     assert alert.startswith("The disk of server-1 takes no more rows, so it keeps 1,200 rows in memory")
-    assert "Make room on the disk of its node" in alert
+    assert "Free space on the disk of its node" in alert
     [told] = new_alerts({}, state, lambda: ASP)
     assert (told.sentence, told.actor, told.data) == (alert, "server-1", {"rows": 1200})
     again = beyond(0, state)

@@ -52,9 +52,9 @@ class FrameArrays(NamedTuple):
     writes: NDArray[np.uint32]
     """How often each segment was written."""
     record: NDArray[np.uint32]
-    """Room for one record: weights and state, the row's place, a checksum."""
+    """A buffer for one record: weights and state, the row's place, a checksum."""
     descriptor: int
-    """Of the file."""
+    """Descriptor of the file."""
     segment: int
     """Records of a segment."""
 

@@ -14,7 +14,7 @@ from gradstream.center.tables.cold.frames import FAILED, READ, free_frame, free_
 from gradstream.center.tables.compiling import kernel
 
 _pread: Any = types.ExternalFunction("pread", types.int64(types.int32, types.uintp, types.uintp, types.int64))
-"""Of the C library: through the interpreter a record takes four times as long."""
+"""The function of the C library: through the interpreter a record takes four times as long."""
 _PRIME = np.uint64(0x100000001B3)
 _S32 = np.uint64(32)
 

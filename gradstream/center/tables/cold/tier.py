@@ -1,7 +1,7 @@
 """The rows of a table that is bounded in memory: which go to the file, and what happens when the disk fails.
 
-The file is part of this process's memory, on a disk: it has no name, so it is gone with the process, and nobody waits until it is
-on the disk. Rows are written by segments, those that were not used lately. A row that is needed comes back alone; its record is
+The file is part of this process's memory, on a disk: it has no name, so it is gone with the process, and it is never
+synced. Rows are written by segments, those that were not used lately. A row that is needed comes back alone; its record is
 then of no use. When more than half of the records are so, the segment with the fewest rows is written anew.
 """
 
@@ -22,7 +22,7 @@ from gradstream.errors import Unavailable
 SEGMENT_BYTES = 1 << 18
 """Bytes that are written at once, about: a push waits meanwhile."""
 KEPT_SHARE, MAX_KEPT = 0.05, 1 << 30
-"""Of the disk's bytes, those that are left to others."""
+"""Part of the disk that is left to others: a share, and bytes at most."""
 
 
 class ColdTier:
@@ -35,7 +35,7 @@ class ColdTier:
         except OSError as error:
             raise Unavailable(
                 f"table '{table}' is bounded in memory, and its file cannot be made in {self.folder} ({error}); "
-                "make room there, or leave memory out"
+                "free space there, or leave memory out"
             ) from error
         self._record_bytes = 4 * (stride + 2)
         segment = max(1, min(bound // 4, SEGMENT_BYTES // self._record_bytes))

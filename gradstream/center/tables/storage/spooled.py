@@ -33,6 +33,6 @@ def keys_and_weights(table: EmbeddingTable) -> tuple[NDArray[np.int64], NDArray[
     except OSError as error:
         raise Unavailable(
             f"table '{table.name}' is bounded in memory, and its trained rows cannot be written to {table.tier.folder} ({error}); "
-            "make room there"
+            "free space there"
         ) from error
     return np.concatenate(keys), np.asarray(weights)

@@ -180,7 +180,7 @@ def test_trained_rows_of_a_bounded_table_are_those_of_any_other(tmp_path: Path, 
         (column.dtype, column.shape, column.tobytes()) for column in got
     ]
     assert list(tmp_path.iterdir()) == []
-    with full_disk(4000), pytest.raises(Unavailable, match=r"its trained rows cannot be written to .*make room there"):
+    with full_disk(4000), pytest.raises(Unavailable, match=r"its trained rows cannot be written to .*free space there"):
         spooled.keys_and_weights(bounded)
 
 
