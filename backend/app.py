@@ -37,6 +37,7 @@ from backend.stream.endpoints import router as streams
 from backend.stream.feeds import Feeds
 from backend.stream.list_feed import ListFeed
 from backend.submission.endpoints import router as submission
+from backend.tables.endpoints import router as tables
 from backend.users import scopes
 from backend.users.auth import current_caller
 from backend.users.endpoints import open_router as sign_in
@@ -77,7 +78,7 @@ def routes() -> FastAPI:
         app.include_router(router, prefix=PREFIX)
     # streams before jobs: /jobs/stream is not the job named "stream"
     first = (streams, users, plans, submission, jobs, overview)
-    for router in (*first, logs, metrics, artifacts, bundles, nodes, storage, catalogue, compare):
+    for router in (*first, logs, metrics, artifacts, tables, bundles, nodes, storage, catalogue, compare):
         app.include_router(router, prefix=PREFIX, dependencies=[Depends(current_caller)], responses=problems.DESCRIBED)
     for router in (agent, process):
         app.include_router(router, prefix=PREFIX, responses=problems.DESCRIBED)

@@ -156,6 +156,7 @@ def main() -> None:
         ("memory of a row", "its floats with state", f"{ratios['memory']:.2f}", "at most 1.9"),
         ("bytes of an increment, a tenth of the rows", "of all", f"{ratios['increment']:.3f}", "at most 0.15"),
         ("longest exchange during a checkpoint", "p99 otherwise", f"{ratios['checkpoint']:.2f}", "at most 2"),
+        ("longest exchange during an export", "p99 otherwise", f"{ratios['export']:.2f}", "at most 2"),
         ("a shrink that evicts nothing", "p99 otherwise", f"{ratios['shrink']:.2f}", "at most 2"),
         ("step of the click model", "torch, sparse=True", f"{seconds['torch'] / seconds['table']:.2f}", "at least 1.4"),
     ]

@@ -15,6 +15,7 @@ from gradstream.metrics import Metric
 from gradstream.observations.passes import ClosedPass
 from gradstream.process.order import ProcessOrder
 from gradstream.wire.telemetry.reporter import Reporter
+from ps_node.memory_left import memory_left
 from ps_node.settings import ServerSettings
 from ps_node.version_times import VersionTimes
 
@@ -152,6 +153,7 @@ def _table_values(center: Center) -> dict[Metric, float]:
         metrics.ROWS: totals.rows,
         metrics.CANDIDATES: totals.candidates,
         metrics.TABLE_BYTES: totals.nbytes,
+        metrics.TABLE_MEMORY_LEFT: memory_left(),
         metrics.ROWS_MADE: totals.made,
         metrics.ROWS_EVICTED: totals.evicted_rows,
         metrics.CANDIDATES_EVICTED: totals.evicted_candidates,

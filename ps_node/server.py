@@ -45,6 +45,7 @@ from ps_node.report import ServerReport
 from ps_node.response_messages import Incarnation
 from ps_node.saving.checkpoint_files import CheckpointFiles
 from ps_node.saving.export_files import ExportFiles
+from ps_node.saving.table_summaries import TableSummaries
 from ps_node.settings import ServerSettings
 from ps_node.staging import Staging
 
@@ -67,7 +68,9 @@ class Server:
         routes = Routes(order.plane, order.plane_id)
         access = routes.home
         self._order, self._settings = order, settings
-        self._files, self._exports = CheckpointFiles(order, folder), ExportFiles(order)
+        self._files = CheckpointFiles(order, folder)
+        self._exports = ExportFiles(order, lambda count: reporter.point(metrics.EXPORTS_FAILED, count, rank=order.rank))
+        self._summaries = TableSummaries(order, settings.summary_every)
         self._redis = connect(access.url, user=access.user, password=access.password)
         self._j = order.plane_id
         self.shard = Shard(order.spec, device, TableHosting(order.spec, order.rank, folder, rows_in_checkpoints=False))
@@ -90,7 +93,7 @@ class Server:
     def run(self) -> None:
         """Until the job is over and all files are stored, or `leave`. Raises: Unavailable, PlaneLost among them."""
         while not (self.shard.ended or self.leaving):
-            batch = self._reader.read(wait=not (self._files.pending.may_copy or self._exports.pending.may_copy))
+            batch = self._reader.read(wait=not self._has_rows_to_read)
             for number, (position, header) in enumerate(batch):
                 if self.leaving:
                     break
@@ -111,11 +114,20 @@ class Server:
     def _copy_pieces(self) -> None:
         self._files.pending.copy_piece()
         self._exports.pending.copy_piece()
+        if self._tables and self.shard.center:
+            self._summaries.read_portion(self._tables, self.shard.center)
+
+    @property
+    def _has_rows_to_read(self) -> bool:
+        """There is work between two entries of the log."""
+        return self._files.pending.may_copy or self._exports.pending.may_copy or self._summaries.is_reading
 
     def _finish_files(self) -> None:
         self._files.finish()
         if self._order.spec.export and self.shard.center and not self._order.store.is_folder:
             self._exports.begin(LAST_EXPORT, self.shard.center, self.shard.passes.closed, base=False)
+        if self._tables and self.shard.center:
+            self._summaries.finish(self._tables, self.shard.center)
         self._exports.finish()
 
     def _handle(self, position: str, header: Header) -> None:

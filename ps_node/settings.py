@@ -16,3 +16,5 @@ class ServerSettings(BaseSettings, frozen=True, env_prefix="GRADSTREAM_PS_"):
     """Seconds within which a damaged payload must be resent."""
     report_every: float = 1.0
     """Seconds between two reports of the ledger."""
+    summary_every: float = 30.0
+    """Seconds between two summaries of embedding tables."""

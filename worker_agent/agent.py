@@ -72,13 +72,20 @@ class Agent:
         bundles = Bundles(
             settings.work_dir / "bundles", self._api.bundle, verify=not sandboxes.protects_code, for_accounts=isolation.account
         )
+        self._kernels = KernelCompiler()
         zygote = zygote or Zygote(preload=preload, owner=owner, isolation=isolation)
         self._processes = ProcessTable(
-            settings.work_dir / "processes", zygote, bundles, owner=owner, on_exit=_leave, sandboxes=sandboxes
+            settings.work_dir / "processes",
+            zygote,
+            bundles,
+            owner=owner,
+            on_exit=_leave,
+            sandboxes=sandboxes,
+            kernels=self._kernels,
         )
         self._shipping = Shipping(self._api, self._processes, on_complete=self._processes.changed.set)
         self._shared = SharedFolders(settings.shared_memory, for_accounts=isolation.account)
-        self._measuring, self._kernels = Measuring(), KernelCompiler()
+        self._measuring = Measuring()
         self._gpus: asyncio.Future[list[Gpu]] | None = None
         self._gpus_until = 0.0
         self._beat_every, self._next_beat = 2.0, 0.0

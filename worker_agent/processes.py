@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
@@ -23,6 +24,7 @@ from gradstream.sandbox.probe import Lacking
 from worker_agent.bundles import Bundles
 from worker_agent.folders import remove_folder
 from worker_agent.isolation.sandboxes import Sandboxes
+from worker_agent.machine.kernels import KernelCompiler
 from worker_agent.output.logs import Tail
 from worker_agent.reconcile import State
 
@@ -64,9 +66,10 @@ class ProcessTable:
         owner: str,
         on_exit: Callable[[AgentProcess], Coroutine[Any, Any, None]],
         sandboxes: Sandboxes,
+        kernels: KernelCompiler,
     ) -> None:
         """`owner`: of the zygote's processes, see `orphans`."""
-        self._sandboxes = sandboxes
+        self._sandboxes, self._kernels = sandboxes, kernels
         self._folder, self._zygote, self._bundles, self._on_exit = folder, zygote, bundles, on_exit
         self._owner = owner
         self._table: dict[UUID, AgentProcess] = {}
@@ -144,6 +147,9 @@ class ProcessTable:
             if code:
                 (process.folder / "code").symlink_to(code)
                 self._later(self._bundles.drop_unused({str(each.order.bundle) for each in self._table.values()}))
+            await self._wait_for_kernels(process)
+            if process.killed_at is not None:
+                return
             sandbox = self._sandboxes.open(process.order, code)
         except OSError as error:
             self._ended(process, Exit(reason=ExitReason.NODE_UNFIT, message=f"its folder could not be made: {error}"))
@@ -170,6 +176,15 @@ class ProcessTable:
                 log.warning("no user code yet", label=process.order.label, why=str(error), again=isinstance(error, NotSignedIn))
                 await asyncio.sleep(_FETCH_RETRY_INTERVAL)
         return None
+
+    async def _wait_for_kernels(self, process: AgentProcess) -> None:
+        """Else each process of a job with tables compiles the same, while the job starts. Its log tells of the wait."""
+        if not process.order.spec.tables or not self._kernels.busy:
+            return
+        _write_log(process, "waits for the kernels of embedding tables to be compiled, which happens once on a machine")
+        follows = await self._kernels.wait()
+        if process.killed_at is None:
+            _write_log(process, f"waited for the kernels of embedding tables: {follows}")
 
     async def _kill_after_grace(self, process: AgentProcess) -> None:
         await asyncio.sleep(GRACE_PERIOD)
@@ -234,3 +249,10 @@ class ProcessTable:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             log.error("a task of the agent failed", exc_info=error)
+
+
+def _write_log(process: AgentProcess, sentence: str) -> None:
+    """Before it has started, a line of the agent in its output. Raises: OSError."""
+    log.info(sentence, process=str(process.order.id), label=process.order.label)
+    with os.fdopen(os.open(process.tail.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w", encoding="utf-8") as file:
+        file.write(f"agent: {process.order.label} {sentence}\n")

@@ -7,6 +7,7 @@ import time
 
 from gradstream import metrics
 from gradstream.center.entries import Push
+from gradstream.center.positions import taken_at
 from gradstream.input.overlap import Overlap
 from gradstream.model.core_share import physical_cores
 from gradstream.model.problem import ModelProblem
@@ -81,7 +82,8 @@ class WorkerReport:
         on_core = self._problem.on_core.share if self._problem.on_core else None
         if on_core is not None and now >= self._told_on_core + self._settings.on_core_every:
             values[metrics.ON_CORE], self._told_on_core = on_core, now
-        self._reporter.points(values, rank=push.rank, step=push.position, samples=self._link.samples, version=self._link.version)
+        place = {"step": taken_at(push.position), "samples": self._link.samples, "version": self._link.version}
+        self._reporter.points(values, rank=push.rank, **place)
         self.lag()
         self._last, self._w.batches.compute_seconds, self._problem.data_seconds, self._link.wait_seconds = now, 0.0, 0.0, 0.0
 

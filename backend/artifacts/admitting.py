@@ -19,6 +19,7 @@ from gradstream.errors import Conflict, Invalid, NotSignedIn, TooLarge
 from gradstream.process.environment import ENVIRONMENT
 from gradstream.process.saving.checkpoint_names import EARLIER, CheckpointPath, shard_part, worker_part
 from gradstream.process.saving.exports import ExportPath
+from gradstream.process.saving.table_summary import summary_file
 from gradstream.process.store import BEST, EVALUATIONS, MODEL, RESULT, TENSORS, tables_file
 
 REASON = "stored_bytes"
@@ -84,7 +85,7 @@ def _may_store(process: ProcessRow, path: str) -> bool:
         case _:
             part = shard_part(process.rank)
             exported = ExportPath.parse(path)
-            if path == tables_file(process.rank) or (exported and exported.part == part):
+            if path in (tables_file(process.rank), summary_file(process.rank)) or (exported and exported.part == part):
                 return True
             return at is not None and at.suffix != EARLIER and (at.part == part or (at.part is None and process.rank == 0))
 

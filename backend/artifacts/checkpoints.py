@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -28,6 +29,7 @@ from gradstream.process.order import Resume, plane_id
 from gradstream.process.saving.checkpoint_names import LIST, MANIFEST, STATE, STATE_SUFFIXES, CheckpointPath, folder_of, shard_part
 from gradstream.process.saving.part_list import PartList
 from gradstream.process.saving.resumed import ResumedFile
+from gradstream.spec import JobSpec
 from gradstream.wire import plane
 
 log = structlog.get_logger(__name__)
@@ -82,26 +84,35 @@ def commit_if_complete(session: Session, platform: Platform, job: JobRow, proces
 def _commit(
     session: Session, platform: Platform, job: JobRow, process: ProcessRow, manifest: Manifest, number: int, lists: list[PartList]
 ) -> None:
-    attempt, described = process.attempt, manifest.model_dump(mode="json", exclude={"positions"})
+    attempt, described = process.attempt, manifest.model_dump(mode="json", exclude={"positions", "offsets"})
     rests_on = [ResumedFile.earlier(file) for listed in lists for file in listed.rests_on]
     if len(rests_on) > MAX_RESTED:
         raise Invalid(f"Checkpoint {number} rests on {len(rests_on):,} files of earlier ones; {MAX_RESTED:,} are allowed.")
     if rests_on:
         described["rests_on"] = [{"attempt": file.attempt, "path": file.path} for file in rests_on]
+    needed = {"first_needed": _first_needed(manifest, jobs.spec_of(job))} if manifest.positions else {}
+    described |= needed
     row = CheckpointRow(job_id=job.id, attempt=attempt, number=number, manifest=described)
     session.add(row)
     session.flush()
     lifecycle.current_attempt(session, job).checkpoint = number
     name = "the last checkpoint" if number == FINAL_CHECKPOINT else f"checkpoint {number}"
-    data = {"attempt": attempt, "checkpoint": number, "version": manifest.version, "samples": manifest.samples}
-    if manifest.positions:
-        spec = jobs.spec_of(job)
-        data["first_needed"] = min(manifest.positions.values()) * spec.batch_size * spec.roles.worker.count
+    data: dict[str, Any] = {"attempt": attempt, "checkpoint": number, "version": manifest.version, "samples": manifest.samples}
+    data |= needed
     feed.record(session, job, EventKind.CHECKPOINT, f"{name} of attempt {attempt} is committed.", actor=process.label, data=data)
     if lists:  # only rows of tables rest on those of earlier checkpoints
         tell = partial(_tell_servers, platform.plane, plane_id(job.id, attempt), number)
         after_commit(session, ("committed", job.id, attempt, number), tell)
     _forget_old(session, platform, job, row)
+
+
+def _first_needed(manifest: Manifest, spec: JobSpec) -> int | dict[str, int]:
+    """The first example that a job which resumes from here reads: its number, or its offset in each partition. Without the offsets
+    of all workers it may be any."""
+    if not any(manifest.offsets.values()):
+        return min(manifest.positions.values()) * spec.batch_size * spec.roles.worker.count
+    of_workers = zip(*(manifest.offsets.get(rank, []) for rank in manifest.positions), strict=False)
+    return {str(partition): min(offsets) for partition, offsets in enumerate(of_workers)}
 
 
 def _tell_servers(redis: Redis, j: str, number: int) -> None:

@@ -48,6 +48,10 @@ class JobCheckpoint(Schema):
     last: bool = Field(description="Made when all workers had left")
     version: int | None
     samples: int | None
+    first_needed: int | dict[str, int] | None = Field(
+        description="Examples before this one, or before this offset of each partition, are not read by a job that resumes; null: "
+        "it ends by itself"
+    )
     rests_on: list[RestedFile] = Field(description="Files of earlier checkpoints that it needs")
     created_at: datetime
 

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from backend.artifacts import admitting, checkpoints, exports, repository
 from backend.artifacts.models import CheckpointRow, FileRow
 from backend.artifacts.schemas import Artifacts, JobCheckpoint, JobFile, JobFiles, Kind, StoredFile
-from backend.artifacts.stored_json import read_manifest, read_result
+from backend.artifacts.stored_json import read_manifest, read_result, read_table_summary
 from backend.db import storable
 from backend.files import FileStore
 from backend.jobs import feed
@@ -28,6 +28,7 @@ from gradstream.errors import Invalid, NotFound, NotSignedIn
 from gradstream.process.environment import ENVIRONMENT
 from gradstream.process.saving.checkpoint_names import LIST, CheckpointPath, folder_of
 from gradstream.process.saving.exports import PART, ExportPath
+from gradstream.process.saving.table_summary import is_summary_file
 from gradstream.process.store import BEST, MODEL, RESULT, START, TENSORS, TENSORS_EARLIER, is_tables_file
 
 _LONGEST_HEADER = 1 << 26
@@ -82,6 +83,8 @@ def _check_content(session: Session, job: JobRow, attempt: int, path: str, recei
         exports.check_part(session, job, attempt, exported, received)
     elif path == RESULT:
         read_result(received)
+    elif is_summary_file(path):
+        read_table_summary(received)
 
 
 def latest_file(session: Session, files: FileStore, process_id: UUID, name: str) -> Path:
@@ -194,6 +197,7 @@ def stored(session: Session, job_id: UUID) -> JobFiles:
             created_at=row.created_at,
             version=row.manifest.get("version"),
             samples=row.manifest.get("samples"),
+            first_needed=row.manifest.get("first_needed"),
             rests_on=row.manifest.get("rests_on", []),
         )
         for row in repository.checkpoints(session, job_id)

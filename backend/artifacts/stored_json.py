@@ -15,6 +15,8 @@ from gradstream.errors import Invalid, Mistake
 from gradstream.process.saving.checkpoint_names import LIST, STATE_SUFFIXES, CheckpointPath, folder_of, shard_part, worker_part
 from gradstream.process.saving.exports import PART, ExportPart, ExportPath, export_folder
 from gradstream.process.saving.part_list import MAX_BYTES, PartList
+from gradstream.process.saving.table_summary import MAX_BYTES as MAX_SUMMARY
+from gradstream.process.saving.table_summary import ShardSummary, is_summary_file
 from gradstream.process.store import RESULT
 from gradstream.spec import JobSpec
 
@@ -39,6 +41,8 @@ class Manifest(Message):
     pushed: dict[Rank, Total] = Field(default_factory=dict, max_length=1000)
     positions: dict[Rank, Total] = Field(default_factory=dict, max_length=1000)
     """Mini-batches that each worker has pushed. Empty for a job that ends by itself."""
+    offsets: dict[Rank, Annotated[list[Total], Field(max_length=10_000)]] = Field(default_factory=dict, max_length=1000)
+    """Where each worker has got to in the partitions of a topic. Empty for data whose examples have numbers."""
 
     @field_validator("servers")
     @classmethod
@@ -47,7 +51,7 @@ class Manifest(Message):
             raise ValueError(f"the job has {shards} servers")
         return servers
 
-    @field_validator("members", "pushed", "positions")
+    @field_validator("members", "pushed", "positions", "offsets")
     @classmethod
     def _known_workers(cls, ranks: Any, info: ValidationInfo) -> Any:
         if any(rank >= _spec(info).roles.worker.count for rank in ranks):
@@ -78,7 +82,7 @@ class StoredResult(Message):
     best: BestScore | None = None
 
 
-Stored = TypeVar("Stored", Manifest, StoredResult, PartList, ExportPart)
+Stored = TypeVar("Stored", Manifest, StoredResult, PartList, ExportPart, ShardSummary)
 
 
 def most_bytes(path: str) -> int | None:
@@ -89,6 +93,8 @@ def most_bytes(path: str) -> int | None:
     exported = ExportPath.parse(path)
     if (at and at.suffix == LIST) or (exported and exported.suffix == PART):
         return MAX_BYTES
+    if is_summary_file(path):
+        return MAX_SUMMARY
     return MAX_RESULT if path == RESULT else None
 
 
@@ -126,6 +132,11 @@ def read_export_part(path: Path, part: str, spec: JobSpec) -> ExportPart:
     ):
         raise Invalid(f"The part of {part} in an export names a file twice, or one that is not its own.")
     return read
+
+
+def read_table_summary(path: Path) -> ShardSummary:
+    """Read what a server tells of its tables. Raises: Invalid: it is too large, or does not have its form."""
+    return _check(ShardSummary, _read(path, MAX_SUMMARY), "summary of tables", None)
 
 
 def _is_reserved(name: str, part: str) -> bool:

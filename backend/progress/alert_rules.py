@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from backend.progress.state import Folded, evaluation_alerts, late_files
+from backend.progress.state import EVAL, Folded
 from gradstream.center.ledger import StarvedWorker
 from gradstream.gate import Gate
 from gradstream.process.watchdog import hang_sentences
 from gradstream.progress import alerts, damage, full_disk, shared_memory
+from gradstream.progress.evaluation_alerts import late_files_sentence, not_finite_sentence, overlap_sentence
 
 Found = Mapping[Any, Any]
 """Each thing that a rule finds, by a key that stays the same from report to report."""
@@ -72,6 +73,17 @@ def _describe_evaluation(_kept: Folded, _gate: Gate, found: Found) -> Iterator[A
         yield Alert(sentence, "evaluator", {"about": key})
 
 
+def _find_evaluation_faults(kept: Folded) -> Found:
+    """Scores that are not finite, and evaluation rows that are training rows, too."""
+    found = {key: not_finite_sentence(f"{EVAL}{key}", samples) for key, samples in kept.odd_scores.items()}
+    return found | ({"overlap": overlap_sentence(kept.shared_rows, kept.compared_rows)} if kept.shared_rows else {})
+
+
+def _find_late_files(kept: Folded) -> Found:
+    """By their number, so that more of them make a new alert."""
+    return {kept.late_files: late_files_sentence(kept.late_files)} if kept.late_files else {}
+
+
 def _find_slow(kept: Folded) -> Found:
     return {rank: factor for rank, factor in kept.slow.items() if rank not in kept.starved}
 
@@ -80,7 +92,8 @@ def _describe_slow(kept: Folded, gate: Gate, found: Found) -> Iterator[Alert]:
     for rank, factor in sorted(found.items()):
         if factor:  # 0: it is not slow any more
             finished = 0 if rank in kept.remaining.left else len(kept.remaining.left)
-            sentence = alerts.slow_sentence(rank, factor, gate, finished, len(kept.remaining.shares))
+            workers, follows = len(kept.remaining.shares), kept.passes.follows
+            sentence = alerts.slow_sentence(rank, factor, gate, finished, workers, follows=follows)
             yield Alert(sentence, _SERVER, {"rank": rank, "slower": factor})
 
 
@@ -105,6 +118,11 @@ def _describe_full_disk(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Al
             yield Alert(full_disk.sentence(who, rows), who, {"rows": rows})
 
 
+def _describe_full_machines(kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
+    for label in sorted(found):
+        yield Alert(kept.tables.sentence(label), label, {"memory_left": found[label]})
+
+
 def _describe_sentences(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Alert]:
     yield from map(Alert, found.values())
 
@@ -112,9 +130,11 @@ def _describe_sentences(_kept: Folded, _gate: Gate, found: Found) -> Iterator[Al
 RULES: tuple[AlertRule, ...] = (
     AlertRule(lambda kept: kept.starved, _describe_starved),
     AlertRule(lambda kept: kept.hanging, _describe_hanging, recorded=False),  # by `hanging`, also when a process goes on
-    AlertRule(evaluation_alerts, _describe_evaluation),
-    AlertRule(late_files, _describe_sentences),
+    AlertRule(_find_evaluation_faults, _describe_evaluation),
+    AlertRule(_find_late_files, _describe_sentences),
+    AlertRule(lambda kept: kept.exports.alerts(), _describe_sentences, per_attempt=True),
     AlertRule(lambda kept: kept.passes.alerts(), _describe_sentences, per_attempt=True),
+    AlertRule(lambda kept: kept.tables.full, _describe_full_machines, per_attempt=True),
     AlertRule(_find_slow, _describe_slow, per_attempt=True),
     AlertRule(lambda kept: dict.fromkeys(kept.dropping), _describe_dropping),
     AlertRule(lambda kept: kept.shared_memory_shortfalls, _describe_shared_memory),

@@ -16,11 +16,9 @@ from gradstream.metrics import Point
 from gradstream.process.order import label_of
 from gradstream.process.store import SLOWEST
 from gradstream.process.watchdog import Hang
-from gradstream.progress import alerts
-from gradstream.progress.evaluation_alerts import late_files_sentence, not_finite_sentence, overlap_sentence
+from gradstream.progress import alerts, pass_alerts, table_alerts
 from gradstream.progress.exchange import FIGURES, Figures
-from gradstream.progress.pass_alerts import TAKEN as PASSES
-from gradstream.progress.pass_alerts import PassWatch
+from gradstream.progress.export_alerts import FailedExports
 from gradstream.progress.process_summary import ProcessSummaries
 from gradstream.progress.remaining import TAKEN as REMAINING
 from gradstream.progress.remaining import Remaining
@@ -49,8 +47,10 @@ _TAKEN = frozenset(
         metrics.COMPARED_ROWS,
         metrics.SHARED_ROWS,
         metrics.LATE_FILES,
+        metrics.EXPORTS_FAILED,
     )
 )
+_WATCHED = pass_alerts.TAKEN | table_alerts.TAKEN
 
 
 class Folded(BaseModel):
@@ -82,8 +82,11 @@ class Folded(BaseModel):
     """Evaluation rows that were compared with training rows, and how many of them are training rows, if many are."""
     late_files: int = 0
     """Files of a followed folder that came too late to be read."""
-    passes: PassWatch = Field(default_factory=PassWatch)
+    passes: pass_alerts.PassWatch = Field(default_factory=pass_alerts.PassWatch)
     """The last passes over the data of this attempt."""
+    exports: FailedExports = Field(default_factory=FailedExports)
+    tables: table_alerts.TableWatch = Field(default_factory=table_alerts.TableWatch)
+    """The memory of this attempt's embedding tables."""
     starved: dict[int, int] = Field(default_factory=dict)
     """Workers that were found not to contribute, in any attempt, with how many of their pushes were dropped in a row."""
     shared_memory_shortfalls: dict[int, int] = Field(default_factory=dict)
@@ -112,7 +115,7 @@ class Folded(BaseModel):
 
 
 _COUNTED = ("samples", "version", "loss", "not_finite", "throughput", "remaining", "done", "figures", "passes")
-_OF_ATTEMPT = (*_COUNTED, "slow", "hanging", "waits_for", "rows_beyond")
+_OF_ATTEMPT = (*_COUNTED, "slow", "hanging", "waits_for", "exports", "tables", "rows_beyond")
 """Fields that begin anew with an attempt."""
 
 
@@ -153,8 +156,9 @@ def _take_batch(new: Folded, source: str, points: Sequence[Point], at: float) ->
             _take(new, point)
         elif point.name in REMAINING:
             new.remaining.take(point)
-        elif point.name in PASSES:
+        elif point.name in _WATCHED:
             new.passes.take(point)
+            new.tables.take(label_of(source), point)
         elif point.name in FIGURES:
             new.figures.take(source, point)
         elif point.name == metrics.RETRANSMISSIONS.name:
@@ -194,6 +198,8 @@ def _take(new: Folded, point: Point) -> None:
             new.shared_rows = int(point.value)
         case metrics.LATE_FILES.name:
             new.late_files = int(point.value)
+        case metrics.EXPORTS_FAILED.name:
+            new.exports.take(point)
         case name:
             _enter_score(new, name.removeprefix(EVAL), point.value)
 
@@ -221,17 +227,6 @@ def _note_damage(known: dict[str, int], who: str, count: int) -> None:
     """Note the damage of a bounded number of processes, as user code may send under any name."""
     if who in known or len(known) < _DAMAGED:
         known[who] = count
-
-
-def evaluation_alerts(kept: Folded) -> dict[str, str]:
-    """Return the faults of the evaluation: a sentence for each."""
-    found = {key: not_finite_sentence(f"{EVAL}{key}", samples) for key, samples in kept.odd_scores.items()}
-    return found | ({"overlap": overlap_sentence(kept.shared_rows, kept.compared_rows)} if kept.shared_rows else {})
-
-
-def late_files(kept: Folded) -> dict[int, str]:
-    """Return a sentence for files that came too late, by their number, so that more of them make a new alert."""
-    return {kept.late_files: late_files_sentence(kept.late_files)} if kept.late_files else {}
 
 
 def hanging_processes(state: dict[str, Any], attempt: int) -> dict[str, Hang]:

@@ -20,7 +20,7 @@ from backend.jobs import service as jobs
 from backend.jobs.models import JobRow
 from backend.jobs.warnings import notes_on, warnings_of, warnings_of_code
 from backend.nodes import service as nodes
-from backend.scheduler import situation
+from backend.scheduler import situation, table_plan
 from backend.scheduler.placing import queue
 from backend.scheduler.placing.line import QueueLine, Waits
 from backend.scheduler.placing.machines import Machine
@@ -61,6 +61,7 @@ def plan(session: Session, files: FileStore, body: PlanJob) -> Plan:
         local_share=_local_share(places),
         memory=known and forecast.memory(spec, known),
         nodes=nodes,
+        tables=table_plan.plan_tables(session, files, spec, body.size or size, table_plan.memory_of_servers(nodes, places)),
         warnings=[
             *warnings_of(body.spec),
             *warnings_of_code(found),

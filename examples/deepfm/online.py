@@ -1,4 +1,5 @@
-"""DeepFM that learns from a folder or a Redis stream while `fill.py` fills it: each example once, a test before it is a lesson."""
+"""DeepFM that learns from a folder, a Redis stream or a Kafka topic while `fill.py` fills it: each example once, a test before it
+is a lesson."""
 
 from __future__ import annotations
 
@@ -19,12 +20,16 @@ class Stream(Workload):
     classifies = False
     folder: str  # the one that is filled; the same on every node
     url_file: str = ""  # of a Redis, if its stream is filled instead; the same on every node
+    servers: str = ""  # of Kafka, if its topic is filled instead
+    settings: str = ""  # a file with settings of the Kafka client, such as an account; the same on every node
     dim: int = 8
 
     def model(self) -> nn.Module:
         return DeepFm(self.dim)
 
     def dataset(self, split: str) -> Dataset[object] | IterableDataset[object]:
+        if split == "train" and self.servers:
+            return data.kafka(self.servers, "clicks", label="click", ids=IDS, settings=self.settings or None)
         if split == "train" and self.url_file:
             return data.redis_stream(Path(self.url_file).read_text().strip(), "clicks", label="click", ids=IDS)
         if split == "train":
@@ -37,7 +42,7 @@ class Stream(Workload):
 
     def loss(self, model: nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
         logits, clicked = model(columns(batch)), batch["click"].float()
-        self.observe(logits, clicked)  # train/auc, and pass/auc of each file, or of 100,000 entries
+        self.observe(logits, clicked)  # train/auc, and pass/auc of each file, or of 100,000 examples
         return nn.functional.binary_cross_entropy_with_logits(logits, clicked)
 
 

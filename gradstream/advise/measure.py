@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from gradstream.advise.tables import MeasuredTable, TablesUnderMeasurement, tables_of
+from gradstream.api.plan import TableSize
 from gradstream.center.entries import Payload
 from gradstream.codecs import CODECS
 from gradstream.codecs.base import Codec
@@ -56,6 +57,15 @@ class Measurement:
     def saved(self) -> dict[str, float]:
         """Share of a push that each codec saves; below 0 where it makes the push larger."""
         return {codec: 1 - size / self.pushed["raw"] if size else 0.0 for codec, size in self.pushed.items()}
+
+    def epoch_samples(self, spec: JobSpec) -> int | None:
+        """Return the samples of an epoch of all workers; None: the data has no end."""
+        return None if spec.stop.never else self.per_epoch * spec.batch_size * spec.roles.worker.count
+
+    @property
+    def table_sizes(self) -> list[TableSize]:
+        """Return the tables that had a key."""
+        return [table.size(name) for name, table in self.tables.items() if table.distinct]
 
     @property
     def of_rows(self) -> float:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
+from gradstream.advise.key_counts import KeyCounts
+from gradstream.api.plan import TableSize
 from gradstream.center.tables import payload
 from gradstream.center.tables.half import decode_rows
 from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys, encoded_values
@@ -15,7 +17,11 @@ from gradstream.model.tables import working_rows
 from gradstream.spec import JobSpec
 from gradstream.spec.tables import specs_of
 
+USUAL_BOUND = 4
+"""Bound of the cache that is tried for a table without one."""
+
 if TYPE_CHECKING:
+    from gradstream.center.tables.table import EmbeddingTable
     from gradstream.model.working_rows import WorkingRows  # needs numba, which models without tables never import
 
 
@@ -33,6 +39,29 @@ class MeasuredTable:
     """Bytes of a row in the memory of its server, with its part of the index."""
     cold: int = 0
     """The same of a row whose weights lie on the disk; 0: the table is not bounded in memory."""
+    samples: int = 0
+    """Samples of the mini-batches."""
+    distinct: int = 0
+    """Distinct keys of all of them."""
+    growth: float = 1.0
+    """Keys grow as samples ** growth, if they go on as in these mini-batches."""
+    cached: float | None = None
+    """Share of the rows that a cache of each worker saves, with the bound `cache_bound`. None: too few mini-batches."""
+    cache_bound: int = 0
+
+    def size(self, name: str) -> TableSize:
+        return TableSize(
+            name=name,
+            row_bytes=self.row,
+            keys=self.keys,
+            push_bytes=self.pushed,
+            pull_bytes=self.looked_up,
+            samples=self.samples,
+            distinct=self.distinct,
+            growth=self.growth,
+            cached=self.cached,
+            cache_bound=self.cache_bound,
+        )
 
 
 class TablesUnderMeasurement:
@@ -45,7 +74,8 @@ class TablesUnderMeasurement:
         self.rows = rows
         self._tables = {name: EmbeddingTable(name, width, specs[name], spec.seed) for name, width in rows.widths.items()}
         self._keys, self._pushed, self._looked_up = (dict.fromkeys(rows.widths, 0) for _ in range(3))
-        self._batches = 0
+        self._counts = {name: KeyCounts() for name in rows.widths}
+        self._spec, self._batches = spec, 0
         rows.look_up = self._look_up
 
     def begin(self) -> None:
@@ -58,17 +88,28 @@ class TablesUnderMeasurement:
         self._batches += 1
         for name, found in self.rows.take_gradients().items():
             self._keys[name] += len(found.keys)
+            self._counts[name].take(found.keys)
             self._pushed[name] += payload.nbytes({name: found})
             self._push(name, found)
 
     def measured(self) -> dict[str, MeasuredTable]:
-        n = max(1, self._batches)
-        return {
-            name: MeasuredTable(
-                self._keys[name] / n, self._pushed[name] / n, self._looked_up[name] / n, table.row_nbytes, table.cold_row_nbytes
-            )
-            for name, table in self._tables.items()
-        }
+        return {name: self._measured(name, table) for name, table in self._tables.items()}
+
+    def _measured(self, name: str, table: EmbeddingTable) -> MeasuredTable:
+        n, counts, cache = max(1, self._batches), self._counts[name], table.spec.cache
+        bound = cache.bound if cache else USUAL_BOUND
+        return MeasuredTable(
+            self._keys[name] / n,
+            self._pushed[name] / n,
+            self._looked_up[name] / n,
+            table.row_nbytes,
+            table.cold_row_nbytes,
+            len(counts.batches) * self._spec.batch_size,
+            counts.distinct,
+            counts.growth,
+            counts.cached(self._spec.roles.worker.count, cache.rows if cache else None, bound),
+            bound,
+        )
 
     def _look_up(self, wanted: Mapping[str, RowKeys]) -> Mapping[str, FoundRows]:
         tables = {name: self._tables[name] for name in wanted}

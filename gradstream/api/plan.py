@@ -14,6 +14,23 @@ from gradstream.process.order import Role
 CodeState = Literal["missing", "not_uploaded", "checked"]
 
 
+class TableSize(BaseModel, frozen=True):
+    """An embedding table, as measured in some mini-batches of one worker."""
+
+    name: str = Field(max_length=200)
+    row_bytes: int = Field(ge=1, le=10**9, description="Bytes of a row in the memory of its server")
+    keys: float = Field(ge=0, le=10**12, allow_inf_nan=False, description="Distinct keys of a mini-batch")
+    push_bytes: float = Field(ge=0, le=10**15, allow_inf_nan=False, description="Bytes of their gradients")
+    pull_bytes: float = Field(ge=0, le=10**15, allow_inf_nan=False, description="Bytes of their rows")
+    samples: int = Field(ge=1, le=10**15, description="Samples of all measured mini-batches")
+    distinct: int = Field(ge=1, le=10**15, description="Distinct keys of all measured mini-batches")
+    growth: float = Field(ge=0, le=1, description="Exponent of Heaps' law: keys grow as samples ** growth")
+    cached: float | None = Field(
+        None, ge=0, le=1, description="Share of looked-up rows that a cache of each worker saves; null: too few mini-batches"
+    )
+    cache_bound: int = Field(0, ge=0, lt=2**31, description="Bound of that cache")
+
+
 class Size(BaseModel, frozen=True):
     """The known sizes of a model."""
 
@@ -21,6 +38,13 @@ class Size(BaseModel, frozen=True):
     step: float | None = Field(
         None, gt=0, allow_inf_nan=False, description="Seconds that one worker takes for a mini-batch", examples=[0.004]
     )
+
+
+class MeasuredSize(Size, frozen=True):
+    """The sizes of a model, as the sender of a job has measured them."""
+
+    epoch_samples: int | None = Field(None, ge=1, le=10**15, description="Samples of an epoch of all workers; null: not known")
+    tables: tuple[TableSize, ...] | None = Field(None, max_length=1000, description="Its embedding tables; null: not measured")
 
 
 class Staleness(BaseModel, frozen=True):
@@ -91,6 +115,27 @@ class NodeMemory(ApiModel):
     total: int
 
 
+class PlannedTable(ApiModel):
+    """Forecast of one embedding table."""
+
+    name: str
+    rows: int | None = Field(description="Rows to expect at the end, or after an epoch if that comes first; null: not known")
+    row_bytes: int | None = Field(description="Bytes of a row in the memory of its server")
+    server_bytes: int | None = Field(description="Bytes of these rows at each server")
+    push_bytes: float | None = Field(description="Bytes of its gradients in the push of a mini-batch; null: not known")
+    pull_bytes: float | None = Field(description="Bytes of its rows for a mini-batch")
+    cached: float | None = Field(description="Share of looked-up rows that a cache of each worker would save")
+    cache_bound: int | None = Field(description="Bound of that cache")
+    full_at_rows: int | None = Field(description="Rows of the table when a server's part of its machine's memory is full")
+    full_at_samples: int | None = Field(description="Samples after which it has so many; null: not known, or never")
+    message: str = Field(description="The source of these numbers, as a sentence")
+
+
+class PlannedTables(ApiModel):
+    message: str = Field(description="The facts that are known, and those that only running the code can tell")
+    items: list[PlannedTable]
+
+
 class Plan(ApiModel):
     code: Known[CodeState] = Field(
         description="missing: the job names no bundle, so `submitJob` would refuse it; not_uploaded: the platform does not have "
@@ -104,5 +149,6 @@ class Plan(ApiModel):
     local_share: float | None = Field(description="Share of the traffic that stays within a machine, in shared memory")
     memory: Memory | None
     nodes: list[NodeMemory]
+    tables: PlannedTables | None = Field(description="Its embedding tables; null: the platform knows of none")
     warnings: list[JobWarning] = Field(description="Limits that the job file exceeds, with remedies; and processes that do not fit")
     notes: list[JobWarning]

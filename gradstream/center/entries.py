@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from gradstream.center.positions import Position
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -99,8 +101,7 @@ class Push(Struct, frozen=True, array_like=True, tag="push"):
     examples: int
     """Examples that it was computed from: its weight in a mean."""
     want: Want
-    position: int
-    """Mini-batches that this rank has taken, over all its incarnations."""
+    position: Position
     finite: bool = True
     """False: the vector holds a NaN or an infinity; it is dropped."""
     norm: float = 0.0
@@ -223,8 +224,8 @@ class Response(Struct, frozen=True, array_like=True):
     """The worker may begin its next round."""
     brings: Literal["nothing", "center", "response", "rows"] = "nothing"
     checkpoint: int = 0
-    position: int = 0
-    """With a center: mini-batches that this rank has pushed."""
+    position: Position = 0
+    """With a center: where this rank had got to with its last push."""
     payload: Payload | None = None
     """This shard's slice of the vector. A center is theta itself, not a copy: read it before the next entry."""
     moved: float | None = None

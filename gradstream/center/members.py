@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradstream.center.entries import Join, Leave
+from gradstream.center.positions import Position
 
 
 @dataclass(slots=True)
@@ -32,8 +33,8 @@ class Members(dict[int, Member]):
         """Ranks that the job has."""
         self.left: dict[int, Leave] = {}
         """The leave of the highest incarnation of each rank: it bars that one and all before it."""
-        self.positions: dict[int, int] = {}
-        """Mini-batches that each rank has pushed: its next incarnation continues there."""
+        self.positions: dict[int, Position] = {}
+        """Position of the last push of each rank: its next incarnation continues there."""
         self._clocks: dict[int, int] = {}
         """Clocks from the checkpoint that this attempt resumed from, for ranks that have not joined yet."""
         self._at_clock: Counter[int] = Counter()

@@ -13,6 +13,7 @@ from gradstream.center.entries import EVALUATOR, Outcome, Payload, ProtocolError
 from gradstream.center.evaluations import KeptCenter
 from gradstream.center.members import Members
 from gradstream.center.parameters.center import Center
+from gradstream.center.positions import Position
 from gradstream.center.tables.payload import RowKeys
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class Responses:
         go: bool = False,
         checkpoint: int = 0,
         center: Payload | None = None,
-        position: int = 0,
+        position: Position = 0,
         moved: float | None = None,
     ) -> Response:
         version, samples = (self.center.version, self.center.samples) if self.center else (0, 0)

@@ -80,6 +80,7 @@ COMMANDS: dict[str, _Entry] = {
     "download": _Entry("results.download", _JOBS, "Download a job's files"),
     "export": _Entry("results.export", _JOBS, "Ask for an export of a job's model and tables, for serving"),
     "exports": _Entry("results.exports", _JOBS, "List a job's exports, or keep a folder in step with them"),
+    "tables": _Entry("results.tables", _JOBS, "List a job's embedding tables, or look one key up"),
     "train": _Entry("jobfile.train", _ALONE, "Train a job on this machine: all its processes, no platform"),
     "run": _Entry("jobfile.run", _ALONE, "Submit and follow a job; --local: one plain process, as a baseline"),
     "advise": _Entry("jobfile.advise", _ALONE, "Forecast a job and recommend its settings"),

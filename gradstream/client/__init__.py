@@ -13,6 +13,7 @@ from gradstream.api.jobs import Job, JobSummary
 from gradstream.api.plan import Plan
 from gradstream.api.platform import BrowserSession, Collection, CreatedToken, Node, PlatformStorage, SignInLink, Token
 from gradstream.api.progress import Progress
+from gradstream.api.tables import JobTables, TableKey
 from gradstream.client.client import Client
 from gradstream.client.credentials import Credentials
 
@@ -27,6 +28,7 @@ __all__ = [
     "Job",
     "JobExport",
     "JobSummary",
+    "JobTables",
     "LogChunk",
     "Node",
     "Plan",
@@ -34,5 +36,6 @@ __all__ = [
     "Process",
     "Progress",
     "SignInLink",
+    "TableKey",
     "Token",
 ]

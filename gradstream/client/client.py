@@ -6,8 +6,9 @@ from gradstream.client.control import Control
 from gradstream.client.exports import Exports
 from gradstream.client.reading import Reading
 from gradstream.client.submission import Submission
+from gradstream.client.tables import TableReading
 
 
-class Client(Submission, Control, Exports, Reading):
+class Client(Submission, Control, Exports, TableReading, Reading):
     """All methods raise `gradstream.errors`: NotSignedIn, NotFound, Conflict, Invalid with its problems, and Unavailable once
     a server has not answered for `timeout` seconds. Requests that are safe to repeat are repeated until then."""

@@ -11,6 +11,7 @@ Importing this imports torch; `import gradstream` does not.
 
 from gradstream.data.followed import FollowedFolder, parquet_folder
 from gradstream.data.idxfiles import idx
+from gradstream.data.kafka_topic.topic import KafkaTopic, kafka
 from gradstream.data.numpyfiles import arrays, npy, npz
 from gradstream.data.parquetfiles import parquet, parquet_stream
 from gradstream.data.ragged import Ragged
@@ -19,12 +20,14 @@ from gradstream.data.source import Source, Stream, scaled
 
 __all__ = [
     "FollowedFolder",
+    "KafkaTopic",
     "Ragged",
     "RedisStream",
     "Source",
     "Stream",
     "arrays",
     "idx",
+    "kafka",
     "npy",
     "npz",
     "parquet",

@@ -14,12 +14,15 @@ from typing import Any, Protocol, cast
 import torch
 from torch.utils.data import Dataset, IterableDataset
 
+from gradstream.center.positions import Place
 from gradstream.data.followed import FollowedFolder
+from gradstream.data.kafka_topic.topic import KafkaTopic
 from gradstream.data.redis_stream.stream import RedisStream
 from gradstream.data.source import each
 from gradstream.errors import InvalidWorkload
-from gradstream.input.followed import Followed
-from gradstream.input.followed_stream import FollowedStream
+from gradstream.input.followed.folder import Followed
+from gradstream.input.followed.stream import FollowedStream
+from gradstream.input.followed.topic import FollowedTopic
 from gradstream.input.gather import PLAIN, Batching, Gather
 from gradstream.input.shuffled import Shuffled, batches_of
 from gradstream.input.streamed import Streamed, evaluation_batches
@@ -71,10 +74,22 @@ class FollowedFeed(Feed, Protocol):
     def begins_stretch(self, position: int) -> bool:
         """Return whether no round may go on from the mini-batch before this one."""
 
+    def place(self) -> Place:
+        """Return what was taken of data without numbers for its examples; empty: the position says it."""
+
+    def go_to(self, position: int, place: Place) -> None:
+        """Continue there, where an earlier incarnation of this rank had got to."""
+
+    def begin(self, position: int) -> None:
+        """The worker trains this mini-batch now, which may have been taken earlier."""
+
     def state(self) -> dict[str, Any]:
         """Return what spares the next incarnation of this rank a search; it finds the same mini-batches without."""
 
     def load(self, state: dict[str, Any]) -> None: ...
+
+
+_FOLLOWED = Followed | FollowedStream | FollowedTopic
 
 
 class Batches:
@@ -90,7 +105,7 @@ class Batches:
         if not all(share is None or self._per_epoch(share) for share in shares):
             raise _too_small([share or 0 for share in shares], self._batch if self._drop_last else 1)
         if None in shares:
-            _needs_no_length(spec, followed=isinstance(self._feed, Followed | FollowedStream))
+            _needs_no_length(spec, followed=isinstance(self._feed, _FOLLOWED))
         self.thread_safe = self._feed.thread_safe
         """`fetch` may be called in a thread beside the model."""
         self.total = self._total(spec, shares[rank])
@@ -100,7 +115,7 @@ class Batches:
         """Samples of the whole run; with an unknown length, those of full batches. 0: it has no end."""
         self.epoch_samples = None if None in shares else sum(self._trained(share or 0) for share in shares)
         """Samples in one pass of all ranks over the data; None: not known."""
-        self.followed: FollowedFeed | None = self._feed if isinstance(self._feed, Followed | FollowedStream) else None
+        self.followed: FollowedFeed | None = self._feed if isinstance(self._feed, _FOLLOWED) else None
         """The feed, if its data grows while the job learns."""
         self.fetch = self._feed.take
         """Mini-batch number `position` (from 0) of this rank, on the CPU, and how many examples it has."""
@@ -142,6 +157,8 @@ def _feed(dataset: Dataset[Any], spec: JobSpec, rank: int, batching: Batching) -
         )
     if isinstance(dataset, RedisStream):
         return FollowedStream(dataset, spec, rank, batching)
+    if isinstance(dataset, KafkaTopic):
+        return FollowedTopic(dataset, spec, rank, batching)
     if isinstance(dataset, IterableDataset):
         return Streamed(dataset, spec, rank, batching)
     if not isinstance(dataset, Sized):

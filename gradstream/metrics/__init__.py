@@ -84,6 +84,13 @@ ROWS_BEYOND = define_metric(
     "Rows that stay in memory beyond their table's bound, since the disk takes no more, by shard",
     "lower",
 )
+TABLE_MEMORY_LEFT = define_metric(
+    "table/memory_left",
+    "Memory left",
+    "1",
+    "Share of the memory that a server's machine, or its container, has left, by shard of a job with embedding tables",
+    "higher",
+)
 ROWS_MADE = define_metric("table/made", "Rows made", "rows", "Rows made so far, by shard: those of now and those evicted")
 ROWS_EVICTED = define_metric("table/evicted", "Rows evicted", "rows", "Rows that shrinks have removed so far, by shard")
 CANDIDATES_EVICTED = define_metric(
@@ -266,6 +273,9 @@ BEHIND = define_metric(
     "samples",
     "Examples of a followed folder or stream that a worker has still to train, by worker",
     "lower",
+)
+EXPORTS_FAILED = define_metric(
+    "export/failed", "Failed exports", "exports", "Exports in a row whose part could not be stored, by shard", "lower"
 )
 LATE_FILES = define_metric(
     "data/late_files", "Late files", "files", "Files that came into a followed folder too late to be read", "lower"

@@ -1,13 +1,14 @@
 """Compile all kernels of embedding tables into the cache, once on a machine: `python -m gradstream.model.compile_kernels`.
 
-It trains small tables of each rule, so that each kernel is called. It takes some 20 s of a core, and runs when no other program
-wants it.
+It trains small tables of each rule, so that each kernel is called. It takes some 20 s of a core. With `--idle` it runs when no
+other program wants that.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from gradstream.center.tables import kernel_cache
 from gradstream.center.tables.hashing import fill_first_values
 from gradstream.center.tables.payload import joined_shards, shard_part
 from gradstream.center.tables.storage.copying import TableCopy, pieces, put_piece
+from gradstream.center.tables.summaries.sweep import TableSweep
 from gradstream.model.working_rows import WorkingRows
 from gradstream.nn import Embedding, EmbeddingBag, TableOptimizer
 from gradstream.spec import JobSpec
@@ -31,8 +33,9 @@ RULES: tuple[dict[str, Any], ...] = (
 
 
 def main() -> None:
-    with contextlib.suppress(AttributeError, OSError):  # not on each system
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    if kernel_cache.WHEN_IDLE in sys.argv:
+        with contextlib.suppress(AttributeError, OSError):  # not on each system
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     torch.set_num_threads(1)
     for rule in RULES:
         _train(rule)
@@ -54,8 +57,11 @@ def _train(rule: dict[str, Any]) -> None:
 
 
 def _copy(rows: TableOptimizer, into: TableOptimizer) -> None:
-    """As a checkpoint does, and a shard that resumes; and the first values that a reader of exports needs."""
+    """As a checkpoint does, and a shard that resumes; a summary; and the first values that a reader of exports needs."""
     for name, local in rows._tables.items():
+        sweep = TableSweep(local.table)
+        while not sweep.is_complete:
+            sweep.read_portion()
         for above in (None, 0):
             for piece in pieces(TableCopy(local.table, above)):
                 put_piece(into._tables[name].table, piece)

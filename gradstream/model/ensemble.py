@@ -1,6 +1,7 @@
 """`members: n` of a job: n models that train on the same mini-batches and are evaluated together.
 
     model    = [model() seeded by seed, seed + 1, ...]      one long vector for strategies, codecs and checkpoints
+    tables   = members.<i>.<name>                           rows of their own for each member
     training = each member's own mean loss                  so its gradient is the one that it would have alone
     scoring  = combine(outputs of the members)              Workload.combine, by default their mean
 
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 from gradstream.errors import InvalidWorkload
 from gradstream.input import randomness
 from gradstream.model.parts import MicroBatch
+from gradstream.model.tables import separate_tables
 from gradstream.spec import JobSpec
 from gradstream.workload import Workload
 
@@ -47,6 +49,7 @@ def build(workload: Workload, spec: JobSpec) -> nn.Module:
     if spec.members == 1:
         return members[0]
     _share_nothing(members)
+    separate_tables(members)
     return Ensemble(members, workload.combine)
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from gradstream.center.entries import Buffers
+from gradstream.center.positions import Place
 from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys
 from gradstream.errors import InvalidWorkload
 from gradstream.input import randomness
@@ -150,20 +151,25 @@ class ModelProblem:
 
     def has_data(self, position: int) -> bool:
         """Raises: UserError."""
-        if self._batches.followed is None:
+        if self._batches.followed is None or self._ahead.has(position):
             return True
         with blaming("dataset('train')"):
             return self._batches.followed.has(position)
 
     def begins_pass(self, position: int) -> bool:
-        followed = self._batches.followed
-        return followed is not None and followed.begins_stretch(position)
+        return bool(self._batches.followed and self._batches.followed.begins_stretch(position))
 
     def lag(self, position: int) -> tuple[int, int] | None:
-        """Return the examples of this worker that are there from this mini-batch on, and the files that came too late; None: the
-        data does not grow."""
+        """Return the examples of this worker that are there from this mini-batch on, and late files; None: the data is fixed."""
         followed = self._batches.followed
         return (followed.behind(position), len(followed.late)) if followed else None
+
+    def place(self) -> Place:
+        return self._batches.followed.place() if self._batches.followed else ()
+
+    def go_to(self, position: int, place: Place) -> None:
+        if self._batches.followed:
+            self._batches.followed.go_to(position, place)
 
     def _taken(self, position: int) -> tuple[list[parts.MicroBatch], int]:
         """The mini-batch as the model gets it, and how many examples it has; the model is ready for it."""
@@ -173,6 +179,7 @@ class ModelProblem:
         with blaming("dataset('train')"):
             shares = parts.of(batch, examples, self._at_once or examples)
             if self._batches.followed:
+                self._batches.followed.begin(position)
                 self._pass = self._batches.followed.pass_of(position)
                 self.passes_over = self._batches.followed.passes_until(position)
         if self._rows and named is not None:

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from torch import nn
 
 from gradstream.errors import InvalidWorkload
 from gradstream.spec import JobSpec
+from gradstream.spec.tables import name_for_member, workload_names
 
 if TYPE_CHECKING:
     from gradstream.model.working_rows import WorkingRows
+    from gradstream.nn.embedding import TableModule
 
 
 def has_tables(model: nn.Module) -> bool:
     """The model has a `gradstream.nn.Embedding` or `EmbeddingBag`."""
-    embedding = sys.modules.get("gradstream.nn.embedding")  # a module of a class that was never imported is nowhere
-    return embedding is not None and any(isinstance(module, embedding.TableModule) for module in model.modules())
+    return bool(_table_modules(model))
+
+
+def separate_tables(members: Sequence[nn.Module]) -> None:
+    """Give each member of an ensemble tables of its own. Raises: InvalidWorkload: members share modules."""
+    seen = set[int]()
+    for number, member in enumerate(members):
+        modules = _table_modules(member)
+        if seen & {id(module) for module in modules}:
+            raise InvalidWorkload("two calls of model() returned the same embeddings; with 'members', each call must make new ones")
+        for module in modules:
+            seen.add(id(module))
+            module.table = name_for_member(number, module.table)
 
 
 def working_rows(model: nn.Module, spec: JobSpec) -> WorkingRows | None:
@@ -26,10 +39,11 @@ def working_rows(model: nn.Module, spec: JobSpec) -> WorkingRows | None:
     if not has_tables(model):
         check_named(spec)
         return None
-    if spec.members > 1:
-        raise InvalidWorkload("members: the models of an ensemble would share their embedding tables; remove members")
     if spec.best:
-        raise InvalidWorkload("best: it keeps the model of the best evaluation without its embedding rows; remove best")
+        raise InvalidWorkload(
+            "best: the rows of the best evaluation have changed by the time it is known; remove best. With `export: {every: ...}` "
+            "the job exports models while it trains, and you choose one"
+        )
     if spec.start_from and spec.start_from.file:
         raise InvalidWorkload("start_from.file: the file has no rows of embedding tables; name the job that trained them")
     from gradstream.model.working_rows import WorkingRows
@@ -37,13 +51,19 @@ def working_rows(model: nn.Module, spec: JobSpec) -> WorkingRows | None:
     return WorkingRows(model, spec)
 
 
-def check_ids(ids: Iterable[str], tables: Collection[str]) -> None:
+def check_ids(ids: Iterable[str], tables: Iterable[str]) -> None:
     """Raises: InvalidWorkload: `ids` of the workload names a table that the model lacks."""
-    for name in sorted(set(ids) - set(tables)):
-        raise InvalidWorkload(f"the model has no table '{name}'; it has {', '.join(sorted(tables))}; name one of them in ids()")
+    there = workload_names(tables)
+    for name in sorted(set(ids).difference(there)):
+        raise InvalidWorkload(f"the model has no table '{name}'; it has {', '.join(there)}; name one of them in ids()")
 
 
 def check_named(spec: JobSpec) -> None:
     """Raises: InvalidWorkload: the job has settings for tables, and its model has no tables."""
     if named := ", ".join(sorted(spec.tables)):
         raise InvalidWorkload(f"tables: the model has no gradstream.nn.Embedding or EmbeddingBag; remove the tables {named}")
+
+
+def _table_modules(model: nn.Module) -> list[TableModule]:
+    embedding = sys.modules.get("gradstream.nn.embedding")  # a module of a class that was never imported is nowhere
+    return [module for module in model.modules() if embedding and isinstance(module, embedding.TableModule)]

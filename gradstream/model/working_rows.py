@@ -28,7 +28,7 @@ from gradstream.nn.embedding import TableModule, widths_of
 from gradstream.nn.gradients import LookUp, TableForwards, merged
 from gradstream.nn.ids import DistinctIds, as_array, checked_ids, distinct_ids
 from gradstream.spec import JobSpec
-from gradstream.spec.tables import specs_of
+from gradstream.spec.tables import specs_of, split_member
 from gradstream.train.row_cache import RowCaches
 
 LookUpRows = Callable[[Mapping[str, RowKeys]], Mapping[str, FoundRows]]
@@ -80,10 +80,13 @@ class WorkingRows:
             module.bind(self._forwards[module.table])
 
     def name(self, ids: Mapping[str, torch.Tensor]) -> Named:
-        """Return what `ids` names for a mini-batch. Raises: UserError: it names other tables than those of the model, or no ids."""
+        """Return what `ids` names for a mini-batch, for the tables of each member. Raises: UserError: it names other tables than
+        those of the model, or no ids."""
         with blaming("ids()"):
             check_ids(ids, self.widths)
-            return {name: _named(checked_ids(name, of_table)) for name, of_table in ids.items()}
+            named = {name: _named(checked_ids(name, of_table)) for name, of_table in ids.items()}
+        names = {table: split_member(table)[1] for table in self.widths}
+        return {table: named[name] for table, name in names.items() if name in named}
 
     def fetch(self, ids: Mapping[str, torch.Tensor]) -> None:
         """Look up the rows of these ids of several tables at once, before a forward needs them. Raises: as `name`."""

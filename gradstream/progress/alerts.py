@@ -53,17 +53,24 @@ def _busy(one: ProcessSummary) -> float:
     return sum(one.sums.get(part, 0.0) for part in ("compute", "data", "send")) / one.steps
 
 
-def slow_sentence(rank: int, factor: float, gate: Gate, finished: int, workers: int, *, on_platform: bool = True) -> str:
+def slow_sentence(
+    rank: int, factor: float, gate: Gate, finished: int, workers: int, *, follows: bool = False, on_platform: bool = True
+) -> str:
     """`finished`: workers that have trained all of their shares while this one still trains; 0 if it has ended, too.
-    `on_platform`: users can stop the worker alone."""
+    `follows`: the job learns from a folder or a stream that grows. `on_platform`: users can stop the worker alone."""
     told = f"worker-{rank} is {factor:.{0 if factor >= 3 else 1}f} times slower than the other workers. "
     if finished and finished == workers - 1:
         told += f"They have finished, and the job waits for worker-{rank} alone. "
     elif gate.mode == "bsp" and gate.quorum is None:
         told += "They wait for it in each round. "
+    elif follows:
+        told += (
+            "Each worker trains its own part of the data that comes, so passes close when the slowest one has trained its part. "
+        )
     else:
         told += "Each worker trains a fixed share of the data, so the job ends when the slowest one does. "
-    remedies = [f"stop worker-{rank} on the Workers tab to leave out the rest of its share"] if on_platform else []
+    left_out = "its part of all data to come" if follows else "the rest of its share"
+    remedies = [f"stop worker-{rank} on the Workers tab to leave out {left_out}"] if on_platform else []
     if gate.mode == "bsp" and gate.quorum is None:
         remedies += ["set gate.quorum to continue without it", "use adag or dynsgd under asp, where no worker waits"]
     else:

@@ -40,6 +40,11 @@ class PassWatch(BaseModel):
         elif point.name == _CALIBRATION:
             self.calibrations = [*self.calibrations, point.value][-IN_A_ROW:]
 
+    @property
+    def follows(self) -> bool:
+        """The job learns from a folder or a stream that grows."""
+        return bool(self.behind)
+
     def alerts(self) -> dict[str, str]:
         """Return a sentence for each, by its kind."""
         found = {"behind": self._behind(), "calibration": self._calibration()}

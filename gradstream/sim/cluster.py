@@ -19,6 +19,7 @@ import greenlet
 
 from gradstream.center.entries import Checkpoint, Entry, Leave, Payload, Push, Response
 from gradstream.center.ledger import Decision
+from gradstream.center.positions import taken_at
 from gradstream.observations.passes import ClosedPass
 from gradstream.sim.agenda import Agenda, Comes, FromWorker, Lost, WorkerFailure
 from gradstream.sim.center import Settled, ShardedCenter
@@ -108,7 +109,11 @@ class Simulation:
             if at < math.inf:
                 self._agenda.add(at, rank, Comes(0))
         for rank, problem in problems.items():
-            if resume and rank not in resume.ranks and resume.shards[0]["members"]["positions"].get(rank, 0) >= problem.total:
+            if (
+                resume
+                and rank not in resume.ranks
+                and taken_at(resume.shards[0]["members"]["positions"].get(rank, 0)) >= problem.total
+            ):
                 self._feed(Leave(rank, -1, "done"))
             else:
                 state = resume.workers.get(rank) if resume else None

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from gradstream.center.entries import Buffers
+from gradstream.center.positions import Place
 from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys
 from gradstream.evaluation.scoring import Scorer
 from gradstream.input import randomness
@@ -147,6 +148,12 @@ class Randomly:
     @property
     def passes_over(self) -> int:
         return self._problem.passes_over
+
+    def place(self) -> Place:
+        return self._problem.place()
+
+    def go_to(self, position: int, place: Place) -> None:
+        self._problem.go_to(position, place)
 
     def buffers(self) -> Buffers | None:
         return self._problem.buffers()

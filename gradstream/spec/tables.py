@@ -5,6 +5,7 @@ A mapping of table names to `TableSpec`; `default` is for tables that are not na
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, Self
@@ -19,6 +20,7 @@ from gradstream.spec.part import SpecPart
 
 DEFAULT = "default"
 MAX_TABLES = 1000
+_OF_MEMBER = re.compile(r"members\.(\d{1,2})\.(.+)", re.DOTALL)
 
 
 class _Rule(SpecPart, frozen=True):
@@ -197,14 +199,32 @@ class TableSpec(SpecPart, frozen=True):
 _TABLES = TypeAdapter(dict[str, TableSpec])
 
 
+def name_for_member(member: int, name: str) -> str:
+    """Return the name of the table that a member of an ensemble has for the table `name` of the workload."""
+    return f"members.{member}.{name}"
+
+
+def split_member(name: str) -> tuple[int, str]:
+    """Return the member whose table this is, and the table's name in the workload. The only model is member 0."""
+    match = _OF_MEMBER.fullmatch(name)
+    return (int(match[1]), match[2]) if match else (0, name)
+
+
+def workload_names(tables: Iterable[str]) -> list[str]:
+    """Return the names that the workload has for these tables."""
+    return sorted({split_member(name)[1] for name in tables})
+
+
 def specs_of(rules: Mapping[str, Any] | None, tables: Iterable[str]) -> dict[str, TableSpec]:
-    """The spec of each table of a model. `rules`: specs, or mappings of their fields, by table name.
+    """The spec of each table of a model. `rules`: specs, or mappings of their fields, by table name. Members of an ensemble
+    have the same.
 
     Raises: InvalidWorkload: `rules` name a table that the model lacks. pydantic.ValidationError."""
     given, tables = _TABLES.validate_python(dict(rules or {})), sorted(tables)
+    there = workload_names(tables)
     for name in given:
-        if name != DEFAULT and name not in tables:
-            close = get_close_matches(name, tables, 1)
+        if name != DEFAULT and name not in there:
+            close = get_close_matches(name, there, 1)
             hint = f"did you mean '{close[0]}'? There are" if close else "there are"
-            raise InvalidWorkload(f"tables: the model has no table '{name}'; {hint} {', '.join(tables) or 'none'}")
-    return {name: given.get(name) or given.get(DEFAULT) or TableSpec() for name in tables}
+            raise InvalidWorkload(f"tables: the model has no table '{name}'; {hint} {', '.join(there) or 'none'}")
+    return {name: given.get(split_member(name)[1]) or given.get(DEFAULT) or TableSpec() for name in tables}

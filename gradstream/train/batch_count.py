@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from gradstream.train.problem import Follows, Problem
+from gradstream.center.positions import Position, place_at, position_at, taken_at
+from gradstream.train.problem import Follows, HasPlace, Problem
 
 
 class BatchCount:
@@ -13,12 +14,24 @@ class BatchCount:
 
     def __init__(self, problem: Problem) -> None:
         self._problem, self._follows = problem, problem if isinstance(problem, Follows) else None
+        self._placed = problem if isinstance(problem, HasPlace) else None
         self.t = 0
         """Mini-batches taken so far, over all incarnations of this rank: the number of the next one."""
         self.steps = 0
         """Mini-batches since the last push."""
         self.compute_seconds = 0.0
         """Seconds of computing since the last push; the worker's report sets them to zero."""
+
+    @property
+    def position(self) -> Position:
+        """Mini-batches taken so far, with the place of the data if it has one: a push says this."""
+        return position_at(self.t, self._placed.place() if self._placed else ())
+
+    def go_to(self, position: Position) -> None:
+        """Continue where an earlier incarnation had got to."""
+        self.t = taken_at(position)
+        if self._placed:
+            self._placed.go_to(self.t, place_at(position))
 
     @property
     def done(self) -> bool:

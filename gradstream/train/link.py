@@ -111,7 +111,7 @@ class Link:
             steps=steps,
             examples=examples,
             want=self._wanted(out),
-            position=self._w.t,
+            position=self._w.batches.position,
             finite=finite,
             norm=norm if finite else 0.0,
         )

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from torch import Tensor
 
 from gradstream.center.entries import Buffers
+from gradstream.center.positions import Place
 from gradstream.center.tables.payload import FoundRows, RowGradients, RowKeys
 from gradstream.observations.histograms import Observations
 
@@ -122,6 +123,17 @@ class Follows(Protocol):
 
     def begins_pass(self, position: int) -> bool:
         """Return whether no round may go on from the mini-batch before this one. (Within a pass, a file may begin.)"""
+
+
+@runtime_checkable
+class HasPlace(Protocol):
+    """A problem whose examples may have places instead of numbers."""
+
+    def place(self) -> Place:
+        """Return where this worker has got to. Empty: the number of mini-batches says it."""
+
+    def go_to(self, position: int, place: Place) -> None:
+        """Continue there, where an earlier incarnation of this rank had got to."""
 
 
 @runtime_checkable

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from gradstream.center.entries import Payload
+from gradstream.center.positions import Position, taken_at
 from gradstream.spec import JobSpec
 from gradstream.train.batch_count import BatchCount
 from gradstream.train.problem import InPieces, Prepares, Problem
@@ -164,10 +165,10 @@ class Replica:
         if self._prepares and not self.batches.done:
             self._prepares.prepare(self.batches.t)
 
-    def start(self, center: Payload, position: int) -> None:
+    def start(self, center: Payload, position: Position) -> None:
         """Begin at the center, at this mini-batch. A rank that had an incarnation before takes the center's buffers, too."""
-        self.model.load_center(center, with_buffers=position > 0)
-        self.batches.t = position
+        self.model.load_center(center, with_buffers=taken_at(position) > 0)
+        self.batches.go_to(position)
 
     def state(self) -> dict[str, Any]:
         """Return all that this worker's next round depends on: tensors and plain values, on the CPU, a copy."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradstream.center.entries import FINAL_CHECKPOINT
+from gradstream.center.positions import offsets_at, taken_at
 from gradstream.process.order import ProcessOrder
 from gradstream.process.saving.checkpoint_names import MANIFEST, folder_of, shard_part
 from gradstream.process.saving.content import TextContent
@@ -74,7 +75,10 @@ class CheckpointFiles:
             manifest["pushed"] = {rank: account["pushed"] for rank, account in ledger.items()}
             if (spec := self._order.spec).stop.never:  # whoever feeds it may drop the data that no worker needs any more
                 trained: Any = state["members"]["positions"]  # type: ignore[index]
-                manifest["positions"] = {rank: trained.get(rank, 0) for rank in range(spec.roles.worker.count)}
+                positions = {rank: trained.get(rank, 0) for rank in range(spec.roles.worker.count)}
+                manifest["positions"] = {rank: taken_at(position) for rank, position in positions.items()}
+                if offsets := {rank: found for rank, position in positions.items() if (found := offsets_at(position))}:
+                    manifest["offsets"] = offsets  # of a topic, whose messages have no numbers
             self._uploads.add(folder_of(number) + MANIFEST, TextContent(json.dumps(manifest)), needed=needed)
         if needed and tables:
             self._add_trained_rows(whole["shard"]["center"]["version"], tables)

@@ -3,7 +3,8 @@ dense model. The server makes the copy between two entries of the log; another t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +25,17 @@ if TYPE_CHECKING:  # needs numba, which jobs without tables never import
     from ps_node.saving.export_rows import ExportMarks, ExportRowCopy
 
 
+log = logging.getLogger(__name__)
+
+
 class ExportFiles:
-    def __init__(self, order: ProcessOrder) -> None:
-        self._order = order
+    def __init__(self, order: ProcessOrder, on_failed: Callable[[int], None]) -> None:
+        """`on_failed`: called with the number of exports in a row that could not be stored, when it changes. From another
+        thread."""
+        self._order, self._on_failed, self._failed = order, on_failed, 0
         self._uploads: Uploads | None = None
         self._marks: ExportMarks | None = None
+        self._tables: tuple[str, ...] = ()
         self.pending = PendingRows()
 
     def begin(self, place: int, center: Center, passes: int, *, base: bool) -> None:
@@ -40,7 +47,8 @@ class ExportFiles:
         state = {"theta": dense.x.detach().cpu().clone(), "buffers": dense.buffers and tuple(x.clone() for x in dense.buffers)}
         copy, after = self._begin_copy(place, center.tables, base) if center.tables else (None, None)
         exported = self._exported(center, passes)
-        part = ExportPartFiles(place, self._order.rank, exported, after, state, copy)
+        self._tables = tuple(exported.tables)
+        part = ExportPartFiles(place, self._order.rank, exported, after, state, copy, self._note_end)
         self._uploads.add_all(part, needed=place == LAST_EXPORT)
 
     def _begin_copy(self, place: int, tables: HostedTables, base: bool) -> tuple[ExportRowCopy, int | None]:
@@ -61,6 +69,17 @@ class ExportFiles:
         shards = spec.roles.server.shards
         counts: dict[str, Any] = {"version": center.version, "samples": center.samples, "passes": passes, "seed": spec.seed}
         return Exported(**counts, shards=shards, dtype=dtype, tables=tables)
+
+    def _note_end(self, place: int, stored: bool) -> None:
+        """In the thread of uploads."""
+        before, self._failed = self._failed, 0 if stored else self._failed + 1
+        if not stored:
+            tables = ", ".join(self._tables) or "none"
+            log.error(
+                "this server's part of export %s is not stored (tables: %s); the next one has its changes, too", place, tables
+            )
+        if self._failed != before:
+            self._on_failed(self._failed)
 
     def note_commit(self, place: int, tables: HostedTables | None) -> None:
         """An export is committed."""
@@ -89,6 +108,8 @@ class ExportPartFiles:
     after: int | None
     dense: dict[str, Any]
     copy: ExportRowCopy | None
+    on_end: Callable[[int, bool], None]
+    """Called with the place, and whether all is stored."""
 
     @property
     def name(self) -> str:
@@ -100,10 +121,15 @@ class ExportPartFiles:
 
     def put_into(self, store: Store) -> None:
         """Raises: Unavailable: a file could not be stored; none of those behind it is, so the export is never committed."""
-        stored = tuple(self._put(store, name, content) for name, content in self._files())
-        counts = {"rows": self.copy.rows, "gone": self.copy.gone} if self.copy else {"rows": 0, "gone": 0}
-        part = ExportPart(shard=self.shard, exported=self.exported, after=self.after, files=stored, **counts)
-        store.put(self.name + PART, TextContent(part.model_dump_json()))
+        is_stored = False
+        try:
+            stored = tuple(self._put(store, name, content) for name, content in self._files())
+            counts = {"rows": self.copy.rows, "gone": self.copy.gone} if self.copy else {"rows": 0, "gone": 0}
+            part = ExportPart(shard=self.shard, exported=self.exported, after=self.after, files=stored, **counts)
+            store.put(self.name + PART, TextContent(part.model_dump_json()))
+            is_stored = True
+        finally:
+            self.on_end(self.place, is_stored)
 
     def _files(self) -> Iterator[tuple[str, Content]]:
         if self.copy:

@@ -110,6 +110,42 @@ def test_rows_on_disk_are_in_the_account(width: int, scheme: str, look_at: OpenP
     check_looks(page, f"cold-{width}-{scheme}")
 
 
+def test_hottest_keys_and_one_key_with_the_reason_why_it_is_not_there(open_page: OpenPage, client: Client, job: Job) -> None:
+    page = open_page(f"/jobs/{job.id}/tables", watched=False)  # Chromium notes the 404 of an unknown table in its console
+    hottest = page.get_by_role("region", name="Hottest keys of deep").get_by_role("row")
+    [deep, _] = client.tables(job).items
+    expect(hottest).to_have_count(1 + len(deep.hottest))
+    hot = deep.hottest[0]
+    for place, shown in enumerate((hot.key, str(hot.server), f"{hot.updates:,}")):
+        expect(hottest.nth(1).get_by_role("cell").nth(place)).to_have_text(shown)
+    found = page.get_by_role("status", name="Found")
+    hottest.nth(2).get_by_role("button", name=deep.hottest[1].key).click()
+    expect(found).to_contain_text(f"deep, key {deep.hottest[1].key}")
+    form = page.get_by_role("region", name="Look a key up")
+    form.get_by_label("Key", exact=True).fill(hot.key)
+    form.get_by_label("Table").fill("deep")
+    form.get_by_role("button", name="Look up").click()
+    [there] = client.look_up_key(job, int(hot.key), table="deep")
+    expect(found).to_contain_text(there.message)
+    assert there.export is not None
+    assert there.values is not None
+    expect(found).to_contain_text(f"Export {there.export.number}: version {there.export.version:,}")
+    expect(page.get_by_label(f"Weights of key {hot.key} in deep")).to_contain_text(str(there.values[0]))
+    form.get_by_label("Key", exact=True).fill("-5")
+    form.get_by_label("Key", exact=True).press("Enter")
+    expect(found).to_contain_text("No export that is kept has a row for it: no push that counted has brought it")
+    expect(found).to_contain_text("The model reads zeros for it.")
+    form.get_by_label("Table").fill("deeep")
+    form.get_by_role("button", name="Look up").click()
+    expect(form.get_by_role("alert")).to_contain_text("The job has no table 'deeep'. Did you mean 'deep'?")
+    form.get_by_text("Text", exact=True).click()
+    form.get_by_role("textbox", name="Text").fill("red")
+    form.get_by_label("Table").fill("")
+    form.get_by_role("button", name="Look up").click()
+    for table in ("deep", "wide"):
+        expect(found).to_contain_text(f"{table}, key {client.look_up_key(job, text='red', table=table)[0].key}")
+
+
 def test_a_job_without_tables_has_no_such_tab(open_page: OpenPage, client: Client) -> None:
     dense = submit_slow(client, name="dense", steps=3)
     client.wait(dense.id, timeout=120)

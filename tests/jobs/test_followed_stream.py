@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,14 +16,15 @@ import redis
 import torch
 from safetensors.torch import load_file
 
-from gradstream import data
 from gradstream.api.jobs import Job
+from gradstream.client import Credentials
 from gradstream.events import EventKind
 from gradstream.local.servers.redis import Redis
 from tests.jobs.test_click_model import write_clicks
 from tests.platforms import Lab
 from tests.support import eventually
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "deepfm"
 ENTRIES = 1000
 """10 mini-batches for each of two workers."""
 
@@ -60,6 +64,20 @@ def stopped(lab: Lab, job: Job) -> Job:
     return job
 
 
+def trim_by_program(lab: Lab, job: Job, url_file: Path) -> str:
+    """Run the program of the example until it has trimmed once. Return what it said."""
+    credentials = Credentials.load(lab.platform.folder.client_file)
+    assert credentials is not None
+    command = [sys.executable, "-u", str(EXAMPLE / "trim.py"), str(job.id), str(url_file)]
+    environment = {**os.environ, "GRADSTREAM_URL": credentials.url, "GRADSTREAM_TOKEN": credentials.token}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        try:
+            return program.stdout.readline()
+        finally:
+            program.kill()
+
+
 def tensors(lab: Lab, job: Job, into: Path) -> dict[str, dict[str, torch.Tensor]]:
     into.mkdir()
     names = [artifact.name for artifact in lab.client.artifacts(job.id) if artifact.name.endswith(".safetensors")]
@@ -75,14 +93,16 @@ def test_a_job_resumes_on_a_trimmed_stream_and_learns_each_entry_once(
     write_clicks(tmp_path / "eval.parquet", 99, 500)
     write_clicks(tmp_path / "train.parquet", 1, 2 * ENTRIES)
     rows, client = pq.read_table(tmp_path / "train.parquet").to_pylist(), redis.Redis.from_url(url)
-    fill(client, "disturbed", rows[: ENTRIES + 30])
+    fill(client, "clicks", rows[: ENTRIES + 30])
     fill(client, "calm", rows)
-    job = submit(lab, "disturbed", tmp_path, "disturbed")
+    job = submit(lab, "disturbed", tmp_path, "clicks")
     eventually(lambda: first_needed(lab, job) == ENTRIES or None, "a checkpoint of workers that wait for a whole block")
-    assert data.redis_stream(url, "disturbed", ["price"]).trim(ENTRIES) == ENTRIES
+    assert trim_by_program(lab, job, tmp_path / "url") == "1,000 entries trimmed\n"
+    assert client.xlen("clicks") == 30
     lab.kill("worker-1")
     eventually(lambda: lab.client.job(job.id).attempt == 2 or None, "another attempt")
-    fill(client, "disturbed", rows[ENTRIES + 30 :])
+    fill(client, "clicks", rows[ENTRIES + 30 :])
+    assert 0.0 in {point.value for point in lab.points(job, "table/asked_late")}, "pushes ask for rows of entries that are there"
     job, calm = stopped(lab, job), stopped(lab, submit(lab, "calm", tmp_path, "calm"))
     assert {point.rank for point in lab.points(job, "data/behind")} == {0, 1}
     for figure in ("pass/auc", "pass/log_loss"):

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from gradstream import Workload, data
+from gradstream import nn as gnn
 
 
 class Counter(nn.Module):
@@ -18,16 +19,33 @@ class Counter(nn.Module):
 
 class CountedEntries(Workload):
     classifies = False
-    url: str
+    url: str = ""
     key: str
     entries: int
+    servers: str = ""
+    """Of Kafka, whose topic is read instead."""
 
     def model(self) -> nn.Module:
         return Counter(self.entries)
 
     def dataset(self, split: str) -> Any:
+        if self.servers:
+            return data.kafka(self.servers, self.key, ids=["user"], idle=3600)
         return data.redis_stream(self.url, self.key, ids=["user"])
 
     def loss(self, model: nn.Module, batch: dict[str, Any]) -> Tensor:
         learned: Tensor = model.learned[batch["user"]]  # type: ignore[index]
         return -learned.mean()
+
+
+class CountedRows(CountedEntries):
+    """The same with a row of a table for each entry, which a push asks for."""
+
+    def model(self) -> nn.Module:
+        return gnn.Embedding("user", 1)
+
+    def ids(self, batch: dict[str, Any]) -> dict[str, Tensor]:
+        return {"user": batch["user"]}
+
+    def loss(self, model: nn.Module, batch: dict[str, Any]) -> Tensor:
+        return -model(batch["user"]).mean()

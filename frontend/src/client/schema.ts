@@ -893,6 +893,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/tables": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Tables
+         * @description The embedding tables of a job, as its servers summarize them: rows, the hottest keys, and how scores and ages are spread.
+         *     Empty for a job without tables.
+         */
+        get: operations["listTables"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/tables/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Look Up Key
+         * @description One key in the newest export and the newest checkpoint of a job: its row, or why there is none. 404 for an unknown table, 409
+         *     for an export that is damaged on the platform's disk.
+         */
+        get: operations["lookUpKey"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/bundles": {
         parameters: {
             query?: never;
@@ -3438,6 +3480,37 @@ export interface components {
             nodes: components["schemas"]["NodeShare"][];
         };
         /**
+         * HotKey
+         * @description A key whose row is among the hottest of its table.
+         */
+        HotKey: {
+            /**
+             * Key
+             * @description A whole number of 64 bits, as text
+             * @example -42
+             */
+            key: string;
+            /**
+             * Server
+             * @description The server that has its row
+             */
+            server: number;
+            /**
+             * Updates
+             * @description Steps of the row
+             */
+            updates: number;
+            /**
+             * Shows
+             * @description Occurrences in pushes, decayed at each shrink; null: the table has no scores
+             */
+            shows: number | null;
+            /** Clicks */
+            clicks: number | null;
+            /** Score */
+            score: number | null;
+        };
+        /**
          * Int8
          * @description int8 by blocks: a quarter of the bytes.
          */
@@ -3571,6 +3644,13 @@ export interface components {
             version: number | null;
             /** Samples */
             samples: number | null;
+            /**
+             * First Needed
+             * @description Examples before this one, or before this offset of each partition, are not read by a job that resumes; null: it ends by itself
+             */
+            first_needed: number | {
+                [key: string]: number;
+            } | null;
             /**
              * Rests On
              * @description Files of earlier checkpoints that it needs
@@ -3981,6 +4061,91 @@ export interface components {
             user: string;
             progress: components["schemas"]["Headway"];
         };
+        /**
+         * JobTable
+         * @description One embedding table, summed over the servers that have told of it.
+         */
+        JobTable: {
+            /** Name */
+            name: string;
+            /** Rows */
+            rows: number;
+            /**
+             * Candidates
+             * @description Keys that wait for their admission
+             */
+            candidates: number;
+            /**
+             * Bytes
+             * @description Memory of rows, candidates and index
+             */
+            bytes: number;
+            /**
+             * Made
+             * @description Rows made so far: rows + evicted
+             */
+            made: number;
+            /** Evicted */
+            evicted: number;
+            /**
+             * Counted
+             * @description Rows that were read for the bins and the hottest keys
+             */
+            counted: number;
+            /**
+             * Hottest
+             * @description The hottest first: by shows, or by updates if the table has no scores; at most 20
+             */
+            hottest: components["schemas"]["HotKey"][];
+            /**
+             * Ages
+             * @description Rows by passes of the table since their last push
+             */
+            ages: components["schemas"]["RowBin"][];
+            /**
+             * Scores
+             * @description Rows by score; null: the table has no scores
+             */
+            scores: components["schemas"]["RowBin"][] | null;
+        };
+        /**
+         * JobTables
+         * @description Summaries that servers make about every 30 s, a portion of their rows at a time. A row counts as it was when it was read.
+         */
+        JobTables: {
+            /**
+             * Attempt
+             * @description The attempt whose servers have told; null: none has yet
+             */
+            attempt: number | null;
+            /**
+             * Servers
+             * @description Servers that have told
+             */
+            servers: number;
+            /**
+             * Of Servers
+             * @description Servers of the job
+             */
+            of_servers: number;
+            /**
+             * Version
+             * @description Version of the oldest summary among them
+             */
+            version: number | null;
+            /**
+             * Samples
+             * @description Samples at the oldest summary
+             */
+            samples: number | null;
+            /**
+             * Left Out
+             * @description Tables without a summary: more than 64, or with a long name
+             */
+            left_out: number;
+            /** Items */
+            items: components["schemas"]["JobTable"][];
+        };
         /** JobTarget */
         JobTarget: {
             /**
@@ -4057,6 +4222,75 @@ export interface components {
              * @description The data plane, with the same rule for its host. Each attempt has an account of its own there
              */
             plane_url: string;
+        };
+        /**
+         * KeyCheckpoint
+         * @description A key in the newest checkpoint. Its values there may be older or newer than those of the export.
+         */
+        KeyCheckpoint: {
+            /**
+             * State
+             * @description candidate: it waits for its admission; evicted: a shrink has removed it; absent: neither row nor candidate; damaged: a file is not what it was; none: there is no checkpoint
+             * @enum {string}
+             */
+            state: "row" | "candidate" | "evicted" | "absent" | "damaged" | "none";
+            /**
+             * Message
+             * @example Checkpoint 4 has its row: 12 updates.
+             */
+            message: string;
+            /** Attempt */
+            attempt: number | null;
+            /** Number */
+            number: number | null;
+            /**
+             * Updates
+             * @description Steps of the row
+             */
+            updates: number | null;
+            /**
+             * Occurrences
+             * @description Occurrences of a candidate so far
+             */
+            occurrences: number | null;
+            /**
+             * Unseen
+             * @description Passes of the table since its last push
+             */
+            unseen: number | null;
+            /** Shows */
+            shows: number | null;
+            /** Clicks */
+            clicks: number | null;
+            /**
+             * Score
+             * @description null: the table has no scores
+             */
+            score: number | null;
+        };
+        /**
+         * KeyExport
+         * @description An export in which a key was looked up.
+         */
+        KeyExport: {
+            /** Number */
+            number: number;
+            /** Attempt */
+            attempt: number;
+            /** Version */
+            version: number;
+            /** Samples */
+            samples: number;
+            /**
+             * Passes
+             * @description Passes over the data that it was made after; null: none, or the job counts none
+             */
+            passes: number | null;
+            /**
+             * Committed At
+             * Format: date-time
+             */
+            committed_at: string;
         };
         /**
          * Level
@@ -4205,6 +4439,34 @@ export interface components {
         MeasuredNames: {
             /** Items */
             items: components["schemas"]["MeasuredName"][];
+        };
+        /**
+         * MeasuredSize
+         * @description The sizes of a model, as the sender of a job has measured them.
+         */
+        MeasuredSize: {
+            /**
+             * Parameters
+             * @description Trained parameters, of all members together
+             * @example 101770
+             */
+            parameters: number;
+            /**
+             * Step
+             * @description Seconds that one worker takes for a mini-batch
+             * @example 0.004
+             */
+            step?: number | null;
+            /**
+             * Epoch Samples
+             * @description Samples of an epoch of all workers; null: not known
+             */
+            epoch_samples?: number | null;
+            /**
+             * Tables
+             * @description Its embedding tables; null: not measured
+             */
+            tables?: components["schemas"]["TableSize"][] | null;
         };
         /**
          * Memory
@@ -4547,6 +4809,8 @@ export interface components {
             memory: components["schemas"]["Memory"] | null;
             /** Nodes */
             nodes: components["schemas"]["NodeMemory"][];
+            /** @description Its embedding tables; null: the platform knows of none */
+            tables: components["schemas"]["PlannedTables"] | null;
             /**
              * Warnings
              * @description Limits that the job file exceeds, with remedies; and processes that do not fit
@@ -4582,7 +4846,7 @@ export interface components {
             /** @description Git commit of the code, and the client; kept as a record */
             origin?: components["schemas"]["GivenOrigin"] | null;
             /** @description Size of the model; null: the size in an earlier job with the same workload, if there is one */
-            size?: components["schemas"]["Size"] | null;
+            size?: components["schemas"]["MeasuredSize"] | null;
         };
         /**
          * PlaneAccess
@@ -4663,6 +4927,74 @@ export interface components {
              * @description Placement of its processes; for a job that would wait for capacity, the placement on empty nodes; else none
              */
             processes: components["schemas"]["PlannedProcess"][];
+        };
+        /**
+         * PlannedTable
+         * @description Forecast of one embedding table.
+         */
+        PlannedTable: {
+            /** Name */
+            name: string;
+            /**
+             * Rows
+             * @description Rows to expect at the end, or after an epoch if that comes first; null: not known
+             */
+            rows: number | null;
+            /**
+             * Row Bytes
+             * @description Bytes of a row in the memory of its server
+             */
+            row_bytes: number | null;
+            /**
+             * Server Bytes
+             * @description Bytes of these rows at each server
+             */
+            server_bytes: number | null;
+            /**
+             * Push Bytes
+             * @description Bytes of its gradients in the push of a mini-batch; null: not known
+             */
+            push_bytes: number | null;
+            /**
+             * Pull Bytes
+             * @description Bytes of its rows for a mini-batch
+             */
+            pull_bytes: number | null;
+            /**
+             * Cached
+             * @description Share of looked-up rows that a cache of each worker would save
+             */
+            cached: number | null;
+            /**
+             * Cache Bound
+             * @description Bound of that cache
+             */
+            cache_bound: number | null;
+            /**
+             * Full At Rows
+             * @description Rows of the table when a server's part of its machine's memory is full
+             */
+            full_at_rows: number | null;
+            /**
+             * Full At Samples
+             * @description Samples after which it has so many; null: not known, or never
+             */
+            full_at_samples: number | null;
+            /**
+             * Message
+             * @description The source of these numbers, as a sentence
+             */
+            message: string;
+        };
+        /** PlannedTables */
+        PlannedTables: {
+            /**
+             * Message
+             * @description The facts that are known, and those that only running the code can tell
+             */
+            message: string;
+            /** Items */
+            items: components["schemas"]["PlannedTable"][];
         };
         /** PlatformStorage */
         PlatformStorage: {
@@ -5339,6 +5671,21 @@ export interface components {
              */
             live_password: string;
         };
+        /**
+         * RowBin
+         * @description Rows with a value from `least` up to `below`.
+         */
+        RowBin: {
+            /** Least */
+            least: number;
+            /**
+             * Below
+             * @description null: no limit
+             */
+            below: number | null;
+            /** Rows */
+            rows: number;
+        };
         /** RowCacheSpec */
         RowCacheSpec: {
             /**
@@ -6002,6 +6349,57 @@ export interface components {
              */
             name: "sync";
         };
+        /**
+         * TableKey
+         * @description A key of one embedding table, in the newest export and in the newest checkpoint.
+         */
+        TableKey: {
+            /** Table */
+            table: string;
+            /**
+             * Key
+             * @description A whole number of 64 bits, as text: JavaScript does not count so far
+             * @example -42
+             */
+            key: string;
+            /**
+             * State
+             * @description row: it has a row in the export; evicted: its row is gone; absent: no kept export had a row for it; no_export: there is no export yet
+             * @enum {string}
+             */
+            state: "row" | "evicted" | "absent" | "no_export";
+            /**
+             * Message
+             * @example Export 7 has its row; it changed last in export 5.
+             */
+            message: string;
+            /** @description The newest export; null: there is none */
+            export: components["schemas"]["KeyExport"] | null;
+            /**
+             * Found In
+             * @description The export with its row, or with the tombstone; null: neither
+             */
+            found_in: number | null;
+            /**
+             * Values
+             * @description Weights of the row; null for one that is not finite
+             */
+            values: (number | null)[] | null;
+            /**
+             * Reads
+             * @description Values that the model reads for this key; null: there is no export yet
+             */
+            reads: ("row" | "zeros" | "first_values") | null;
+            checkpoint: components["schemas"]["KeyCheckpoint"];
+        };
+        /** TableKeys */
+        TableKeys: {
+            /**
+             * Items
+             * @description By table
+             */
+            items: components["schemas"]["TableKey"][];
+        };
         /** TableMemory */
         TableMemory: {
             /**
@@ -6009,6 +6407,60 @@ export interface components {
              * @description Rows of the table whose vectors stay in the memory of its servers, of all together: those used last. The others lie in files on the servers' disks
              */
             rows: number;
+        };
+        /**
+         * TableSize
+         * @description An embedding table, as measured in some mini-batches of one worker.
+         */
+        TableSize: {
+            /** Name */
+            name: string;
+            /**
+             * Row Bytes
+             * @description Bytes of a row in the memory of its server
+             */
+            row_bytes: number;
+            /**
+             * Keys
+             * @description Distinct keys of a mini-batch
+             */
+            keys: number;
+            /**
+             * Push Bytes
+             * @description Bytes of their gradients
+             */
+            push_bytes: number;
+            /**
+             * Pull Bytes
+             * @description Bytes of their rows
+             */
+            pull_bytes: number;
+            /**
+             * Samples
+             * @description Samples of all measured mini-batches
+             */
+            samples: number;
+            /**
+             * Distinct
+             * @description Distinct keys of all measured mini-batches
+             */
+            distinct: number;
+            /**
+             * Growth
+             * @description Exponent of Heaps' law: keys grow as samples ** growth
+             */
+            growth: number;
+            /**
+             * Cached
+             * @description Share of looked-up rows that a cache of each worker saves; null: too few mini-batches
+             */
+            cached?: number | null;
+            /**
+             * Cache Bound
+             * @description Bound of that cache
+             * @default 0
+             */
+            cache_bound: number;
         };
         /** TableSpec */
         TableSpec: {
@@ -10673,6 +11125,185 @@ export interface operations {
                 };
                 content: {
                     "application/octet-stream": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    listTables: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobTables"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    lookUpKey: {
+        parameters: {
+            query?: {
+                /** @description A whole number of 64 bits */
+                key?: string | null;
+                /** @description In place of `key`: a string, as `gradstream.nn.hashed` takes it */
+                text?: string | null;
+                /** @description The field that the string was hashed with; default: the table's name */
+                field?: string | null;
+                /** @description Name of a table; default: all of the job's tables, up to 16 */
+                table?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TableKeys"];
                 };
             };
             /** @description Unauthorized */

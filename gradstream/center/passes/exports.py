@@ -20,7 +20,7 @@ class ExportSchedule:
     def __init__(self, spec: JobSpec) -> None:
         self._every = spec.export.passes if spec.export else None
         self._base_every = spec.export.base_cadence.passes if spec.export else None
-        self._newest = self._committed = 0
+        self._newest = self._newest_base = self._committed = self._requested = 0
         self._asked: ExportModel | None = None
         """To be made at the first entry after which there is a center."""
         self._base_due = False
@@ -35,8 +35,12 @@ class ExportSchedule:
         """Note an export that is asked for, or committed. Late repeats are ignored, so that the order of the log is that of the
         numbers."""
         match entry:
-            case ExportModel(number, base) if number > self._newest:
-                self._begin(number, base=base)
+            case ExportModel(number, base) if number > self._requested:
+                self._requested = number
+                if number > self._newest:
+                    self._begin(number, base=base)
+                elif base and number > self._newest_base:  # a pass has closed before the request, and has taken its number
+                    self._begin(self._newest + 1, base=True)
             case Committed(what="export"):
                 self._note_commit(entry)
 
@@ -73,4 +77,4 @@ class ExportSchedule:
     def _begin(self, number: int, *, base: bool) -> None:
         self._newest, self._asked = number, ExportModel(number, base)
         if base:
-            self._base_under_way = number
+            self._newest_base = self._base_under_way = number

@@ -12,5 +12,6 @@
 | `payload` | rows on their way: keys of a lookup, what it found, gradients of a push |
 | `trained` | the files of weights that a job leaves |
 | `compiling`, `kernel_cache` | machine code of the kernels, and the folder where it is kept |
+| `summaries` | the hottest rows, and how scores and ages are spread |
 | `contents` | all rows in order, for files and for tables of other shards |
 """

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradstream.center.tables.compiling import kernel
+from gradstream.spec.tables import split_member
 
 BUCKETS = 1024
 """A key has the same bucket whatever the number of shards. Decisions that couple rows stay inside a bucket."""
@@ -40,8 +41,9 @@ def fnv1a64(text: str) -> int:
 
 
 def stream_of(seed: int, table: str) -> np.uint64:
-    """The number that all draws of a table begin with."""
-    return np.uint64(mix(np.uint64((seed & _64_BITS) ^ fnv1a64(table))))
+    """The number that all draws of a table begin with. Member i of an ensemble draws as a model alone would, with the seed + i."""
+    member, name = split_member(table)
+    return np.uint64(mix(np.uint64((seed + member & _64_BITS) ^ fnv1a64(name))))
 
 
 @kernel

@@ -12,7 +12,6 @@ import torch
 
 from gradstream.center.tables.hashing import buckets_of_shard
 from gradstream.center.tables.payload import (
-    BY_KEY,
     FoundRows,
     RowGradients,
     RowKeys,
@@ -260,8 +259,7 @@ def _state_of_held(table: EmbeddingTable, rows: RowGradients) -> dict[str, torch
     """Without loans: rows have other places in the table that is made from a state. Their staleness takes the loans' place."""
     now = table.look_up(rows.keys).loans
     behind = now["updates"].astype(np.int64) - rows.loans["updates"]
-    by_key = (rows.loans["place"] == BY_KEY) & (now["incarnation"] > 0) & (behind >= 0)
-    same = ((rows.loans["incarnation"] == now["incarnation"]) | by_key) & (rows.loans["incarnation"] > 0)
+    same = rows.loans["incarnation"] == now["incarnation"]
     staleness = np.where(rows.loans["incarnation"] == 0, _NO_ROW, np.where(same, behind, _GONE))
     columns = (rows.keys, rows.gradients, rows.occurrences, rows.clicks, staleness)
     return {name: torch.from_numpy(np.array(values)) for name, values in zip(_HELD, columns, strict=True)}

@@ -18,7 +18,7 @@ from gradstream.center.tables.half import RowCodec, decode_rows, encode_rows
 LOAN = np.dtype([("place", np.int64), ("incarnation", np.uint32), ("updates", np.uint32)])
 """Where a lookup found a row: its place, incarnation and updates; incarnation 0: there was none."""
 BY_KEY = -2
-"""The place of a loan from before a resume, when rows lay elsewhere: its row is the key's, if that has no fewer updates."""
+"""The place of a loan from before a resume, when rows lay elsewhere: its row is the key's, if that has the same incarnation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from gradstream.center.tables.hashing import first_value, occurrences_needed
 from gradstream.center.tables.index import EMPTY, GONE, IndexArrays, find
 from gradstream.center.tables.payload import BY_KEY
 from gradstream.center.tables.rows import RowArrays, free_candidate, make_row, take_place
-from gradstream.center.tables.saving import SavedArrays, save_candidate, save_row
+from gradstream.center.tables.saving import ROWS, SavedArrays, is_ahead, save_candidate
 
 APPLIED, COUNTED, MISSED, DROPPED = 0, 1, 2, 3
 """The outcome of a key. Missed: the loan is of another row than the key's. Counted: it had none. Dropped: the table is full."""
@@ -117,7 +117,7 @@ def resolve(table: Any, push: Any, begin: Any) -> Any:
     """Decide about the keys from `begin` on. Return the number of keys that are decided; if less than all, the bucket that must
     grow first."""
     used = table.rows.places.counts[0]  # beyond it there is no row, whatever a loan says
-    until = table.saved.until
+    saved, until, next_bucket = table.saved, table.saved.until, table.saved.next_bucket
     for i in range(begin, len(push.keys)):
         loan, place, outcome = push.loans[i], push.loans[i].place, APPLIED
         if place < 0 or place >= used or loan.incarnation == 0 or table.rows.meta[place].incarnation != loan.incarnation:
@@ -127,13 +127,17 @@ def resolve(table: Any, push: Any, begin: Any) -> Any:
         push.outcomes[outcome] += 1
         push.places[i] = -1
         if place >= 0:
-            meta = table.rows.meta[place]
-            if meta.mark <= until:  # a call for each row would make pushes three times as slow
-                save_row(table, push.keys[i], place)
+            meta, frames = table.rows.meta[place], table.rows.frames
+            lies = np.int64(frames.at[place]) if frames.is_bounded else place  # `bring_rows` has brought it to memory
+            if meta.mark <= until and is_ahead(next_bucket, push.keys[i]):
+                at = saved.counts[ROWS]  # as `save_row`, whose call for each row takes as long as all the rest
+                saved.counts[ROWS] += 1
+                saved.keys[at], saved.meta[at], saved.events[at] = push.keys[i], meta, table.rows.places.events[place]
+                for column in range(saved.values.shape[1]):
+                    saved.values[at, column] = table.rows.values[lies, column]
             _see(table.admitting, meta, table.rows.places.events, place, push, i)
             if outcome == APPLIED:
-                at = np.int64(table.rows.frames.at[place]) if table.rows.frames.is_bounded else place
-                push.places[i], push.updates[i] = at, meta.updates
+                push.places[i], push.updates[i] = lies, meta.updates
                 push.staleness[i] = np.uint32(meta.updates - loan.updates)
                 meta.updates += np.uint32(1)
     return len(push.keys), -1
@@ -148,14 +152,14 @@ def _find_anew(table: Any, push: Any, i: Any) -> Any:
     bucket, slot = find(index, key)
     place, loan = np.int64(index.slots[slot].place) - 1, push.loans[i]
     if place >= 0:
-        is_same = loan.place == BY_KEY and loan.incarnation > 0 and rows.meta[place].updates >= loan.updates
+        is_same = loan.place == BY_KEY and rows.meta[place].incarnation == loan.incarnation
         return (APPLIED if is_first or is_same else MISSED), place, -1
     is_new = index.slots[slot].place == EMPTY
     if is_new and index.used[bucket] >= index.limits[bucket]:
         return DROPPED, -1, bucket
     index.slots[slot].key = key
     if is_first:
-        outcome, place = APPLIED, make_row(rows, key, push.mark)
+        outcome, place = APPLIED, make_row(rows, key, push.mark, push.time)
         if place < 0:
             return DROPPED, -1, -1
         index.slots[slot].place = place + 1
@@ -186,7 +190,7 @@ def _count(table: Any, push: Any, i: Any, slot: Any) -> Any:
     held.occurrences = min(np.int64(held.occurrences) + push.occurrences[i], MAX_OCCURRENCES)
     _see(admitting, held, waiting.events, candidate, push, i)
     if _is_admitted(table, push.keys[i], candidate):
-        place = make_row(rows, push.keys[i], push.mark)
+        place = make_row(rows, push.keys[i], push.mark, push.time)
         if place >= 0:
             rows.meta[place].seen = push.time
             if admitting.has_scores:

@@ -19,8 +19,8 @@ from gradstream.center.tables.hashing import first_value
 from gradstream.center.tables.memory import ReservedArray
 
 META = np.dtype([("incarnation", np.uint32), ("updates", np.uint32), ("mark", np.uint32), ("seen", np.uint32)])
-"""Incarnation: number of the row among all that were made here, modulo 2**32; 0: no row. Updates that were applied to it. Mark and
-time of the table at its last push."""
+"""Incarnation: 1 + the time of the table at which the row was made; 0: no row. Resumes keep it. A key or a place gets another row
+only after a shrink, at a later time. Updates that were applied to the row. Mark and time of the table at its last push."""
 CANDIDATE = np.dtype([("occurrences", np.uint32), ("mark", np.uint32), ("seen", np.uint32)])
 """Occurrences 0: no candidate."""
 EVENTS = np.dtype([("shows", np.float32), ("clicks", np.float32)])
@@ -76,7 +76,7 @@ def free_place(places: Any, place: Any) -> None:
 
 
 @kernel
-def make_row(rows: Any, key: Any, mark: Any) -> Any:
+def make_row(rows: Any, key: Any, mark: Any, time: Any) -> Any:
     """Return the place of a new row with its first values; -1: the table is full."""
     place = take_place(rows.places)
     if place >= 0:
@@ -84,8 +84,7 @@ def make_row(rows: Any, key: Any, mark: Any) -> Any:
         for column in range(rows.width):
             row[column] = first_value(rows.stream, key, column, rows.reach)
         row[rows.width :] = rows.initial
-        incarnation = np.uint32(rows.places.counts[_MADE])
-        meta.incarnation = incarnation if incarnation else np.uint32(1)
+        meta.incarnation = np.uint32(time + 1)
         meta.updates, meta.mark = 0, mark
     return place
 

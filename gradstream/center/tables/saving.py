@@ -65,7 +65,7 @@ def saved_arrays(stride: int, until: int = 0, rows: int = 0, candidates: int = 0
 def save_row(table: Any, key: Any, place: Any) -> None:
     """Save a row that is about to change for the first time since the copy began, if its bucket is not copied yet."""
     saved = table.saved
-    if _is_ahead(saved, key):
+    if is_ahead(saved.next_bucket, key):
         at = saved.counts[ROWS]
         saved.counts[ROWS] += 1
         saved.keys[at], saved.meta[at], saved.events[at] = key, table.rows.meta[place], table.rows.places.events[place]
@@ -80,7 +80,7 @@ def save_row(table: Any, key: Any, place: Any) -> None:
 def save_candidate(table: Any, key: Any, place: Any) -> None:
     """As `save_row`."""
     saved = table.saved
-    if _is_ahead(saved, key):
+    if is_ahead(saved.next_bucket, key):
         at = saved.counts[CANDIDATES]
         saved.counts[CANDIDATES] += 1
         saved.waiting[at], saved.candidates[at] = key, table.rows.candidates[place]
@@ -88,5 +88,6 @@ def save_candidate(table: Any, key: Any, place: Any) -> None:
 
 
 @kernel
-def _is_ahead(saved: Any, key: Any) -> Any:
-    return np.int64(mix(np.uint64(key)) >> _SHIFT) >= saved.next_bucket[0]
+def is_ahead(next_bucket: Any, key: Any) -> Any:
+    """Return whether the bucket of the key is not copied yet."""
+    return np.int64(mix(np.uint64(key)) >> _SHIFT) >= next_bucket[0]

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gradstream.cli.common import AsJson, Code, JobFile, Overrides, bytes_per_second, seconds, warn
+from gradstream.cli.jobfile.table_lines import table_lines
 
 if TYPE_CHECKING:
     from gradstream.advise.advice import Advice
     from gradstream.advise.measure import Measurement
     from gradstream.advise.outlook import Machines, Outlook
     from gradstream.advise.warnings import Warning
+    from gradstream.api.plan import PlannedTable
     from gradstream.sim.times.speeds import Speeds
     from gradstream.spec import JobSpec
     from gradstream.spec.shard_count import ShardCount
@@ -100,6 +102,7 @@ def _facts(advice: Advice, measured: Measurement, machines: Machines, found: lis
         "strategies": [_row(each, measured, machines) for each in advice.strategies],
         "choice": {**_row(advice.choice, measured, machines), "lr": advice.rate, "reasons": advice.reasons},
         "measured": {**asdict(measured), "step": machines.step, "saved": measured.saved},
+        "tables": [table.as_dict() for table in _forecasts(advice.job.spec, measured)],
         "shards": asdict(_shards(advice.job.spec, measured)),
         "warnings": [{"pointer": each.pointer, "message": each.text} for each in found],
     }
@@ -163,6 +166,7 @@ def _print(advice: Advice, measured: Measurement, machines: Machines) -> None:
         print(f"  a row takes {table.row} B of its server, so 1 GiB holds {2**30 // table.row:,}")
         if table.cold:
             print(f"  a cold row, beyond memory.rows, takes {table.cold} B, so 1 GiB holds {2**30 // table.cold:,}")
+    _print_forecasts(spec, measured)
     if spec.roles.server.count == "auto":
         print(f"roles.server.count: auto. {_shards(spec, measured).reason}")
     print()
@@ -174,6 +178,22 @@ def _print(advice: Advice, measured: Measurement, machines: Machines) -> None:
     print(f"\nChoose {choice.described}, gate {choice.spec.effective_gate}, lr {advice.rate:.3g}")
     for reason in advice.reasons:
         print(f"  {reason}")
+
+
+def _forecasts(spec: JobSpec, measured: Measurement) -> list[PlannedTable]:
+    """Forecast the rows of each table, with servers that have the memory of this machine."""
+    import psutil
+
+    from gradstream.advise.table_plan import planned_tables
+
+    return planned_tables(spec, measured.table_sizes, measured.epoch_samples(spec), psutil.virtual_memory().total)
+
+
+def _print_forecasts(spec: JobSpec, measured: Measurement) -> None:
+    for table in _forecasts(spec, measured):
+        print(f"forecast of table {table.name}, with servers of the memory of this machine:")
+        for line in table_lines(table):
+            print(f"  {line}")
 
 
 def _print_outlooks(strategies: list[Outlook]) -> None:

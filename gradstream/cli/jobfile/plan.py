@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from gradstream.cli.jobfile.table_lines import table_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,14 +39,15 @@ def show_plan(client: Client, given: GivenJob, overrides: list[str] | None, *, m
         talk(f"note: {note.pointer}: {note.message}")
 
 
-def _size(spec: JobSpec, folder: Path) -> dict[str, float]:
+def _size(spec: JobSpec, folder: Path) -> dict[str, Any]:
     from gradstream.cli.jobfile.advise import measured_here
     from gradstream.cli.terminal.output import talk
 
     talk("importing torch, training some mini-batches")
     with redirect_stdout(sys.stderr):  # what the workload prints is talk
         measured = measured_here(spec, folder)
-    return {"parameters": measured.parameters, "step": measured.step}
+    known = {"parameters": measured.parameters, "step": measured.step, "epoch_samples": measured.epoch_samples(spec)}
+    return {**known, "tables": [size.model_dump() for size in measured.table_sizes]}
 
 
 def _rows(plan: Plan, spec: JobSpec) -> Iterator[tuple[str, str]]:
@@ -59,6 +62,11 @@ def _rows(plan: Plan, spec: JobSpec) -> Iterator[tuple[str, str]]:
     yield "shards", f"{plan.shards.count}; {plan.shards.message}"
     yield "staleness", f"{late.mean:.3g} on average; {late.reason}"
     yield from _of_size(plan, spec)
+    if plan.tables:
+        yield "tables", plan.tables.message
+        for table in plan.tables.items:
+            for line in table_lines(table):
+                yield f"table {table.name}", line
 
 
 def _of_size(plan: Plan, spec: JobSpec) -> Iterator[tuple[str, str]]:

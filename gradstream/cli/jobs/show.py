@@ -44,14 +44,24 @@ def command(job: JobReference, as_json: AsJson = False, url: Url = None, token_f
             }
         )
         return
-    _head(found, environment, f"{client.page_url}/jobs/{found.id}")
+    _head(found, environment, f"{client.page_url}/jobs/{found.id}", _first_needed(events))
     _shards(found.progress.shards)
     _processes([process for process in processes if process.attempt == found.attempt], found.message)
     _files(artifacts)
     _events(gathered(events)[-_EVENTS_SHOWN:], found.message)
 
 
-def _head(job: Job, environment: Environment | None, page: str) -> None:
+def _first_needed(events: list[Event]) -> str | None:
+    """Say which examples a job needs that resumes from the last checkpoint; None: it does not follow its data."""
+    found = [event.data["first_needed"] for event in events if event.kind == "checkpoint" and "first_needed" in event.data]
+    if not found:
+        return None
+    if isinstance(found[-1], dict):
+        return ", ".join(f"partition {partition} from offset {offset:,} on" for partition, offset in found[-1].items())
+    return f"from example {found[-1]:,} on"
+
+
+def _head(job: Job, environment: Environment | None, page: str, first_needed: str | None = None) -> None:
     from rich.text import Text
 
     from gradstream.cli.terminal.output import Column, ago, duration, print_table, progress_line, score, status
@@ -66,6 +76,7 @@ def _head(job: Job, environment: Environment | None, page: str) -> None:
         rows += [("a push", job.progress.exchange.time), ("", job.progress.exchange.traffic(job.spec["codec"]["name"]))]
     rows += [("alert", Text(alert, "yellow")) for alert in job.progress.alerts]
     rows += [("attempt", f"{job.attempt}, {job.retries_used} retries used")] if job.attempt > 1 else []
+    rows += [] if first_needed is None else [("data needed", f"{first_needed}, by the last checkpoint")]
     told = (job.origin.phrase if job.origin else None, environment.phrase if environment else None)
     ran_with = ", ".join(phrase for phrase in told if phrase)
     rows += [("ran with", ran_with)] if ran_with else []

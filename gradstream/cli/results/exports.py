@@ -90,6 +90,7 @@ def _list(found: list[JobExport], as_json: bool) -> None:
     rows = []
     for each in found:
         rests_on = "base" if each.base else number(each.after)
-        counts = (number(each.version), number(each.rows), number(each.gone), size(each.size) if each.size else "")
-        rows.append((str(each.number), each.state, rests_on, *counts, ago(each.committed_at or each.asked_at)))
-    print_table((">export", "state", ">rests on", ">version", ">rows", ">gone", ">size", "time"), rows)
+        counts = (number(each.version), number(each.passes), number(each.rows), number(each.gone))
+        nbytes = size(each.size) if each.size else ""
+        rows.append((str(each.number), each.state, rests_on, *counts, nbytes, ago(each.committed_at or each.asked_at)))
+    print_table((">export", "state", ">rests on", ">version", ">pass", ">rows", ">gone", ">size", "time"), rows)

@@ -1,1 +1,1 @@
-"""A Redis stream as a source of examples: connection, numbers of entries, fields, and the data set that users make."""
+"""A Redis stream as a source of examples: connection, numbers of entries, and the data set that users make."""

@@ -12,6 +12,9 @@ class StreamEntry(NamedTuple):
     fields: list[bytes]
     """Name, value, name, value, and so on."""
 
+    def values(self) -> dict[bytes, bytes]:
+        return dict(zip(self.fields[::2], self.fields[1::2], strict=True))
+
 
 class StreamPlace(NamedTuple):
     """An entry: all up to it have been read."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from gradstream.data.redis_stream.fields import StreamFields
+from gradstream.data.fields import StreamFields
 from gradstream.data.source import Stream
 from gradstream.errors import InvalidWorkload
 

@@ -14,6 +14,7 @@ from gradstream.progress.evaluation_alerts import late_files_sentence, not_finit
 from gradstream.progress.pass_alerts import PassWatch
 from gradstream.progress.process_summary import ProcessSummaries
 from gradstream.progress.remaining import Remaining
+from gradstream.progress.table_alerts import TableWatch
 
 _Key = tuple[object, ...]
 
@@ -34,6 +35,7 @@ class RunAlerts:
         self._slow: dict[int, float] = {}
         self._dropping: list[str] = []
         self._remaining, self._summaries, self._passes = Remaining(), ProcessSummaries(), PassWatch()
+        self._tables = TableWatch()
 
     @property
     def sentences(self) -> list[str]:
@@ -58,6 +60,8 @@ class RunAlerts:
                 self._raise(("slow", rank), self._slow_sentence(rank, factor))
         for kind, sentence in self._passes.alerts().items():
             self._raise(("passes", kind), sentence)
+        for label in self._tables.full:
+            self._raise(("tables", label), self._tables.sentence(label))
         for reason in self._dropping:
             self._raise(("dropped", reason), alerts.dropped_sentence(reason, self._summaries.ledger, self._gate))
 
@@ -71,12 +75,13 @@ class RunAlerts:
     def _begin(self, attempt: int) -> None:
         """Speeds and shares begin anew with an attempt; what was raised stays."""
         if attempt != self._summaries.attempt:
-            self._slow, self._remaining, self._passes = {}, Remaining(), PassWatch()
+            self._slow, self._remaining, self._passes, self._tables = {}, Remaining(), PassWatch(), TableWatch()
 
     def _take_point(self, source: str, point: Point) -> None:
         self._remaining.take(point)
         if math.isfinite(point.value):
             self._passes.take(point)
+            self._tables.take(source.rpartition(".")[0], point)
         if point.name.startswith("eval/") and not math.isfinite(point.value):
             self._raise_once(("evaluation", point.name), not_finite_sentence(point.name, point.samples))
         elif point.name == STARVED.name:
@@ -99,7 +104,8 @@ class RunAlerts:
     def _slow_sentence(self, rank: int, factor: float) -> str:
         left = self._remaining.left
         finished = 0 if rank in left else len(left)
-        return alerts.slow_sentence(rank, factor, self._gate, finished, len(self._remaining.shares), on_platform=False)
+        workers, follows = len(self._remaining.shares), self._passes.follows
+        return alerts.slow_sentence(rank, factor, self._gate, finished, workers, follows=follows, on_platform=False)
 
     def _raise_once(self, key: _Key, sentence: str) -> None:
         if key not in self._raised:

@@ -109,8 +109,23 @@ def test_the_event_of_a_commit_says_what_a_job_that_never_ends_still_needs(runni
     spec = running.api.get(f"/jobs/{running.id}").json()["spec"]
     assert "first_needed" not in data[0]
     assert data[1]["first_needed"] == 5 * 2 * spec["batch_size"]
+
+    def needed() -> dict[int, Any]:
+        listed = running.api.get(f"/jobs/{running.id}/files").json()["checkpoints"]
+        return {each["number"]: each["first_needed"] for each in listed}
+
+    assert needed() == {1: None, 2: data[1]["first_needed"]}
+    agent.put("server-0", "checkpoints/3/shard-0.safetensors")
+    for rank in (0, 1):
+        agent.put(f"worker-{rank}", f"checkpoints/3/worker-{rank}.safetensors")
+    placed = manifest | {"checkpoint": 3, "offsets": {"0": [40, 8, 16], "1": [32, 24]}}
+    assert agent.put("server-0", "checkpoints/3/manifest.json", json.dumps(placed).encode()).json()["committed_checkpoint"] == 3
+    data = [event["data"] for event in running.items("events") if event["kind"] == "checkpoint"]
+    assert data[2]["first_needed"] == {"0": 32, "1": 8}, "a worker does not know of a third partition yet"
+    assert needed() == {2: data[1]["first_needed"], 3: {"0": 32, "1": 8}}
+    manifest["checkpoint"] = 4
     strange = manifest | {"positions": {"2": 1}}
-    assert agent.put("server-0", "checkpoints/3/manifest.json", json.dumps(strange).encode()).status_code == 422, "another worker"
+    assert agent.put("server-0", "checkpoints/4/manifest.json", json.dumps(strange).encode()).status_code == 422, "another worker"
 
 
 def test_files_that_a_kept_checkpoint_rests_on_stay_and_go_with_it(running: Running, platform: Platform) -> None:

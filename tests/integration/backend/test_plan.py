@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,14 @@ def test_an_earlier_job_of_the_same_workload_tells_the_size(
     assert found["size"]["message"] == "As measured in small, a job of the same code."
     assert found["size"]["size"] == {"parameters": 1_000_000, "step": pytest.approx(0.01)}, "a window of 2 took 20 ms"
     assert "the latest job of this workload" in plan(api)["size"]["message"], "no bundle is named"
+    assert found["tables"] is None
+    table = {"rows": 300, "candidates": 0, "nbytes": 30_000, "made": 300, "evicted": 0, "counted": 300}
+    summary = {"shard": 0, "version": 9, "samples": 90, "tables": {"user": table}}
+    agent.put("server-0", "tables/shard-0.json", json.dumps(summary).encode())
+    tables = plan(api, bundle=bundle)["tables"]
+    assert tables["message"].startswith("As measured in small, a job of the same code. Rows are not known before the code runs.")
+    [user] = tables["items"]
+    assert (user["rows"], user["row_bytes"], user["server_bytes"], user["pull_bytes"]) == (300, 100, 30_000, None)
     larger = plan(api, bundle=bundle, batch_size=64)["size"]
     assert (larger["size"]["step"], larger["message"][-37:]) == (pytest.approx(0.02), "Scaled from mini-batches of 32 there.")
     assert plan(api, bundle=bundle, workload={"entrypoint": "work:Work", "args": {"hidden": 9}})["size"] is None
@@ -179,3 +188,37 @@ def test_mistakes_and_warnings_are_those_of_a_submit(api: httpx.Client, agent: A
     assert (wrong.status_code, wrong.json()["errors"][0]["pointer"]) == (422, "/spec/strategy/windw")
     heavy = {"strategy": {"name": "async"}, "optimizer": {"name": "sgd", "momentum": 0.9}}
     assert plan(api, **heavy)["warnings"] == api.post("/jobs/validate", json={"spec": spec(**heavy)}).json()["warnings"]
+
+
+TABLE = {
+    "name": "user",
+    "row_bytes": 100,
+    "keys": 40.0,
+    "push_bytes": 900.0,
+    "pull_bytes": 800.0,
+    "samples": 1000,
+    "distinct": 500,
+    "growth": 0.5,
+    "cached": 0.4,
+    "cache_bound": 4,
+}
+
+
+def test_tables_are_forecast_from_measured_keys_or_said_to_be_unknown(api: httpx.Client, agent: Agent) -> None:
+    """Keys grow as the root of samples: 100 times the samples have 10 times the keys."""
+    assert plan(api)["tables"] is None
+    unknown = plan(api, tables={"user": {"most": 2048}})["tables"]
+    assert (unknown["items"], "--plan --measure" in unknown["message"]) == ([], True)
+    size = SIZE | {"epoch_samples": 100_000, "tables": [TABLE]}
+    roles = {"server": {"count": 2}, "worker": {"count": 1, "device": "cpu"}}
+    found = plan(api, size=size, roles=roles, stop={"epochs": 3})
+    [user] = found["tables"]["items"]
+    assert (user["rows"], user["server_bytes"], user["push_bytes"], user["cached"]) == (5000, 250_000, 900.0, 0.4)
+    [node] = [each for each in found["nodes"] if each["gpu"] is None]
+    assert user["full_at_rows"] == round((node["total"] - node["needed"]) // 2 / 100 * 2)
+    assert user["full_at_samples"] == pytest.approx(1000 * (user["full_at_rows"] / 500) ** 2)
+    assert user["message"].startswith("500 distinct keys in 1,000 examples, growing as examples^0.50. Rows are those after 100,000")
+    [bounded] = plan(api, size=size, roles=roles, stop={"epochs": 3}, tables={"user": {"most": 2048}})["tables"]["items"]
+    assert (bounded["rows"], bounded["full_at_samples"]) == (2048, None)
+    [endless] = plan(api, size=SIZE | {"tables": [TABLE]}, stop={"epochs": 3})["tables"]["items"]
+    assert (endless["rows"], "not known how many examples" in endless["message"]) == (None, True)

@@ -35,7 +35,7 @@ def test_exports_are_asked_for_listed_and_followed(gradstream: Gradstream, clien
     eventually(lambda: client.exports(trains)[0].state == "committed", "the third export")
 
     header, *rows = [line.split() for line in gradstream("exports", "exported").stdout.splitlines()]
-    assert header == ["export", "state", "rests", "on", "version", "rows", "gone", "size", "time"]
+    assert header == ["export", "state", "rests", "on", "version", "pass", "rows", "gone", "size", "time"]
     assert [row[:3] for row in rows] == [["3", "committed", "base"], ["2", "committed", "base"]]
     listed = json.loads(gradstream("exports", "exported", "--json").stdout)["items"]
     assert [each["number"] for each in listed] == [3, 2], "the platform keeps two bases"

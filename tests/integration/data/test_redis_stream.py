@@ -18,7 +18,7 @@ from gradstream.data.redis_stream import connection, reader
 from gradstream.data.redis_stream.reader import StreamReader
 from gradstream.errors import InvalidWorkload
 from gradstream.input.data import Batches
-from gradstream.input.followed_stream import FollowedStream
+from gradstream.input.followed.stream import FollowedStream
 from gradstream.local.servers.redis import Redis
 from gradstream.spec import JobSpec
 
@@ -92,13 +92,19 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "_PASSED_AT_ONCE", 5)
 
 
+def train_one(of: FollowedStream, position: int) -> Any:
+    """Take a mini-batch and train it."""
+    batch, examples = of.take(position)
+    assert examples == len(batch["user"])
+    of.begin(position)
+    return batch
+
+
 def users(of: FollowedStream, first: int = 0) -> list[list[int]]:
     """The mini-batches that are there, from this position on."""
     found = []
     while of.has(first):
-        batch, examples = of.take(first)
-        assert examples == len(batch["user"])
-        found.append(batch["user"].tolist())
+        found.append(train_one(of, first)["user"].tolist())
         first += 1
     return found
 
@@ -131,11 +137,25 @@ def test_workers_share_each_block_whenever_they_look_and_wherever_they_resume(cl
     for rank, batches in enumerate(found):
         for position in reversed(range(len(batches))):
             again = clicks.feed(rank, workers)
-            again.take(position)
+            train_one(again, position)
             state, resumed = again.state(), clicks.feed(rank, workers)
             resumed.load(state)
             assert users(resumed, position + 1) == batches[position + 1 :], "with a state, as in a checkpoint"
             assert users(clicks.feed(rank, workers), position) == batches[position:], "and without one"
+
+
+def test_a_checkpoint_says_what_was_trained_and_not_what_was_taken_ahead(clicks: Clicks) -> None:
+    clicks.add(20)
+    one, resumed = clicks.feed(), clicks.feed()
+    taken = [one.take(position)[0]["user"].tolist() for position in range(4)]
+    assert one.state() == {}
+    one.begin(0)
+    one.begin(1)
+    assert one.state()["number"] == 7
+    clicks.trim(7)
+    resumed.load(one.state())
+    assert [resumed.take(position)[0]["user"].tolist() for position in (2, 3)] == taken[2:]
+    assert resumed.state() == one.state(), "of the mini-batch that was trained before"
 
 
 def test_a_pass_has_whole_mini_batches_of_all_workers(clicks: Clicks) -> None:
@@ -165,7 +185,7 @@ def test_a_round_of_several_mini_batches_is_there_as_a_whole(clicks: Clicks) -> 
 def test_entries_behind_a_worker_may_be_trimmed(clicks: Clicks) -> None:
     clicks.add(40)
     one, resumed = clicks.feed(), clicks.feed()
-    assert [one.take(position)[0]["user"].tolist()[0] for position in range(5)] == [0, 4, 8, 12, 16]
+    assert [train_one(one, position)["user"].tolist()[0] for position in range(5)] == [0, 4, 8, 12, 16]
     clicks.trim(20)
     resumed.load(one.state())
     clicks.add(4)
@@ -183,8 +203,8 @@ def test_entries_behind_a_worker_may_be_trimmed(clicks: Clicks) -> None:
 def test_entries_that_were_trimmed_too_early_are_an_error(clicks: Clicks) -> None:
     clicks.add(60)
     one, state = clicks.feed(), clicks.feed()
-    one.take(0)
-    state.take(0)
+    train_one(one, 0)
+    train_one(state, 0)
     clicks.trim(30)
     assert one.has(1), "it is in memory"
     said = r"begins with entry number 30 now, and number {} is still to be learned: .* start=30"
@@ -201,7 +221,7 @@ def test_entries_that_were_trimmed_too_early_are_an_error(clicks: Clicks) -> Non
 def test_a_stream_that_was_made_anew_is_an_error(clicks: Clicks) -> None:
     clicks.add(10)
     one, far = clicks.feed(), clicks.feed()
-    one.take(0)
+    train_one(one, 0)
     state = one.state()
     users(far)
     clicks.redis.delete(clicks.key)

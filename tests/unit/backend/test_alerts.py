@@ -10,6 +10,7 @@ from backend.progress.state import fold
 from backend.progress.summary import shown
 from gradstream import metrics
 from gradstream.gate import Gate
+from gradstream.local.training.alerts import RunAlerts
 from gradstream.metrics import Metric, Point
 from gradstream.progress import alerts
 
@@ -48,6 +49,23 @@ def test_a_slow_worker_is_told_of_with_a_remedy() -> None:
     [told] = new_alerts({}, state, lambda: ASP)
     assert (told.sentence, told.data["rank"]) == (alert, 2)
     assert not list(new_alerts(state, folded(state=state), lambda: ASP)), "once"
+
+
+def test_a_slow_worker_of_a_stream_delays_passes_and_no_end() -> None:
+    """Data that grows has no end, and no share of it is fixed."""
+    behind = ("worker-2.0", [point(metrics.BEHIND, 2, 400)])
+    state = folded(*pushes({0: 7.0, 1: 7.0, 2: 1.0}, 30.0), behind)
+    [alert] = shown(state, ASP).alerts
+    assert "share" not in alert
+    assert "its own part of the data that comes, so passes close when the slowest one has trained its part." in alert
+    assert "Stop worker-2 on the Workers tab to leave out its part of all data to come" in alert
+    [told] = new_alerts({}, state, lambda: ASP)
+    assert told.sentence == alert
+    run = RunAlerts(ASP)
+    run.take([*pushes({0: 7.0, 1: 7.0, 2: 1.0}, 30.0), behind], 1)
+    assert run.sentences == [alert.partition("Stop ")[0] + "Run it on a faster machine or train with fewer workers."]
+    [under_bsp] = shown(state, BSP).alerts
+    assert "They wait for it in each round" in under_bsp
 
 
 def test_who_waits_for_a_slow_worker_has_its_pace_and_is_not_slow() -> None:

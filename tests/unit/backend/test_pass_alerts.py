@@ -87,3 +87,18 @@ def test_an_event_is_written_once_and_a_new_attempt_begins_anew() -> None:
     more = fold(whole, 1, passes([2400]), AT)
     assert [len(list(new_alerts(*pair, lambda: BSP))) for pair in ((half, whole), (whole, more))] == [1, 0]
     assert shown(fold(more, 2, passes([2800]), AT), BSP).alerts == []
+
+
+def test_a_server_that_cannot_store_its_exports_is_told_of_until_it_can() -> None:
+    def failed(count: int) -> list[tuple[str, list[Point]]]:
+        return [("server-1.0", [Point(metrics.EXPORTS_FAILED.name, 1, 0, 0, 0, 100.0, count)])]
+
+    once = fold({}, 1, failed(1), AT)
+    [told] = new_alerts({}, once, lambda: BSP)
+    assert told.sentence.startswith("server-1 could not store its part of the last export, so readers keep an earlier one.")
+    assert "The log of server-1 names the tables and the reason. Look for a full disk" in told.sentence
+    twice = fold(once, 1, failed(2), AT)
+    [more] = new_alerts(once, twice, lambda: BSP)
+    assert "any of the last 2 exports" in more.sentence
+    assert shown(twice, BSP).alerts == [more.sentence]
+    assert shown(fold(twice, 1, failed(0), AT), BSP).alerts == []

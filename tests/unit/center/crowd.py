@@ -3,6 +3,7 @@ and two that have a part of it each. What must hold after every entry is asserte
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from msgspec.structs import replace
 
 from gradstream.center.entries import (
     EVALUATOR,
@@ -20,6 +20,7 @@ from gradstream.center.entries import (
     Init,
     Join,
     Leave,
+    Output,
     Payload,
     Pull,
     Push,
@@ -27,13 +28,15 @@ from gradstream.center.entries import (
     Saved,
     StopWorkers,
     Want,
+    moved_in_all,
 )
 from gradstream.center.ledger import Decision
 from gradstream.center.shard import Shard
 from gradstream.spec import JobSpec
 
 PARTS = (slice(0, 7), slice(0, 3), slice(3, 7))
-Header = tuple[Entry, torch.Tensor | None]
+Header = tuple[Entry, Any]
+"""An entry, and what travels beside it: a vector, or nothing. Crowds with rows have more."""
 Key = tuple[int, int, int]
 """(rank, incarnation, seq)"""
 
@@ -65,7 +68,7 @@ class Crowd:
     def __init__(self, spec: JobSpec, seed: int, pushes: int, checkpoint: list[dict[str, Any]] | None = None) -> None:
         self.spec, self.chance, self.pushes = spec, random.Random(seed), pushes
         self.n = spec.roles.worker.count
-        self.shards = [Shard(spec) for _ in PARTS]
+        self.shards = [self.make_shard(number) for number in range(len(PARTS))]
         self.waits_inside = spec.strategy.name in ("easgd", "eamsgd", "geo")
         self.acknowledges = not (spec.strategy.pulls_every_round or self.waits_inside)
         self.want: Want = "response" if spec.strategy.responds else "ack" if self.acknowledges else "center"
@@ -85,6 +88,9 @@ class Crowd:
         if checkpoint:
             for shard, state in zip(self.shards, checkpoint, strict=True):
                 shard.load(state)
+
+    def make_shard(self, number: int) -> Shard:
+        return Shard(self.spec)
 
     def play(self) -> None:
         self.begin()
@@ -171,8 +177,11 @@ class Crowd:
         worker = self.live[rank] = LiveWorker(rank, self.incarnations[rank])
         entries: list[Header] = [(Join(rank, worker.incarnation), None)]
         if rank == 0 and not self.resumed:
-            entries.insert(0, (Init(rank, worker.incarnation), torch.zeros(7)))
+            entries.insert(0, (self._init(rank, worker.incarnation), torch.zeros(7)))
         self.late.append(entries)
+
+    def _init(self, rank: int, incarnation: int) -> Entry:
+        return Init(rank, incarnation)
 
     def _step(self, worker: LiveWorker) -> None:
         if worker.stopped:
@@ -223,21 +232,30 @@ class Crowd:
         for entry, x in group:
             self._feed(entry, x)
 
-    def _feed(self, entry: Entry, x: torch.Tensor | None = None) -> None:
+    def _payload(self, number: int, x: Any) -> Payload | None:
+        """What a shard gets of what travels beside an entry."""
+        return None if x is None else Payload(x[PARTS[number]])
+
+    def _note_outputs(self, entry: Entry, outputs: list[Output]) -> None:
+        """All shards have handled the entry."""
+
+    def _feed(self, entry: Entry, x: Any = None) -> None:
         if isinstance(entry, Push):
             self.delivered.add((entry.rank, entry.incarnation, entry.seq))
-        outputs = [
-            shard.handle(entry, None if x is None else Payload(x[part])) for shard, part in zip(self.shards, PARTS, strict=True)
-        ]
+        outputs = [shard.handle(entry, self._payload(number, x)) for number, shard in enumerate(self.shards)]
         first = outputs[0]
         for other in outputs[1:]:
-            assert [replace(a, payload=None) for a in other.responses] == [replace(a, payload=None) for a in first.responses]
+            assert [response.shared() for response in other.responses] == [response.shared() for response in first.responses]
             assert other.decisions == first.decisions
+        for whole, *parts in zip(*(output.responses for output in outputs), strict=True):
+            moved, in_parts = moved_in_all([whole]), moved_in_all(parts)
+            assert moved == in_parts or math.isclose(moved or 0.0, in_parts or 0.0, rel_tol=1e-3), "in parts as in the whole"
         for decision in first.decisions:
             key = (decision.rank, decision.incarnation, decision.seq)
             assert key not in self.decided or decision.incarnation < 0, f"decided twice: {decision}"
             self.decided[key] = decision
             self._check_decision(decision)
+        self._note_outputs(entry, outputs)
         for response in first.responses:
             self._take(response)
         if first.checkpoint:

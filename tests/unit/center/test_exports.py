@@ -98,3 +98,17 @@ def test_bases_by_passes_and_by_what_the_platform_says() -> None:
         found.append(export.base)
         passes.commit(export.number, base_due=export.number == 4)
     assert found == [False, False, True, False, True, True]
+
+
+def test_a_base_that_a_pass_has_overtaken_follows_it() -> None:
+    """The request was on its way when the pass closed, so the pass has its number."""
+    asp = begun(workers=1, **EACH)
+    assert push(asp, 0, 1, 1).export == ExportModel(1, base=False)
+    assert asp.handle(ExportModel(1, base=True)).export == ExportModel(2, base=True)
+    assert asp.handle(ExportModel(1, base=True)).export is None, "a repeat"
+
+
+def test_a_delta_that_a_pass_has_overtaken_is_that_of_the_pass() -> None:
+    asp = begun(workers=1, **EACH)
+    assert push(asp, 0, 1, 1).export == ExportModel(1, base=False)
+    assert asp.handle(ExportModel(1, base=False)).export is None

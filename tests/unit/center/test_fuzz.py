@@ -47,9 +47,9 @@ GATES: dict[str, tuple[str, Any]] = {
 }
 
 
-def spec(gate: str, workers: int = 4) -> JobSpec:
+def spec(gate: str, workers: int = 4, **more: Any) -> JobSpec:
     strategy, given = GATES[gate]
-    return job({"name": strategy, "lr": 0.01}, workers=workers, gate=given, on_worker_loss="continue", on_nan="drop")
+    return job({"name": strategy, "lr": 0.01}, workers=workers, gate=given, on_worker_loss="continue", on_nan="drop", **more)
 
 
 @pytest.mark.parametrize("runs", [RUNS, pytest.param(10 * RUNS, marks=pytest.mark.long)])

@@ -75,6 +75,11 @@ def test_tells_the_keys_bytes_and_memory_of_tables(tmp_path: Path) -> None:
     assert wide["row"] == 4 * (1 + 1) + 16 + 24
     assert deep["looked_up"] == deep["keys"] * (8 + 4 * 4 + 16)
     assert deep["pushed"] == deep["keys"] * (8 + 16 + 4 * 4 + 8 + 4)
+    planned = {table["name"]: table for table in facts["tables"]}
+    assert planned["deep"]["rows"] <= 2048, "most bounds them"
+    assert deep["distinct"] <= planned["wide"]["rows"] <= 2000 * 4
+    assert planned["wide"]["server_bytes"] == round(planned["wide"]["rows"] * wide["row"] / 3)
+    assert 0 < deep["cached"] < 1
     parameters = facts["measured"]["pushed"]["raw"] + facts["measured"]["pulled"]
     of_rows = sum(table["pushed"] + table["looked_up"] for table in (wide, deep))
     assert facts["job"]["bytes_per_second"]["raw"] == pytest.approx((parameters + of_rows) / 0.01, rel=0.01)
@@ -82,6 +87,10 @@ def test_tells_the_keys_bytes_and_memory_of_tables(tmp_path: Path) -> None:
     assert said.exit_code == 0, said.output
     assert re.search(r"table wide: \d+ distinct keys a mini-batch, [\d.]+ KiB of rows and [\d.]+ KiB of gradients", said.stdout)
     assert "a row takes 48 B of its server, so 1 GiB holds 22,369,621" in said.stdout
+    assert re.search(r"about [\d,]+ rows of 48 B, [\d.]+ KiB of each server", said.stdout)
+    assert re.search(r"[\d,]+ distinct keys in 1,000 examples, growing as examples\^0\.\d\d\. Rows are those after", said.stdout)
+    assert "a cache of each worker with bound 4 would save about" in said.stdout
+    assert re.search(r"servers are full at [\d,]+ rows", said.stdout)
     assert "no curvature: the model has no parameters beside its tables" in said.stdout
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from gradstream.cli.jobs.show import _ending, _head, gathered
+from gradstream.cli.jobs.show import _ending, _first_needed, _head, gathered
 from gradstream.client import Event, Job, Process
 
 
@@ -26,6 +26,15 @@ def test_thousands_of_checkpoints_hide_nothing_that_happened_before() -> None:
         ("process", 3001, 1),
         ("checkpoint", 3003, 2),
     ]
+
+
+def test_the_last_checkpoint_tells_which_data_is_needed() -> None:
+    told = [event("checkpoint", "checkpoint 1 of attempt 1 is committed.", 1)]
+    assert _first_needed(told) is None
+    told += [told[0].model_copy(update={"data": {"first_needed": count}}) for count in (64, 128)]
+    assert _first_needed(told) == "from example 128 on"
+    told.append(told[0].model_copy(update={"data": {"first_needed": {"0": 1032, "1": 8}}}))
+    assert _first_needed(told) == "partition 0 from offset 1,032 on, partition 1 from offset 8 on"
 
 
 def test_a_process_refers_to_the_reason_of_its_job() -> None:
@@ -72,5 +81,9 @@ def test_the_model_that_a_job_starts_from_is_named_with_its_version(
         }
     )
     _head(job, None, "http://localhost/jobs/1")
-    [line] = [line for line in capsys.readouterr().out.splitlines() if "starts from" in line]
+    printed = capsys.readouterr().out
+    [line] = [line for line in printed.splitlines() if "starts from" in line]
     assert said in line
+    assert "data needed" not in printed
+    _head(job, None, "http://localhost/jobs/1", first_needed="from example 12,800 on")
+    assert "from example 12,800 on, by the last checkpoint" in capsys.readouterr().out

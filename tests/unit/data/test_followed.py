@@ -16,7 +16,7 @@ from gradstream import data
 from gradstream.data import followed
 from gradstream.errors import InvalidWorkload
 from gradstream.input.data import Batches
-from gradstream.input.followed import Followed
+from gradstream.input.followed.folder import Followed
 from gradstream.spec import JobSpec
 
 

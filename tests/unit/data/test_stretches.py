@@ -15,8 +15,8 @@ from gradstream import data
 from gradstream.data import followed
 from gradstream.errors import InvalidWorkload
 from gradstream.input.data import Batches
-from gradstream.input.followed import Followed
-from gradstream.input.stretches import Passes, Stretch
+from gradstream.input.followed.folder import Followed
+from gradstream.input.followed.stretches import Passes, Stretch
 from gradstream.spec.input import Data
 from tests.unit.data.test_followed import mark, put, spec, users
 

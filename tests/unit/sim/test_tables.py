@@ -245,8 +245,8 @@ def test_evaluations_leave_every_bit() -> None:
 def test_wrong_settings_name_the_table_and_the_remedy() -> None:
     with pytest.raises(InvalidWorkload, match="no table 'deap'; did you mean 'deep'"):
         train(job("async", tables={"deap": {}}))
-    with pytest.raises(InvalidWorkload, match="members"):
-        train(job("async", members=2))
+    with pytest.raises(InvalidWorkload, match=r"best: the rows of the best evaluation .*; remove best\. With `export"):
+        train(job("async", best={"metric": "eval/loss"}))
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ ENTRIES: list[Entry] = [
     Join(2, 0),
     Push(1, 0, 7, base=3, steps=1, examples=128, want="center", position=9, norm=1 / 3),
     Push(1, 0, 8, base=3, steps=0, examples=0, want="ack", position=9, finite=False),
+    Push(1, 0, 9, base=3, steps=1, examples=4, want="ack", position=(10, ((2**40, 1_700_000_000_000), (0, 0)))),
     Pull(-1, 4, 2),
     Saved(0, 0, 5, checkpoint=1),
     Leave(3, 0, "lost"),
@@ -62,6 +63,8 @@ def test_a_letter_leaves_its_vector_behind() -> None:
     carried = ResponseMessage(5, msgspec.structs.replace(response, payload=Payload(torch.ones(3))), "shared", Part(12, 0))
     assert ResponseMessage.unpack(carried.pack()) == ResponseMessage(5, response, "shared", Part(12, 0))
     assert ResponseMessage.unpack(ResponseMessage(0, response, resend=7).pack()) == ResponseMessage(0, response, resend=7)
+    placed = msgspec.structs.replace(response, position=(9, ((40, 5),)))
+    assert ResponseMessage.unpack(ResponseMessage(0, placed).pack()) == ResponseMessage(0, placed)
 
 
 @pytest.mark.parametrize("entry", ["", '["dance",1]', '["leave",0,0,"bored"]', '["push",0]'])

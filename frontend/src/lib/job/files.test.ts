@@ -3,7 +3,7 @@ import type { JobCheckpoint, JobFile } from "@/client"
 import { groupFiles } from "./files"
 
 const file = (attempt: number, path: string): JobFile => ({ attempt, path, size: 10, sha256: "", created_at: "" })
-const checkpoint = (attempt: number, number: number): JobCheckpoint => ({ attempt, number, last: number === 0, version: 1, samples: 1, rests_on: [], created_at: "" })
+const checkpoint = (attempt: number, number: number): JobCheckpoint => ({ attempt, number, last: number === 0, version: 1, samples: 1, first_needed: null, rests_on: [], created_at: "" })
 
 test("files stand with their checkpoint, others by attempt", () => {
   const files = [file(1, "checkpoints/1/a"), file(1, "checkpoints/10/a"), file(1, "checkpoints/1/b"), file(2, "checkpoints/0/a"), file(2, "result.json")]

@@ -1,3 +1,6 @@
+import type { KeyExport, RowBin } from "@/client"
+import { formatCount } from "@/lib/format"
+
 /** Metrics of a shard's embedding tables of which the latest value is shown. */
 export const TABLE_METRICS = ["rows", "candidates", "bytes", "cold", "disk", "made", "evicted", "evicted_candidates", "applied", "counted", "missed", "dropped"] as const
 
@@ -57,4 +60,30 @@ export function rowBalance(shards: readonly TableShard[]): number | null {
 /** Names of the tables that report their rows one by one. */
 export function reportedTables(metrics: readonly string[]): string[] {
   return metrics.filter((name) => name.startsWith("rows/")).sort((a, b) => a.localeCompare(b, "en", { numeric: true }))
+}
+
+/** Values that a bin counts, in words: "0", "2 to 3", "0.5 to 1", "from 16". */
+export function binTitle({ least, below }: RowBin, whole: boolean): string {
+  if (below === null) return `from ${formatCount(least)}`
+  if (whole) return below - least === 1 ? formatCount(least) : `${formatCount(least)} to ${formatCount(below - 1)}`
+  return `${short(least)} to ${short(below)}`
+}
+
+function short(value: number): string {
+  return String(Number(value.toPrecision(3)))
+}
+
+/** Number, version and pass of an export. */
+export function aboutExport({ number, version, passes }: Pick<KeyExport, "number" | "version" | "passes">): string {
+  return `Export ${number}: version ${formatCount(version)}${passes === null ? "" : `, after pass ${formatCount(passes)}`}`
+}
+
+const READS: Record<string, string> = {
+  zeros: "The model reads zeros for it.",
+  first_values: "The model reads its first values, drawn from seed, table and key.",
+}
+
+/** The values that the model reads for a key without a row; empty while there is no export. */
+export function readsInstead(reads: string | null): string {
+  return READS[reads ?? ""] ?? ""
 }

@@ -1,10 +1,10 @@
 import { Text } from "@mantine/core"
 import type { ReactNode } from "react"
 import { Link } from "react-router"
-import type { Plan } from "@/client"
+import type { Plan, PlannedTable, PlannedTables } from "@/client"
 import { Panel } from "@/components/page/Panel"
 import type { NewJob } from "@/hooks/new-job/useNewJob"
-import { formatBytes, formatCount, formatMoments, formatNumber, formatPercent } from "@/lib/format"
+import { counted, formatBytes, formatCount, formatMoments, formatNumber, formatPercent } from "@/lib/format"
 import { PlannedStart } from "./PlannedStart"
 import { SizeEntry } from "./SizeEntry"
 import classes from "./PlanPanel.module.css"
@@ -28,6 +28,7 @@ export function PlanPanel({ job }: { job: NewJob }) {
             <Fact term="Shards" value={`${plan.shards.count}${plan.shards.sure ? "" : " for now"}`} note={plan.shards.sure ? "" : plan.shards.message} />
             <Fact term="Staleness" value={`${formatNumber(plan.staleness.mean)} on average`} note={plan.staleness.reason} />
             <OfSize plan={plan} />
+            {plan.tables && <OfTables tables={plan.tables} />}
           </dl>
           <SizeEntry known={plan.size} given={job.size} onSize={job.setSize} />
         </div>
@@ -62,6 +63,30 @@ function OfSize({ plan: { size, traffic, local_share: share, memory, nodes, shar
       />
     </>
   )
+}
+
+function OfTables({ tables: { message, items } }: { tables: PlannedTables }) {
+  return (
+    <>
+      <Fact term="Tables" value={items.length === 0 ? "rows not known" : counted(items.length, "table")} note={message} />
+      {items.map((table) => (
+        <Fact key={table.name} term={`Table ${table.name}`} value={rowsOf(table)} note={[table.message, ...notesOf(table)].join(" ")} />
+      ))}
+    </>
+  )
+}
+
+function rowsOf({ rows, server_bytes: bytes }: PlannedTable): string {
+  if (rows === null) return "rows not known"
+  return `about ${formatCount(rows)} rows${bytes === null ? "" : `, ${formatBytes(bytes)} of each server`}`
+}
+
+function notesOf({ push_bytes: push, pull_bytes: pull, cached, cache_bound: bound, full_at_rows: full, full_at_samples: samples }: PlannedTable): string[] {
+  const notes = []
+  if (push !== null && pull !== null) notes.push(`A mini-batch looks up ${formatBytes(pull)} of rows and pushes ${formatBytes(push)} of gradients.`)
+  if (cached !== null) notes.push(`A cache of each worker with bound ${bound} would save about ${formatPercent(cached, 0)} of the looked-up rows.`)
+  if (full !== null) notes.push(`Servers are full at ${formatCount(full)} rows${samples === null ? "" : `, about ${formatCount(samples)} examples if keys go on so`}.`)
+  return notes
 }
 
 function rhythm(pushes: number | null): string {

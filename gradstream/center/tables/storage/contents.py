@@ -40,6 +40,7 @@ def read_contents(
         table.values_of(places),
         rows.meta["updates"][places],
         rows.meta["seen"][places],
+        rows.meta["incarnation"][places],
         events_matrix(rows.places.events[places]),
         keys[waiting][newer_waiting],
         rows.candidates["occurrences"][candidates],
@@ -62,6 +63,7 @@ def add_contents(table: EmbeddingTable, contents: TableContents) -> None:
     places = _insert_all(table, contents.keys[mine], is_row=True)
     table.put_values(places, contents.values[mine])
     rows.meta["updates"][places], rows.meta["seen"][places] = contents.updates[mine], contents.seen[mine]
+    rows.meta["incarnation"][places] = contents.incarnations[mine]
     mine_waiting = _held(table, contents.waiting)
     candidates = _insert_all(table, contents.waiting[mine_waiting], is_row=False)
     rows.candidates["occurrences"][candidates] = contents.waiting_occurrences[mine_waiting]
@@ -107,19 +109,19 @@ def _held(table: EmbeddingTable, keys: NDArray[np.int64]) -> NDArray[np.bool_]:
 def _insert_all(table: EmbeddingTable, keys: NDArray[np.int64], is_row: bool) -> NDArray[np.int64]:
     """Return the places of new rows, or new candidates."""
     places = np.empty(len(keys), np.int64)
-    done, bucket = _insert(table.arrays, keys, places, 0, np.uint32(table.mark), is_row)
+    done, bucket = _insert(table.arrays, keys, places, 0, np.uint32(table.mark), np.uint32(table.time), is_row)
     while done < len(keys):
         if bucket == _PRESENT:
             raise Invalid(f"table '{table.name}' has key {keys[done]} already; load into a table that is empty")
         if bucket == _FULL:
             raise Unavailable(f"table '{table.name}' is full at {table.capacity:,} rows; give it a larger `capacity`")
         table.grow_bucket(bucket)
-        done, bucket = _insert(table.arrays, keys, places, done, np.uint32(table.mark), is_row)
+        done, bucket = _insert(table.arrays, keys, places, done, np.uint32(table.mark), np.uint32(table.time), is_row)
     return places
 
 
 @kernel
-def _insert(table: Any, keys: Any, places: Any, begin: Any, mark: Any, is_row: Any) -> Any:
+def _insert(table: Any, keys: Any, places: Any, begin: Any, mark: Any, time: Any, is_row: Any) -> Any:
     """Return the number of keys that are in, and the bucket that must grow first or why that is less than all."""
     index, rows = table.buckets, table.rows
     for i in range(begin, len(keys)):
@@ -129,7 +131,7 @@ def _insert(table: Any, keys: Any, places: Any, begin: Any, mark: Any, is_row: A
             return i, _PRESENT
         if is_new and index.used[bucket] >= index.limits[bucket]:
             return i, bucket
-        places[i] = make_row(rows, keys[i], mark) if is_row else take_place(rows.candidate_places)
+        places[i] = make_row(rows, keys[i], mark, time) if is_row else take_place(rows.candidate_places)
         if places[i] < 0:
             return i, _FULL
         index.slots[slot].key, index.slots[slot].place = keys[i], places[i] + 1 if is_row else -1 - places[i]

@@ -166,6 +166,7 @@ def _saved_contents(saved: SavedArrays, some: slice, above: int) -> TableContent
         of_rows(saved.values),
         of_rows(saved.meta["updates"]),
         of_rows(saved.meta["seen"]),
+        of_rows(saved.meta["incarnation"]),
         events_matrix(of_rows(saved.events)),
         of_candidates(saved.waiting),
         of_candidates(saved.candidates["occurrences"]),

@@ -20,6 +20,7 @@ class TableContents:
     """Weights, then the state of the rule."""
     updates: NDArray[np.uint32]
     seen: NDArray[np.uint32]
+    incarnations: NDArray[np.uint32]
     events: NDArray[np.float32]
     """Shows and clicks."""
     waiting: NDArray[np.int64]
@@ -41,17 +42,22 @@ class TableContents:
 
     @classmethod
     def of_tensors(cls, columns: Mapping[str, torch.Tensor]) -> Self:
+        """Rows of files that tell no incarnations have the first one."""
+        columns = {"incarnations": torch.ones(len(columns["keys"]), dtype=torch.int64), **columns}
         return cls(**{name: values.numpy() for name, values in columns.items()})
 
 
 _ROWS = {"keys": (torch.int64, 1), "values": (torch.float32, 2), "updates": (torch.int64, 1), "seen": (torch.int64, 1)}
+_LATER = {"incarnations": (torch.int64, 1)}
+"""Absent from files of earlier versions."""
 _WAITING = {"waiting": (torch.int64, 1), "waiting_occurrences": (torch.int64, 1), "waiting_seen": (torch.int64, 1)}
 _EVENTS = (torch.float32, 2)
 
 
 def are_columns(tensors: Mapping[str, torch.Tensor]) -> bool:
     """Return whether these are the columns of rows and candidates, by name, dtype and shape."""
-    parts = {**_ROWS, "events": _EVENTS}, {**_WAITING, "waiting_events": _EVENTS}
+    later = {name: kind for name, kind in _LATER.items() if name in tensors}
+    parts = {**_ROWS, **later, "events": _EVENTS}, {**_WAITING, "waiting_events": _EVENTS}
     if tensors.keys() != parts[0].keys() | parts[1].keys():
         return False
     events = tensors["events"], tensors["waiting_events"]

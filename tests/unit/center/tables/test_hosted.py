@@ -15,6 +15,7 @@ from gradstream.center.shard import Shard
 from gradstream.center.tables.hashing import bucket_order, shards_of
 from gradstream.center.tables.hosted import HostedTables
 from gradstream.center.tables.payload import LOAN, FoundRows, RowGradients, RowKeys, of_kind, piece, shard_part
+from gradstream.center.tables.storage.worker_rows import loaded_rows, saved_rows
 from gradstream.errors import Invalid
 from gradstream.sim.toys import job
 
@@ -82,6 +83,29 @@ def test_a_push_of_a_row_that_was_evicted_misses_also_after_a_checkpoint() -> No
         tables.push([(tables.take_held(0), 1.0)], 1.0)
         assert values(tables, 1) == [-1.0]
         assert tables.accounts["user"].missed == 1
+
+
+@pytest.mark.parametrize("when", ["never", "before the checkpoint", "after the resume"])
+def test_a_worker_that_resumes_with_its_rows_misses_one_that_was_made_again(when: str) -> None:
+    """Also if the new row has as many updates as the old one had."""
+
+    def evict_and_make_again(tables: HostedTables) -> None:
+        tables.tables["user"].time += 2
+        assert tables.tables["user"].shrink() == 1
+        tables.push([(gradients(look_up(tables, [1]), {1: 1.0}), 1.0)], 1.0)
+
+    first = hosted({"user": SGD["user"] | {"keep": {"unseen": 1}}})
+    first.push([(gradients(look_up(first, [1]), {1: 1.0}), 1.0)], 1.0)
+    of_worker = gradients(look_up(first, [1]), {1: 5.0})["user"]
+    if when == "before the checkpoint":
+        evict_and_make_again(first)
+    second = HostedTables.load(job({"name": "sync"}, tables={"user": first.tables["user"].spec}), first.state(), 0)
+    resumed = loaded_rows(RowGradients, saved_rows(of_worker))
+    if when == "after the resume":
+        evict_and_make_again(second)
+    second.push([({"user": resumed}, 1.0)], 1.0)
+    assert second.accounts["user"].missed == (when != "never")
+    assert values(second, 1) == [-6.0 if when == "never" else -1.0]
 
 
 @pytest.mark.parametrize("place", [10**12, 5, -7])

@@ -54,7 +54,17 @@ export function CheckpointsPanel() {
 
 function about({ checkpoint, files, size }: FileGroup): string {
   const count = `${counted(files.length, "file")}, ${formatBytes(size)}`
-  return checkpoint ? `version ${formatCount(checkpoint.version)}, ${formatCount(checkpoint.samples)} samples · ${count} · ${formatMoment(checkpoint.created_at)}` : count
+  if (!checkpoint) return count
+  const { version, samples, first_needed: first, created_at } = checkpoint
+  const needed = first === null ? "" : ` · needs ${neededData(first)}`
+  return `version ${formatCount(version)}, ${formatCount(samples)} samples${needed} · ${count} · ${formatMoment(created_at)}`
+}
+
+function neededData(first: number | Record<string, number>): string {
+  if (typeof first === "number") return `examples from ${formatCount(first)} on`
+  return Object.entries(first)
+    .map(([partition, offset]) => `partition ${partition} from offset ${formatCount(offset)} on`)
+    .join(", ")
 }
 
 function FileTable({ jobId, name, files, onShow }: { jobId: string; name: string; files: readonly JobFile[]; onShow: (file: JobFile) => void }) {

@@ -45,7 +45,8 @@ function title({ number, base, after }: JobExport): string {
   return base ? `Export ${number}, a base` : `Export ${number}, a delta on ${after}`
 }
 
-function about({ state, version, rows, gone, size, asked_at, committed_at }: JobExport): string {
+function about({ state, version, passes, rows, gone, size, asked_at, committed_at }: JobExport): string {
   if (state !== "committed") return `${STATES[state]} · ${formatMoment(asked_at)}`
-  return `version ${formatCount(version)}, ${formatCount(rows)} rows, ${formatCount(gone)} gone · ${formatBytes(size ?? 0)} · ${formatMoment(committed_at ?? asked_at)}`
+  const after = passes === null ? "" : `, after pass ${formatCount(passes)}`
+  return `version ${formatCount(version)}${after}, ${formatCount(rows)} rows, ${formatCount(gone)} gone · ${formatBytes(size ?? 0)} · ${formatMoment(committed_at ?? asked_at)}`
 }

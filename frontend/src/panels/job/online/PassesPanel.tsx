@@ -19,7 +19,7 @@ export function PassesPanel({ chart, passes, behind }: ReturnType<typeof usePass
   return (
     <Panel wide flush title="Passes" subtitle={`Each example is predicted before the model learns from it. A pass closes when all workers have trained it.${lag}`}>
       <Loaded {...chart} isEmpty={passes.length === 0} empty={nothing("No pass has closed")}>
-        <Table.ScrollContainer minWidth={480} mah={420} type="native" role="region" tabIndex={0} aria-label="Closed passes">
+        <Table.ScrollContainer minWidth={0} mah={420} type="native" role="region" tabIndex={0} aria-label="Closed passes">
           <Table verticalSpacing={6} stickyHeader>
             <TableHead titles={HEADS} />
             <Table.Tbody className="numbers">

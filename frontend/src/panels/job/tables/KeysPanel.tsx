@@ -3,7 +3,7 @@ import { TableHead } from "@/components/display/TableHead"
 import { Loaded } from "@/components/messages/Loaded"
 import { Panel } from "@/components/page/Panel"
 import { useNothing } from "@/hooks/job/useNothing"
-import type { useTableShards } from "@/hooks/job/useTableShards"
+import type { useTableShards } from "@/hooks/job/tables/useTableShards"
 import { formatCount, formatPercent } from "@/lib/format"
 import { KEY_OUTCOMES } from "@/lib/job/tables"
 

@@ -8,40 +8,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradstream.center.positions import Place
 from gradstream.data.redis_stream.name import StreamPlace
 from gradstream.data.redis_stream.stream import RedisStream
 from gradstream.errors import InvalidWorkload
+from gradstream.input.followed.counted import CountedPasses
 from gradstream.input.gather import PLAIN, Batching
 from gradstream.spec import JobSpec
 
 
-class FollowedStream:
+class FollowedStream(CountedPasses):
     """Implements `Feed` and `FollowedFeed`."""
 
-    thread_safe = False
-    takes_in_turn = True
-    late: tuple[str, ...] = ()
+    takes_in_turn = False
 
     def __init__(self, dataset: RedisStream, spec: JobSpec, rank: int, batching: Batching = PLAIN) -> None:
         """Raises: InvalidWorkload."""
-        batching.never_for(dataset)
-        if spec.data.prefetch or spec.data.processes:
-            raise InvalidWorkload(f"{dataset.name} is read as its entries come; remove data.prefetch and data.processes")
-        if spec.network == "platform":
-            raise InvalidWorkload(
-                f"{dataset.name} is out of reach, as network: platform lets the job reach nothing but the platform; remove it"
-            )
+        super().__init__(dataset.name, dataset, dataset.pass_size, spec, batching)
         self._dataset, self._rank, self._batch, self._workers = dataset, rank, spec.batch_size, spec.roles.worker.count
         self._reader = dataset.reader()
-        self._block = self._batch * self._workers
-        self._per_pass = -(-(spec.data.pass_examples or dataset.pass_size) // self._block)
-        self._round = min(spec.strategy.steps_per_push() or self._per_pass, self._per_pass)
-        """Mini-batches that a worker trains from one push to the next. They are there together or not at all, so that the end of a
-        round does not depend on when entries come."""
-        self._total = None if spec.stop.never else spec.stop.steps
-
-    def share(self, rank: int) -> None:
-        return None
+        self._trained: StreamPlace | None = None
+        """The last entry of the last mini-batch that was trained."""
+        self._ahead: dict[int, StreamPlace] = {}
+        """The same of those that were taken and are not trained yet, by position."""
 
     def has(self, position: int) -> bool:
         """Return whether this mini-batch, and the rest of its round, is there. Raises: InvalidWorkload."""
@@ -55,17 +44,6 @@ class FollowedStream:
         """Return the examples of this rank that are there, from the mini-batch of this position on. Raises: InvalidWorkload."""
         return max(0, self._reader.count() - self._number(position)) // self._workers
 
-    def pass_of(self, position: int) -> int:
-        return position // self._per_pass
-
-    def passes_until(self, position: int) -> int:
-        """Return the number of passes that are over for this rank with this mini-batch."""
-        return (position + 1) // self._per_pass
-
-    def begins_stretch(self, position: int) -> bool:
-        """Return whether a pass begins with this mini-batch, or a round in it."""
-        return position % self._per_pass % self._round == 0
-
     def take(self, position: int) -> tuple[Any, int]:
         """Raises: InvalidWorkload: it is not there."""
         if not self._reader.fetch(self._number(position), self._block):
@@ -73,23 +51,31 @@ class FollowedStream:
                 f"{self._dataset.name} has no mini-batch number {position} for worker {self._rank} yet, and only a job waits for it"
             )
         entries = self._reader.take(self._block)
+        assert self._reader.place is not None, "entries were taken"
+        self._ahead[position] = self._reader.place
         return self._dataset.decode(entries[self._rank * self._batch :][: self._batch]), self._batch
 
+    def place(self) -> Place:
+        """Empty: positions say all."""
+        return ()
+
+    def go_to(self, position: int, place: Place) -> None: ...
+
+    def begin(self, position: int) -> None:
+        self._trained = self._ahead.get(position, self._trained)
+        self._ahead = {later: place for later, place in self._ahead.items() if later > position}
+
     def state(self) -> dict[str, Any]:
-        """Return the place of the last entry that was taken: a resumed worker finds its next one without counting."""
-        place = self._reader.place
+        """Return the place of the last entry that was trained: a resumed worker finds its next one without counting. Entries that
+        were taken ahead are taken again."""
+        place = self._trained
         return {} if place is None else {"number": place.number, "id": place.id.decode()}
 
     def load(self, state: dict[str, Any]) -> None:
         if state:
-            self._reader.resume(StreamPlace(state["number"], state["id"].encode()))
+            self._trained = StreamPlace(state["number"], state["id"].encode())
+            self._reader.resume(self._trained)
 
     def _number(self, position: int) -> int:
         """The number of the first entry of a block."""
         return self._dataset.start + position * self._block
-
-    def _end_of_round(self, position: int) -> int:
-        """The position behind the round that this mini-batch is in."""
-        of_pass = position % self._per_pass
-        end = position - of_pass + min(self._per_pass, (of_pass // self._round + 1) * self._round)
-        return min(end, self._total or end)

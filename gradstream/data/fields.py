@@ -1,53 +1,68 @@
-"""The fields of a stream's entries as tensors. All values are text; a list is a JSON array."""
+"""The fields of a stream's entries as tensors. Numbers are text, and a list is a JSON array."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy
 import torch
 from torch import Tensor
 
 from gradstream.data.ragged import Ragged
-from gradstream.data.redis_stream.name import StreamName
 from gradstream.errors import InvalidWorkload
 
-if TYPE_CHECKING:
-    from gradstream.data.redis_stream.name import StreamEntry
-
+FieldValue = bytes | str
+"""Bytes: as written, a number, a list or a text. A str: surely a text, such as a JSON string."""
 _SHOWN = 60
 """Bytes of a wrong value that an error shows."""
 
 
+class FieldsEntry(Protocol):
+    """An example of a stream."""
+
+    @property
+    def id(self) -> bytes:
+        """For errors."""
+
+    def values(self) -> Mapping[bytes, FieldValue] | Mapping[str, FieldValue]:
+        """By name. Raises: ValueError: it has no fields; says why."""
+
+
 class StreamFields:
     def __init__(
-        self, features: Sequence[str], label: str | None, label_dtype: torch.dtype, ids: Sequence[str], hashed: Sequence[str]
+        self,
+        features: Sequence[str],
+        label: str | None,
+        label_dtype: torch.dtype,
+        ids: Sequence[str],
+        hashed: Sequence[str],
+        *,
+        source: str = "redis_stream",
+        encoded: bool = True,
     ) -> None:
-        """Raises: InvalidWorkload."""
+        """`source`: the function that users call, for errors. `encoded`: names of fields are bytes. Raises: InvalidWorkload."""
         for name, given in {"features": features, "ids": ids, "hashed": hashed}.items():
             if isinstance(given, str):
-                raise InvalidWorkload(f"redis_stream: give the names of fields as a list, {name}=['{given}']")
+                raise InvalidWorkload(f"{source}: give the names of fields as a list, {name}=['{given}']")
         if not (features or ids or hashed):
             raise InvalidWorkload(
-                "redis_stream: name the fields that the model gets: features=['price'], ids=['user'], hashed=['query']"
+                f"{source}: name the fields that the model gets: features=['price'], ids=['user'], hashed=['query']"
             )
         if label_dtype not in (torch.float32, torch.int64):
-            raise InvalidWorkload(f"redis_stream: label_dtype is torch.float32 or torch.int64, not {label_dtype}")
+            raise InvalidWorkload(f"{source}: label_dtype is torch.float32 or torch.int64, not {label_dtype}")
         self._features, self._label, self._ids, self._hashed = list(features), label, list(ids), list(hashed)
         self._label_type = label_dtype
         keys = [*(["features"] if features else []), *([] if label is None else [label]), *ids, *hashed]
         if (ids or hashed) and len(set(keys)) < len(keys):
-            raise InvalidWorkload(
-                f"redis_stream: a batch would have two entries of one name among {', '.join(keys)}; rename a field"
-            )
-        self._names = {name.encode(): name for name in [*features, *keys[bool(features) :]]}
+            raise InvalidWorkload(f"{source}: a batch would have two entries of one name among {', '.join(keys)}; rename a field")
+        self._names = {name.encode() if encoded else name: name for name in [*features, *keys[bool(features) :]]}
         self._lists: dict[str, bool] = {}
         """Which fields hold lists."""
         self._width: int | None = None
 
-    def batch(self, stream: StreamName, entries: Sequence[StreamEntry]) -> Any:
+    def batch(self, stream: object, entries: Sequence[FieldsEntry]) -> Any:
         """Return the batch of these entries. `stream`: for errors. Raises: InvalidWorkload: a field is missing or wrong."""
         columns = _FieldValues(stream, entries, self._names)
         x = self._matrix(columns) if self._features else None
@@ -87,8 +102,8 @@ class StreamFields:
         self,
         columns: _FieldValues,
         name: str,
-        one: Callable[[bytes], Any],
-        many: Callable[[bytes], list[Any]],
+        one: Callable[[Any], Any],
+        many: Callable[[Any], list[Any]],
         what: str,
         join: Callable[[list[Any]], numpy.ndarray[Any, Any]],
     ) -> Tensor | Ragged:
@@ -112,16 +127,21 @@ class StreamFields:
 class _FieldValues:
     """The values of some entries by field."""
 
-    def __init__(self, stream: StreamName, entries: Sequence[StreamEntry], names: dict[bytes, str]) -> None:
+    def __init__(self, stream: object, entries: Sequence[FieldsEntry], names: Mapping[Any, str]) -> None:
         self._stream, self._entries = stream, entries
-        found = [dict(zip(entry.fields[::2], entry.fields[1::2], strict=True)) for entry in entries]
+        found: list[Mapping[Any, FieldValue]] = []
+        for at, entry in enumerate(entries):
+            try:
+                found.append(entry.values())
+            except ValueError as error:
+                raise self.wrong(at, str(error)) from None
         for at, fields in enumerate(found):
             for missing in names.keys() - fields.keys():
-                has = ", ".join(name.decode(errors="replace") for name in list(fields)[:30])
+                has = ", ".join(map(_as_text, list(fields)[:30]))
                 raise self.wrong(at, f"it has no field '{names[missing]}', only {has}")
         self.raw = {name: [fields[key] for fields in found] for key, name in names.items()}
 
-    def values(self, name: str, convert: Callable[[bytes], Any], what: str) -> list[Any]:
+    def values(self, name: str, convert: Callable[[Any], Any], what: str) -> list[Any]:
         """Raises: InvalidWorkload: a value cannot be converted."""
         raw = self.raw[name]
         done: list[Any] = []
@@ -130,7 +150,7 @@ class _FieldValues:
                 done.append(convert(value))
         except (ValueError, TypeError, OverflowError, RecursionError):
             at = len(done)
-            shown = raw[at][:_SHOWN].decode(errors="replace") + ("..." if len(raw[at]) > _SHOWN else "")
+            shown = _as_text(raw[at][:_SHOWN]) + ("..." if len(raw[at]) > _SHOWN else "")
             raise self.wrong(at, f"'{name}' is {shown!r}, which is not {what}") from None
         return done
 
@@ -168,8 +188,12 @@ def _hashed(name: str) -> Callable[[list[str]], numpy.ndarray[Any, Any]]:
     return join
 
 
-def _text(value: bytes) -> str:
-    return value.decode()
+def _as_text(found: FieldValue) -> str:
+    return found if isinstance(found, str) else found.decode(errors="replace")
+
+
+def _text(value: FieldValue) -> str:
+    return value if isinstance(value, str) else value.decode()
 
 
 def _text_list(value: bytes) -> list[str]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Any
 
+from gradstream.center.positions import Place
 from gradstream.data.followed import FollowedFolder
 from gradstream.data.ragged import examples_of
 from gradstream.errors import InvalidWorkload
+from gradstream.input.followed.stretches import Passes, Stretch
 from gradstream.input.gather import PLAIN, Batching
 from gradstream.input.pieces import PieceReader
-from gradstream.input.stretches import Passes, Stretch
 from gradstream.spec import JobSpec
 
 
@@ -77,6 +78,14 @@ class Followed:
 
     def begins_stretch(self, position: int) -> bool:
         return self._place(position)[1] == 0
+
+    def place(self) -> Place:
+        """Empty: positions say all."""
+        return ()
+
+    def go_to(self, position: int, place: Place) -> None: ...
+
+    def begin(self, position: int) -> None: ...
 
     def state(self) -> dict[str, Any]:
         """Empty: names and markers say all."""

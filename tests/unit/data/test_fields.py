@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from gradstream import nn as gnn
+from gradstream.data.fields import StreamFields
 from gradstream.data.ragged import Ragged
-from gradstream.data.redis_stream.fields import StreamFields
 from gradstream.data.redis_stream.name import StreamEntry, StreamName
 from gradstream.errors import InvalidWorkload
 

@@ -1,0 +1,1 @@
+"""Summaries of tables for people: the hottest rows, and how scores and ages are spread."""
