@@ -125,9 +125,12 @@ class BegunExport:
             }
         )
         slices = self._theta.tensor_split(servers.shards)
+        stored: list[tuple[int, bool]] = []
         for shard, (copy, after) in enumerate(self._begun):
             dense = {"theta": slices[shard].clone(), "buffers": None}
-            ExportPartFiles(self._place, shard, exported, after, dense, copy).put_into(Folder(path))  # type: ignore[arg-type]
+            part = ExportPartFiles(self._place, shard, exported, after, dense, copy, lambda *end: stored.append(end))
+            part.put_into(Folder(path))  # type: ignore[arg-type]
+        assert stored == [(self._place, True)] * servers.shards
         parts = [ExportPart.model_validate_json((path / f"shard-{shard}{PART}").read_text()) for shard in range(servers.shards)]
         if commit:
             self._commit(path, number, parts)
